@@ -1,0 +1,11 @@
+/* Everything in the public API. */
+#ifndef RANKSCOPE_H
+#define RANKSCOPE_H
+
+#include "rankscope/status.h"
+#include "rankscope/table.h"
+#include "rankscope/analysis.h"
+#include "rankscope/job.h"
+#include "rankscope/render.h"
+
+#endif

@@ -1,0 +1,88 @@
+/* Tables: typed columns with units. Every answer of rankscope is one or more of these.
+ *
+ * A table is filled row by row, cell by cell in column order. Running out of memory on the way is remembered and
+ * reported once, by rs_table_end_row, so that code which fills tables stays readable. */
+#ifndef RANKSCOPE_TABLE_H
+#define RANKSCOPE_TABLE_H
+
+#include "rankscope/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rs_type {
+    RS_INT,  /* int64 */
+    RS_REAL, /* double; NaN is an unknown value */
+    RS_TIME, /* int64 nanoseconds, written in the column's unit without loss */
+    RS_TEXT  /* UTF-8 */
+} rs_type;
+
+typedef enum rs_unit {
+    RS_UNIT_NONE,
+    RS_UNIT_COUNT,   /* a number of things */
+    RS_UNIT_ID,      /* a number that names something (stream, rank): never scaled or grouped */
+    RS_UNIT_NS,      /* RS_TIME written in ns; the column's name must end in _ns */
+    RS_UNIT_US,      /* RS_TIME or RS_REAL in microseconds */
+    RS_UNIT_MS,      /* RS_TIME or RS_REAL in milliseconds; the name must say so */
+    RS_UNIT_PERCENT, /* 0..100 */
+    RS_UNIT_RATIO,   /* 0..1 */
+    RS_UNIT_BYTES,
+    RS_UNIT_GBPS     /* 1e9 bytes a second */
+} rs_unit;
+
+typedef struct rs_column_spec {
+    const char *name; /* the header in csv and the key in json */
+    rs_type type;
+    rs_unit unit;
+    const char *help;  /* meaning, one sentence; shown by --schema */
+    const char *title; /* heading of the text table; NULL: the name */
+} rs_column_spec;
+
+typedef struct rs_table_spec {
+    const char *name; /* what --table and the json object call it */
+    const char *help; /* one sentence: one row is ... */
+    const rs_column_spec *columns;
+    size_t n_columns;
+} rs_table_spec;
+
+typedef struct rs_table rs_table;
+
+/* An empty table. The spec is borrowed and must outlive the table. NULL when out of memory. */
+RS_API rs_table *rs_table_create(const rs_table_spec *spec);
+
+/* An empty table with its own copy of the column names, for tables whose columns depend on the data. Every
+ * string is copied. NULL when out of memory. */
+RS_API rs_table *rs_table_create_dynamic(const rs_table_spec *spec);
+
+RS_API void rs_table_free(rs_table *table); /* NULL is allowed */
+
+/* Appends the next cell of the row being filled. The kind must fit the column: add_int for RS_INT, add_time for
+ * RS_TIME, add_real for RS_REAL (NaN means unknown), add_text for RS_TEXT (copied; NULL means unknown). add_null
+ * fits every column. A misfit or a cell too many is a programming error and makes rs_table_end_row fail. */
+RS_API void rs_table_add_int(rs_table *table, int64_t value);
+RS_API void rs_table_add_time(rs_table *table, int64_t ns);
+RS_API void rs_table_add_real(rs_table *table, double value);
+RS_API void rs_table_add_text(rs_table *table, const char *value);
+RS_API void rs_table_add_text_n(rs_table *table, const char *value, size_t length);
+RS_API void rs_table_add_null(rs_table *table);
+
+/* Ends the row. On failure (out of memory, wrong cells) the row is dropped and the table keeps its earlier rows. */
+RS_API rs_status rs_table_end_row(rs_table *table, rs_error *err);
+
+RS_API const rs_table_spec *rs_table_get_spec(const rs_table *table);
+RS_API size_t rs_table_n_rows(const rs_table *table);
+
+/* Cells. row and column must be in range. Text is borrowed and lives as long as the table. */
+RS_API bool rs_table_is_null(const rs_table *table, size_t row, size_t column);
+RS_API int64_t rs_table_int(const rs_table *table, size_t row, size_t column); /* RS_INT and RS_TIME */
+RS_API double rs_table_real(const rs_table *table, size_t row, size_t column); /* any number, in the column's unit */
+RS_API const char *rs_table_text(const rs_table *table, size_t row, size_t column, size_t *length);
+
+/* Appends the rows of from, which must have an equal spec. */
+RS_API rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* What an analysis is made of. An analysis is one file in this folder that defines one
+ * `const rs_analysis rs_analysis_<file name>`; the build collects these rows into the registry. */
+#ifndef RS_ANALYSIS_ANALYSIS_H
+#define RS_ANALYSIS_ANALYSIS_H
+
+#include "rankscope/analysis.h"
+#include "trace/trace.h"
+
+/* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
+typedef struct rs_run {
+    const rs_options *options;
+    rs_compat compat;
+    const rs_policy *policy; /* the peer's rounding, window and classification as values */
+} rs_run;
+
+/* One rank's share of the answer, as merge sees it: sorted by rank. */
+typedef struct rs_partial {
+    int64_t rank;
+    void *value;
+    const char *source; /* the file, for messages */
+} rs_partial;
+
+typedef struct rs_table_set {
+    rs_compat compat;
+    const rs_table_spec *const *tables;
+    size_t n;
+} rs_table_set;
+
+struct rs_analysis {
+    const char *name;
+    const char *help;     /* one line, no full stop */
+    const char *about;    /* what the numbers mean, how they are computed */
+    const char *examples; /* command lines, one a line */
+    const rs_option_spec *options;
+    size_t n_options;
+    uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads */
+    const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
+    size_t n_table_sets;
+    bool with_host; /* needs host events loaded too (all analyses get GPU events) */
+
+    /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL. */
+    rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+    /* All ranks: fills result->tables, already created in the order of the table set. Called once. */
+    rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+    void (*free_partial)(void *partial);
+};
+
+/* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is ignored. */
+void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,9 @@
+/* The rows the build collected, in file order, ended by NULL. */
+#ifndef RS_ANALYSIS_REGISTRY_H
+#define RS_ANALYSIS_REGISTRY_H
+
+#include "rankscope/analysis.h"
+
+extern const rs_analysis *const rs_registry_rows[];
+
+#endif

@@ -1,0 +1,176 @@
+/* The event columns: what a reader fills and everything else reads.
+ *
+ * One row for each element of the file's event array, in file order, so that a row number is the event's position
+ * in traceEvents. Times are integer nanoseconds on the file's own clock. */
+#ifndef RS_TRACE_EVENTS_H
+#define RS_TRACE_EVENTS_H
+
+#include "base/strings.h"
+#include "rankscope/status.h"
+#include "trace/columns.h"
+
+#define RS_NO_TIME INT64_MIN
+#define RS_NO_ROW UINT32_MAX
+#define RS_NO_VALUE INT64_MIN
+
+/* What an event is, told by its category. */
+typedef enum rs_kind {
+    RS_KIND_OTHER, /* a category that rankscope does not know, or none */
+    RS_KIND_CPU_OP,
+    RS_KIND_USER_ANNOTATION,
+    RS_KIND_PYTHON_FUNCTION,
+    RS_KIND_RUNTIME, /* cuda_runtime, also ROCm's */
+    RS_KIND_DRIVER,  /* cuda_driver */
+    RS_KIND_MTIA_RUNTIME,
+    RS_KIND_KERNEL, /* GPU work from here ... */
+    RS_KIND_MEMCPY,
+    RS_KIND_MEMSET,
+    RS_KIND_MTIA_WORK, /* ... to here */
+    RS_KIND_GPU_USER_ANNOTATION,
+    RS_KIND_SYNC,           /* cuda_sync */
+    RS_KIND_PROFILER_RANGE, /* cuda_profiler_range */
+    RS_KIND_FLOW,           /* ac2g, async_cpu_to_gpu: launch to kernel */
+    RS_KIND_FWDBWD,
+    RS_KIND_INSTANT, /* cpu_instant_event */
+    RS_KIND_OVERHEAD,
+    RS_KIND_SPAN, /* "Trace": the profiler's own span */
+    RS_N_KINDS
+} rs_kind;
+
+static inline bool rs_kind_is_gpu_work(rs_kind kind)
+{
+    return kind >= RS_KIND_KERNEL && kind <= RS_KIND_MTIA_WORK;
+}
+/* Calls into the device's runtime or driver: what launches work. */
+static inline bool rs_kind_is_call(rs_kind kind)
+{
+    return kind >= RS_KIND_RUNTIME && kind <= RS_KIND_MTIA_RUNTIME;
+}
+
+/* A sparse column: values of the rows that have one, by ascending row. */
+typedef struct rs_sparse {
+    size_t n, capacity;
+    uint32_t *rows;
+    union {
+        int64_t *ints;    /* INT */
+        double *reals;    /* REAL */
+        uint32_t *texts;  /* TEXT: string ids */
+    };
+} rs_sparse;
+
+typedef struct rs_thread {
+    int64_t pid, tid;            /* numbers; for string ids a number below -2^62 stands for the string */
+    uint32_t pid_text, tid_text; /* string ids, RS_NO_STRING for numbers */
+} rs_thread;
+
+typedef struct rs_category {
+    uint32_t name; /* string id */
+    rs_kind kind;
+} rs_category;
+
+/* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
+typedef struct rs_counter {
+    uint32_t name; /* string id of the key */
+    rs_sparse values; /* REAL */
+} rs_counter;
+
+/* What the file says about itself. Strings are ids; RS_NO_STRING when absent, numbers RS_NO_VALUE. */
+typedef struct rs_file_info {
+    int64_t rank, world_size; /* distributedInfo */
+    uint32_t backend;
+    int64_t base_time_ns;     /* baseTimeNanoseconds */
+    uint32_t display_unit, trace_name, trace_id;
+    int64_t schema_version;
+    int64_t cuda_runtime, cuda_driver, cupti, hip_runtime, hip_driver, roctracer_x1000;
+    uint32_t nccl_version;
+    bool record_shapes, with_stack, with_flops, with_modules, profile_memory;
+    uint32_t device_name; /* of the first device */
+    int64_t n_devices;
+    int64_t max_threads_per_block;
+    uint32_t documents;       /* top-level JSON values in the file */
+    uint64_t out_of_range, blocklisted, out_of_order; /* Kineto's own "Record counts" line */
+} rs_file_info;
+
+typedef struct rs_events {
+    size_t n, capacity;
+    int64_t *start;     /* ns, RS_NO_TIME if the event has none */
+    int64_t *duration;  /* ns, RS_NO_TIME if none; start + duration is the end */
+    uint32_t *name;     /* string id */
+    uint32_t *thread;   /* into threads */
+    uint16_t *category; /* into categories */
+    uint8_t *phase;     /* the Chrome phase letter; 0 marks an element that was lost */
+    rs_sparse args[RS_N_COLUMNS];
+    uint64_t loaded; /* which of args were asked for: RS_COLUMN_BIT */
+    rs_counter *counters;
+    size_t n_counters, counters_capacity;
+    rs_thread *threads;
+    size_t n_threads, threads_capacity;
+    rs_category *categories;
+    size_t n_categories, categories_capacity;
+    rs_strings strings;
+    rs_file_info info;
+    uint64_t n_rounded;  /* times that had digits below the nanosecond */
+    uint64_t n_lost;     /* elements of which nothing could be kept */
+    bool truncated;      /* the text ends before its last bracket */
+    rs_problems problems;
+    uint64_t memory;     /* bytes held in columns */
+    uint64_t max_memory; /* 0: no limit */
+} rs_events;
+
+static inline rs_kind rs_event_kind(const rs_events *e, size_t row)
+{
+    return e->categories[e->category[row]].kind;
+}
+static inline const char *rs_event_name(const rs_events *e, size_t row)
+{
+    return e->strings.items[e->name[row]].text;
+}
+static inline int64_t rs_event_end(const rs_events *e, size_t row)
+{
+    return e->start[row] + (e->duration[row] == RS_NO_TIME ? 0 : e->duration[row]);
+}
+/* A complete event: it has a start and a duration. */
+static inline bool rs_event_is_span(const rs_events *e, size_t row)
+{
+    return e->phase[row] == 'X' && e->start[row] != RS_NO_TIME && e->duration[row] != RS_NO_TIME;
+}
+
+rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
+void rs_events_free(rs_events *events);
+
+/* Room for `more` further rows. */
+rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
+
+/* Values of a sparse column at a row; false / RS_NO_STRING when the row has none. O(log n). */
+bool rs_events_int(const rs_events *events, rs_column_id column, uint32_t row, int64_t *value);
+bool rs_events_real(const rs_events *events, rs_column_id column, uint32_t row, double *value);
+uint32_t rs_events_text(const rs_events *events, rs_column_id column, uint32_t row);
+
+/* Walks a sparse column in step with ascending rows: O(1) a row over a whole pass. */
+typedef struct rs_cursor {
+    const rs_sparse *column;
+    size_t at;
+} rs_cursor;
+static inline rs_cursor rs_cursor_of(const rs_events *events, rs_column_id column)
+{
+    return (rs_cursor){.column = &events->args[column], .at = 0};
+}
+/* Whether the row has a value; then cursor->at indexes it. Rows must not descend between calls. */
+static inline bool rs_cursor_seek(rs_cursor *cursor, uint32_t row)
+{
+    const rs_sparse *c = cursor->column;
+    while (cursor->at < c->n && c->rows[cursor->at] < row) cursor->at++;
+    return cursor->at < c->n && c->rows[cursor->at] == row;
+}
+static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t otherwise)
+{
+    return rs_cursor_seek(cursor, row) ? cursor->column->ints[cursor->at] : otherwise;
+}
+
+/* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
+uint32_t rs_events_thread(rs_events *events, rs_thread thread);
+uint32_t rs_events_category(rs_events *events, uint32_t name_id);
+rs_kind rs_kind_of_category(const char *name, size_t length);
+const char *rs_kind_name(rs_kind kind);
+
+#endif
