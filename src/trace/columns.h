@@ -6,6 +6,9 @@
 #ifndef RS_TRACE_COLUMNS_H
 #define RS_TRACE_COLUMNS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* identifier, key in "args", type */
 #define RS_COLUMNS(X)                                                                                                \
     X(EXTERNAL_ID, "External id", INT)                                                                               \
@@ -63,6 +66,16 @@
 #define RS_COLUMN_ENUM(id, key, type) RS_COL_##id,
 typedef enum rs_column_id { RS_COLUMNS(RS_COLUMN_ENUM) RS_N_COLUMNS } rs_column_id;
 #undef RS_COLUMN_ENUM
+
+typedef enum rs_column_type { RS_COLUMN_INT, RS_COLUMN_REAL, RS_COLUMN_TEXT } rs_column_type;
+
+typedef struct rs_column_info {
+    const char *key;
+    size_t key_length;
+    rs_column_type type;
+} rs_column_info;
+
+extern const rs_column_info rs_column_infos[RS_N_COLUMNS];
 
 #define RS_COLUMN_BIT(id) (UINT64_C(1) << RS_COL_##id)
 #define RS_ALL_COLUMNS ((UINT64_C(1) << RS_N_COLUMNS) - 1)

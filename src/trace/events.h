@@ -12,6 +12,8 @@
 #define RS_NO_TIME INT64_MIN
 #define RS_NO_ROW UINT32_MAX
 #define RS_NO_VALUE INT64_MIN
+#define RS_MAX_CATEGORIES 4096
+#define RS_MAX_COUNTERS 4096
 
 /* What an event is, told by its category. */
 typedef enum rs_kind {
@@ -105,6 +107,7 @@ typedef struct rs_events {
     size_t n_counters, counters_capacity;
     rs_thread *threads;
     size_t n_threads, threads_capacity;
+    rs_map64 thread_ids;
     rs_category *categories;
     size_t n_categories, categories_capacity;
     rs_strings strings;
@@ -138,8 +141,11 @@ static inline bool rs_event_is_span(const rs_events *e, size_t row)
 rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
 void rs_events_free(rs_events *events);
 
-/* Room for `more` further rows. */
+/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself. */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
+rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
+/* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
+rs_status rs_events_add_counter(rs_events *events, uint32_t name, uint32_t row, double value, rs_error *err);
 
 /* Values of a sparse column at a row; false / RS_NO_STRING when the row has none. O(log n). */
 bool rs_events_int(const rs_events *events, rs_column_id column, uint32_t row, int64_t *value);

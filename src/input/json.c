@@ -1,0 +1,506 @@
+#include "input/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that end the plain run of a string: quote, backslash, controls. High bytes are only noted. */
+static uint64_t special_bytes(uint64_t w)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
+    uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
+    uint64_t is_quote = (quote - ones) & ~quote, is_slash = (slash - ones) & ~slash;
+    uint64_t is_control = (w - ones * 0x20) & ~w;
+    return (is_quote | is_slash | is_control) & tops;
+}
+
+rs_json_status rs_json_string(const uint8_t **p, const uint8_t *end, size_t max_string, rs_json_text *out)
+{
+    const uint8_t *begin = *p + 1, *q = begin;
+    bool escaped = false, control = false;
+    uint64_t high = 0;
+    for (;;) {
+        while (end - q >= 8) {
+            uint64_t w;
+            memcpy(&w, q, 8);
+            if (special_bytes(w)) break;
+            high |= w;
+            q += 8;
+        }
+        if ((size_t)(q - begin) > max_string) {
+            *p = q;
+            return RS_JSON_LONG;
+        }
+        /* byte by byte up to the special one (the word test may report a byte after it too) */
+        while (q < end && *q >= 0x20 && *q != '"' && *q != '\\') high |= (uint64_t)(*q++) << 56;
+        if (q >= end) return RS_JSON_END;
+        if (*q == '"') break;
+        if (*q == '\\') {
+            escaped = true;
+            if (end - q < 2) return RS_JSON_END;
+            high |= (uint64_t)q[1] << 56;
+            q += 2;
+        } else {
+            control = true;
+            q++;
+        }
+    }
+    *out = (rs_json_text){.bytes = begin,
+                          .length = (size_t)(q - begin),
+                          .escaped = escaped,
+                          .control = control,
+                          .high = (high & UINT64_C(0x8080808080808080)) != 0};
+    *p = q + 1;
+    return (size_t)(q - begin) > max_string ? RS_JSON_LONG : RS_JSON_OK;
+}
+
+static bool is_number_byte(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+}
+
+/* Matches a word; END when the text ends inside it. */
+static rs_json_status match_word(const uint8_t **p, const uint8_t *end, const char *word)
+{
+    size_t n = strlen(word), have = (size_t)(end - *p);
+    if (have < n) return memcmp(*p, word, have) == 0 ? RS_JSON_END : RS_JSON_BAD;
+    if (memcmp(*p, word, n) != 0) return RS_JSON_BAD;
+    *p += n;
+    return RS_JSON_OK;
+}
+
+rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
+{
+    const uint8_t *q = *p;
+    if (q < end && *q == '-') q++;
+    if (q >= end) return RS_JSON_END;
+    if (*q == 'N' || *q == 'n') {
+        /* NaN in the spellings that writers use */
+        rs_json_status s = match_word(&q, end, *q == 'N' ? "NaN" : "nan");
+        if (s == RS_JSON_OK) *p = q;
+        return s;
+    }
+    if (*q == 'I' || *q == 'i') {
+        rs_json_status s = match_word(&q, end, *q == 'I' ? "Infinity" : "inf");
+        if (s == RS_JSON_OK) *p = q;
+        return s;
+    }
+    if (*q < '0' || *q > '9') {
+        *p = q;
+        return RS_JSON_BAD;
+    }
+    while (q < end && *q >= '0' && *q <= '9') q++;
+    if (q < end && *q == '.') {
+        q++;
+        if (q < end && (*q < '0' || *q > '9')) {
+            *p = q;
+            return RS_JSON_BAD;
+        }
+        while (q < end && *q >= '0' && *q <= '9') q++;
+    }
+    if (q < end && (*q == 'e' || *q == 'E')) {
+        q++;
+        if (q < end && (*q == '+' || *q == '-')) q++;
+        if (q < end && (*q < '0' || *q > '9')) {
+            *p = q;
+            return RS_JSON_BAD;
+        }
+        while (q < end && *q >= '0' && *q <= '9') q++;
+    }
+    if (q >= end) return RS_JSON_END;
+    if (is_number_byte(*q)) {
+        *p = q;
+        return RS_JSON_BAD;
+    }
+    *p = q;
+    return RS_JSON_OK;
+}
+
+static rs_json_status skip_scalar(const uint8_t **p, const uint8_t *end, const rs_json_limits *limits)
+{
+    rs_json_text text;
+    switch (**p) {
+    case '"': return rs_json_string(p, end, limits->max_string, &text);
+    case 't': return match_word(p, end, "true");
+    case 'f': return match_word(p, end, "false");
+    case 'n': {
+        rs_json_status s = match_word(p, end, "null");
+        return s == RS_JSON_BAD ? rs_json_skip_number(p, end) : s;
+    }
+    default: return rs_json_skip_number(p, end);
+    }
+}
+
+/* The grammar is kept in `want`: what may come next at this point. */
+rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json_limits *limits)
+{
+    uint64_t in_object[RS_JSON_MAX_DEPTH / 64];
+    unsigned depth = 0;
+    enum { VALUE, VALUE_OR_CLOSE, KEY, KEY_OR_CLOSE, COMMA_OR_CLOSE } want = VALUE;
+    const uint8_t *q = *p;
+    for (;;) {
+        q = rs_json_space(q, end);
+        if (q >= end) return RS_JSON_END;
+        uint8_t c = *q;
+        bool object = depth && (in_object[(depth - 1) >> 6] >> ((depth - 1) & 63) & 1);
+        if ((c == ']' || c == '}') && depth && want != VALUE && want != KEY) {
+            if (object != (c == '}')) goto bad;
+            q++;
+            depth--;
+            want = COMMA_OR_CLOSE;
+        } else if (want == COMMA_OR_CLOSE) {
+            if (c != ',') goto bad;
+            q++;
+            want = object ? KEY : VALUE;
+            continue;
+        } else if (want == KEY || want == KEY_OR_CLOSE) {
+            rs_json_text key;
+            if (c != '"') goto bad;
+            rs_json_status s = rs_json_string(&q, end, limits->max_string, &key);
+            if (s != RS_JSON_OK) {
+                if (s != RS_JSON_END) *p = q;
+                return s;
+            }
+            q = rs_json_space(q, end);
+            if (q >= end) return RS_JSON_END;
+            if (*q != ':') goto bad;
+            q++;
+            want = VALUE;
+            continue;
+        } else if (c == '[' || c == '{') {
+            if (depth >= limits->max_depth || depth >= RS_JSON_MAX_DEPTH) {
+                *p = q;
+                return RS_JSON_DEEP;
+            }
+            uint64_t bit = UINT64_C(1) << (depth & 63);
+            if ((depth & 63) == 0) in_object[depth >> 6] = 0;
+            if (c == '{')
+                in_object[depth >> 6] |= bit;
+            else
+                in_object[depth >> 6] &= ~bit;
+            depth++;
+            q++;
+            want = c == '{' ? KEY_OR_CLOSE : VALUE_OR_CLOSE;
+            continue;
+        } else {
+            rs_json_status s = skip_scalar(&q, end, limits);
+            if (s != RS_JSON_OK) {
+                if (s != RS_JSON_END) *p = q;
+                return s;
+            }
+            want = COMMA_OR_CLOSE;
+        }
+        if (depth == 0) {
+            *p = q;
+            return RS_JSON_OK;
+        }
+    }
+bad:
+    *p = q;
+    return RS_JSON_BAD;
+}
+
+/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates). */
+static size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+    uint8_t c = p[0];
+    if (c < 0x80) return 1;
+    if (c < 0xc2 || c > 0xf4) return 0;
+    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (left < n) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if (c == 0xe0 && p[1] < 0xa0) return 0;
+    if (c == 0xed && p[1] > 0x9f) return 0;
+    if (c == 0xf0 && p[1] < 0x90) return 0;
+    if (c == 0xf4 && p[1] > 0x8f) return 0;
+    return n;
+}
+
+bool rs_utf8_valid(const uint8_t *bytes, size_t length)
+{
+    size_t i = 0;
+    while (i < length) {
+        uint64_t w;
+        if (length - i >= 8) {
+            memcpy(&w, bytes + i, 8);
+            if (!(w & UINT64_C(0x8080808080808080))) {
+                i += 8;
+                continue;
+            }
+        }
+        size_t n = utf8_sequence(bytes + i, length - i);
+        if (n == 0) return false;
+        i += n;
+    }
+    return true;
+}
+
+static int hex4(const uint8_t *p)
+{
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = p[i];
+        int d = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
+        if (d < 0) return -1;
+        v = v * 16 + d;
+    }
+    return v;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* Decodes one escape at bytes[i] (a backslash); returns how many input bytes it took, 0 if it is no valid escape. */
+static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t *written, bool *bad)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (left < 2) return 0;
+    const char *simple = memchr(from, bytes[1], sizeof from - 1);
+    if (simple) {
+        out[0] = to[simple - from];
+        *written = 1;
+        return 2;
+    }
+    if (bytes[1] != 'u' || left < 6) return 0;
+    int c = hex4(bytes + 2);
+    if (c < 0) return 0;
+    if (c >= 0xd800 && c < 0xdc00 && left >= 12 && bytes[6] == '\\' && bytes[7] == 'u') {
+        int low = hex4(bytes + 8);
+        if (low >= 0xdc00 && low < 0xe000) {
+            *written = put_utf8(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            return 12;
+        }
+    }
+    if (c >= 0xd800 && c < 0xe000) {
+        *bad = true; /* half a surrogate pair stands for nothing */
+        c = 0xfffd;
+    }
+    *written = put_utf8(out, (uint32_t)c);
+    return 6;
+}
+
+size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired)
+{
+    size_t i = 0, o = 0;
+    bool bad = false;
+    while (i < length) {
+        if (bytes[i] == '\\') {
+            size_t written = 0, taken = decode_escape(bytes + i, length - i, out + o, &written, &bad);
+            if (taken) {
+                i += taken;
+                o += written;
+                continue;
+            }
+            bad = true;
+            out[o++] = '\\';
+            i++;
+            continue;
+        }
+        size_t n = utf8_sequence(bytes + i, length - i);
+        if (n) {
+            for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
+            i += n;
+        } else {
+            o += put_utf8(out + o, 0xfffd);
+            bad = true;
+            i++;
+        }
+    }
+    if (repaired) *repaired = bad;
+    return o;
+}
+
+bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
+{
+    size_t i = 0;
+    bool negative = length && text[0] == '-';
+    if (negative) i++;
+    if (i == length) return false;
+    uint64_t v = 0;
+    size_t first = i;
+    for (; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
+        uint64_t digit = text[i] - (uint64_t)'0';
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v)) return false;
+    }
+    if (i == first) return false;
+    if (i == length) {
+        if (v > (uint64_t)INT64_MAX + negative) return false;
+        *out = negative ? (int64_t)(0 - v) : (int64_t)v;
+        return true;
+    }
+    double d;
+    if (!rs_json_real(text, length, &d) || d != floor(d) || fabs(d) >= 9007199254740992.0) return false;
+    *out = (int64_t)d;
+    return true;
+}
+
+bool rs_json_real(const uint8_t *text, size_t length, double *out)
+{
+    char copy[128];
+    if (length == 0 || length >= sizeof copy) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!is_number_byte(text[i])) return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    char *stop;
+    double d = strtod(copy, &stop);
+    if (stop != copy + length || !isfinite(d)) return false;
+    *out = d;
+    return true;
+}
+
+/* ---- pull reader ------------------------------------------------------------------------------------ */
+
+enum { WANT_VALUE, WANT_VALUE_OR_CLOSE, WANT_KEY, WANT_KEY_OR_CLOSE, WANT_COMMA, WANT_DONE };
+
+void rs_json_reader_init(rs_json_reader *reader, const void *text, size_t length)
+{
+    memset(reader, 0, sizeof *reader);
+    reader->begin = reader->p = text;
+    reader->end = reader->begin + length;
+    reader->limits = (rs_json_limits){.max_depth = RS_JSON_DEFAULT_DEPTH, .max_string = RS_JSON_DEFAULT_STRING};
+    reader->expect = WANT_VALUE;
+}
+
+static bool in_object(const rs_json_reader *r)
+{
+    return r->depth && (r->stack[(r->depth - 1) >> 6] >> ((r->depth - 1) & 63) & 1);
+}
+
+static rs_json_token fail(rs_json_reader *r, rs_json_status status)
+{
+    r->status = status;
+    return RS_JSON_T_ERROR;
+}
+
+static void value_done(rs_json_reader *r)
+{
+    r->expect = r->depth ? WANT_COMMA : WANT_DONE;
+}
+
+static rs_json_token open_container(rs_json_reader *r, bool object)
+{
+    if (r->depth >= r->limits.max_depth || r->depth >= RS_JSON_DEFAULT_DEPTH) return fail(r, RS_JSON_DEEP);
+    uint64_t bit = UINT64_C(1) << (r->depth & 63);
+    if (object)
+        r->stack[r->depth >> 6] |= bit;
+    else
+        r->stack[r->depth >> 6] &= ~bit;
+    r->depth++;
+    r->p++;
+    r->expect = object ? WANT_KEY_OR_CLOSE : WANT_VALUE_OR_CLOSE;
+    return object ? RS_JSON_T_OBJECT : RS_JSON_T_ARRAY;
+}
+
+rs_json_token rs_json_next(rs_json_reader *r)
+{
+    if (r->expect == WANT_DONE) {
+        r->expect = WANT_VALUE;
+        return RS_JSON_T_END;
+    }
+    r->p = rs_json_space(r->p, r->end);
+    if (r->p >= r->end) {
+        if (r->depth == 0 && r->expect == WANT_VALUE) return RS_JSON_T_END;
+        return fail(r, RS_JSON_END);
+    }
+    if (r->expect == WANT_COMMA && *r->p == ',') {
+        r->p = rs_json_space(r->p + 1, r->end);
+        r->expect = in_object(r) ? WANT_KEY : WANT_VALUE;
+        if (r->p >= r->end) return fail(r, RS_JSON_END);
+    }
+    uint8_t c = *r->p;
+    if (c == '}' || c == ']') {
+        bool may = r->expect == WANT_COMMA || r->expect == WANT_KEY_OR_CLOSE || r->expect == WANT_VALUE_OR_CLOSE;
+        if (!may || !r->depth || in_object(r) != (c == '}')) return fail(r, RS_JSON_BAD);
+        r->p++;
+        r->depth--;
+        value_done(r);
+        return c == '}' ? RS_JSON_T_OBJECT_END : RS_JSON_T_ARRAY_END;
+    }
+    if (r->expect == WANT_COMMA) return fail(r, RS_JSON_BAD);
+    if (r->expect == WANT_KEY || r->expect == WANT_KEY_OR_CLOSE) {
+        if (c != '"') return fail(r, RS_JSON_BAD);
+        rs_json_status s = rs_json_string(&r->p, r->end, r->limits.max_string, &r->text);
+        if (s != RS_JSON_OK) return fail(r, s);
+        r->p = rs_json_space(r->p, r->end);
+        if (r->p >= r->end) return fail(r, RS_JSON_END);
+        if (*r->p != ':') return fail(r, RS_JSON_BAD);
+        r->p++;
+        r->expect = WANT_VALUE;
+        return RS_JSON_T_KEY;
+    }
+    if (c == '{' || c == '[') return open_container(r, c == '{');
+    if (c == '"') {
+        rs_json_status s = rs_json_string(&r->p, r->end, r->limits.max_string, &r->text);
+        if (s != RS_JSON_OK) return fail(r, s);
+        value_done(r);
+        return RS_JSON_T_STRING;
+    }
+    const uint8_t *begin = r->p;
+    rs_json_status s = skip_scalar(&r->p, r->end, &r->limits);
+    if (s == RS_JSON_END && r->depth == 0 && (is_number_byte(c))) {
+        /* a bare number may end with the text */
+        while (r->p < r->end && is_number_byte(*r->p)) r->p++;
+        s = r->p == r->end ? RS_JSON_OK : RS_JSON_END;
+    }
+    if (s != RS_JSON_OK) return fail(r, s);
+    r->text = (rs_json_text){.bytes = begin, .length = (size_t)(r->p - begin)};
+    value_done(r);
+    if (c == 't') return RS_JSON_T_TRUE;
+    if (c == 'f') return RS_JSON_T_FALSE;
+    bool number = (c >= '0' && c <= '9') || (c == '-' && r->text.length > 1 && begin[1] >= '0' && begin[1] <= '9');
+    return number ? RS_JSON_T_NUMBER : RS_JSON_T_NULL;
+}
+
+bool rs_json_skip_value(rs_json_reader *r)
+{
+    unsigned depth = r->depth;
+    for (;;) {
+        rs_json_token t = rs_json_next(r);
+        if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return false;
+        if (r->depth == depth && t != RS_JSON_T_KEY) return true;
+        if (r->depth < depth) return false; /* there was no value, the container ended */
+    }
+}
+
+bool rs_json_leave(rs_json_reader *r)
+{
+    unsigned depth = r->depth;
+    while (r->depth >= depth) {
+        rs_json_token t = rs_json_next(r);
+        if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return false;
+    }
+    return true;
+}
+
+bool rs_json_is(const rs_json_reader *reader, const char *word)
+{
+    size_t n = strlen(word);
+    return reader->text.length == n && memcmp(reader->text.bytes, word, n) == 0;
+}

@@ -1,0 +1,400 @@
+#include "input/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <isa-l/igzip_lib.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/memory.h"
+
+#define IN_BUFFER ((size_t)256 << 10)
+/* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
+#define RATIO_SLACK ((uint64_t)16 << 20)
+
+struct rs_source {
+    char *name;
+    int fd; /* -1: memory */
+    bool owns_fd, regular;
+    const uint8_t *memory;
+    size_t memory_n, memory_at;
+    rs_packing packing;
+    uint64_t max_ratio;
+    uint64_t size;
+    _Atomic uint64_t bytes_in;
+    uint64_t bytes_out;
+    rs_source_end end;
+    bool finished; /* no more text will come */
+
+    /* compressed bytes waiting; for plain files only the first look at the magic */
+    uint8_t *in;
+    size_t in_at, in_n;
+    bool in_eof;
+
+    struct inflate_state *gzip;
+    bool gzip_in_member;
+    ZSTD_DCtx *zstd;
+    size_t zstd_hint; /* 0: at a frame's end */
+};
+
+/* Reads raw bytes of the file, retrying; *got == 0 at its end. */
+static rs_status raw_read(rs_source *s, void *to, size_t n, size_t *got, rs_error *err)
+{
+    *got = 0;
+    if (s->fd < 0) {
+        size_t left = s->memory_n - s->memory_at;
+        *got = n < left ? n : left;
+        if (*got) memcpy(to, s->memory + s->memory_at, *got);
+        s->memory_at += *got;
+    } else {
+        while (*got < n) {
+            ssize_t r = read(s->fd, (char *)to + *got, n - *got);
+            if (r < 0 && errno == EINTR) continue;
+            if (r < 0)
+                return rs_fail_at(err, RS_ERR_IO, s->name, s->bytes_in + *got, "cannot read: %s", strerror(errno));
+            if (r == 0) break;
+            *got += (size_t)r;
+        }
+    }
+    atomic_fetch_add(&s->bytes_in, *got);
+    return RS_OK;
+}
+
+static rs_status fill_in(rs_source *s, rs_error *err)
+{
+    if (s->in_at < s->in_n || s->in_eof) return RS_OK;
+    s->in_at = 0;
+    rs_status status = raw_read(s, s->in, IN_BUFFER, &s->in_n, err);
+    if (status == RS_OK && s->in_n == 0) s->in_eof = true;
+    return status;
+}
+
+static rs_status sniff(rs_source *s, rs_error *err)
+{
+    s->in = rs_malloc(IN_BUFFER);
+    if (!s->in) return rs_fail_nomem(err, "input buffer");
+    /* A pipe may hand over its first bytes one by one; raw_read insists until it has them or the end. */
+    size_t look = s->fd < 0 || s->regular ? IN_BUFFER : 4;
+    rs_status status = raw_read(s, s->in, look, &s->in_n, err);
+    if (status != RS_OK) return status;
+    if (s->in_n == 0) s->in_eof = true;
+    static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    if (s->in_n >= 2 && memcmp(s->in, gzip_magic, 2) == 0) {
+        s->packing = RS_PACKING_GZIP;
+        s->gzip = rs_malloc(sizeof *s->gzip);
+        if (!s->gzip) return rs_fail_nomem(err, "gzip decoder");
+        isal_inflate_init(s->gzip);
+        s->gzip->crc_flag = ISAL_GZIP;
+        s->gzip_in_member = true;
+    } else if (s->in_n >= 4 && memcmp(s->in, zstd_magic, 4) == 0) {
+        s->packing = RS_PACKING_ZSTD;
+        s->zstd = ZSTD_createDCtx();
+        if (!s->zstd) return rs_fail_nomem(err, "zstd decoder");
+    }
+    return RS_OK;
+}
+
+static rs_source *source_create(const char *name, uint64_t max_ratio)
+{
+    rs_source *s = rs_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->name = rs_strdup(name);
+    if (!s->name) {
+        rs_free(s);
+        return NULL;
+    }
+    s->fd = -1;
+    s->max_ratio = max_ratio ? max_ratio : 1000;
+    return s;
+}
+
+rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, rs_error *err)
+{
+    *out = NULL;
+    bool is_stdin = strcmp(path, "-") == 0;
+    rs_source *s = source_create(is_stdin ? "(standard input)" : path, max_ratio);
+    if (!s) return rs_fail_nomem(err, "input");
+    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    s->owns_fd = !is_stdin;
+    struct stat info;
+    rs_status status = RS_OK;
+    if (s->fd < 0)
+        status = rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot open: %s", strerror(errno));
+    else if (fstat(s->fd, &info) != 0)
+        status = rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot stat: %s", strerror(errno));
+    else if (S_ISDIR(info.st_mode))
+        status = rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "is a directory, not a file");
+    if (status == RS_OK) {
+        s->regular = S_ISREG(info.st_mode);
+        if (s->regular && info.st_size > 0) s->size = (uint64_t)info.st_size;
+        if (is_stdin && s->regular && lseek(s->fd, 0, SEEK_CUR) != 0) s->regular = false;
+        status = sniff(s, err);
+    }
+    if (status != RS_OK) {
+        rs_source_close(s);
+        return status;
+    }
+    *out = s;
+    return RS_OK;
+}
+
+rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio, rs_source **out,
+                               rs_error *err)
+{
+    *out = NULL;
+    rs_source *s = source_create(name, max_ratio);
+    if (!s) return rs_fail_nomem(err, "input");
+    s->memory = bytes;
+    s->memory_n = n;
+    s->size = n;
+    rs_status status = sniff(s, err);
+    if (status != RS_OK) {
+        rs_source_close(s);
+        return status;
+    }
+    *out = s;
+    return RS_OK;
+}
+
+void rs_source_close(rs_source *s)
+{
+    if (!s) return;
+    if (s->owns_fd && s->fd >= 0) close(s->fd);
+    rs_free(s->in);
+    rs_free(s->gzip);
+    if (s->zstd) ZSTD_freeDCtx(s->zstd);
+    rs_free(s->name);
+    rs_free(s);
+}
+
+static void damage(rs_source *s, bool truncated)
+{
+    s->finished = true;
+    if (truncated)
+        s->end.truncated = true;
+    else
+        s->end.corrupt = true;
+    s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+}
+
+/* After a member: another one may follow at once; anything else is left alone. */
+static rs_status next_member(rs_source *s, rs_error *err)
+{
+    rs_status status = fill_in(s, err);
+    if (status != RS_OK) return status;
+    if (s->in_eof) {
+        s->finished = true;
+        return RS_OK;
+    }
+    if (s->in[s->in_at] != 0x1f) {
+        s->finished = true;
+        /* zero padding after the last member is common (tape blocks) and harmless */
+        if (s->in[s->in_at] != 0) {
+            s->end.trailing = true;
+            s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+        }
+        return RS_OK;
+    }
+    isal_inflate_reset(s->gzip);
+    s->gzip->crc_flag = ISAL_GZIP;
+    s->gzip_in_member = true;
+    return RS_OK;
+}
+
+static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_error *err)
+{
+    while (*got < n && !s->finished) {
+        if (!s->gzip_in_member) {
+            rs_status status = next_member(s, err);
+            if (status != RS_OK) return status;
+            continue;
+        }
+        rs_status status = fill_in(s, err);
+        if (status != RS_OK) return status;
+        size_t room = n - *got;
+        if (room > UINT32_MAX / 2) room = UINT32_MAX / 2;
+        s->gzip->next_in = s->in + s->in_at;
+        s->gzip->avail_in = (uint32_t)(s->in_n - s->in_at);
+        s->gzip->next_out = to + *got;
+        s->gzip->avail_out = (uint32_t)room;
+        int r = isal_inflate(s->gzip);
+        size_t made = room - s->gzip->avail_out;
+        size_t used = s->in_n - s->in_at - s->gzip->avail_in;
+        s->in_at += used;
+        *got += made;
+        if (s->gzip->block_state == ISAL_BLOCK_FINISH) {
+            s->end.members++;
+            s->gzip_in_member = false;
+            if (r == ISAL_INCORRECT_CHECKSUM) {
+                s->end.checksum = true;
+                s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+            }
+        } else if (r == ISAL_INCORRECT_CHECKSUM) {
+            s->end.members++;
+            s->gzip_in_member = false;
+            s->end.checksum = true;
+            s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+        } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
+            damage(s, false);
+        } else if (made == 0 && used == 0 && s->in_eof) {
+            damage(s, true);
+        }
+    }
+    return RS_OK;
+}
+
+static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_error *err)
+{
+    while (*got < n && !s->finished) {
+        rs_status status = fill_in(s, err);
+        if (status != RS_OK) return status;
+        if (s->in_eof && s->zstd_hint == 0) {
+            s->finished = true;
+            break;
+        }
+        ZSTD_inBuffer in = {.src = s->in, .size = s->in_n, .pos = s->in_at};
+        ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
+        size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
+        size_t used = in.pos - s->in_at;
+        s->in_at = in.pos;
+        *got += out.pos;
+        if (ZSTD_isError(r)) {
+            bool sum = ZSTD_getErrorCode(r) == ZSTD_error_checksum_wrong;
+            damage(s, false);
+            if (sum) {
+                s->end.corrupt = false;
+                s->end.checksum = true;
+            }
+            break;
+        }
+        s->zstd_hint = r;
+        if (r == 0) s->end.members++;
+        if (used == 0 && out.pos == 0 && s->in_eof) damage(s, true);
+    }
+    return RS_OK;
+}
+
+static rs_status plain_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_error *err)
+{
+    size_t waiting = s->in_n - s->in_at;
+    if (waiting) {
+        *got = n < waiting ? n : waiting;
+        memcpy(to, s->in + s->in_at, *got);
+        s->in_at += *got;
+        if (*got == n) return RS_OK;
+    }
+    size_t more = 0;
+    rs_status status = s->in_eof ? RS_OK : raw_read(s, to + *got, n - *got, &more, err);
+    *got += more;
+    if (status == RS_OK && *got < n) s->finished = true;
+    return status;
+}
+
+rs_status rs_source_read(rs_source *s, void *text, size_t n, size_t *got, rs_error *err)
+{
+    *got = 0;
+    if (s->finished || n == 0) return RS_OK;
+    rs_status status;
+    switch (s->packing) {
+    case RS_PACKING_GZIP: status = gzip_read(s, text, n, got, err); break;
+    case RS_PACKING_ZSTD: status = zstd_read(s, text, n, got, err); break;
+    default: status = plain_read(s, text, n, got, err); break;
+    }
+    s->bytes_out += *got;
+    if (status == RS_OK && s->packing != RS_PACKING_PLAIN && s->bytes_out > RATIO_SLACK &&
+        s->bytes_out / s->max_ratio > s->bytes_in)
+        return rs_fail_at(err, RS_ERR_LIMIT, s->name, s->bytes_in,
+                          "unpacks to more than %llu times its size; if that is right, raise --max-ratio",
+                          (unsigned long long)s->max_ratio);
+    return status;
+}
+
+rs_packing rs_source_packing(const rs_source *s)
+{
+    return s->packing;
+}
+
+const char *rs_source_name(const rs_source *s)
+{
+    return s->name;
+}
+
+rs_source_end rs_source_get_end(const rs_source *s)
+{
+    return s->end;
+}
+
+uint64_t rs_source_bytes_in(const rs_source *s)
+{
+    return s->bytes_in;
+}
+
+uint64_t rs_source_bytes_total(const rs_source *s)
+{
+    return s->size;
+}
+
+const uint8_t *rs_source_memory(const rs_source *s, size_t *n)
+{
+    if (s->fd >= 0 || s->packing != RS_PACKING_PLAIN) return NULL;
+    *n = s->memory_n;
+    return s->memory;
+}
+
+bool rs_source_is_seekable(const rs_source *s)
+{
+    return s->fd >= 0 && s->regular && s->packing == RS_PACKING_PLAIN;
+}
+
+rs_status rs_source_read_at(rs_source *s, uint64_t offset, void *text, size_t n, size_t *got, rs_error *err)
+{
+    *got = 0;
+    while (*got < n) {
+        ssize_t r = pread(s->fd, (char *)text + *got, n - *got, (off_t)(offset + *got));
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0)
+            return rs_fail_at(err, RS_ERR_IO, s->name, offset + *got, "cannot read: %s", strerror(errno));
+        if (r == 0) break;
+        *got += (size_t)r;
+    }
+    atomic_fetch_add(&s->bytes_in, *got);
+    return RS_OK;
+}
+
+rs_status rs_source_read_all(rs_source *s, size_t max_bytes, uint8_t **text, size_t *n, rs_error *err)
+{
+    size_t capacity = s->packing == RS_PACKING_PLAIN && s->size ? (size_t)s->size + 1 : (size_t)1 << 16;
+    if (capacity > max_bytes + 1) capacity = max_bytes + 1;
+    uint8_t *block = rs_malloc(capacity + 64);
+    if (!block) return rs_fail_nomem(err, s->name);
+    size_t used = 0;
+    for (;;) {
+        size_t got = 0;
+        rs_status status = rs_source_read(s, block + used, capacity - used, &got, err);
+        if (status != RS_OK) {
+            rs_free(block);
+            return status;
+        }
+        used += got;
+        if (used > max_bytes) {
+            rs_free(block);
+            return rs_fail_at(err, RS_ERR_LIMIT, s->name, max_bytes, "holds more than %zu bytes", max_bytes);
+        }
+        if (used < capacity) break;
+        capacity *= 2;
+        uint8_t *grown = rs_realloc(block, capacity + 64);
+        if (!grown) {
+            rs_free(block);
+            return rs_fail_nomem(err, s->name);
+        }
+        block = grown;
+    }
+    memset(block + used, 0, 64);
+    *text = block;
+    *n = used;
+    return RS_OK;
+}
