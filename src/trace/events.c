@@ -119,6 +119,8 @@ void rs_events_free(rs_events *e)
     for (size_t i = 0; i < e->n_counters; i++) sparse_free(&e->counters[i].values);
     rs_free(e->counters);
     rs_free(e->threads);
+    rs_free(e->documents);
+    rs_free(e->log);
     rs_free(e->categories);
     rs_map64_clear(&e->thread_ids);
     rs_strings_clear(&e->strings);

@@ -89,9 +89,19 @@ typedef struct rs_file_info {
     uint32_t device_name; /* of the first device */
     int64_t n_devices;
     int64_t max_threads_per_block;
-    uint32_t documents;       /* top-level JSON values in the file */
-    uint64_t out_of_range, blocklisted, out_of_order; /* Kineto's own "Record counts" line */
 } rs_file_info;
+
+/* One of several JSON documents that stand in a file one after another. */
+typedef struct rs_document {
+    uint32_t first_row;
+    int64_t rank; /* its distributedInfo.rank or RS_NO_VALUE */
+} rs_document;
+
+/* A line of the profiler's own log (top-level INFO, WARNING, ERROR). */
+typedef struct rs_log_line {
+    char level;    /* 'I', 'W', 'E' */
+    uint32_t text; /* string id */
+} rs_log_line;
 
 typedef struct rs_events {
     size_t n, capacity;
@@ -111,9 +121,15 @@ typedef struct rs_events {
     rs_category *categories;
     size_t n_categories, categories_capacity;
     rs_strings strings;
-    rs_file_info info;
+    rs_file_info info; /* of the first document that says it */
+    rs_document *documents; /* those that hold events */
+    size_t n_documents, documents_capacity;
+    rs_log_line *log;
+    size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
+    uint64_t bytes_lost; /* text passed over to get back in step after damage */
+    uint64_t n_bytes;    /* of text, all told */
     bool truncated;      /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
