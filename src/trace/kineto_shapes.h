@@ -32,7 +32,8 @@ struct rs_shapes {
     rs_edge *edges; /* [0] is the root */
     uint32_t n_edges, capacity;
     rs_strings skipped; /* arrays that are not kept but were found valid */
-    uint32_t guesses[RS_GUESSES]; /* string that is likely to stand next, id + 1 */
+    uint32_t guesses[RS_GUESSES];      /* string that is likely to stand next, id + 1 */
+    uint32_t skip_guesses[RS_GUESSES]; /* the same into `skipped` */
 };
 
 size_t rs_shapes_run_portable(rs_kineto *core, const uint8_t **p, const uint8_t *end);

@@ -274,7 +274,7 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
             if (!skip_number(&q, end)) return false;
             break;
         case RS_OP_SKIP_STRING: {
-            bool high;
+            bool high = false;
             q = find_special(q, end, &high);
             if (q >= end || *q != '"') return false;
             q++;
@@ -282,7 +282,7 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         }
         case RS_OP_SKIP_ARRAY: {
             const uint8_t *begin = q;
-            uint32_t *guess = &shapes->guesses[guess_slot(now.name, at + 100000u)];
+            uint32_t *guess = &shapes->skip_guesses[guess_slot(now.name, at)];
             if (shapes->skipped.n >= RS_MAX_SKIPPED) {
                 if (rs_json_skip(&q, end, &core->limits) != RS_JSON_OK) return false;
             } else if (read_array(core, &shapes->skipped, &q, end, guess) == RS_NO_STRING) {
