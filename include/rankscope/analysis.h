@@ -55,6 +55,7 @@ RS_API bool rs_options_in_ranges(const rs_options *options, const char *name, in
 typedef struct rs_result {
     rs_table **tables;
     size_t n_tables;
+    size_t main_table; /* which one csv, jsonl and md print; 0 unless the options of the analysis choose another */
     rs_problems problems;
     char **notes; /* lines of reason for what is merely absent ("rank 0: no GPU events") */
     size_t n_notes;

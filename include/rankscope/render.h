@@ -27,8 +27,8 @@ typedef struct rs_render_settings {
 RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings *settings, const rs_sink *sink,
                                  rs_error *err);
 
-/* Writes a whole result: text and md write each table that has rows or is the only one, csv and jsonl the table at
- * index main_table, json one object {"tables": {...}, "problems": [...]}. */
+/* Writes a whole result: text writes each table that has rows (the main one when none has), csv, jsonl and md the
+ * table at index main_table, json one object {"tables": {...}, "problems": [...], "notes": [...]}. */
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table, const rs_render_settings *settings,
                                   const rs_sink *sink, rs_error *err);
 
