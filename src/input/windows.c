@@ -32,7 +32,7 @@ struct rs_windows {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     block ring[RING];
-    uint8_t carry[HEADROOM]; /* what was left of a block that went back to the producer */
+    uint8_t carry[HEADROOM];   /* what was left of a block that went back to the producer */
     size_t produced, consumed; /* blocks handed over and given back */
     rs_error thread_error;
 };
@@ -58,7 +58,8 @@ static void *produce(void *context)
     return NULL;
 }
 
-rs_status rs_windows_open(rs_source *source, bool threaded, size_t max_window, rs_windows **out, rs_error *err)
+rs_status rs_windows_open(rs_source *source, bool threaded, size_t max_window, rs_windows **out,
+                          rs_error *err)
 {
     *out = NULL;
     rs_windows *w = rs_calloc(1, sizeof *w);
@@ -102,7 +103,8 @@ void rs_windows_close(rs_windows *w)
     rs_free(w);
 }
 
-/* Moves what is left of the present window to the start of `own`, which gets room for `more` bytes behind it. */
+/* Moves what is left of the present window to the start of `own`, which gets room for `more` bytes behind it.
+ */
 static rs_status carry_to_own(rs_windows *w, const uint8_t *left, size_t n, size_t more, rs_error *err)
 {
     if (n > w->max_window)

@@ -1,7 +1,7 @@
 /* The event columns: what a reader fills and everything else reads.
  *
- * One row for each element of the file's event array, in file order, so that a row number is the event's position
- * in traceEvents. Times are integer nanoseconds on the file's own clock. */
+ * One row for each element of the file's event array, in file order, so that a row number is the event's
+ * position in traceEvents. Times are integer nanoseconds on the file's own clock. */
 #ifndef RS_TRACE_EVENTS_H
 #define RS_TRACE_EVENTS_H
 
@@ -54,9 +54,9 @@ typedef struct rs_sparse {
     size_t n, capacity;
     uint32_t *rows;
     union {
-        int64_t *ints;    /* INT */
-        double *reals;    /* REAL */
-        uint32_t *texts;  /* TEXT: string ids */
+        int64_t *ints;   /* INT */
+        double *reals;   /* REAL */
+        uint32_t *texts; /* TEXT: string ids */
     };
 } rs_sparse;
 
@@ -72,7 +72,7 @@ typedef struct rs_category {
 
 /* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
 typedef struct rs_counter {
-    uint32_t name; /* string id of the key */
+    uint32_t name;    /* string id of the key */
     rs_sparse values; /* REAL */
 } rs_counter;
 
@@ -80,7 +80,7 @@ typedef struct rs_counter {
 typedef struct rs_file_info {
     int64_t rank, world_size; /* distributedInfo */
     uint32_t backend;
-    int64_t base_time_ns;     /* baseTimeNanoseconds */
+    int64_t base_time_ns; /* baseTimeNanoseconds */
     uint32_t display_unit, trace_name, trace_id;
     int64_t schema_version;
     int64_t cuda_runtime, cuda_driver, cupti, hip_runtime, hip_driver, roctracer_x1000;
@@ -121,7 +121,7 @@ typedef struct rs_events {
     rs_category *categories;
     size_t n_categories, categories_capacity;
     rs_strings strings;
-    rs_file_info info; /* of the first document that says it */
+    rs_file_info info;      /* of the first document that says it */
     rs_document *documents; /* those that hold events */
     size_t n_documents, documents_capacity;
     rs_log_line *log;
@@ -157,7 +157,8 @@ static inline bool rs_event_is_span(const rs_events *e, size_t row)
 rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
 void rs_events_free(rs_events *events);
 
-/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself. */
+/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself.
+ */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */

@@ -44,8 +44,8 @@ static rs_status more(reader *r, rs_error *err)
 {
     if (r->settings->progress && !r->settings->progress(r->settings->progress_context))
         return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
-    rs_status status = rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window,
-                                       err);
+    rs_status status =
+        rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window, err);
     r->p = r->window.data;
     r->end = r->p + r->window.n;
     r->core.learn_from = NULL;
@@ -57,13 +57,15 @@ static rs_status short_of_text(reader *r, rs_error *err)
 {
     if (!r->window.last) return more(r, err);
     r->core.events->truncated = true;
-    problem(r, "truncated", "the text ends inside the trace; everything before that was read", offset_of(r, r->end));
+    problem(r, "truncated", "the text ends inside the trace; everything before that was read",
+            offset_of(r, r->end));
     r->p = r->end;
     r->place = AT_END;
     return RS_OK;
 }
 
-static void damaged(reader *r, const char *kind, const char *message, const uint8_t *from, const uint8_t *fault)
+static void damaged(reader *r, const char *kind, const char *message, const uint8_t *from,
+                    const uint8_t *fault)
 {
     problem(r, kind, message, offset_of(r, from));
     r->damage_at = offset_of(r, from);
@@ -211,9 +213,11 @@ static rs_status at_member(reader *r, rs_error *err)
         r->place = AT_ELEMENT;
         return RS_OK;
     }
-    if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 && *q == '[')
-        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, offset_of(r, begin),
-                          "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
+    if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 &&
+        *q == '[')
+        return rs_fail_at(
+            err, RS_ERR_FORMAT, r->core.file, offset_of(r, begin),
+            "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
     const uint8_t *value = q;
     if (s == RS_JSON_OK) s = rs_json_skip(&q, r->end, &r->core.limits);
     if (s == RS_JSON_OK) {
@@ -241,7 +245,8 @@ static rs_status odd_element(reader *r, rs_error *err)
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
     if (s == RS_JSON_OK)
-        problem(r, "not_an_event", "an element of the event array is no object; dropped", offset_of(r, begin));
+        problem(r, "not_an_event", "an element of the event array is no object; dropped",
+                offset_of(r, begin));
     else
         damaged(r, "bad_event", fault_message(s), begin, r->p);
     return RS_OK;
@@ -281,9 +286,20 @@ static rs_status at_element(reader *r, rs_error *err)
 
 static bool is_member_key(const uint8_t *p, const uint8_t *end)
 {
-    static const char *const keys[] = {"traceName", "displayTimeUnit", "baseTimeNanoseconds", "deviceProperties",
-                                       "distributedInfo", "schemaVersion", "INFO", "WARNING", "ERROR", "trace_id",
-                                       "otherData", "metadata", "stackFrames", "systemTraceEvents"};
+    static const char *const keys[] = {"traceName",
+                                       "displayTimeUnit",
+                                       "baseTimeNanoseconds",
+                                       "deviceProperties",
+                                       "distributedInfo",
+                                       "schemaVersion",
+                                       "INFO",
+                                       "WARNING",
+                                       "ERROR",
+                                       "trace_id",
+                                       "otherData",
+                                       "metadata",
+                                       "stackFrames",
+                                       "systemTraceEvents"};
     rs_json_text key;
     if (p >= end || *p != '"' || rs_json_string(&p, end, LOOK_AHEAD, &key) != RS_JSON_OK) return false;
     p = rs_json_space(p, end);
@@ -317,12 +333,15 @@ static void back_in_step(reader *r, const uint8_t *p, place at)
     r->place = at;
 }
 
-/* Looks for a place where reading can go on: an event that is introduced by a comma, a bracket or a brace, the end
- * of the array, or its beginning. None of these can stand inside a valid string, whose quotes are escaped. */
+/* Looks for a place where reading can go on: an event that is introduced by a comma, a bracket or a brace,
+ * the end of the array, or its beginning. None of these can stand inside a valid string, whose quotes are
+ * escaped. */
 static rs_status at_damage(reader *r, rs_error *err)
 {
     static const char events_key[] = "\"traceEvents\"";
-    const uint8_t *p = r->p, *judged = r->window.last ? r->end : r->end - (r->window.n > LOOK_AHEAD ? LOOK_AHEAD : r->window.n);
+    const uint8_t *p = r->p, *judged = r->window.last
+                                           ? r->end
+                                           : r->end - (r->window.n > LOOK_AHEAD ? LOOK_AHEAD : r->window.n);
     uint8_t before = r->before;
     for (; p < judged; p++) {
         uint8_t c = *p;
@@ -423,16 +442,19 @@ static void note_packing(rs_source *source, rs_events *e, const char *file)
     rs_source_end end = rs_source_get_end(source);
     if (end.truncated)
         rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_truncated",
-                        "the compressed file breaks off; offsets of this line count compressed bytes", end.offset);
+                        "the compressed file breaks off; offsets of this line count compressed bytes",
+                        end.offset);
     if (end.corrupt)
         rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_corrupt",
-                        "the compressed bytes do not decode from here on; offset in compressed bytes", end.offset);
+                        "the compressed bytes do not decode from here on; offset in compressed bytes",
+                        end.offset);
     if (end.checksum)
         rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_checksum",
                         "the stored checksum differs: some byte of the text is wrong", end.offset);
     if (end.trailing)
         rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_trailing",
-                        "bytes behind the compressed stream were left alone; offset in compressed bytes", end.offset);
+                        "bytes behind the compressed stream were left alone; offset in compressed bytes",
+                        end.offset);
 }
 
 static rs_status check_usable(const reader *r, rs_error *err)
@@ -441,7 +463,8 @@ static rs_status check_usable(const reader *r, rs_error *err)
     if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
     if (e->n > 0) return RS_OK;
     if (e->truncated)
-        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes, "the text ends before the first event");
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
+                          "the text ends before the first event");
     if (!r->saw_events)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
                           "is no trace: it has no \"traceEvents\" and no events");

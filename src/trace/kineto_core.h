@@ -1,11 +1,10 @@
 /* The parts of the Kineto reader and what they share. Private to src/trace/kineto*.c.
  *
- * kineto.c         the document around the events: where the array is, what the file says about itself, recovery
- * kineto_event.c   one event, any layout: the reference reader
- * kineto_shapes.c  one event whose layout was seen before: the fast reader, compiled once for each SIMD level
- * kineto_learn.c   turns events that the reference reader understood into layouts for the fast one
- * kineto_time.c    decimal microseconds to nanoseconds
- * kineto_parallel.c blocks of events read ahead on other threads */
+ * kineto.c         the document around the events: where the array is, what the file says about itself,
+ * recovery kineto_event.c   one event, any layout: the reference reader kineto_shapes.c  one event whose
+ * layout was seen before: the fast reader, compiled once for each SIMD level kineto_learn.c   turns events
+ * that the reference reader understood into layouts for the fast one kineto_time.c    decimal microseconds to
+ * nanoseconds kineto_parallel.c blocks of events read ahead on other threads */
 #ifndef RS_TRACE_KINETO_CORE_H
 #define RS_TRACE_KINETO_CORE_H
 
@@ -23,7 +22,7 @@ typedef enum rs_op {
     RS_OP_TS,
     RS_OP_DUR,
     RS_OP_ID,
-    RS_OP_INT,    /* an argument ... */
+    RS_OP_INT, /* an argument ... */
     RS_OP_REAL,
     RS_OP_STRING, /* TEXT that is a JSON string; the bytes begin after its opening quote */
     RS_OP_RAW,    /* TEXT that is an array */
@@ -56,12 +55,12 @@ typedef struct rs_kineto {
     uint64_t columns;
     rs_json_limits limits;
     const char *file;
-    rs_shapes *shapes; /* NULL: learning is off */
-    bool clean_only;   /* stop at the first defect instead of counting it (reading ahead) */
-    bool defect;       /* set when a defect was counted or, with clean_only, met */
-    bool learnable;    /* the event just read may become a shape */
+    rs_shapes *shapes;         /* NULL: learning is off */
+    bool clean_only;           /* stop at the first defect instead of counting it (reading ahead) */
+    bool defect;               /* set when a defect was counted or, with clean_only, met */
+    bool learnable;            /* the event just read may become a shape */
     const uint8_t *learn_from; /* where the element before the present one ended, or NULL */
-    struct { /* defects of the event being read: they count once it is whole */
+    struct {                   /* defects of the event being read: they count once it is whole */
         const char *kind, *message;
         uint64_t offset;
     } pending[RS_MAX_PENDING];
@@ -76,9 +75,9 @@ typedef struct rs_kineto {
     rs_error *err;
 } rs_kineto;
 
-/* Reads one event object at *p ('{'), appending a row on OK. END: the text ends inside it. Any other status: *p is
- * at the fault and nothing was appended. base is the offset of data in the text, for problem reports. A failure
- * of the program itself (memory) sets core->failure and returns RS_JSON_BAD. */
+/* Reads one event object at *p ('{'), appending a row on OK. END: the text ends inside it. Any other status:
+ * *p is at the fault and nothing was appended. base is the offset of data in the text, for problem reports. A
+ * failure of the program itself (memory) sets core->failure and returns RS_JSON_BAD. */
 rs_json_status rs_kineto_event(rs_kineto *core, const uint8_t **p, const uint8_t *end, const uint8_t *data,
                                uint64_t base);
 
@@ -88,34 +87,38 @@ bool rs_kineto_lost_row(rs_kineto *core);
 bool rs_kineto_commit(rs_kineto *core, const rs_event_now *now);
 /* Takes back the arguments already appended for the row that was being read. */
 void rs_kineto_rollback(rs_kineto *core);
-/* Interns a JSON string's text, decoding it if need be; counts damage in it. RS_NO_STRING sets core->failure. */
+/* Interns a JSON string's text, decoding it if need be; counts damage in it. RS_NO_STRING sets core->failure.
+ */
 uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offset);
 void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, uint64_t offset);
 bool rs_kineto_fail(rs_kineto *core, rs_status status); /* remembers the failure; returns false */
 
-/* What the file says about itself: takes one top-level member that is not the event array. value is its JSON text. */
+/* What the file says about itself: takes one top-level member that is not the event array. value is its JSON
+ * text. */
 void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t *value, size_t n);
 
 /* ---- times ------------------------------------------------------------------------------------------ */
 
-/* Nanoseconds and the exact rest below them, in units of 1e-15 ns, 0 <= rest < 1e15; sticky: digits beyond that. */
+/* Nanoseconds and the exact rest below them, in units of 1e-15 ns, 0 <= rest < 1e15; sticky: digits beyond
+ * that. */
 typedef struct rs_exact_time {
     int64_t ns;
     uint64_t rest;
     bool sticky;
 } rs_exact_time;
 
-/* Decimal microseconds ("12", "-3.25", "1.5e3") to an exact time; false when it is no number or out of range. */
+/* Decimal microseconds ("12", "-3.25", "1.5e3") to an exact time; false when it is no number or out of range.
+ */
 bool rs_exact_time_parse(const uint8_t *text, size_t length, rs_exact_time *out);
-/* Start and end rounded half-even to the ns, each; *duration = end - start. has_duration false: *duration untouched.
- * Returns how many of the given times had to be rounded; false in *ok when the end overflows. */
+/* Start and end rounded half-even to the ns, each; *duration = end - start. has_duration false: *duration
+ * untouched. Returns how many of the given times had to be rounded; false in *ok when the end overflows. */
 unsigned rs_exact_time_round(const rs_exact_time *start, const rs_exact_time *duration_in, int64_t *start_ns,
                              int64_t *duration_ns, bool *ok);
 
 /* ---- fast path -------------------------------------------------------------------------------------- */
 
-/* Reads events whose layout is known for as long as they come; *p stands right behind an event ('}' passed) in
- * the array. Returns how many it appended; stops (with *p behind the last one) at anything else. */
+/* Reads events whose layout is known for as long as they come; *p stands right behind an event ('}' passed)
+ * in the array. Returns how many it appended; stops (with *p behind the last one) at anything else. */
 typedef size_t (*rs_shapes_run_fn)(rs_kineto *core, const uint8_t **p, const uint8_t *end);
 rs_shapes_run_fn rs_shapes_runner(int simd);
 

@@ -63,7 +63,8 @@ bool rs_kineto_commit(rs_kineto *core, const rs_event_now *now)
         if (status != RS_OK) return rs_kineto_fail(core, status);
     }
     uint32_t thread = core->last_thread;
-    if (e->n_threads == 0 || now->thread.pid != core->last_pair.pid || now->thread.tid != core->last_pair.tid) {
+    if (e->n_threads == 0 || now->thread.pid != core->last_pair.pid ||
+        now->thread.tid != core->last_pair.tid) {
         thread = rs_events_thread(e, now->thread);
         if (thread == UINT32_MAX) return rs_kineto_fail(core, rs_fail_nomem(core->err, "threads"));
         core->last_thread = thread;
@@ -107,8 +108,8 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
     size_t n = text->length;
     bool damaged = text->high && !rs_utf8_valid(text->bytes, n);
     if (text->control)
-        rs_kineto_problem(core, "control_character", "raw control characters inside a string; kept as they are",
-                          offset);
+        rs_kineto_problem(core, "control_character",
+                          "raw control characters inside a string; kept as they are", offset);
     if (text->escaped || damaged) {
         char *out = scratch_of(core, n * 3 + 1);
         bool repaired = false;
@@ -119,10 +120,11 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
         n = rs_json_decode(text->bytes, n, out, &repaired);
         bytes = out;
         if (damaged)
-            rs_kineto_problem(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD",
-                              offset);
+            rs_kineto_problem(core, "invalid_utf8",
+                              "bytes that are no UTF-8 inside a string; replaced by U+FFFD", offset);
         else if (repaired)
-            rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it stands", offset);
+            rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it stands",
+                              offset);
     }
     uint32_t id = rs_strings_add(&core->events->strings, bytes, n);
     if (id == RS_NO_STRING) rs_kineto_fail(core, rs_fail_nomem(core->err, "names"));
@@ -195,7 +197,8 @@ static rs_json_status read_time(reading *r, rs_exact_time *out, bool *has, rs_op
     if (quoted || !*has) r->core->learnable = false;
     if (!*has && !is_null(&text)) {
         r->bad_ts = true;
-        rs_kineto_problem(r->core, "bad_time", "ts or dur is no finite number of microseconds within 292 years",
+        rs_kineto_problem(r->core, "bad_time",
+                          "ts or dur is no finite number of microseconds within 292 years",
                           offset_of(r, begin));
     }
     see(r->core, begin, r->p, op, 0);
@@ -314,7 +317,8 @@ static rs_json_status read_number_argument(reading *r, rs_column_id column)
     bool real = rs_column_infos[column].type == RS_COLUMN_REAL;
     int64_t i = 0;
     double d = 0;
-    bool good = is && (real ? rs_json_real(text.bytes, text.length, &d) : rs_json_int(text.bytes, text.length, &i));
+    bool good =
+        is && (real ? rs_json_real(text.bytes, text.length, &d) : rs_json_int(text.bytes, text.length, &i));
     if (good && !push(r, column, i, d, 0)) return RS_JSON_BAD;
     if (quoted || !good) r->core->learnable = false;
     if (!good && !quoted) {
@@ -354,7 +358,8 @@ static rs_json_status read_text_argument(reading *r, rs_column_id column)
     return RS_JSON_OK;
 }
 
-/* The column of a key, or RS_N_COLUMNS. Keys are few: their length and last letter leave one or two candidates. */
+/* The column of a key, or RS_N_COLUMNS. Keys are few: their length and last letter leave one or two
+ * candidates. */
 static rs_column_id column_of(const uint8_t *key, size_t n)
 {
     for (size_t i = 0; i < RS_COL_FLOW_ID; i++) {
@@ -426,7 +431,8 @@ static rs_json_status argument(reading *r, const rs_json_text *key)
                                                           : read_number_argument(r, column);
 }
 
-/* Second pass over the arguments of a cuda_profiler_range: whatever number is no known column is a counter. */
+/* Second pass over the arguments of a cuda_profiler_range: whatever number is no known column is a counter.
+ */
 static rs_json_status counter(reading *r, const rs_json_text *key)
 {
     const uint8_t *begin = r->p;
@@ -459,7 +465,8 @@ static rs_json_status read_flow_id(reading *r)
     int64_t id;
     if (s != RS_JSON_OK) return s;
     if (is && rs_json_int(text.bytes, text.length, &id)) {
-        if ((r->core->columns >> RS_COL_FLOW_ID & 1) && !push(r, RS_COL_FLOW_ID, id, 0, 0)) return RS_JSON_BAD;
+        if ((r->core->columns >> RS_COL_FLOW_ID & 1) && !push(r, RS_COL_FLOW_ID, id, 0, 0))
+            return RS_JSON_BAD;
     }
     if (!is || quoted) r->core->learnable = false;
     see(r->core, begin, r->p, RS_OP_ID, RS_COL_FLOW_ID);

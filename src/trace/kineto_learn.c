@@ -25,13 +25,15 @@ void rs_shapes_free(rs_shapes *s)
 }
 
 /* The child of `parent` with this literal and value, added if new; 0 when there is no room for it. */
-static uint32_t edge_to(rs_shapes *s, uint32_t parent, const uint8_t *literal, size_t n, rs_op op, uint8_t column)
+static uint32_t edge_to(rs_shapes *s, uint32_t parent, const uint8_t *literal, size_t n, rs_op op,
+                        uint8_t column)
 {
     unsigned siblings = 0;
     uint32_t last = 0;
     for (uint32_t i = s->edges[parent].child; i; i = s->edges[i].sibling) {
         const rs_edge *e = &s->edges[i];
-        if (e->length == n && e->op == op && e->column == column && memcmp(e->literal, literal, n) == 0) return i;
+        if (e->length == n && e->op == op && e->column == column && memcmp(e->literal, literal, n) == 0)
+            return i;
         siblings++;
         last = i;
     }
@@ -59,7 +61,8 @@ static uint32_t edge_to(rs_shapes *s, uint32_t parent, const uint8_t *literal, s
 }
 
 /* As edge_to, for a run of fixed bytes of any length. */
-static uint32_t path_to(rs_shapes *s, uint32_t parent, const uint8_t *literal, size_t n, rs_op op, uint8_t column)
+static uint32_t path_to(rs_shapes *s, uint32_t parent, const uint8_t *literal, size_t n, rs_op op,
+                        uint8_t column)
 {
     while (n > RS_LITERAL) {
         uint32_t next = edge_to(s, parent, literal, RS_LITERAL, RS_OP_NONE, 0);

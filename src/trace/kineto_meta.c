@@ -33,8 +33,8 @@ static void set_flag(bool *field, rs_json_token token, const rs_json_text *text)
 }
 
 /* Calls member for every scalar member of the object the reader has just entered. */
-typedef void (*scalar_fn)(rs_kineto *core, const char *key, size_t n, rs_json_token token, const rs_json_text *value,
-                          void *context);
+typedef void (*scalar_fn)(rs_kineto *core, const char *key, size_t n, rs_json_token token,
+                          const rs_json_text *value, void *context);
 
 static bool each_scalar(rs_kineto *core, rs_json_reader *r, scalar_fn member, void *context)
 {
@@ -74,8 +74,8 @@ static void distributed_member(rs_kineto *core, const char *key, size_t n, rs_js
     }
 }
 
-static void device_member(rs_kineto *core, const char *key, size_t n, rs_json_token token, const rs_json_text *value,
-                          void *context)
+static void device_member(rs_kineto *core, const char *key, size_t n, rs_json_token token,
+                          const rs_json_text *value, void *context)
 {
     (void)context;
     rs_file_info *info = &core->events->info;

@@ -27,7 +27,8 @@ static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 
 static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, bool *high)
 {
-    const __m256i quote = _mm256_set1_epi8('"'), slash = _mm256_set1_epi8('\\'), control = _mm256_set1_epi8(0x1f);
+    const __m256i quote = _mm256_set1_epi8('"'), slash = _mm256_set1_epi8('\\'),
+                  control = _mm256_set1_epi8(0x1f);
     for (; p < end; p += 32) {
         __m256i x = _mm256_loadu_si256((const __m256i *)p);
         __m256i hit = _mm256_or_si256(_mm256_cmpeq_epi8(x, quote), _mm256_cmpeq_epi8(x, slash));

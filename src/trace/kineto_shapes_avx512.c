@@ -6,7 +6,8 @@
 
 static inline bool literal_matches(const uint8_t *p, const rs_edge *edge)
 {
-    return _mm512_mask_cmpneq_epi8_mask(edge->mask, _mm512_loadu_si512(p), _mm512_loadu_si512(edge->literal)) == 0;
+    return _mm512_mask_cmpneq_epi8_mask(edge->mask, _mm512_loadu_si512(p),
+                                        _mm512_loadu_si512(edge->literal)) == 0;
 }
 
 static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
@@ -19,7 +20,8 @@ static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 
 static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, bool *high)
 {
-    const __m512i quote = _mm512_set1_epi8('"'), slash = _mm512_set1_epi8('\\'), space = _mm512_set1_epi8(0x20);
+    const __m512i quote = _mm512_set1_epi8('"'), slash = _mm512_set1_epi8('\\'),
+                  space = _mm512_set1_epi8(0x20);
     for (; p < end; p += 64) {
         __m512i x = _mm512_loadu_si512(p);
         uint64_t mask = _mm512_cmpeq_epi8_mask(x, quote) | _mm512_cmpeq_epi8_mask(x, slash) |

@@ -1,9 +1,9 @@
 /* The fast reader's body, compiled once for each SIMD level by the kineto_shapes_*.c files, which define
  *   RS_RUN              the function's name
  *   literal_matches(p, edge)        whether the edge's fixed bytes stand at p; reads RS_LITERAL bytes at p
- *   find_special(p, end, &high)     the first quote, backslash or control byte at or after p, or a place >= end;
- *                                   sets high when a byte >= 0x80 was passed; reads at most 64 bytes beyond end
- *   same_bytes(a, b, n)             whether n bytes are equal; may read 64 bytes beyond either */
+ *   find_special(p, end, &high)     the first quote, backslash or control byte at or after p, or a place >=
+ * end; sets high when a byte >= 0x80 was passed; reads at most 64 bytes beyond end same_bytes(a, b, n)
+ * whether n bytes are equal; may read 64 bytes beyond either */
 
 static inline uint64_t load_le(const uint8_t *p)
 {
@@ -88,7 +88,8 @@ static inline bool read_integer(const uint8_t **p, int64_t *value)
     return true;
 }
 
-/* A number without exponent, its value exact: a mantissa below 2^53 divided by a power of ten (Clinger's case). */
+/* A number without exponent, its value exact: a mantissa below 2^53 divided by a power of ten (Clinger's
+ * case). */
 static inline bool read_real(const uint8_t **p, double *value)
 {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
@@ -141,7 +142,8 @@ static inline uint32_t guess_slot(uint32_t a, uint32_t b)
     return (a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - 15);
 }
 
-/* A string's id; *p after its opening quote, then after its closing one. RS_NO_STRING: not for the fast reader. */
+/* A string's id; *p after its opening quote, then after its closing one. RS_NO_STRING: not for the fast
+ * reader. */
 static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t *guess)
 {
     rs_strings *strings = &core->events->strings;
@@ -203,8 +205,8 @@ static inline bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
 }
 
 /* Reads one event at *p; on success *p is behind it. `first` is the edge to try first. */
-static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first, uint32_t *used,
-                           uint32_t *last)
+static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first,
+                           uint32_t *used, uint32_t *last)
 {
     rs_shapes *shapes = core->shapes;
     rs_edge *edges = shapes->edges;

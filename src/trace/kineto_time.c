@@ -113,6 +113,7 @@ unsigned rs_exact_time_round(const rs_exact_time *start, const rs_exact_time *du
         end.rest -= REST_ONE;
         overflow |= __builtin_add_overflow(end.ns, 1, &end.ns);
     }
-    *ok = !overflow && end.ns < INT64_MAX && !__builtin_sub_overflow(round_half_even(&end), *start_ns, duration_ns);
+    *ok = !overflow && end.ns < INT64_MAX &&
+          !__builtin_sub_overflow(round_half_even(&end), *start_ns, duration_ns);
     return rounded;
 }
