@@ -68,8 +68,8 @@ static rs_status choose_table(request *r, rs_error *err)
         rs_suggest_from(&nearest, name, r->tables[i]->name);
     }
     if (nearest.best)
-        return rs_fail(err, RS_ERR_USAGE, "%s has no table \"%.60s\"; did you mean %s?", r->command->name,
-                       name, nearest.best);
+        return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\"; did you mean %s?", name,
+                       nearest.best);
     char known[200] = "";
     for (size_t i = 0; i < r->n_tables; i++) {
         size_t used = strlen(known);
