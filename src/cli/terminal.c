@@ -85,7 +85,7 @@ int rs_complain_error(const char *command, const rs_error *err)
 
 static void report_problem(const rs_problem *p)
 {
-    char offsets[160] = "", rank[40] = "";
+    char offsets[160] = "", rank[40] = "", count[32] = "";
     size_t used = 0;
     for (unsigned i = 0; i < p->n_offsets && used < sizeof offsets; i++) {
         int n = snprintf(offsets + used, sizeof offsets - used, "%s%llu",
@@ -98,9 +98,9 @@ static void report_problem(const rs_problem *p)
     if (p->n_offsets && p->n_offsets < p->count && used < sizeof offsets)
         snprintf(offsets + used, sizeof offsets - used, ", ...");
     if (p->rank >= 0) snprintf(rank, sizeof rank, "rank %lld: ", (long long)p->rank);
-    rs_complain("%s%s%s%llu x %s%s: %s%s%s%s", p->file ? p->file : "", p->file ? ": " : "", rank,
-                (unsigned long long)p->count, p->kind, offsets, p->message, p->detail ? " (" : "",
-                p->detail ? p->detail : "", p->detail ? ")" : "");
+    if (p->count != 1) snprintf(count, sizeof count, "%llu x ", (unsigned long long)p->count);
+    rs_complain("%s%s%s%s%s%s: %s%s%s%s", p->file ? p->file : "", p->file ? ": " : "", rank, count, p->kind,
+                offsets, p->message, p->detail ? " (" : "", p->detail ? p->detail : "", p->detail ? ")" : "");
 }
 
 void rs_report_result(const rs_result *result, bool quiet)
