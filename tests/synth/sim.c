@@ -41,7 +41,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
     const template *t = &j->templates[template_number];
     int list = t->category == CAT_PYTHON ? 2 : r->thread;
     records *to = list == 2 ? &r->python : &r->host[list];
-    r->time += 180 + random_below(&r->random, 350);
+    r->time += 700 + random_below(&r->random, 2100);
     record *e = append(to);
     e->template = template_number;
     e->start = r->time;
@@ -61,7 +61,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
 
 static void close_event(rank_state *r)
 {
-    r->time += 90 + random_below(&r->random, 160);
+    r->time += 250 + random_below(&r->random, 700);
     r->depth--;
     record *e = &open_list(r, r->depth)->items[r->open[r->depth]];
     e->duration = r->time - e->start;
@@ -195,7 +195,7 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
     if (r->in_graph) {
         *call = r->device_records.items[r->graph_call];
     } else {
-        *call = new_call(r, i->call, 1900, 1900);
+        *call = new_call(r, i->call, 2900, 2600);
         call->launches = true;
         call->stream = i->stream;
         int64_t oldest = s->launched >= QUEUE_LIMIT ? s->queue[s->launched % QUEUE_LIMIT] : 0;
