@@ -169,6 +169,45 @@ def check_kernels(work, answers):
               [answer["count"], answer["sum"], answer["min"], answer["max"]], "kernel", answer)
 
 
+def check_operators(events, work, calls, answers):
+    """Host nesting per thread by interval, then kernels by their launch."""
+    mine, threads = {}, {}
+    for event in work:
+        mine.setdefault(event["args"]["correlation"], []).append(event["end"] - event["start"])
+    for event in events:
+        if event.get("cat") in ("cpu_op", "user_annotation") or event.get("args", {}).get("correlation") in mine \
+                and event.get("cat") in ("cuda_runtime", "cuda_driver"):
+            threads.setdefault(event["tid"], []).append(event)
+    found = {}
+    for held in threads.values():
+        stack = []
+        for event in sorted(held, key=lambda e: (e["start"], -e["end"])):
+            while stack and stack[-1]["end"] <= event["start"]:
+                stack.pop()
+            if event["cat"] in ("cpu_op", "user_annotation"):
+                stack.append(event)
+                sums = found.setdefault((event["cat"], event["name"]), [0] * 6)
+                sums[0] += 1
+                sums[1] += event["end"] - event["start"]
+                continue
+            times = mine[event["args"]["correlation"]]
+            direct = True
+            for parent in reversed(stack):
+                sums = found[parent["cat"], parent["name"]]
+                sums[2] += len(times)
+                sums[3] += sum(times)
+                if direct and parent["cat"] == "cpu_op":
+                    sums[4] += len(times)
+                    sums[5] += sum(times)
+                    direct = False
+    found = {key: value for key, value in found.items() if not key[1].startswith("ProfilerStep#")}
+    check(sorted(found) == [(a["category"], a["name"]) for a in answers], "operators", sorted(found))
+    for answer in answers:
+        sums = found[answer["category"], answer["name"]]
+        check(sums == [answer[key] for key in ("count", "host_time", "gpu_count", "gpu_time", "direct_gpu_count",
+                                               "direct_gpu_time")], "operator", sums, answer)
+
+
 def check_steps(events, work, calls, truth, job):
     for answer in truth["steps"]:
         if job["step_annotations"]:
@@ -243,6 +282,7 @@ def check_rank(events, truth, job):
     check_combinations(work, truth["combinations"])
     check_streams(streams, calls, truth["streams"])
     check_kernels(work, truth["kernels"])
+    check_operators(events, work, calls, truth["operators"])
     check_steps(events, work, calls, truth, job)
     check_edges(events, calls, truth, job)
     delays = [max(0, e["start"] - calls[e["args"]["correlation"]]["end"])

@@ -14,6 +14,7 @@ void truth_create(job *j)
     for (int i = 0; i < j->ranks; i++) {
         if (j->opt.only_rank >= 0 && j->opt.only_rank != i) continue;
         truth_rank *t = j->rank[i].truth = take_memory(sizeof *t);
+        t->operators = take_memory(j->template_count * sizeof *t->operators);
         t->step_count = (size_t)j->opt.steps;
         t->steps = take_memory(t->step_count * sizeof *t->steps);
         for (size_t s = 0; s < t->step_count; s++) t->steps[s].position = -1;
@@ -25,6 +26,7 @@ void truth_free(job *j)
     for (int i = 0; i < j->ranks; i++) {
         truth_rank *t = j->rank[i].truth;
         if (!t) continue;
+        free(t->operators);
         free(t->gpu);
         free(t->calls);
         free(t->edges);
@@ -129,6 +131,52 @@ static void put_kernels(FILE *f, const job *j, const truth_rank *t)
                 first ? "" : ",", k.name, classes[k.class], (number)k.count, (number)k.sum, (number)k.min,
                 (number)k.max);
         first = false;
+    }
+    fputs("],\n", f);
+    free(totals);
+}
+
+typedef struct {
+    const char *name;
+    int category;
+    op_truth sums;
+} operator_total;
+
+static int by_operator(const void *a, const void *b)
+{
+    const operator_total *x = a, *y = b;
+    return x->category != y->category ? x->category - y->category : strcmp(x->name, y->name);
+}
+
+static void put_operators(FILE *f, const job *j, const truth_rank *t)
+{
+    operator_total *totals = take_memory(j->template_count * sizeof *totals);
+    size_t used = 0;
+    for (size_t i = 0; i < j->template_count; i++)
+        if (t->operators[i].count && !j->templates[i].step_name && j->templates[i].category != CAT_PYTHON)
+            totals[used++] =
+                (operator_total){j->templates[i].name, j->templates[i].category, t->operators[i]};
+    qsort(totals, used, sizeof *totals, by_operator);
+    fputs("      \"operators\": [", f);
+    for (size_t i = 0; i < used; i++) {
+        op_truth o = totals[i].sums;
+        const char *name = totals[i].name;
+        bool first = i == 0, annotation = totals[i].category == CAT_USER_ANNOTATION;
+        for (; i + 1 < used && !by_operator(&totals[i], &totals[i + 1]); i++) {
+            const op_truth *more = &totals[i + 1].sums;
+            o.count += more->count;
+            o.host += more->host;
+            o.gpu_count += more->gpu_count;
+            o.gpu += more->gpu;
+            o.direct_count += more->direct_count;
+            o.direct += more->direct;
+        }
+        fprintf(
+            f,
+            "%s\n        {\"name\": \"%s\", \"category\": \"%s\", \"count\": %lld, \"host_time\": %lld, "
+            "\"gpu_count\": %lld, \"gpu_time\": %lld, \"direct_gpu_count\": %lld, \"direct_gpu_time\": %lld}",
+            first ? "" : ",", name, annotation ? "user_annotation" : "cpu_op", (number)o.count,
+            (number)o.host, (number)o.gpu_count, (number)o.gpu, (number)o.direct_count, (number)o.direct);
     }
     fputs("],\n", f);
     free(totals);
@@ -261,6 +309,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
     fputs("},\n", f);
     put_combinations(f, &b);
     put_kernels(f, j, t);
+    put_operators(f, j, t);
     put_streams(f, j, t);
     put_launches(f, t);
     put_steps(f, j, r);
