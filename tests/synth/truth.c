@@ -50,12 +50,13 @@ static void put_position(FILE *f, int64_t position)
         fprintf(f, "%lld", (number)position);
 }
 
-static busy_times busy_of_step(const truth_rank *t, int32_t step, size_t *count)
+/* The times of all GPU events from `first` to before `end`; unlinked ones only if `all`. */
+static busy_times busy_of_range(const truth_rank *t, size_t first, size_t end, bool all, size_t *count)
 {
-    interval *items = take_memory((t->gpu_count + 1) * sizeof *items);
+    interval *items = take_memory((end - first) * sizeof *items);
     *count = 0;
-    for (size_t i = 0; i < t->gpu_count; i++)
-        if (step < 0 || (t->gpu[i].step == step && t->gpu[i].launch_start >= 0))
+    for (size_t i = first; i < end; i++)
+        if (all || t->gpu[i].launch_start >= 0)
             items[(*count)++] = (interval){t->gpu[i].start, t->gpu[i].end, t->gpu[i].class};
     busy_times b = busy_of(items, *count);
     free(items);
@@ -234,10 +235,13 @@ static void put_launches(FILE *f, const truth_rank *t)
 static void put_steps(FILE *f, const job *j, const rank_state *r)
 {
     const truth_rank *t = r->truth;
+    size_t first = 0;
     fputs("      \"steps\": [", f);
     for (size_t s = 0; s < t->step_count; s++) {
-        size_t count;
-        busy_times b = busy_of_step(t, (int32_t)s, &count);
+        size_t count, end = first;
+        while (end < t->gpu_count && t->gpu[end].step == (int32_t)s) end++; /* recorded step by step */
+        busy_times b = busy_of_range(t, first, end, false, &count);
+        first = end;
         fprintf(f, "%s\n        {\"step\": %lld, \"position\": ", s ? "," : "",
                 (number)s + j->opt.first_step);
         put_position(f, t->steps[s].position);
@@ -289,7 +293,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
         "Trace",      "metadata",        "instant"};
     const truth_rank *t = r->truth;
     size_t count;
-    busy_times b = busy_of_step(t, -1, &count);
+    busy_times b = busy_of_range(t, 0, t->gpu_count, true, &count);
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < t->gpu_count; i++) {
         if (t->gpu[i].start < first) first = t->gpu[i].start;
