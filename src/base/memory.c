@@ -76,40 +76,55 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size)
 /* Below this a block comes from malloc: a page each would waste more than it saves. */
 #define BIG_THRESHOLD ((size_t)256 << 10)
 
-void *rs_big_resize(void *p, size_t old_bytes, size_t new_bytes)
+/* Stands before every big block, so that nobody has to remember its size. */
+typedef struct big_header {
+    size_t bytes; /* header included */
+    size_t mapped;
+} big_header;
+
+static big_header *map_block(size_t bytes)
 {
-    bool was_mapped = p && old_bytes >= BIG_THRESHOLD;
-    if (new_bytes == 0) {
-        if (was_mapped)
-            munmap(p, old_bytes);
-        else
-            rs_free(p);
-        return NULL;
-    }
-    if (new_bytes < BIG_THRESHOLD && !was_mapped) return rs_realloc(p, new_bytes);
-    if (allocation_fails()) return NULL;
+    big_header *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return h == MAP_FAILED ? NULL : h;
+}
+
+void *rs_big_resize(void *p, size_t bytes)
+{
+    big_header *old = p ? (big_header *)p - 1 : NULL, *fresh = NULL;
+    if (bytes > SIZE_MAX - sizeof *old || allocation_fails()) return NULL;
+    bytes += sizeof *old;
+    bool mapped = bytes >= BIG_THRESHOLD;
+    if (old && !old->mapped && !mapped) {
+        fresh = realloc(old, bytes);
+        old = NULL;
 #ifdef MREMAP_MAYMOVE
-    if (was_mapped && new_bytes >= BIG_THRESHOLD) {
-        void *moved = mremap(p, old_bytes, new_bytes, MREMAP_MAYMOVE);
-        return moved == MAP_FAILED ? NULL : moved;
-    }
-#endif
-    void *fresh;
-    if (new_bytes >= BIG_THRESHOLD) {
-        fresh = mmap(NULL, new_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    } else if (old && old->mapped) {
+        fresh = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
         if (fresh == MAP_FAILED) return NULL;
+        mapped = true;
+        old = NULL;
+#endif
     } else {
-        fresh = malloc(new_bytes);
-        if (!fresh) return NULL;
+        fresh = mapped ? map_block(bytes) : malloc(bytes);
     }
-    if (p) {
-        memcpy(fresh, p, old_bytes < new_bytes ? old_bytes : new_bytes);
-        if (was_mapped)
-            munmap(p, old_bytes);
-        else
-            rs_free(p);
+    if (!fresh) return NULL;
+    if (old) {
+        memcpy(fresh + 1, old + 1, (old->bytes < bytes ? old->bytes : bytes) - sizeof *old);
+        rs_big_free(old + 1);
     }
-    return fresh;
+    fresh->bytes = bytes;
+    fresh->mapped = mapped;
+    return fresh + 1;
+}
+
+void rs_big_free(void *p)
+{
+    if (!p) return;
+    big_header *h = (big_header *)p - 1;
+    if (h->mapped)
+        munmap(h, h->bytes);
+    else
+        free(h);
 }
 
 struct rs_arena_block {
@@ -126,7 +141,7 @@ void *rs_arena_alloc(rs_arena *arena, size_t n)
         size_t size = arena->total < 4096 ? 4096 : arena->total;
         if (size > (size_t)1 << 20) size = (size_t)1 << 20;
         if (size < n) size = n;
-        rs_arena_block *block = rs_malloc(sizeof *block + size);
+        rs_arena_block *block = rs_malloc(sizeof *block + size + RS_ARENA_SLACK);
         if (!block) return NULL;
         block->next = arena->blocks;
         block->size = size;

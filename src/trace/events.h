@@ -1,7 +1,7 @@
 /* The event columns: what a reader fills and everything else reads.
  *
- * One row for each element of the file's event array, in file order, so that a row number is the event's position
- * in traceEvents. Times are integer nanoseconds on the file's own clock. */
+ * One row for each element of the file's event array, in file order, so that a row number is the event's
+ * position in traceEvents. Times are integer nanoseconds on the file's own clock. */
 #ifndef RS_TRACE_EVENTS_H
 #define RS_TRACE_EVENTS_H
 
@@ -12,6 +12,8 @@
 #define RS_NO_TIME INT64_MIN
 #define RS_NO_ROW UINT32_MAX
 #define RS_NO_VALUE INT64_MIN
+#define RS_MAX_CATEGORIES 4096
+#define RS_MAX_COUNTERS 4096
 
 /* What an event is, told by its category. */
 typedef enum rs_kind {
@@ -52,9 +54,9 @@ typedef struct rs_sparse {
     size_t n, capacity;
     uint32_t *rows;
     union {
-        int64_t *ints;    /* INT */
-        double *reals;    /* REAL */
-        uint32_t *texts;  /* TEXT: string ids */
+        int64_t *ints;   /* INT */
+        double *reals;   /* REAL */
+        uint32_t *texts; /* TEXT: string ids */
     };
 } rs_sparse;
 
@@ -70,7 +72,7 @@ typedef struct rs_category {
 
 /* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
 typedef struct rs_counter {
-    uint32_t name; /* string id of the key */
+    uint32_t name;    /* string id of the key */
     rs_sparse values; /* REAL */
 } rs_counter;
 
@@ -78,7 +80,7 @@ typedef struct rs_counter {
 typedef struct rs_file_info {
     int64_t rank, world_size; /* distributedInfo */
     uint32_t backend;
-    int64_t base_time_ns;     /* baseTimeNanoseconds */
+    int64_t base_time_ns; /* baseTimeNanoseconds */
     uint32_t display_unit, trace_name, trace_id;
     int64_t schema_version;
     int64_t cuda_runtime, cuda_driver, cupti, hip_runtime, hip_driver, roctracer_x1000;
@@ -87,9 +89,19 @@ typedef struct rs_file_info {
     uint32_t device_name; /* of the first device */
     int64_t n_devices;
     int64_t max_threads_per_block;
-    uint32_t documents;       /* top-level JSON values in the file */
-    uint64_t out_of_range, blocklisted, out_of_order; /* Kineto's own "Record counts" line */
 } rs_file_info;
+
+/* One of several JSON documents that stand in a file one after another. */
+typedef struct rs_document {
+    uint32_t first_row;
+    int64_t rank; /* its distributedInfo.rank or RS_NO_VALUE */
+} rs_document;
+
+/* A line of the profiler's own log (top-level INFO, WARNING, ERROR). */
+typedef struct rs_log_line {
+    char level;    /* 'I', 'W', 'E' */
+    uint32_t text; /* string id */
+} rs_log_line;
 
 typedef struct rs_events {
     size_t n, capacity;
@@ -105,12 +117,19 @@ typedef struct rs_events {
     size_t n_counters, counters_capacity;
     rs_thread *threads;
     size_t n_threads, threads_capacity;
+    rs_map64 thread_ids;
     rs_category *categories;
     size_t n_categories, categories_capacity;
     rs_strings strings;
-    rs_file_info info;
+    rs_file_info info;      /* of the first document that says it */
+    rs_document *documents; /* those that hold events */
+    size_t n_documents, documents_capacity;
+    rs_log_line *log;
+    size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
+    uint64_t bytes_lost; /* text passed over to get back in step after damage */
+    uint64_t n_bytes;    /* of text, all told */
     bool truncated;      /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
@@ -138,8 +157,12 @@ static inline bool rs_event_is_span(const rs_events *e, size_t row)
 rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
 void rs_events_free(rs_events *events);
 
-/* Room for `more` further rows. */
+/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself.
+ */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
+rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
+/* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
+rs_status rs_events_add_counter(rs_events *events, uint32_t name, uint32_t row, double value, rs_error *err);
 
 /* Values of a sparse column at a row; false / RS_NO_STRING when the row has none. O(log n). */
 bool rs_events_int(const rs_events *events, rs_column_id column, uint32_t row, int64_t *value);

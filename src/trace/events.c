@@ -1,0 +1,279 @@
+#include "trace/events.h"
+
+#include <string.h>
+
+static const struct {
+    const char *category;
+    rs_kind kind;
+} kinds[] = {
+    {"cpu_op", RS_KIND_CPU_OP},
+    {"Operator", RS_KIND_CPU_OP},
+    {"user_annotation", RS_KIND_USER_ANNOTATION},
+    {"python_function", RS_KIND_PYTHON_FUNCTION},
+    {"cuda_runtime", RS_KIND_RUNTIME},
+    {"Runtime", RS_KIND_RUNTIME},
+    {"hip_runtime", RS_KIND_RUNTIME},
+    {"privateuse1_runtime", RS_KIND_RUNTIME},
+    {"xpu_runtime", RS_KIND_RUNTIME},
+    {"cuda_driver", RS_KIND_DRIVER},
+    {"xpu_driver", RS_KIND_DRIVER},
+    {"privateuse1_driver", RS_KIND_DRIVER},
+    {"mtia_runtime", RS_KIND_MTIA_RUNTIME},
+    {"kernel", RS_KIND_KERNEL},
+    {"Kernel", RS_KIND_KERNEL},
+    {"gpu_memcpy", RS_KIND_MEMCPY},
+    {"Memcpy", RS_KIND_MEMCPY},
+    {"gpu_memset", RS_KIND_MEMSET},
+    {"Memset", RS_KIND_MEMSET},
+    {"mtia_ccp_events", RS_KIND_MTIA_WORK},
+    {"gpu_user_annotation", RS_KIND_GPU_USER_ANNOTATION},
+    {"cuda_sync", RS_KIND_SYNC},
+    {"cuda_profiler_range", RS_KIND_PROFILER_RANGE},
+    {"ac2g", RS_KIND_FLOW},
+    {"async_cpu_to_gpu", RS_KIND_FLOW},
+    {"fwdbwd", RS_KIND_FWDBWD},
+    {"forward_backward", RS_KIND_FWDBWD},
+    {"cpu_instant_event", RS_KIND_INSTANT},
+    {"overhead", RS_KIND_OVERHEAD},
+    {"Trace", RS_KIND_SPAN},
+};
+
+rs_kind rs_kind_of_category(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].category) == length && memcmp(kinds[i].category, name, length) == 0)
+            return kinds[i].kind;
+    return RS_KIND_OTHER;
+}
+
+const char *rs_kind_name(rs_kind kind)
+{
+    if (kind == RS_KIND_OTHER) return "other";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].kind == kind) return kinds[i].category;
+    return "other";
+}
+
+static rs_column_type column_type(rs_column_id id)
+{
+    return rs_column_infos[id].type;
+}
+
+#define RS_COLUMN_INFO(id, key, type) {key, sizeof key - 1, RS_COLUMN_##type},
+const rs_column_info rs_column_infos[RS_N_COLUMNS] = {RS_COLUMNS(RS_COLUMN_INFO)};
+
+rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err)
+{
+    *out = NULL;
+    rs_events *e = rs_calloc(1, sizeof *e);
+    if (!e) return rs_fail_nomem(err, "event columns");
+    e->loaded = columns;
+    e->max_memory = max_memory;
+    e->info = (rs_file_info){.rank = RS_NO_VALUE,
+                             .world_size = RS_NO_VALUE,
+                             .backend = RS_NO_STRING,
+                             .base_time_ns = RS_NO_VALUE,
+                             .display_unit = RS_NO_STRING,
+                             .trace_name = RS_NO_STRING,
+                             .trace_id = RS_NO_STRING,
+                             .schema_version = RS_NO_VALUE,
+                             .cuda_runtime = RS_NO_VALUE,
+                             .cuda_driver = RS_NO_VALUE,
+                             .cupti = RS_NO_VALUE,
+                             .hip_runtime = RS_NO_VALUE,
+                             .hip_driver = RS_NO_VALUE,
+                             .roctracer_x1000 = RS_NO_VALUE,
+                             .nccl_version = RS_NO_STRING,
+                             .device_name = RS_NO_STRING,
+                             .max_threads_per_block = RS_NO_VALUE};
+    /* category 0 is "no category" */
+    if (!rs_strings_init(&e->strings) || rs_events_category(e, 0) != 0) {
+        rs_events_free(e);
+        return rs_fail_nomem(err, "event columns");
+    }
+    *out = e;
+    return RS_OK;
+}
+
+static size_t value_size(rs_column_id id)
+{
+    return column_type(id) == RS_COLUMN_TEXT ? sizeof(uint32_t) : 8;
+}
+
+static void sparse_free(rs_sparse *s)
+{
+    rs_big_free(s->rows);
+    rs_big_free(s->ints);
+    *s = (rs_sparse){0};
+}
+
+void rs_events_free(rs_events *e)
+{
+    if (!e) return;
+    rs_big_free(e->start);
+    rs_big_free(e->duration);
+    rs_big_free(e->name);
+    rs_big_free(e->thread);
+    rs_big_free(e->category);
+    rs_big_free(e->phase);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) sparse_free(&e->args[i]);
+    for (size_t i = 0; i < e->n_counters; i++) sparse_free(&e->counters[i].values);
+    rs_free(e->counters);
+    rs_free(e->threads);
+    rs_free(e->documents);
+    rs_free(e->log);
+    rs_free(e->categories);
+    rs_map64_clear(&e->thread_ids);
+    rs_strings_clear(&e->strings);
+    rs_problems_clear(&e->problems);
+    rs_free(e);
+}
+
+static rs_status charge(rs_events *e, uint64_t bytes, rs_error *err)
+{
+    if (e->max_memory && e->memory + bytes > e->max_memory)
+        return rs_fail(
+            err, RS_ERR_NOMEM,
+            "the events need more than --max-memory allows (%llu bytes); raise it, or read fewer ranks",
+            (unsigned long long)e->max_memory);
+    e->memory += bytes;
+    return RS_OK;
+}
+
+static bool resize(void **p, size_t n, size_t size)
+{
+    void *q = rs_big_resize(*p, n * size);
+    if (q) *p = q;
+    return q != NULL;
+}
+
+rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
+{
+    if (more <= e->capacity - e->n) return RS_OK;
+    if (more > RS_NO_ROW - 1 || e->n > RS_NO_ROW - 1 - more)
+        return rs_fail(err, RS_ERR_LIMIT, "more than %u events in one file: split it", RS_NO_ROW - 1);
+    size_t wanted = e->capacity ? e->capacity + e->capacity / 2 : 4096;
+    if (wanted < e->n + more) wanted = e->n + more;
+    struct {
+        void **array;
+        size_t size;
+    } all[] = {{(void **)&e->start, 8},  {(void **)&e->duration, 8}, {(void **)&e->name, 4},
+               {(void **)&e->thread, 4}, {(void **)&e->category, 2}, {(void **)&e->phase, 1}};
+    rs_status status = charge(e, (wanted - e->capacity) * 27, err);
+    if (status != RS_OK) return status;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!resize(all[i].array, wanted, all[i].size)) return rs_fail_nomem(err, "event columns");
+    }
+    e->capacity = wanted;
+    return RS_OK;
+}
+
+static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t more, rs_error *err)
+{
+    if (more <= s->capacity - s->n) return RS_OK;
+    size_t wanted = s->capacity ? s->capacity + s->capacity / 2 : 1024;
+    if (wanted < s->n + more) wanted = s->n + more;
+    rs_status status = charge(e, (wanted - s->capacity) * (size + 4), err);
+    if (status != RS_OK) return status;
+    if (!resize((void **)&s->rows, wanted, sizeof *s->rows) || !resize((void **)&s->ints, wanted, size))
+        return rs_fail_nomem(err, "arguments");
+    s->capacity = wanted;
+    return RS_OK;
+}
+
+rs_status rs_events_reserve_column(rs_events *e, rs_column_id column, size_t more, rs_error *err)
+{
+    return sparse_grow(e, &e->args[column], value_size(column), more, err);
+}
+
+rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, double value, rs_error *err)
+{
+    size_t i = 0;
+    while (i < e->n_counters && e->counters[i].name != name) i++;
+    if (i == e->n_counters) {
+        if (i >= RS_MAX_COUNTERS)
+            return rs_fail(err, RS_ERR_LIMIT, "more than %d different profiler counters", RS_MAX_COUNTERS);
+        if (!RS_GROW_ONE(e->counters, e->n_counters, e->counters_capacity))
+            return rs_fail_nomem(err, "counters");
+        e->counters[e->n_counters++] = (rs_counter){.name = name};
+    }
+    rs_sparse *s = &e->counters[i].values;
+    rs_status status = sparse_grow(e, s, sizeof(double), 1, err);
+    if (status != RS_OK) return status;
+    if (s->n && s->rows[s->n - 1] == row) s->n--;
+    s->rows[s->n] = row;
+    s->reals[s->n++] = value;
+    return RS_OK;
+}
+
+static bool find_row(const rs_sparse *s, uint32_t row, size_t *at)
+{
+    size_t low = 0, high = s->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (s->rows[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *at = low;
+    return low < s->n && s->rows[low] == row;
+}
+
+bool rs_events_int(const rs_events *e, rs_column_id column, uint32_t row, int64_t *value)
+{
+    size_t at;
+    if (!find_row(&e->args[column], row, &at)) return false;
+    *value = e->args[column].ints[at];
+    return true;
+}
+
+bool rs_events_real(const rs_events *e, rs_column_id column, uint32_t row, double *value)
+{
+    size_t at;
+    if (!find_row(&e->args[column], row, &at)) return false;
+    *value = e->args[column].reals[at];
+    return true;
+}
+
+uint32_t rs_events_text(const rs_events *e, rs_column_id column, uint32_t row)
+{
+    size_t at;
+    return find_row(&e->args[column], row, &at) ? e->args[column].texts[at] : RS_NO_STRING;
+}
+
+uint32_t rs_events_thread(rs_events *e, rs_thread thread)
+{
+    /* One key from the pair; pairs whose keys collide are told apart by walking on. */
+    uint64_t key = rs_hash_u64((uint64_t)thread.pid) * 31 + (uint64_t)thread.tid;
+    for (;; key++) {
+        bool is_new;
+        uint32_t *slot = rs_map64_put(&e->thread_ids, key, &is_new);
+        if (!slot) return UINT32_MAX;
+        if (is_new) {
+            if (!RS_GROW_ONE(e->threads, e->n_threads, e->threads_capacity)) {
+                *slot = UINT32_MAX;
+                return UINT32_MAX;
+            }
+            *slot = (uint32_t)e->n_threads;
+            e->threads[e->n_threads++] = thread;
+            return *slot;
+        }
+        if (*slot == UINT32_MAX) return UINT32_MAX;
+        const rs_thread *t = &e->threads[*slot];
+        if (t->pid == thread.pid && t->tid == thread.tid) return *slot;
+    }
+}
+
+uint32_t rs_events_category(rs_events *e, uint32_t name_id)
+{
+    for (size_t i = 0; i < e->n_categories; i++)
+        if (e->categories[i].name == name_id) return (uint32_t)i;
+    /* Beyond any honest number of categories the rest share the nameless one. */
+    if (e->n_categories >= RS_MAX_CATEGORIES) return 0;
+    if (!RS_GROW_ONE(e->categories, e->n_categories, e->categories_capacity)) return UINT32_MAX;
+    const rs_string *s = &e->strings.items[name_id];
+    e->categories[e->n_categories] =
+        (rs_category){.name = name_id, .kind = rs_kind_of_category(s->text, s->length)};
+    return (uint32_t)e->n_categories++;
+}
