@@ -128,6 +128,8 @@ typedef struct rs_events {
     size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
+    const char *packing; /* "plain", "gzip", "zstd" */
+    const char *form;    /* "object", "array", "lines": how the events are held; static text */
     uint64_t bytes_lost; /* text passed over to get back in step after damage */
     uint64_t n_bytes;    /* of text, all told */
     bool truncated;      /* the text ends before its last bracket */
@@ -189,6 +191,15 @@ static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t oth
 {
     return rs_cursor_seek(cursor, row) ? cursor->column->ints[cursor->at] : otherwise;
 }
+
+/* The number that stands for a pid or tid that is a string. */
+static inline int64_t rs_thread_id_of_text(uint32_t text)
+{
+    return -(INT64_C(1) << 62) - (int64_t)text;
+}
+
+/* Ids of strings, threads and categories depend on how the file was read: no order of them may reach a
+ * result. */
 
 /* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
 uint32_t rs_events_thread(rs_events *events, rs_thread thread);
