@@ -485,7 +485,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &r.core.events, err);
     if (status == RS_OK)
         status = rs_windows_open(source, threaded, 16 * r.core.limits.max_string, &r.windows, err);
-    if (status == RS_OK) {
+    if (status == RS_OK && settings->simd >= 0) {
         r.core.shapes = rs_shapes_create();
         r.run = rs_shapes_runner(settings->simd);
         if (!r.core.shapes) status = rs_fail_nomem(err, "event layouts");
