@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "output/numbers.h"
@@ -194,4 +195,23 @@ const char *rs_gate_values(const rs_gate *gate, const rs_table *table, size_t ro
         used = n < 0 ? out_size : used + (size_t)n;
     }
     return out;
+}
+
+rs_status rs_gate_apply(const rs_options *options, const rs_table *table, rs_result *result, rs_error *err)
+{
+    const char *text = rs_options_text(options, "fail-on");
+    if (!text) return RS_OK;
+    rs_gate *gate;
+    size_t n_rows = 0, first = 0;
+    rs_status status = rs_gate_parse(text, &gate, err);
+    if (status == RS_OK) status = rs_gate_count(gate, table, &n_rows, &first, err);
+    if (status == RS_OK && n_rows) {
+        char values[256];
+        result->found = true;
+        rs_result_note(result, "failed on %.100s: %zu of %zu rows, the first is row %zu with %s", text,
+                       n_rows, rs_table_n_rows(table), first + 1,
+                       rs_gate_values(gate, table, first, values, sizeof values));
+    }
+    rs_gate_free(gate);
+    return status;
 }

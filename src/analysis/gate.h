@@ -5,7 +5,7 @@
 #ifndef RS_ANALYSIS_GATE_H
 #define RS_ANALYSIS_GATE_H
 
-#include "rankscope/table.h"
+#include "rankscope/analysis.h"
 
 typedef struct rs_gate rs_gate;
 
@@ -26,5 +26,9 @@ rs_status rs_gate_count(const rs_gate *gate, const rs_table *table, size_t *n_ro
 const char *rs_gate_text(const rs_gate *gate);
 const char *rs_gate_values(const rs_gate *gate, const rs_table *table, size_t row, char *out,
                            size_t out_size);
+
+/* For an analysis whose options have a text option "fail-on": when it is set and rows of the table meet it,
+ * result->found is set and a note says which. */
+rs_status rs_gate_apply(const rs_options *options, const rs_table *table, rs_result *result, rs_error *err);
 
 #endif

@@ -165,7 +165,7 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
     case RS_UNIT_BYTES: unit = plan_bytes(&m, out); break;
     case RS_UNIT_PERCENT:
         out->decimals = spec->type == RS_INT ? 0 : m.n && m.highest >= 1 ? 1 : 2;
-        if (!mentions(name, "%") && !mentions(name, "percent")) unit = "%";
+        if (!mentions(name, "%") && !mentions(name, "percent") && !mentions(name, "pct")) unit = "%";
         break;
     case RS_UNIT_RATIO: out->decimals = spec->type == RS_INT ? 0 : 3; break;
     case RS_UNIT_GBPS:

@@ -196,9 +196,13 @@ static rs_status print_layout(rs_writer *writer, struct libscols_table *layout, 
         free(text);
         return rs_fail_nomem(err, "the layout of a table");
     }
-    size_t n = strlen(text);
-    rs_writer_bytes(writer, text, n);
-    if (n && text[n - 1] != '\n') rs_writer_char(writer, '\n');
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n"), shown = n;
+        while (shown && line[shown - 1] == ' ') shown--; /* the padding of empty last cells */
+        rs_writer_bytes(writer, line, shown);
+        rs_writer_char(writer, '\n');
+        line += n + (line[n] != '\0');
+    }
     free(text);
     return RS_OK;
 }

@@ -190,6 +190,15 @@ static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t oth
     return rs_cursor_seek(cursor, row) ? cursor->column->ints[cursor->at] : otherwise;
 }
 
+/* The number that stands for a pid or tid that is a string. */
+static inline int64_t rs_thread_id_of_text(uint32_t text)
+{
+    return -(INT64_C(1) << 62) - (int64_t)text;
+}
+
+/* Ids of strings, threads and categories depend on how the file was read: no order of them may reach a
+ * result. */
+
 /* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
 uint32_t rs_events_thread(rs_events *events, rs_thread thread);
 uint32_t rs_events_category(rs_events *events, uint32_t name_id);

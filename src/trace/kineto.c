@@ -26,6 +26,7 @@ typedef struct reader {
     uint64_t damage_at; /* offset at which damage began */
     uint8_t before;     /* while AT_DAMAGE: the last byte that is no white space */
     rs_shapes_run_fn run;
+    rs_ahead *ahead; /* NULL: one thread reads everything */
     const rs_load_settings *settings;
 } reader;
 
@@ -111,6 +112,12 @@ static rs_json_status looks_like_event(const uint8_t *p, const uint8_t *end, boo
     if (p >= end) return RS_JSON_END;
     *is_event = *p == ':' && is_event_key(key.bytes, key.length);
     return RS_JSON_OK;
+}
+
+bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end)
+{
+    bool is_event;
+    return looks_like_event(p, end, &is_event) == RS_JSON_OK && is_event;
 }
 
 static const char *fault_message(rs_json_status s)
@@ -252,10 +259,32 @@ static rs_status odd_element(reader *r, rs_error *err)
     return RS_OK;
 }
 
+/* Where the run begins that was read ahead in this window, if it still lies before the reader; else the end.
+ */
+static const uint8_t *ahead_of(const reader *r)
+{
+    if (!r->ahead || r->window.slot < 0) return r->end;
+    uint64_t begin = rs_ahead_begin(r->ahead, (unsigned)r->window.slot);
+    return begin >= offset_of(r, r->p) && begin < offset_of(r, r->end)
+               ? r->window.data + (begin - r->window.offset)
+               : r->end;
+}
+
+static rs_status take_ahead(reader *r, rs_error *err)
+{
+    uint64_t end;
+    rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
+    if (status != RS_OK) return status;
+    r->p = r->window.data + (end - r->window.offset);
+    r->core.learn_from = r->p;
+    return RS_OK;
+}
+
 static rs_status at_element(reader *r, rs_error *err)
 {
+    const uint8_t *ahead = ahead_of(r);
     if (r->run && r->core.learn_from == r->p) {
-        r->run(&r->core, &r->p, r->end);
+        r->run(&r->core, &r->p, ahead);
         if (r->core.failure != RS_OK) return r->core.failure;
         r->core.learn_from = r->p;
     }
@@ -266,7 +295,7 @@ static rs_status at_element(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    if (*r->p == '{') return read_event(r, err);
+    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
         r->place = r->bare_array ? AT_DOCUMENT : AT_MEMBER;
@@ -471,6 +500,22 @@ static rs_status check_usable(const reader *r, rs_error *err)
     return RS_OK;
 }
 
+/* A plain file or memory is read by all threads; a packed one is unpacked by one of them and read by another.
+ */
+static rs_status open_text(reader *r, rs_source *source, rs_error *err)
+{
+    size_t n, max_window = 16 * r->core.limits.max_string;
+    unsigned threads = r->settings->threads;
+    bool in_pieces = rs_source_is_seekable(source) || rs_source_memory(source, &n);
+    if (threads > 1 && in_pieces) {
+        r->ahead = rs_ahead_create(&r->core, r->run, rs_windows_slots(threads));
+        if (!r->ahead) return rs_fail_nomem(err, "readers");
+        return rs_windows_open_prepared(source, threads, rs_ahead_prepare, r->ahead, max_window, &r->windows,
+                                        err);
+    }
+    return rs_windows_open(source, threads > 1, max_window, &r->windows, err);
+}
+
 rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
     *out = NULL;
@@ -481,15 +526,13 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     r.core.limits.max_depth = settings->max_depth ? settings->max_depth : RS_JSON_DEFAULT_DEPTH;
     if (r.core.limits.max_depth > RS_JSON_MAX_DEPTH) r.core.limits.max_depth = RS_JSON_MAX_DEPTH;
     r.core.limits.max_string = settings->max_string ? (size_t)settings->max_string : RS_JSON_DEFAULT_STRING;
-    bool threaded = settings->threads > 1 && rs_source_packing(source) != RS_PACKING_PLAIN;
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &r.core.events, err);
-    if (status == RS_OK)
-        status = rs_windows_open(source, threaded, 16 * r.core.limits.max_string, &r.windows, err);
     if (status == RS_OK && settings->simd >= 0) {
         r.core.shapes = rs_shapes_create();
         r.run = rs_shapes_runner(settings->simd);
         if (!r.core.shapes) status = rs_fail_nomem(err, "event layouts");
     }
+    if (status == RS_OK) status = open_text(&r, source, err);
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
         r.core.events->n_bytes = offset_of(&r, r.end);
@@ -498,6 +541,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     }
     if (status == RS_OK) status = pair_begins(r.core.events, err);
     rs_windows_close(r.windows);
+    rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);
     rs_free(r.core.scratch);
     if (status == RS_OK)

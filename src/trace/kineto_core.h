@@ -127,4 +127,21 @@ void rs_shapes_free(rs_shapes *shapes);
 /* Learns the event that lies at [begin, end), begin being the end of the element before it. */
 void rs_shapes_learn(rs_kineto *core, const uint8_t *begin, const uint8_t *end, const rs_event_now *now);
 
+/* ---- reading ahead ---------------------------------------------------------------------------------- */
+
+typedef struct rs_ahead rs_ahead;
+
+/* Readers for n_slots blocks with core's settings; NULL when out of memory. */
+rs_ahead *rs_ahead_create(const rs_kineto *core, rs_shapes_run_fn run, unsigned n_slots);
+void rs_ahead_free(rs_ahead *ahead);
+/* An rs_prepare_fn: reads the events of a block. */
+void rs_ahead_prepare(void *ahead, unsigned slot, const uint8_t *bytes, size_t n, uint64_t offset);
+/* Where in the text the slot's run begins; UINT64_MAX: it has none. */
+uint64_t rs_ahead_begin(const rs_ahead *ahead, unsigned slot);
+/* Appends the run; *end is the place in the text right behind its last event. */
+rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t *end, rs_error *err);
+
+/* At '{': whether an event begins here, as far as can be seen. */
+bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end);
+
 #endif

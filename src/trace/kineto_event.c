@@ -10,7 +10,8 @@ typedef struct reading {
     uint64_t base;
     rs_event_now now;
     rs_exact_time ts, dur;
-    bool has_ts, has_dur, bad_ts;
+    bool has_ts, has_dur;
+    unsigned rounded;
     const uint8_t *args_begin, *args_end;
 } reading;
 
@@ -196,7 +197,6 @@ static rs_json_status read_time(reading *r, rs_exact_time *out, bool *has, rs_op
     *has = is && rs_exact_time_parse(text.bytes, text.length, out);
     if (quoted || !*has) r->core->learnable = false;
     if (!*has && !is_null(&text)) {
-        r->bad_ts = true;
         rs_kineto_problem(r->core, "bad_time",
                           "ts or dur is no finite number of microseconds within 292 years",
                           offset_of(r, begin));
@@ -219,7 +219,7 @@ static rs_json_status read_id(reading *r, int64_t *number, uint32_t *string, rs_
         uint32_t id = rs_kineto_text(r->core, &text, offset_of(r, begin));
         if (id == RS_NO_STRING) return RS_JSON_BAD;
         *string = id;
-        *number = -(INT64_C(1) << 62) - id;
+        *number = rs_thread_id_of_text(id);
     } else if (!is || !rs_json_int(text.bytes, text.length, number)) {
         *number = RS_NO_VALUE;
         if (!is_null(&text))
@@ -509,6 +509,7 @@ static rs_json_status finish(reading *r)
 {
     rs_kineto *core = r->core;
     if (r->args_begin && core->events->categories[r->now.category].kind == RS_KIND_PROFILER_RANGE) {
+        if (core->clean_only) return RS_JSON_BAD; /* counters are read in order, by the one reader */
         const uint8_t *after = r->p;
         r->p = r->args_begin;
         core->learnable = false;
@@ -518,10 +519,9 @@ static rs_json_status finish(reading *r)
     }
     if (r->has_ts) {
         bool ok;
-        unsigned rounded =
+        r->rounded =
             rs_exact_time_round(&r->ts, r->has_dur ? &r->dur : NULL, &r->now.start, &r->now.duration, &ok);
-        core->events->n_rounded += rounded;
-        if (rounded) core->learnable = false;
+        if (r->rounded) core->learnable = false;
         if (!ok) {
             r->now.start = r->now.duration = RS_NO_TIME;
             rs_kineto_problem(core, "bad_time", "ts + dur is beyond 292 years", offset_of(r, r->p));
@@ -545,6 +545,7 @@ rs_json_status rs_kineto_event(rs_kineto *core, const uint8_t **p, const uint8_t
     if (s == RS_JSON_OK && core->clean_only && core->defect) s = bad(&r, r.p);
     if (s == RS_JSON_OK && core->failure == RS_OK && rs_kineto_commit(core, &r.now)) {
         report_pending(core);
+        core->events->n_rounded += r.rounded;
         if (core->learnable && core->learn_from && !core->defect && !members_repeat(core))
             rs_shapes_learn(core, core->learn_from, r.p, &r.now);
         *p = r.p;

@@ -20,6 +20,7 @@ static const char USAGE[] =
     "  --dp N, --tp N, --pp N    data, tensor and pipeline parallel size (2, 1, 1)\n"
     "  --layers N                transformer layers, shared out over the pipeline stages (4)\n"
     "  --hidden N                their width, a multiple of 128 * tp (4096)\n"
+    "  --tokens N                tokens a micro batch (2048); small ones make the job wait for its host\n"
     "  --micro-batches N         micro batches a step (2)\n"
     "  --steps N                 steps recorded (2)\n"
     "  --first-step N            number of the first: ProfilerStep#N (10)\n"
@@ -145,6 +146,7 @@ enum {
     OPT_PP,
     OPT_LAYERS,
     OPT_HIDDEN,
+    OPT_TOKENS,
     OPT_MICRO,
     OPT_STEPS,
     OPT_FIRST,
@@ -172,6 +174,7 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"pp", 1, NULL, OPT_PP},
                                              {"layers", 1, NULL, OPT_LAYERS},
                                              {"hidden", 1, NULL, OPT_HIDDEN},
+                                             {"tokens", 1, NULL, OPT_TOKENS},
                                              {"micro-batches", 1, NULL, OPT_MICRO},
                                              {"steps", 1, NULL, OPT_STEPS},
                                              {"first-step", 1, NULL, OPT_FIRST},
@@ -202,6 +205,7 @@ static void set_option(options *o, int option)
     case OPT_PP: o->pp = (int)whole("--pp", optarg, 1, 256); break;
     case OPT_LAYERS: o->layers = (int)whole("--layers", optarg, 1, 10000); break;
     case OPT_HIDDEN: o->hidden = (int)whole("--hidden", optarg, 128, 65536); break;
+    case OPT_TOKENS: o->tokens = (int)whole("--tokens", optarg, 128, 1 << 20); break;
     case OPT_MICRO: o->micro_batches = (int)whole("--micro-batches", optarg, 1, 1000); break;
     case OPT_STEPS: o->steps = whole("--steps", optarg, 1, 100000000); break;
     case OPT_FIRST: o->first_step = (int)whole("--first-step", optarg, 0, 1000000000); break;
@@ -230,6 +234,7 @@ static void read_options(job *j, int count, char **words)
                    .pp = 1,
                    .layers = 4,
                    .hidden = 4096,
+                   .tokens = 2048,
                    .micro_batches = 2,
                    .steps = 2,
                    .first_step = 10,

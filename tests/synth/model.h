@@ -55,6 +55,6 @@ int64_t gemm_time(int64_t m, int64_t n, int64_t k);
 int find_group(const builder *b, int kind, int peer);
 
 enum { EVENT_COPY, EVENT_COMPUTE, EVENT_COMM, EVENT_DP, EVENT_STEP };
-enum { TOKENS = 2048 };
+#define TOKENS ((int64_t)b->j->opt.tokens)
 
 #endif

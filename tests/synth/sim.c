@@ -28,7 +28,7 @@ static records *open_list(rank_state *r, int level)
 static uint32_t current_operator(rank_state *r)
 {
     for (int d = r->depth - 1; d >= 0; d--)
-        if (r->open_list[d] != 2) return r->host[r->open_list[d]].items[r->open[d]].external;
+        if (r->open_list[d] == r->thread) return r->host[r->thread].items[r->open[d]].external;
     return 0;
 }
 
@@ -41,7 +41,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
     const template *t = &j->templates[template_number];
     int list = t->category == CAT_PYTHON ? 2 : r->thread;
     records *to = list == 2 ? &r->python : &r->host[list];
-    r->time += 180 + random_below(&r->random, 350);
+    r->time += 700 + random_below(&r->random, 2100);
     record *e = append(to);
     e->template = template_number;
     e->start = r->time;
@@ -59,12 +59,17 @@ static record *open_event(job *j, rank_state *r, int template_number)
     return e;
 }
 
-static void close_event(rank_state *r)
+static void close_event(job *j, rank_state *r)
 {
-    r->time += 90 + random_below(&r->random, 160);
+    r->time += 250 + random_below(&r->random, 700);
     r->depth--;
     record *e = &open_list(r, r->depth)->items[r->open[r->depth]];
     e->duration = r->time - e->start;
+    if (j->pass == 1 && r->truth) {
+        op_truth *op = &r->truth->operators[e->template];
+        op->count++;
+        op->host += e->duration;
+    }
 }
 
 static bool is_backward(const char *name)
@@ -120,34 +125,6 @@ static void extend_annotations(job *j, rank_state *r, const record *e)
     }
 }
 
-static void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int bound, int32_t before)
-{
-    truth_rank *t = r->truth;
-    t->gpu = grow(t->gpu, &t->gpu_capacity, t->gpu_count + 1, sizeof *t->gpu);
-    gpu_truth *g = &t->gpu[t->gpu_count++];
-    *g = (gpu_truth){.start = e->start,
-                     .end = e->start + e->duration,
-                     .launch_start = call ? call->start : -1,
-                     .launch_end = call ? call->start + call->duration : -1,
-                     .position = -1,
-                     .launch_position = -1,
-                     .step = (int32_t)j->step,
-                     .template = e->template,
-                     .before = before,
-                     .correlation = e->correlation,
-                     .stream = e->stream,
-                     .class = j->templates[e->template].class,
-                     .bound = (uint8_t)bound,
-                     .graph = r->in_graph};
-}
-
-static void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync)
-{
-    truth_rank *t = r->truth;
-    t->edges = grow(t->edges, &t->edge_capacity, t->edge_count + 1, sizeof *t->edges);
-    t->edges[t->edge_count++] = (edge_truth){(uint8_t)kind, source, target, sync};
-}
-
 /* The GPU event's place in its stream is known: enter it and its launch. */
 static void place(job *j, rank_state *r, record *e, record *call, int bound, int32_t before)
 {
@@ -162,6 +139,7 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
             truth_edge(r, SYNC_STREAM_WAIT, s->waits[2 * w], s->last, s->waits[2 * w + 1]);
     }
     s->wait_count = 0;
+    if (keeps_truth(j, r) && call) truth_operators(j, r, e);
     *append(&r->device_records) = *e;
     extend_annotations(j, r, e);
     if (call && !r->in_graph) {
@@ -195,7 +173,7 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
     if (r->in_graph) {
         *call = r->device_records.items[r->graph_call];
     } else {
-        *call = new_call(r, i->call, 1900, 1900);
+        *call = new_call(r, i->call, 2900, 2600);
         call->launches = true;
         call->stream = i->stream;
         int64_t oldest = s->launched >= QUEUE_LIMIT ? s->queue[s->launched % QUEUE_LIMIT] : 0;
@@ -255,28 +233,6 @@ static int member(const group *g, int rank)
     for (int m = 0; m < g->count; m++)
         if (g->ranks[m] == rank) return m;
     fail("rank %d is not in its own group", rank);
-}
-
-static void truth_collective(job *j, const group *g, const instruction *i, int64_t end)
-{
-    struct truth *t = j->truth;
-    t->items = grow(t->items, &t->capacity, t->count + 1, sizeof *t->items);
-    t->items[t->count++] = (collective_truth){.group = i->group,
-                                              .step = (int32_t)j->step,
-                                              .template = i->template,
-                                              .sequence = g->sequence,
-                                              .elements = i->amount,
-                                              .end = end,
-                                              .first = t->start_count};
-    size_t wanted = t->start_count + (size_t)g->count;
-    t->starts = grow(t->starts, &t->start_capacity, wanted, sizeof *t->starts);
-    t->events = grow(t->events, &t->event_capacity, wanted, sizeof *t->events);
-    t->shown = grow(t->shown, &t->shown_capacity, wanted, sizeof *t->shown);
-    for (int m = 0; m < g->count; m++) {
-        t->starts[t->start_count] = g->starts[m];
-        t->events[t->start_count] = j->rank[g->ranks[m]].gpu_count;
-        t->shown[t->start_count++] = j->rank[g->ranks[m]].pending.amount;
-    }
 }
 
 /* Enters the collective and returns whether the rank must now await its peers. */
@@ -480,7 +436,7 @@ static void step_begin(job *j, rank_state *r)
 
 static void step_end(job *j, rank_state *r)
 {
-    if (!j->opt.no_steps) close_event(r);
+    if (!j->opt.no_steps) close_event(j, r);
     if (keeps_truth(j, r)) r->truth->steps[j->step].end = r->time;
     r->slot_base += r->code.slots;
 }
@@ -507,7 +463,7 @@ static void run(job *j, rank_state *r)
         if (r->in_graph && quiet_in_graph(i->action)) continue;
         switch ((action)i->action) {
         case DO_PUSH: do_push(j, r, i); break;
-        case DO_POP: close_event(r); break;
+        case DO_POP: close_event(j, r); break;
         case DO_HOST: r->time += jitter(&r->random, i->cost, -300, 500); break;
         case DO_LOAD: do_load(j, r, i); break;
         case DO_THREAD:

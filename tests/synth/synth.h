@@ -187,7 +187,7 @@ typedef struct {
 
 typedef struct {
     const char *directory, *truth_path;
-    int dp, tp, pp, layers, micro_batches, hidden, first_step, only_rank, unlinked;
+    int dp, tp, pp, layers, micro_batches, hidden, tokens, first_step, only_rank, unlinked;
     int64_t steps, size;
     uint64_t seed;
     int *factors;

@@ -14,6 +14,7 @@ void truth_create(job *j)
     for (int i = 0; i < j->ranks; i++) {
         if (j->opt.only_rank >= 0 && j->opt.only_rank != i) continue;
         truth_rank *t = j->rank[i].truth = take_memory(sizeof *t);
+        t->operators = take_memory(j->template_count * sizeof *t->operators);
         t->step_count = (size_t)j->opt.steps;
         t->steps = take_memory(t->step_count * sizeof *t->steps);
         for (size_t s = 0; s < t->step_count; s++) t->steps[s].position = -1;
@@ -25,6 +26,7 @@ void truth_free(job *j)
     for (int i = 0; i < j->ranks; i++) {
         truth_rank *t = j->rank[i].truth;
         if (!t) continue;
+        free(t->operators);
         free(t->gpu);
         free(t->calls);
         free(t->edges);
@@ -48,12 +50,13 @@ static void put_position(FILE *f, int64_t position)
         fprintf(f, "%lld", (number)position);
 }
 
-static busy_times busy_of_step(const truth_rank *t, int32_t step, size_t *count)
+/* The times of all GPU events from `first` to before `end`; unlinked ones only if `all`. */
+static busy_times busy_of_range(const truth_rank *t, size_t first, size_t end, bool all, size_t *count)
 {
-    interval *items = take_memory((t->gpu_count + 1) * sizeof *items);
+    interval *items = take_memory((end - first) * sizeof *items);
     *count = 0;
-    for (size_t i = 0; i < t->gpu_count; i++)
-        if (step < 0 || (t->gpu[i].step == step && t->gpu[i].launch_start >= 0))
+    for (size_t i = first; i < end; i++)
+        if (all || t->gpu[i].launch_start >= 0)
             items[(*count)++] = (interval){t->gpu[i].start, t->gpu[i].end, t->gpu[i].class};
     busy_times b = busy_of(items, *count);
     free(items);
@@ -134,6 +137,52 @@ static void put_kernels(FILE *f, const job *j, const truth_rank *t)
     free(totals);
 }
 
+typedef struct {
+    const char *name;
+    int category;
+    op_truth sums;
+} operator_total;
+
+static int by_operator(const void *a, const void *b)
+{
+    const operator_total *x = a, *y = b;
+    return x->category != y->category ? x->category - y->category : strcmp(x->name, y->name);
+}
+
+static void put_operators(FILE *f, const job *j, const truth_rank *t)
+{
+    operator_total *totals = take_memory(j->template_count * sizeof *totals);
+    size_t used = 0;
+    for (size_t i = 0; i < j->template_count; i++)
+        if (t->operators[i].count && !j->templates[i].step_name && j->templates[i].category != CAT_PYTHON)
+            totals[used++] =
+                (operator_total){j->templates[i].name, j->templates[i].category, t->operators[i]};
+    qsort(totals, used, sizeof *totals, by_operator);
+    fputs("      \"operators\": [", f);
+    for (size_t i = 0; i < used; i++) {
+        op_truth o = totals[i].sums;
+        const char *name = totals[i].name;
+        bool first = i == 0, annotation = totals[i].category == CAT_USER_ANNOTATION;
+        for (; i + 1 < used && !by_operator(&totals[i], &totals[i + 1]); i++) {
+            const op_truth *more = &totals[i + 1].sums;
+            o.count += more->count;
+            o.host += more->host;
+            o.gpu_count += more->gpu_count;
+            o.gpu += more->gpu;
+            o.direct_count += more->direct_count;
+            o.direct += more->direct;
+        }
+        fprintf(
+            f,
+            "%s\n        {\"name\": \"%s\", \"category\": \"%s\", \"count\": %lld, \"host_time\": %lld, "
+            "\"gpu_count\": %lld, \"gpu_time\": %lld, \"direct_gpu_count\": %lld, \"direct_gpu_time\": %lld}",
+            first ? "" : ",", name, annotation ? "user_annotation" : "cpu_op", (number)o.count,
+            (number)o.host, (number)o.gpu_count, (number)o.gpu, (number)o.direct_count, (number)o.direct);
+    }
+    fputs("],\n", f);
+    free(totals);
+}
+
 static void put_streams(FILE *f, const job *j, const truth_rank *t)
 {
     fputs("      \"streams\": [", f);
@@ -186,10 +235,13 @@ static void put_launches(FILE *f, const truth_rank *t)
 static void put_steps(FILE *f, const job *j, const rank_state *r)
 {
     const truth_rank *t = r->truth;
+    size_t first = 0;
     fputs("      \"steps\": [", f);
     for (size_t s = 0; s < t->step_count; s++) {
-        size_t count;
-        busy_times b = busy_of_step(t, (int32_t)s, &count);
+        size_t count, end = first;
+        while (end < t->gpu_count && t->gpu[end].step == (int32_t)s) end++; /* recorded step by step */
+        busy_times b = busy_of_range(t, first, end, false, &count);
+        first = end;
         fprintf(f, "%s\n        {\"step\": %lld, \"position\": ", s ? "," : "",
                 (number)s + j->opt.first_step);
         put_position(f, t->steps[s].position);
@@ -241,7 +293,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
         "Trace",      "metadata",        "instant"};
     const truth_rank *t = r->truth;
     size_t count;
-    busy_times b = busy_of_step(t, -1, &count);
+    busy_times b = busy_of_range(t, 0, t->gpu_count, true, &count);
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < t->gpu_count; i++) {
         if (t->gpu[i].start < first) first = t->gpu[i].start;
@@ -261,6 +313,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
     fputs("},\n", f);
     put_combinations(f, &b);
     put_kernels(f, j, t);
+    put_operators(f, j, t);
     put_streams(f, j, t);
     put_launches(f, t);
     put_steps(f, j, r);

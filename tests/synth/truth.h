@@ -35,7 +35,14 @@ typedef struct {
     int64_t start, end, position;
 } step_truth;
 
+/* By host template: what was launched while such an event was open on the launching thread. */
+typedef struct {
+    int64_t count, host, gpu_count, gpu;
+    int64_t direct_count, direct; /* launched with no other operator between */
+} op_truth;
+
 struct truth_rank {
+    op_truth *operators;
     gpu_truth *gpu;
     size_t gpu_count, gpu_capacity;
     call_truth *calls;
@@ -62,6 +69,12 @@ struct truth {
     int64_t *shown;  /* "Seq" each member prints */
     size_t start_count, start_capacity, event_capacity, shown_capacity;
 };
+
+/* record.c */
+void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int bound, int32_t before);
+void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync);
+void truth_operators(job *j, rank_state *r, const record *e);
+void truth_collective(job *j, const group *g, const instruction *i, int64_t end);
 
 void truth_create(job *j);
 void truth_free(job *j);
