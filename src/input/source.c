@@ -16,6 +16,7 @@
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
 
+#define DEFLATE_MATCH ((size_t)258) /* the longest */
 /* What a zstd decoder needs to see of a frame to tell how much more it needs. */
 #define ZSTD_FRAME_START ((size_t)5)
 
@@ -244,6 +245,8 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
+            /* at a bad distance the decoder counts a match as written that it did not copy */
+            if (r == ISAL_INVALID_LOOKBACK) *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);

@@ -169,10 +169,7 @@ static rs_status at_document(reader *r, rs_error *err)
     if (*r->p == '{') {
         bool is_event;
         rs_json_status s = looks_like_event(r->p, r->end, &is_event);
-        if (s == RS_JSON_END) {
-            r->open = true;
-            return short_of_text(r, err);
-        }
+        if (s == RS_JSON_END) return short_of_text(r, err);
         if (is_event) {
             r->saw_events = true;
             return read_event(r, err);
@@ -375,7 +372,7 @@ static rs_status at_damage(reader *r, rs_error *err)
     for (; p < judged; p++) {
         uint8_t c = *p;
         if (rs_json_is_space(c)) continue;
-        if (c == '{' && !r->open && r->saw_events && begins_object(p, r->end)) {
+        if (c == '{' && before != ':' && !r->open && r->saw_events && begins_object(p, r->end)) {
             back_in_step(r, p, AT_DOCUMENT);
             return RS_OK;
         }
@@ -507,7 +504,7 @@ static rs_status open_text(reader *r, rs_source *source, rs_error *err)
     size_t n, max_window = 16 * r->core.limits.max_string;
     unsigned threads = r->settings->threads;
     bool in_pieces = rs_source_is_seekable(source) || rs_source_memory(source, &n);
-    if (threads > 1 && in_pieces) {
+    if (threads > 1 && in_pieces && r->run) {
         r->ahead = rs_ahead_create(&r->core, r->run, rs_windows_slots(threads));
         if (!r->ahead) return rs_fail_nomem(err, "readers");
         return rs_windows_open_prepared(source, threads, rs_ahead_prepare, r->ahead, max_window, &r->windows,

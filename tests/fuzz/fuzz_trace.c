@@ -48,6 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         loaded_clear(&other);
     }
     settings.simd = 0;
+    for (settings.threads = 2; settings.threads <= 3; settings.threads++) {
+        loaded other = load(data, n, &settings);
+        promise_same(&reference, &other);
+        loaded_clear(&other);
+    }
     size_t bound = ZSTD_compressBound(n), packed_n;
     uint8_t *packed = malloc(bound);
     PROMISE(packed);
