@@ -229,7 +229,9 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         s->gzip->avail_out = (uint32_t)room;
         int r = isal_inflate(s->gzip);
         size_t made = room - s->gzip->avail_out;
-        size_t used = s->in_n - s->in_at - s->gzip->avail_in;
+        /* after an error the decoder's own count of what is left may be wrong */
+        size_t had = s->in_n - s->in_at;
+        size_t used = s->gzip->avail_in <= had ? had - s->gzip->avail_in : had;
         s->in_at += used;
         *got += made;
         if (s->gzip->block_state == ISAL_BLOCK_FINISH) {
