@@ -70,6 +70,7 @@ static void damaged(reader *r, const char *kind, const char *message, const uint
 {
     problem(r, kind, message, offset_of(r, from));
     r->damage_at = offset_of(r, from);
+    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
     r->p = fault > from ? fault : from + 1;
     if (r->p > r->end) r->p = r->end;
     r->before = 0;
@@ -155,6 +156,7 @@ static rs_status read_event(reader *r, rs_error *err)
 static rs_status at_document(reader *r, rs_error *err)
 {
     r->p = rs_json_space(r->p, r->end);
+    r->core.learn_from = NULL;
     if (r->p >= r->end) {
         if (!r->window.last) return more(r, err);
         r->place = AT_END;
@@ -246,6 +248,7 @@ static rs_status odd_element(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
+    r->core.learn_from = NULL;
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
     if (s == RS_JSON_OK)
@@ -295,6 +298,7 @@ static rs_status at_element(reader *r, rs_error *err)
     if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
+        r->core.learn_from = NULL;
         r->place = r->bare_array ? AT_DOCUMENT : AT_MEMBER;
         if (r->bare_array) {
             r->open = false;
