@@ -247,8 +247,8 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
-            /* at a bad distance the decoder counts a match as written that it did not copy */
-            if (r == ISAL_INVALID_LOOKBACK) *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
+            /* at the fault the decoder counts a match as written that it did not copy */
+            *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);

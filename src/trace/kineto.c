@@ -505,7 +505,9 @@ static rs_status check_usable(const reader *r, rs_error *err)
  */
 static rs_status open_text(reader *r, rs_source *source, rs_error *err)
 {
+    /* a record is an event or a member of the header: many strings, however short those are to be */
     size_t n, max_window = 16 * r->core.limits.max_string;
+    if (max_window < (size_t)1 << 20) max_window = (size_t)1 << 20;
     unsigned threads = r->settings->threads;
     bool in_pieces = rs_source_is_seekable(source) || rs_source_memory(source, &n);
     if (threads > 1 && in_pieces && r->run) {
