@@ -164,6 +164,7 @@ static rs_status at_document(reader *r, rs_error *err)
     }
     if (*r->p == '[') {
         r->p++;
+        r->core.events->form = "array";
         r->bare_array = true;
         r->place = AT_ELEMENT;
         return begin_document(r) ? RS_OK : r->core.failure;
@@ -173,10 +174,12 @@ static rs_status at_document(reader *r, rs_error *err)
         rs_json_status s = looks_like_event(r->p, r->end, &is_event);
         if (s == RS_JSON_END) return short_of_text(r, err);
         if (is_event) {
+            r->core.events->form = "lines";
             r->saw_events = true;
             return read_event(r, err);
         }
         r->p++;
+        r->core.events->form = "object";
         r->bare_array = false;
         r->place = AT_MEMBER;
         return begin_document(r) ? RS_OK : r->core.failure;
@@ -539,6 +542,8 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
         r.core.events->n_bytes = offset_of(&r, r.end);
+        static const char *const packings[] = {"plain", "gzip", "zstd"};
+        r.core.events->packing = packings[rs_source_packing(source)];
         note_packing(source, r.core.events, r.core.file);
         status = check_usable(&r, err);
     }
