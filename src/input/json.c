@@ -348,7 +348,8 @@ bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
     size_t first = i;
     for (; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
         uint64_t digit = text[i] - (uint64_t)'0';
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v)) return false;
+        /* too long for 64 bits, but an exponent may yet make it small */
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v)) break;
     }
     if (i == first) return false;
     if (i == length) {

@@ -16,6 +16,10 @@
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
 
+#define DEFLATE_MATCH ((size_t)258) /* the longest */
+/* What a zstd decoder needs to see of a frame to tell how much more it needs. */
+#define ZSTD_FRAME_START ((size_t)5)
+
 struct rs_source {
     char *name;
     int fd; /* -1: memory */
@@ -38,7 +42,8 @@ struct rs_source {
     struct inflate_state *gzip;
     bool gzip_in_member;
     ZSTD_DCtx *zstd;
-    size_t zstd_hint; /* 0: at a frame's end */
+    size_t zstd_hint;  /* 0: at a frame's end */
+    bool zstd_waiting; /* the decoder may hold text that did not fit the last time */
 };
 
 /* Reads raw bytes of the file, retrying; *got == 0 at its end. */
@@ -224,7 +229,9 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         s->gzip->avail_out = (uint32_t)room;
         int r = isal_inflate(s->gzip);
         size_t made = room - s->gzip->avail_out;
-        size_t used = s->in_n - s->in_at - s->gzip->avail_in;
+        /* after an error the decoder's own count of what is left may be wrong */
+        size_t had = s->in_n - s->in_at;
+        size_t used = s->gzip->avail_in <= had ? had - s->gzip->avail_in : had;
         s->in_at += used;
         *got += made;
         if (s->gzip->block_state == ISAL_BLOCK_FINISH) {
@@ -240,6 +247,8 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
+            /* at the fault the decoder counts a match as written that it did not copy */
+            *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);
@@ -257,7 +266,12 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->finished = true;
             break;
         }
-        ZSTD_inBuffer in = {.src = s->in, .size = s->in_n, .pos = s->in_at};
+        /* Block by block, and none while text waits inside the decoder: an error takes with it all that the
+         * same call has written before. */
+        size_t want = s->zstd_hint ? s->zstd_hint : ZSTD_FRAME_START, have = s->in_n - s->in_at;
+        bool waiting = s->zstd_waiting;
+        if (waiting) want = 0;
+        ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + (want < have ? want : have), .pos = s->in_at};
         ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
         size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
         size_t used = in.pos - s->in_at;
@@ -273,8 +287,9 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             break;
         }
         s->zstd_hint = r;
+        s->zstd_waiting = r != 0 && out.pos == out.size;
         if (r == 0) s->end.members++;
-        if (used == 0 && out.pos == 0 && s->in_eof) damage(s, true);
+        if (used == 0 && out.pos == 0 && s->in_eof && !waiting) damage(s, true);
     }
     return RS_OK;
 }
