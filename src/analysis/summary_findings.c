@@ -279,7 +279,7 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
         first = i;
     }
     if (empty == 0) return;
-    char where[64] = "";
+    char where[128] = "";
     if (n > 1)
         snprintf(where, sizeof where, " on %zu of %zu ranks, first rank %lld", empty, n,
                  (long long)p[first].rank);
