@@ -17,6 +17,7 @@
 /* What a step that was taken at once costs, ns: from a call's return to its work, from work to the next. */
 typedef struct costs {
     int64_t launch, stream, event;
+    int64_t call, answer; /* a synchronizing call that need not wait; from work's end to the call's return */
 } costs;
 
 typedef struct own {
@@ -208,17 +209,22 @@ typedef struct host {
     size_t n_stretches, stretch_capacity;
 } host;
 
-/* The work that the call's return had to wait for, RS_NO_ITEM if it did not wait. */
+/* The work that held up the call's return, RS_NO_ITEM if it did not wait. */
 static uint32_t awaited_by(const own *b, uint32_t call)
 {
+    const rs_path_graph *g = b->g;
     uint32_t latest = RS_NO_ITEM;
     for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
         uint32_t source = b->item_of[b->sync->items[b->sync_at[k]].source];
-        if (source == RS_NO_ITEM || b->g->end[source] <= b->g->start[call]) continue;
-        if (b->strict && b->g->end[source] > b->g->end[call]) continue;
-        if (latest == RS_NO_ITEM || b->g->end[source] > b->g->end[latest]) latest = source;
+        if (source == RS_NO_ITEM || g->end[source] <= g->start[call]) continue;
+        if (b->strict && g->end[source] > g->end[call]) continue;
+        if (latest == RS_NO_ITEM || g->end[source] > g->end[latest]) latest = source;
     }
-    return latest;
+    if (latest == RS_NO_ITEM) return RS_NO_ITEM;
+    if (!b->cost.call || !b->cost.answer) return latest; /* nothing to compare with */
+    int64_t by_itself = rs_sub_sat(rs_sub_sat(g->end[call], g->start[call]), b->cost.call);
+    int64_t behind_work = rs_sub_sat(rs_sub_sat(g->end[call], g->end[latest]), b->cost.answer);
+    return behind_work <= by_itself ? latest : RS_NO_ITEM;
 }
 
 static bool leave_call(own *b, uint32_t last, uint32_t node, uint32_t owner)
@@ -439,7 +445,7 @@ static int64_t low_tenth(rs_keyed *values, size_t n)
 #define EARLY 20000 /* ns: so long before its turn a launch surely was not what work waited for */
 
 /* Learned from work of which only one thing can have held it up. */
-static bool learn_costs(own *b)
+static bool learn_work_costs(own *b)
 {
     const rs_work *w = b->w;
     rs_keyed *launch = rs_malloc(w->n * sizeof *launch), *stream = rs_malloc(w->n * sizeof *stream);
@@ -472,6 +478,35 @@ static bool learn_costs(own *b)
     rs_free(stream);
     rs_free(event);
     rs_free(waits);
+    return ok;
+}
+
+/* From calls that certainly waited, and from calls that certainly did not. */
+static bool learn_call_costs(own *b)
+{
+    const rs_sync_edges *s = b->sync;
+    rs_keyed *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
+    size_t n_alone = 0, n_behind = 0;
+    bool ok = alone && behind;
+    for (size_t i = 0, end; ok && i < s->n; i = end) {
+        uint32_t call = s->items[i].target;
+        int64_t latest = INT64_MIN, start = b->e->start[call], stop = rs_event_end(b->e, call);
+        for (end = i; end < s->n && s->items[end].target == call; end++) {
+            int64_t done = rs_event_end(b->e, s->items[end].source);
+            if (done > latest) latest = done;
+        }
+        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
+        if (latest < start)
+            alone[n_alone++] = (rs_keyed){rs_sub_sat(stop, start), 0};
+        else if (latest > rs_add_sat(start, EARLY))
+            behind[n_behind++] = (rs_keyed){rs_sub_sat(stop, latest), 0};
+    }
+    if (ok) {
+        b->cost.call = low_tenth(alone, n_alone);
+        b->cost.answer = low_tenth(behind, n_behind);
+    }
+    rs_free(alone);
+    rs_free(behind);
     return ok;
 }
 
@@ -564,7 +599,8 @@ static rs_status build(own *b, rs_path_part *out, rs_error *err)
     if (!name_loaders(b)) return rs_fail_nomem(err, "critical path");
     rs_status status = make_items(b, err);
     if (status != RS_OK) return status;
-    if (!index_sync(b) || !order_streams(b) || !learn_costs(b)) return rs_fail_nomem(err, "critical path");
+    if (!index_sync(b) || !order_streams(b) || !learn_work_costs(b) || !learn_call_costs(b))
+        return rs_fail_nomem(err, "critical path");
     status = connect(b, err);
     if (status == RS_ERR_FORMAT) { /* clocks that disagree can close a circle */
         b->strict = true;

@@ -6,6 +6,11 @@
 #include "base/keymap.h"
 #include "critical/lanes.h"
 
+/* Work that starts so much later, ns, than its launch and its stream allow was held up by something else. */
+#define HELD_UP 5000
+
+#define ANY_THREAD (-1)
+
 /* Streams looked at for each event of the file: only hostile input comes near it. */
 #define MAX_LOOKS 64
 
@@ -66,8 +71,8 @@ typedef struct finder {
     rs_sync_edges *out;
     uint8_t *roles;      /* by string id */
     rs_lanes launched;   /* work by (device, stream) and start of its launch; value: index into w */
-    rs_lanes by_thread;  /* the same by thread of the launch */
-    rs_lanes records;    /* calls that record events, by thread */
+    rs_lanes by_thread;  /* the same by thread of the launch, and once more for all of them */
+    rs_lanes records;    /* calls that record events */
     rs_keymap calls;     /* correlation: row of the call */
     rs_keymap rows_seen; /* correlation: row of the cuda_sync event */
     uint64_t looked;     /* streams looked at for calls that wait for all of them */
@@ -138,7 +143,7 @@ static bool index_calls(finder *x)
             bool call = rs_kind_is_call(kind), sync = kind == RS_KIND_SYNC;
             if ((!call && !sync) || !rs_event_is_span(e, row)) continue;
             if (pass && call && x->roles[e->name[row]] == CALL_RECORD)
-                ok = rs_lanes_add(&x->records, e->thread[row], 0, e->start[row], row);
+                ok = rs_lanes_add(&x->records, 0, 0, e->start[row], row);
             if (!rs_cursor_seek(&correlation, row)) continue;
             int64_t key = correlation.column->ints[correlation.at];
             rs_keymap *map = call ? &x->calls : &x->rows_seen;
@@ -248,12 +253,11 @@ static bool waits_for_stream(finder *x, uint32_t call)
 }
 
 /* The event is not told: it is taken to be one behind the work that ended last during the call, of what was
- * launched before the thread's latest record. Without such work the call need not have waited. */
+ * launched before the latest record. Without such work the call need not have waited. */
 static bool waits_for_event(finder *x, uint32_t call)
 {
     const rs_events *e = x->e;
-    uint32_t thread = rs_lanes_find(&x->records, e->thread[call], 0);
-    size_t found = rs_lanes_before(&x->records, thread, e->start[call], true), best = SIZE_MAX;
+    size_t found = rs_lanes_before(&x->records, 0, e->start[call], true), best = SIZE_MAX;
     int64_t from = e->start[call], to = rs_event_end(e, call);
     if (found == SIZE_MAX) {
         x->out->n_untold++;
@@ -268,6 +272,46 @@ static bool waits_for_event(finder *x, uint32_t call)
     return waits_for(x, RS_SYNC_EVENT, best, call, RS_NO_ROW);
 }
 
+/* What ended last before the work started, of what other streams had been given before the record, if it
+ * ended so late that neither the launch nor the stream itself can explain the start. */
+static size_t held_up_by(finder *x, size_t target, uint32_t own_lane, int64_t record)
+{
+    const rs_work *w = x->w;
+    uint32_t launch = w->launch[target];
+    size_t best = SIZE_MAX, before = rs_lanes_before(&x->launched, own_lane, x->e->start[launch], true);
+    int64_t free = rs_event_end(x->e, launch);
+    if (before != SIZE_MAX && w->end[x->launched.entries[before].value] > free)
+        free = w->end[x->launched.entries[before].value];
+    for (uint32_t lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
+        size_t work = lane == own_lane ? SIZE_MAX : last_launched(x, lane, record);
+        if (work == SIZE_MAX || w->end[work] <= rs_add_sat(free, HELD_UP) || w->end[work] > w->start[target])
+            continue;
+        if (best == SIZE_MAX || w->end[work] > w->end[best]) best = work;
+    }
+    return best;
+}
+
+/* Neither stream is told: the wait is taken to be for the latest record, and to hold up what the thread
+ * launches next, or if not that, what any thread launches next, where that evidently was held up. */
+static bool waits_unseen(finder *x, uint32_t call)
+{
+    const rs_events *e = x->e;
+    const int64_t threads[2] = {e->thread[call], ANY_THREAD};
+    size_t record = rs_lanes_before(&x->records, 0, e->start[call], true);
+    for (size_t i = 0; record != SIZE_MAX && i < 2; i++) {
+        uint32_t thread = rs_lanes_find(&x->by_thread, threads[i], 0);
+        size_t next = rs_lanes_after(&x->by_thread, thread, e->start[call]);
+        if (next == SIZE_MAX) continue;
+        size_t target = x->by_thread.entries[next].value;
+        uint32_t lane = rs_lanes_find(&x->launched, device_of(x, x->w->row[target]), x->w->stream[target]);
+        size_t source = held_up_by(x, target, lane, x->records.entries[record].time);
+        if (source != SIZE_MAX)
+            return add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], RS_NO_ROW);
+    }
+    x->out->n_untold++;
+    return true;
+}
+
 static bool read_call(finder *x, uint32_t row)
 {
     int64_t key;
@@ -279,8 +323,7 @@ static bool read_call(finder *x, uint32_t row)
     if (role == CALL_DEVICE) return waits_for_all(x, row, RS_NO_ROW);
     if (role == CALL_STREAM) return waits_for_stream(x, row);
     if (role == CALL_EVENT) return waits_for_event(x, row);
-    x->out->n_untold++; /* a stream wait: neither stream is told */
-    return true;
+    return waits_unseen(x, row);
 }
 
 /* A copy whose work lies within its call has returned behind it. */
