@@ -108,7 +108,9 @@ static bool index_work(finder *x)
         /* launched before the recording began, or so it must be taken */
         int64_t when = launch == RS_NO_ROW ? INT64_MIN : x->e->start[launch];
         ok = rs_lanes_add(&x->launched, device_of(x, w->row[i]), w->stream[i], when, i);
-        if (ok && launch != RS_NO_ROW) ok = rs_lanes_add(&x->by_thread, x->e->thread[launch], 0, when, i);
+        if (ok && launch != RS_NO_ROW)
+            ok = rs_lanes_add(&x->by_thread, x->e->thread[launch], 0, when, i) &&
+                 rs_lanes_add(&x->by_thread, ANY_THREAD, 0, when, i);
     }
     rs_free(order);
     return ok && rs_lanes_finish(&x->launched) && rs_lanes_finish(&x->by_thread);
