@@ -294,7 +294,8 @@ static bool fold_hta(const kernel *const *kernels, size_t n, int64_t rank_number
     size_t n_folded = 0;
     for (size_t i = 0; ok && i < n; i++) {
         double total = (double)kernels[i]->time.sum / 1000;
-        if (running[i] > limit || i >= top) {
+        /* a total below zero (rounding makes such) is what HTA takes for "never", and so never folds */
+        if (total >= 0 && (running[i] > limit || i >= top)) {
             folded[n_folded++] = total;
             continue;
         }
