@@ -195,8 +195,8 @@ static rs_status add_up(const rs_partial *partials, size_t n, bool kernels, rs_n
 static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, int64_t top, rs_table *table,
                            rs_error *err)
 {
-    rs_name_total *names;
-    size_t n_names;
+    rs_name_total *names = NULL;
+    size_t n_names = 0;
     int64_t whole = 0;
     for (size_t i = 0; i < n; i++) whole += ((const rs_rank_summary *)partials[i].value)->gpu_sum;
     rs_status status = add_up(partials, n, kernels, &names, &n_names, err);

@@ -137,7 +137,7 @@ rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *
         status = names(result, "operators", "Top operators, by the GPU work they launch", layout, err);
     rs_layout_heading(layout, "What to look at first", false);
     for (size_t i = 0; i < rs_table_n_rows(findings); i++) {
-        char lead[16];
+        char lead[32];
         snprintf(lead, sizeof lead, "  %zu. ", i + 1);
         rs_layout_wrap(layout, lead, rs_face_string(findings, i, "finding"));
     }
