@@ -19,8 +19,8 @@ static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
              strcmp(rs_face_string(ranks, i, "truncated"), "yes") == 0 ? ", truncated" : "");
     rs_layout_value(layout, "format", KEYS, text);
     rs_layout_value(layout, "rank from", KEYS, rs_face_string(ranks, i, "rank_from"));
-    if (*rs_face_string(ranks, i, "split_by"))
-        rs_layout_value(layout, "split by", KEYS, rs_face_string(ranks, i, "split_by"));
+    const char *split = rs_face_string(ranks, i, "split_by");
+    if (*split && strcmp(split, "one rank") != 0) rs_layout_value(layout, "split by", KEYS, split);
     rs_human_time(rs_face_int(ranks, i, "span", 0), span);
     snprintf(text, sizeof text, "%s events over %s",
              rs_human_count(rs_face_int(ranks, i, "events", 0), number), span);

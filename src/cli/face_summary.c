@@ -7,6 +7,7 @@
 /* Ranks beyond this many are not shown one by one: those that need most time for themselves are. */
 #define MAX_RANKS 12
 #define BAR 40
+#define SCREEN 120
 
 static double share_of(const rs_table *ranks, size_t row, const char *part)
 {
@@ -128,6 +129,7 @@ rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *
 {
     const rs_table *ranks = rs_result_table(result, "ranks"), *findings = rs_result_table(result, "findings");
     size_t rows[MAX_RANKS], n = choose_rows(ranks, rows);
+    if (layout->width == 0) layout->width = SCREEN; /* one screen, also in a file */
     headline(ranks, layout);
     bars(ranks, rows, n, layout);
     rs_status status = rank_tables(ranks, rows, n, layout, err);
