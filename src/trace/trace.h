@@ -72,12 +72,12 @@ typedef struct rs_links {
 
 typedef struct rs_trace rs_trace;
 struct rs_trace {
-    rs_events *events;     /* shared by the ranks of a merged file; freed with the last of them by the job */
-    const char *file;      /* for messages; borrowed */
+    rs_events *events; /* shared by the ranks of a merged file; freed with the last of them by the job */
+    const char *file;  /* for messages; borrowed */
     const rs_problems *problems; /* what was wrong with that file; borrowed */
-    int64_t rank;          /* RS_NO_VALUE until the job has settled it */
-    const char *rank_rule; /* how it was told: static text */
-    uint32_t *rows;        /* this rank's rows, ascending; NULL: all rows of events */
+    int64_t rank;                /* RS_NO_VALUE until the job has settled it */
+    const char *rank_rule;       /* how it was told: static text */
+    uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
     const char *steps_wanted; /* --steps; NULL: all */
 

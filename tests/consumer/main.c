@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char trace[] =
-    "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": 1, "
-    "\"dur\": 2, \"args\": {\"stream\": 7, \"device\": 0, \"correlation\": 1}}]}";
+static const char trace[] = "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", "
+                            "\"pid\": 0, \"tid\": 7, \"ts\": 1, "
+                            "\"dur\": 2, \"args\": {\"stream\": 7, \"device\": 0, \"correlation\": 1}}]}";
 
 int main(void)
 {
