@@ -94,7 +94,7 @@ struct rs_trace {
     rs_work *work[6];
     rs_policy work_policy[6];
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
-    int64_t first_ns, last_ns; /* span of all complete events; RS_NO_TIME if there are none */
+    int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
     bool have_span;
 };
 
