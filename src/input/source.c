@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 
+#define ZSTD_BLOCK_HEADER 3
 #define IN_BUFFER ((size_t)256 << 10)
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
@@ -41,6 +42,7 @@ struct rs_source {
     bool gzip_in_member;
     ZSTD_DCtx *zstd;
     bool zstd_in_frame;
+    size_t zstd_hint; /* bytes of input that the decoder would like next */
 };
 
 /* Reads raw bytes of the file, retrying; *got == 0 at its end. */
@@ -97,6 +99,7 @@ static rs_status sniff(rs_source *s, rs_error *err)
         s->zstd = ZSTD_createDCtx();
         if (!s->zstd) return rs_fail_nomem(err, "zstd decoder");
         s->zstd_in_frame = true;
+        s->zstd_hint = ZSTD_BLOCK_HEADER;
     }
     return RS_OK;
 }
@@ -297,7 +300,11 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         }
         rs_status status = fill_in(s, err);
         if (status != RS_OK) return status;
-        ZSTD_inBuffer in = {.src = s->in, .size = s->in_n, .pos = s->in_at};
+        /* One block a call: when a call fails, what it had unpacked before the fault does not come out. The
+         * hint counts the header of the block behind, which comes with the next call. */
+        size_t feed = s->zstd_hint > ZSTD_BLOCK_HEADER ? s->zstd_hint - ZSTD_BLOCK_HEADER : s->zstd_hint;
+        if (feed > s->in_n - s->in_at) feed = s->in_n - s->in_at;
+        ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + feed, .pos = s->in_at};
         ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
         size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
         size_t used = in.pos - s->in_at;
@@ -314,6 +321,7 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             }
             break;
         }
+        s->zstd_hint = r ? r : ZSTD_BLOCK_HEADER;
         if (r == 0) {
             s->end.members++;
             s->zstd_in_frame = false;
