@@ -430,6 +430,7 @@ const rs_analysis rs_analysis_events = {
              "with --absolute as in the file.",
     .examples = "rankscope events --where 'cat=kernel,name~gemm,dur>=100' trace.json.gz\n"
                 "rankscope events --where 'stream=7,step=3' --format csv trace.json.gz",
+    .columns = RS_COLUMN_BIT(EXTERNAL_ID),
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .table_sets = table_sets,

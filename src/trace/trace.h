@@ -147,9 +147,11 @@ typedef struct rs_domains {
     size_t *n_rows;
     int64_t *rank;    /* the rank the events themselves name, else RS_NO_VALUE */
     const char *rule; /* how they were told apart: static text */
+    uint64_t needs;   /* not 0: columns without which the events cannot be told apart; n is 0 then */
 } rs_domains;
 
-/* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. */
+/* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. CORRELATION, RANK and
+ * META_NAME must be loaded; where EXTERNAL_ID turns out to be needed too, out->needs says so. */
 rs_status rs_domains_split(const rs_events *events, const char *file, rs_domains *out, rs_error *err);
 void rs_domains_clear(rs_domains *domains);
 
