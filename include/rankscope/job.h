@@ -56,6 +56,15 @@ RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 
+/* As rs_job_run for an analysis that compares two jobs: a is what is compared with, b what is judged. */
+RS_API rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
+                                 rs_compat compat, rs_result *result, rs_error *err);
+
+/* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), one file that is no trace (rs_job_run on a job
+ * of that file alone), or traces. */
+typedef enum rs_input_kind { RS_INPUT_TRACES, RS_INPUT_TWO_JOBS, RS_INPUT_FILE } rs_input_kind;
+RS_API rs_input_kind rs_analysis_input(const rs_analysis *analysis);
+
 /* What the loads of this job cost so far. */
 typedef struct rs_job_stats {
     uint64_t bytes_read; /* of the files */
