@@ -65,6 +65,7 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
     if (!s->units[i]) return rs_fail_nomem(err, "results");
     struct timespec from, to;
+    double shared = 0;
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
@@ -75,7 +76,9 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
         bool wanted = job->settings.renumber || u->rank == RS_NO_VALUE ||
                       rs_options_in_ranges(s->ranks_wanted, "ranks", u->rank);
         if (!wanted) continue;
+        shared -= t->index_seconds;
         status = s->analysis->rank(&s->run, t, &u->value, err);
+        shared += t->index_seconds;
         if (status != RS_OK) {
             rs_error_wrap(err, "%s", input->path);
             break;
@@ -83,8 +86,9 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     pthread_mutex_lock(&job->lock);
+    job->stats.index_seconds += shared;
     job->stats.analysis_seconds +=
-        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9 - shared;
     pthread_mutex_unlock(&job->lock);
     if (!job->settings.keep) rs_input_release(input);
     return status;

@@ -1,5 +1,6 @@
 /* Launches and their work. The correlation id tells them; where it fails, the flow events do. */
 #include <string.h>
+#include <time.h>
 
 #include "base/interval.h"
 #include "base/keymap.h"
@@ -257,9 +258,17 @@ static bool build(const rs_trace *trace, rs_links *links)
     return true;
 }
 
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     if (!trace->links) {
+        double begin = seconds_now();
         const uint32_t *rows;
         size_t n;
         rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
@@ -270,6 +279,7 @@ rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err
             return rs_fail_nomem(err, "links between launches and GPU work");
         }
         trace->links = links;
+        trace->index_seconds += seconds_now() - begin;
     }
     *out = trace->links;
     return RS_OK;
@@ -279,11 +289,13 @@ rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     rs_status status = rs_trace_launches(trace, out, err);
     if (status != RS_OK || trace->have_calls) return status;
+    double begin = seconds_now();
     if (!group_by_call(trace, trace->links)) {
         rs_links_free(trace->links);
         trace->links = NULL;
         return rs_fail_nomem(err, "links between launches and GPU work");
     }
     trace->have_calls = true;
+    trace->index_seconds += seconds_now() - begin;
     return RS_OK;
 }
