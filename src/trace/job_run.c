@@ -80,7 +80,8 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
         status = s->analysis->rank(&s->run, t, &u->value, err);
         shared += t->index_seconds;
         if (status != RS_OK) {
-            rs_error_wrap(err, "%s", input->path);
+            /* a wrong option is wrong for every file */
+            if (status != RS_ERR_USAGE) rs_error_wrap(err, "%s", input->path);
             break;
         }
     }
