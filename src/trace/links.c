@@ -26,17 +26,17 @@ typedef struct call_list {
 static bool collect_calls(const rs_trace *trace, call_list *out)
 {
     const rs_events *e = trace->events;
-    rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    const rs_sparse *c = &e->args[RS_COL_CORRELATION];
+    rs_membership member = {trace, 0};
     *out = (call_list){.min = INT64_MAX, .max = INT64_MIN};
-    for (size_t i = 0; i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
+    for (size_t i = 0; i < c->n; i++) {
+        uint32_t row = c->rows[i];
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
-        if (!rs_cursor_seek(&correlation, row)) continue;
-        int64_t key = correlation.column->ints[correlation.at];
+        if (!rs_is_member(&member, row)) continue;
         if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
-        out->items[out->n++] = (rs_keyed){key, row};
-        if (key < out->min) out->min = key;
-        if (key > out->max) out->max = key;
+        out->items[out->n++] = (rs_keyed){c->ints[i], row};
+        if (c->ints[i] < out->min) out->min = c->ints[i];
+        if (c->ints[i] > out->max) out->max = c->ints[i];
     }
     return true;
 }
@@ -187,10 +187,10 @@ static bool build(const rs_trace *trace, rs_links *links)
         links->n_work++;
         links->n_early += trace->events->start[trace->gpu_rows[i]] < trace->events->start[launch];
     }
-    return group_by_call(trace, links);
+    return true;
 }
 
-rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
+rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     if (!trace->links) {
         const uint32_t *rows;
@@ -205,5 +205,18 @@ rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
         trace->links = links;
     }
     *out = trace->links;
+    return RS_OK;
+}
+
+rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
+{
+    rs_status status = rs_trace_launches(trace, out, err);
+    if (status != RS_OK || trace->have_calls) return status;
+    if (!group_by_call(trace, trace->links)) {
+        rs_links_free(trace->links);
+        trace->links = NULL;
+        return rs_fail_nomem(err, "links between launches and GPU work");
+    }
+    trace->have_calls = true;
     return RS_OK;
 }
