@@ -281,8 +281,7 @@ static int compare_rows(const void *a, const void *b)
     if (c) return c;
     if (x->kernels != y->kernels) return x->kernels > y->kernels ? -1 : 1;
     if (x->op_delay.sum != y->op_delay.sum) return x->op_delay.sum > y->op_delay.sum ? -1 : 1;
-    if (x->launch_delay.sum != y->launch_delay.sum)
-        return x->launch_delay.sum > y->launch_delay.sum ? -1 : 1;
+    if (x->launch_delay.sum != y->launch_delay.sum) return x->launch_delay.sum > y->launch_delay.sum ? -1 : 1;
     if (x->op_delay.max != y->op_delay.max) return x->op_delay.max > y->op_delay.max ? -1 : 1;
     return x->launch_delay.max > y->launch_delay.max ? -1 : x->launch_delay.max < y->launch_delay.max;
 }
