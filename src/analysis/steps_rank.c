@@ -173,7 +173,7 @@ static rs_status divide_work(const rs_trace *t, const rs_work *w, rs_rank_steps 
                         .class = s.class + from,
                         .launch = s.launch + from};
         for (size_t k = 0; k < part.n; k++) part.n_unlinked += part.launch[k] == RS_NO_ROW;
-        status = rs_busy_of(&part, 1, &p->items[i].gpu, err);
+        status = rs_busy_of(&part, &p->items[i].gpu, err);
         if (status == RS_OK && !judge_gaps(t, &part, &p->items[i])) status = rs_fail_nomem(err, "steps");
     }
     clear_sorted(&s);
