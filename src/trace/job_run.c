@@ -61,7 +61,10 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
     rs_status status = rs_input_load(job, input, s->analysis->columns, s->threads_each, err);
-    if (status != RS_OK) return status;
+    if (status != RS_OK) {
+        if (err->n_causes && !err->causes[0].file[0]) rs_error_wrap(err, "%s", input->path);
+        return status;
+    }
     s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
     if (!s->units[i]) return rs_fail_nomem(err, "results");
     struct timespec from, to;
