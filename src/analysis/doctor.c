@@ -8,10 +8,6 @@
 #include "analysis/doctor_checks.h"
 #include "base/memory.h"
 
-{
-    name, RS_##type, RS_UNIT_##unit, help, title
-}
-
 static const rs_column_spec finding_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
     RS_COLUMN("severity", TEXT, NONE, "ok, note, warning or unfit", NULL),
@@ -29,9 +25,6 @@ static const rs_column_spec launch_columns[] = {
     RS_COLUMN("work", INT, COUNT, "GPU events they own", NULL),
     RS_COLUMN("coverage_pct", REAL, PERCENT, "share of calls with work", "coverage"),
 };
-{
-    name, help, columns, sizeof columns / sizeof *columns
-}
 static const rs_table_spec findings_table =
     RS_TABLE("findings", "One row a rank and check.", finding_columns);
 static const rs_table_spec launches_table =

@@ -9,10 +9,6 @@
 #include "base/suggest.h"
 #include "input/json.h"
 
-{
-    name, RS_##type, RS_UNIT_##unit, help, title
-}
-
 static const rs_column_spec event_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
     RS_COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),

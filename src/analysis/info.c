@@ -7,10 +7,6 @@
 #include "analysis/analysis.h"
 #include "base/memory.h"
 
-{
-    name, RS_##type, RS_UNIT_##unit, help, title
-}
-
 static const rs_column_spec rank_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
     RS_COLUMN("file", TEXT, NONE, "input file", NULL),
@@ -60,9 +56,6 @@ static const rs_column_spec software_columns[] = {
     RS_COLUMN("value", TEXT, NONE, "its value", NULL),
 };
 
-{
-    name, help, columns, sizeof columns / sizeof *columns
-}
 static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
 static const rs_table_spec categories_table =
     RS_TABLE("categories", "One row a rank and category.", category_columns);

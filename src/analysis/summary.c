@@ -7,10 +7,6 @@
 
 #include "base/memory.h"
 
-{
-    name, RS_##type, RS_UNIT_##unit, help, title
-}
-
 static const rs_column_spec rank_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
     RS_COLUMN("span_us", TIME, US, "first start to last end of all events", "span"),
@@ -59,9 +55,6 @@ static const rs_column_spec finding_columns[] = {
               "share"),
 };
 
-{
-    name, help, columns, sizeof columns / sizeof *columns
-}
 static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
 static const rs_table_spec kernels_table =
     RS_TABLE("kernels", "One row a kernel name, all ranks together, by time.", kernel_columns);
