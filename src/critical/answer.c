@@ -265,7 +265,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
     const rs_work *work;
     rs_status status = RS_OK;
     if (!m->hta) {
-        status = rs_trace_work(m->trace, m->policy, &work, err);
+        status = rs_trace_work_details(m->trace, m->policy, &work, err);
         if (status == RS_OK) status = rs_sync_find(m->trace, work, &sync, err);
         m->a->n_untold = (size_t)sync.n_untold;
     }

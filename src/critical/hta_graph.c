@@ -2,12 +2,12 @@
  * lock, its call stacks, its launch and synchronization edges, in its order. */
 #include <string.h>
 
+#include "analysis/queue_depth.h"
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "critical/build.h"
 #include "trace/call_stacks.h"
 #include "trace/hta_window.h"
-#include "trace/queue.h"
 
 typedef struct builder {
     rs_trace *trace;
@@ -328,7 +328,7 @@ static bool index_launches(const builder *b, gpu *x)
             n++;
         }
         uint32_t work = f->partner[i];
-        if (work == RS_NO_ROW || work == 0 || !rs_hta_is_launch_name(name_of(b, i))) continue;
+        if (work == RS_NO_ROW || work == 0 || !rs_queue_is_hta_launch(name_of(b, i))) continue;
         uint32_t place = b->frame_of[work];
         if (place == RS_NO_ROW) continue;
         if (!rs_lanes_add(&x->by_stream, e->threads[e->thread[work]].pid, f->stream[place], f->start[i],
@@ -343,22 +343,23 @@ static bool index_launches(const builder *b, gpu *x)
     return ok && rs_lanes_finish(&x->by_stream) && rs_lanes_finish(&x->by_thread);
 }
 
+/* Lengths where a launch begins (by the call's item) and where work starts (by the work's). */
 static rs_status read_queue(const builder *b, gpu *x, rs_error *err)
 {
-    rs_queue *q;
+    rs_queue_series q = {0};
     size_t n = b->g->n_items;
     x->at_launch = rs_malloc(n * sizeof *x->at_launch);
     x->at_start = rs_malloc(n * sizeof *x->at_start);
     if (!x->at_launch || !x->at_start) return rs_fail_nomem(err, "critical path");
     for (size_t i = 0; i < n; i++) x->at_launch[i] = x->at_start[i] = INT64_MIN;
-    rs_status status = rs_queue_create_hta(b->e, b->f, &q, err);
-    if (status != RS_OK) return status;
-    for (size_t i = 0; i < q->n; i++) {
-        uint32_t item = b->item_of[q->work[i]];
-        if (item != RS_NO_ITEM) (q->starts[i] ? x->at_start : x->at_launch)[item] = q->length[i];
+    rs_status status = rs_queue_of_hta(b->trace, b->f, &q, err);
+    for (size_t i = 0; status == RS_OK && i < q.n; i++) {
+        uint32_t item = b->item_of[q.items[i].row];
+        if (item != RS_NO_ITEM)
+            (q.items[i].change < 0 ? x->at_start : x->at_launch)[item] = q.items[i].length;
     }
-    rs_queue_free(q);
-    return RS_OK;
+    rs_queue_series_clear(&q);
+    return status;
 }
 
 /* The work that a synchronization with an event waits for. */
@@ -430,7 +431,7 @@ static bool process_work(builder *b, gpu *x, uint32_t item)
         source = RS_NO_ITEM;
     }
     uint32_t call = b->f->partner[place] == RS_NO_ROW ? RS_NO_ITEM : b->item_of[b->f->partner[place]];
-    if (call != RS_NO_ITEM && g->in_graph[call] && x->at_launch[item] == 1 && x->at_start[item] == 0 &&
+    if (call != RS_NO_ITEM && g->in_graph[call] && x->at_launch[call] == 1 && x->at_start[item] == 0 &&
         (before == RS_NO_ITEM || g->end[before] < g->start[call]) &&
         (source == RS_NO_ITEM || g->end[source] < g->start[call]))
         return add_edge(b, rs_node_start(call), rs_node_start(item), RS_EDGE_LAUNCH, false, item);

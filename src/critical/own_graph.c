@@ -625,7 +625,7 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
 {
     *out = (rs_path_part){0};
     own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
-    rs_status status = rs_trace_work(trace, policy, &b.w, err);
+    rs_status status = rs_trace_work_details(trace, policy, &b.w, err);
     if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
     if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);
     rs_path_graph_free(b.g);
