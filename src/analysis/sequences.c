@@ -202,6 +202,46 @@ static rs_status add_root(finder *x, uint32_t node, size_t min_length, rs_error 
     return RS_OK;
 }
 
+/* The one thread that has events of such a name, UINT32_MAX if there is none or several. */
+static uint32_t only_thread(const finder *x, const char *word)
+{
+    uint32_t found = UINT32_MAX;
+    for (size_t i = 0; i < x->nest->n; i++) {
+        uint32_t row = x->nest->row[i], thread = x->e->thread[row];
+        if (thread == found || !strstr(rs_event_name(x->e, row), word)) continue;
+        if (found != UINT32_MAX) return UINT32_MAX;
+        found = thread;
+    }
+    return found;
+}
+
+/* HTA hangs autograd's thread into the main one: its top-level events lie in the annotation "## backward ##",
+ * or else in the step, that holds them. Only their depth matters here. */
+static void lower_autograd(finder *x, const int64_t *start)
+{
+    rs_nest *t = x->nest;
+    uint32_t main_thread = only_thread(x, "ProfilerStep"), autograd = only_thread(x, "autograd::");
+    if (main_thread == UINT32_MAX || autograd == UINT32_MAX || main_thread == autograd) return;
+    const char *word = "ProfilerStep#";
+    for (size_t i = 0; i < t->n; i++)
+        if (x->e->thread[t->row[i]] == main_thread &&
+            strncmp(rs_event_name(x->e, t->row[i]), "## backward", 11) == 0)
+            word = "## backward";
+    size_t holder = 0;
+    for (size_t i = 0; i < t->n; i = t->end[i]) {
+        if (x->e->thread[t->row[i]] != autograd) continue;
+        /* both go by time, so the holder is looked for once over all */
+        for (; holder < t->n; holder++) {
+            bool holds = x->e->thread[t->row[holder]] == main_thread &&
+                         strncmp(rs_event_name(x->e, t->row[holder]), word, strlen(word)) == 0;
+            if (holds && rs_add_sat(start[holder], x->cpu[holder]) >= rs_add_sat(start[i], x->cpu[i])) break;
+        }
+        if (holder == t->n) return;
+        if (start[holder] > start[i]) continue;
+        for (uint32_t k = (uint32_t)i; k < t->end[i]; k++) t->depth[k] += t->depth[holder] + 1;
+    }
+}
+
 /* HTA's roots are the matches at the least depth of any; ours are those that lie in no other match. */
 static rs_status find_roots(finder *x, const uint8_t *named, size_t min_length, bool hta, rs_error *err)
 {
@@ -245,14 +285,23 @@ static void clear_rows(host_rows *h)
     rs_free(h->end);
 }
 
-static rs_status nest_rows(finder *x, const host_rows *h, rs_error *err)
+static rs_status nest_rows(finder *x, const host_rows *h, bool hta, rs_error *err)
 {
     rs_status status = rs_nest_create(x->e, h->row, h->start, h->end, h->n, &x->nest, err);
     if (status != RS_OK) return status;
     x->cpu = rs_malloc(h->n * sizeof *x->cpu);
-    if (!x->cpu) return rs_fail_nomem(err, "sequences");
-    for (size_t i = 0; i < h->n; i++)
-        x->cpu[x->nest->node_of[h->row[i]]] = rs_sub_sat(h->end[i], h->start[i]);
+    int64_t *start = rs_malloc(h->n * sizeof *start);
+    if (!x->cpu || !start) {
+        rs_free(start);
+        return rs_fail_nomem(err, "sequences");
+    }
+    for (size_t i = 0; i < h->n; i++) {
+        uint32_t node = x->nest->node_of[h->row[i]];
+        x->cpu[node] = rs_sub_sat(h->end[i], h->start[i]);
+        start[node] = h->start[i];
+    }
+    if (hta) lower_autograd(x, start);
+    rs_free(start);
     return RS_OK;
 }
 
@@ -276,7 +325,7 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, finder *x, rs_e
         h.start[h.n] = e->start[row];
         h.end[h.n++] = rs_event_end(e, row);
     }
-    if (status == RS_OK) status = nest_rows(x, &h, err);
+    if (status == RS_OK) status = nest_rows(x, &h, false, err);
     for (size_t i = 0; status == RS_OK && i < w->n; i++) {
         uint32_t node = w->launch[i] == RS_NO_ROW ? RS_NO_ROW : x->nest->node_of[w->launch[i]];
         if (node != RS_NO_ROW &&
@@ -315,7 +364,7 @@ static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_e
         h.start[h.n] = f->start[i];
         h.end[h.n++] = f->end[i];
     }
-    if (status == RS_OK) status = nest_rows(x, &h, err);
+    if (status == RS_OK) status = nest_rows(x, &h, true, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         uint32_t launch = f->partner[i];
         if (f->stream[i] <= 0 || launch == RS_NO_ROW || launch == 0) continue;
