@@ -122,6 +122,8 @@ static const rs_option_spec options[] = {
     {"breakdown", RS_OPTION_FLAG, NULL, NULL, NULL, "the path, part by part"},
     {"edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all dependencies of the graph"},
     {"sync-edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all synchronization dependencies, on the path or not"},
+    {"overlay", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write the trace's events on the path, with arrows (.gz, .zst, else plain; several files: DIR/)"},
 };
 
 /* ---- options ------------------------------------------------------------------------------------------ */
