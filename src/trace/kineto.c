@@ -32,6 +32,7 @@ typedef struct reader {
     bool junk;          /* ... where an event was expected: what it was is told by what follows */
     bool junk_element;  /* ... and a comma or bracket stood before it */
     uint8_t before;     /* while AT_DAMAGE: the last byte that is no white space */
+    bool line_begins;   /* ... a line end stood behind it */
     rs_shapes_run_fn run;
     rs_ahead *ahead; /* NULL: one thread reads everything */
     const rs_load_settings *settings;
@@ -78,9 +79,11 @@ static void out_of_step(reader *r, const uint8_t *from, const uint8_t *fault)
     r->damage_at = offset_of(r, from);
     r->junk = false;
     r->in_member = r->place == AT_MEMBER;
-    r->p = fault > from ? fault : from + 1;
+    /* beside the events a brace at fault may begin one; elsewhere what stands there has been tried */
+    r->p = fault > from || r->in_member ? fault : from + 1;
     if (r->p > r->end) r->p = r->end;
     r->before = 0;
+    r->line_begins = false;
     for (const uint8_t *p = r->p; p > from + 1 && !r->before; p--)
         if (!rs_json_is_space(p[-1])) r->before = p[-1];
     r->place = AT_DAMAGE;
@@ -101,7 +104,10 @@ static bool begin_document(reader *r)
     r->open = true;
     r->in_events = false;
     /* one that brought no events says nothing about ranks: its place is taken over */
-    if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) return true;
+    if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) {
+        e->documents[e->n_documents - 1].rank = RS_NO_VALUE;
+        return true;
+    }
     if (!RS_GROW_ONE(e->documents, e->n_documents, e->documents_capacity))
         return rs_kineto_fail(&r->core, rs_fail_nomem(r->core.err, "documents"));
     e->documents[e->n_documents++] = (rs_document){.first_row = (uint32_t)e->n, .rank = RS_NO_VALUE};
@@ -460,14 +466,23 @@ static rs_status at_damage(reader *r, rs_error *err)
     uint8_t before = r->before;
     for (; p < judged; p++) {
         uint8_t c = *p;
-        if (rs_json_is_space(c)) continue;
+        if (rs_json_is_space(c)) {
+            r->line_begins |= c == '\n';
+            continue;
+        }
         if (c == '{' && begins_event(r, p, before)) {
             judge_junk(r, before == ',');
+            /* events that nothing holds together: what was taken for a document's header was one of them */
+            if (r->in_member && !r->in_events && before == '}') r->open = false;
+            if (!r->open && before == '[') { /* the first of a bare array */
+                r->bare_array = true;
+                if (!begin_document(r)) return r->core.failure;
+            }
             r->saw_events = r->in_events = true;
             back_in_step(r, p, r->open ? AT_ELEMENT : AT_DOCUMENT);
             return RS_OK;
         }
-        if (c == '{' && !r->open && r->saw_events && before != ':' && before != ',' && before != '[' &&
+        if (c == '{' && !r->open && r->saw_events && (before == '}' || before == ']' || r->line_begins) &&
             begins_object(p, r->end)) {
             back_in_step(r, p, AT_DOCUMENT);
             return RS_OK;
@@ -492,6 +507,7 @@ static rs_status at_damage(reader *r, rs_error *err)
             return RS_OK;
         }
         before = c;
+        r->line_begins = false;
     }
     r->p = p;
     r->before = before;
@@ -591,7 +607,7 @@ static rs_status check_usable(const reader *r, rs_error *err)
     if (e->truncated)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
                           "the text ends before the first event");
-    if (!r->saw_events)
+    if (!r->saw_events || e->n > 0)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
                           "is no trace: it has no \"traceEvents\" and no events");
     return RS_OK;
@@ -632,7 +648,9 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (status == RS_OK) status = open_text(&r, source, err);
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
-        r.core.events->n_bytes = offset_of(&r, r.end);
+        rs_events *e = r.core.events;
+        e->n_bytes = offset_of(&r, r.end);
+        if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
         note_packing(source, r.core.events, r.core.file);
         status = check_usable(&r, err);
     }
