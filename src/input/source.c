@@ -17,6 +17,8 @@
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
 
+#define DEFLATE_MATCH ((size_t)258) /* the longest */
+
 static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 
 struct rs_source {
@@ -42,7 +44,8 @@ struct rs_source {
     bool gzip_in_member;
     ZSTD_DCtx *zstd;
     bool zstd_in_frame;
-    size_t zstd_hint; /* bytes of input that the decoder would like next */
+    size_t zstd_hint;  /* bytes of input that the decoder would like next */
+    bool zstd_waiting; /* the decoder may hold text that did not fit the last time */
 };
 
 /* Reads raw bytes of the file, retrying; *got == 0 at its end. */
@@ -266,7 +269,9 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         s->gzip->avail_out = (uint32_t)room;
         int r = isal_inflate(s->gzip);
         size_t made = room - s->gzip->avail_out;
-        size_t used = s->in_n - s->in_at - s->gzip->avail_in;
+        /* after an error the decoder's own count of what is left may be wrong */
+        size_t had = s->in_n - s->in_at;
+        size_t used = s->gzip->avail_in <= had ? had - s->gzip->avail_in : had;
         s->in_at += used;
         *got += made;
         if (s->gzip->block_state == ISAL_BLOCK_FINISH) {
@@ -282,6 +287,8 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
+            /* at the fault the decoder counts a match as written that it did not copy */
+            *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);
@@ -304,6 +311,9 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
          * hint counts the header of the block behind, which comes with the next call. */
         size_t feed = s->zstd_hint > ZSTD_BLOCK_HEADER ? s->zstd_hint - ZSTD_BLOCK_HEADER : s->zstd_hint;
         if (feed > s->in_n - s->in_at) feed = s->in_n - s->in_at;
+        /* ... and none while text waits inside the decoder */
+        bool waiting = s->zstd_waiting;
+        if (waiting) feed = 0;
         ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + feed, .pos = s->in_at};
         ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
         size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
@@ -322,10 +332,11 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             break;
         }
         s->zstd_hint = r ? r : ZSTD_BLOCK_HEADER;
+        s->zstd_waiting = r != 0 && out.pos == out.size;
         if (r == 0) {
             s->end.members++;
             s->zstd_in_frame = false;
-        } else if (used == 0 && out.pos == 0 && s->in_eof) {
+        } else if (used == 0 && out.pos == 0 && s->in_eof && !waiting) {
             damage(s, true);
         }
     }
