@@ -329,7 +329,7 @@ static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
     step_finder finder = {0};
     int64_t last;
-    status = rs_trace_work(t, run->policy, &finder.work, err);
+    status = rs_trace_work_details(t, run->policy, &finder.work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
     if (status == RS_OK) status = rs_trace_span(t, &p->first, &last, err);
     int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");

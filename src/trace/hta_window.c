@@ -318,7 +318,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     if (status != RS_OK) return status;
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
-    if (!w) status = rs_fail_nomem(err, "GPU work");
+    if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
     const rs_events *e = trace->events;
@@ -339,7 +339,8 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         w->row[at] = f->row[i];
         w->start[at] = f->start[i];
         w->end[at] = f->end[i];
-        w->class[at] = (uint8_t) class;
+        w->class[at] = (uint8_t)class;
+        w->n_class[class]++;
         w->stream[at] = f->stream[i];
         w->device[at] = device;
         w->correlation[at] = f->correlation[i];
@@ -350,6 +351,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     if (status == RS_OK) {
         w->n_steps_seen = f->n_steps_seen;
         w->first_step = f->first_step;
+        w->has_details = true;
         *out = w;
     } else {
         rs_work_free(w);
