@@ -22,7 +22,7 @@ typedef struct reader {
     place place;
     bool bare_array;    /* the array is the document itself */
     bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
-    bool first_element; /* no element of the array has been met */
+    bool separated;     /* in the array: its beginning or a comma stands before what comes next */
     bool open;          /* inside a document */
     bool saw_events;    /* an event array or an event has been met */
     bool in_events;     /* ... in this document */
@@ -54,10 +54,11 @@ static rs_status more(reader *r, rs_error *err)
         return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
     rs_status status =
         rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window, err);
+    r->core.learn_from = NULL;
+    if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
-    r->core.learn_from = NULL;
-    return status;
+    return RS_OK;
 }
 
 /* The text ran out in the middle of something: more of it, or it is cut off. */
@@ -152,18 +153,20 @@ static const char *fault_kind(rs_json_status s)
 }
 
 /* Something that is no event where one was expected. */
-static void junk(reader *r, const uint8_t *from, const uint8_t *fault, bool after_separator)
+static void junk(reader *r, const uint8_t *from, const uint8_t *fault, bool separated)
 {
     out_of_step(r, from, fault);
     r->junk = true;
-    r->junk_element = after_separator;
+    r->junk_element = separated;
 }
 
 /* Reads the event at p. */
-static rs_status read_event(reader *r, bool after_separator, rs_error *err)
+static rs_status read_event(reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p;
     rs_json_status s = rs_kineto_event(&r->core, &r->p, r->end, r->window.data, r->window.offset);
+    bool separated = r->separated;
+    if (s != RS_JSON_END) r->separated = false;
     if (s == RS_JSON_OK) {
         r->core.learn_from = r->p;
         return RS_OK;
@@ -174,7 +177,7 @@ static rs_status read_event(reader *r, bool after_separator, rs_error *err)
         return short_of_text(r, err);
     }
     if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
-        junk(r, begin, begin + 1, after_separator);
+        junk(r, begin, begin + 1, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
@@ -195,7 +198,7 @@ static rs_status at_document(reader *r, rs_error *err)
     if (*r->p == '[') {
         r->p++;
         r->core.events->form = "array";
-        r->bare_array = r->first_element = true;
+        r->bare_array = r->separated = true;
         r->place = AT_ELEMENT;
         if (!begin_document(r)) return r->core.failure;
         r->in_events = true;
@@ -210,7 +213,8 @@ static rs_status at_document(reader *r, rs_error *err)
             r->core.events->form = "lines";
             r->saw_events = true;
             r->core.learn_from = NULL;
-            return read_event(r, true, err);
+            r->separated = true;
+            return read_event(r, err);
         }
         r->p++;
         r->core.events->form = "object";
@@ -261,7 +265,7 @@ static rs_status at_member(reader *r, rs_error *err)
     }
     if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
         r->p = q + 1;
-        r->saw_events = r->in_events = r->first_element = true;
+        r->saw_events = r->in_events = r->separated = true;
         r->place = AT_ELEMENT;
         return RS_OK;
     }
@@ -286,7 +290,7 @@ static rs_status at_member(reader *r, rs_error *err)
 }
 
 /* An element that is no object: it keeps its place in the count. */
-static rs_status odd_element(reader *r, bool after_separator, rs_error *err)
+static rs_status odd_element(reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p, *next;
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
@@ -298,9 +302,11 @@ static rs_status odd_element(reader *r, bool after_separator, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
+    bool separated = r->separated;
+    r->separated = false;
     r->core.learn_from = NULL;
     if (s == RS_JSON_BAD) {
-        junk(r, begin, r->p, after_separator);
+        junk(r, begin, r->p, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
@@ -326,6 +332,7 @@ static const uint8_t *ahead_of(const reader *r)
 
 static rs_status take_ahead(reader *r, rs_error *err)
 {
+    r->separated = false;
     uint64_t end;
     rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
     if (status != RS_OK) return status;
@@ -352,11 +359,9 @@ static rs_status at_element(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    bool separated = comma || r->first_element;
-    r->first_element = false;
+    r->separated |= comma; /* kept while the element waits for more text */
     r->saw_object |= *r->p == '{';
-    if (*r->p == '{')
-        return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, separated, err);
+    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
         r->core.learn_from = NULL;
@@ -365,7 +370,7 @@ static rs_status at_element(reader *r, rs_error *err)
         if (r->bare_array) r->saw_events = true;
         return RS_OK;
     }
-    return odd_element(r, separated, err);
+    return odd_element(r, err);
 }
 
 /* ---- damage ----------------------------------------------------------------------------------------- */
