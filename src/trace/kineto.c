@@ -15,10 +15,11 @@ rs_status rs_reader_more(rs_reader *r, rs_error *err)
         return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
     rs_status status =
         rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window, err);
+    r->core.learn_from = NULL;
+    if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
-    r->core.learn_from = NULL;
-    return status;
+    return RS_OK;
 }
 
 /* The text ran out in the middle of something: more of it, or it is cut off. */
@@ -87,10 +88,12 @@ static const char *fault_kind(rs_json_status s)
 }
 
 /* Reads the event at p. */
-static rs_status read_event(rs_reader *r, bool after_separator, rs_error *err)
+static rs_status read_event(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p;
     rs_json_status s = rs_kineto_event(&r->core, &r->p, r->end, r->window.data, r->window.offset);
+    bool separated = r->separated;
+    if (s != RS_JSON_END) r->separated = false;
     if (s == RS_JSON_OK) {
         r->core.learn_from = r->p;
         return RS_OK;
@@ -101,7 +104,7 @@ static rs_status read_event(rs_reader *r, bool after_separator, rs_error *err)
         return short_of_text(r, err);
     }
     if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
-        rs_reader_junk(r, begin, begin + 1, after_separator);
+        rs_reader_junk(r, begin, begin + 1, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
@@ -122,7 +125,7 @@ static rs_status at_document(rs_reader *r, rs_error *err)
     if (*r->p == '[') {
         r->p++;
         r->core.events->form = "array";
-        r->bare_array = r->first_element = true;
+        r->bare_array = r->separated = true;
         r->place = AT_ELEMENT;
         if (!rs_reader_begin_document(r)) return r->core.failure;
         r->in_events = true;
@@ -137,7 +140,8 @@ static rs_status at_document(rs_reader *r, rs_error *err)
             r->core.events->form = "lines";
             r->saw_events = true;
             r->core.learn_from = NULL;
-            return read_event(r, true, err);
+            r->separated = true;
+            return read_event(r, err);
         }
         r->p++;
         r->core.events->form = "object";
@@ -188,7 +192,7 @@ static rs_status at_member(rs_reader *r, rs_error *err)
     }
     if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
         r->p = q + 1;
-        r->saw_events = r->in_events = r->first_element = true;
+        r->saw_events = r->in_events = r->separated = true;
         r->place = AT_ELEMENT;
         return RS_OK;
     }
@@ -213,7 +217,7 @@ static rs_status at_member(rs_reader *r, rs_error *err)
 }
 
 /* An element that is no object: it keeps its place in the count. */
-static rs_status odd_element(rs_reader *r, bool after_separator, rs_error *err)
+static rs_status odd_element(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p, *next;
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
@@ -225,9 +229,11 @@ static rs_status odd_element(rs_reader *r, bool after_separator, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
+    bool separated = r->separated;
+    r->separated = false;
     r->core.learn_from = NULL;
     if (s == RS_JSON_BAD) {
-        rs_reader_junk(r, begin, r->p, after_separator);
+        rs_reader_junk(r, begin, r->p, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
@@ -253,6 +259,7 @@ static const uint8_t *ahead_of(const rs_reader *r)
 
 static rs_status take_ahead(rs_reader *r, rs_error *err)
 {
+    r->separated = false;
     uint64_t end;
     rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
     if (status != RS_OK) return status;
@@ -279,11 +286,9 @@ static rs_status at_element(rs_reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    bool separated = comma || r->first_element;
-    r->first_element = false;
+    r->separated |= comma; /* kept while the element waits for more text */
     r->saw_object |= *r->p == '{';
-    if (*r->p == '{')
-        return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, separated, err);
+    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
         r->core.learn_from = NULL;
@@ -292,7 +297,7 @@ static rs_status at_element(rs_reader *r, rs_error *err)
         if (r->bare_array) r->saw_events = true;
         return RS_OK;
     }
-    return odd_element(r, separated, err);
+    return odd_element(r, err);
 }
 
 /* ---- the whole text --------------------------------------------------------------------------------- */

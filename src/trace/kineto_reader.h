@@ -23,7 +23,7 @@ typedef struct rs_reader {
     rs_place place;
     bool bare_array;    /* the array is the document itself */
     bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
-    bool first_element; /* no element of the array has been met */
+    bool separated;     /* in the array: its beginning or a comma stands before what comes next */
     bool open;          /* inside a document */
     bool saw_events;    /* an event array or an event has been met */
     bool in_events;     /* ... in this document */
