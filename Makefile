@@ -1,14 +1,44 @@
 # A thin front: every target is one step of CMake or a script.
+#
+#   make            build/rankscope, with the packages of `scripts/install-deps build`
+#   make demo       installs what is missing, builds, and analyses a sample job
+#   make check      everything that CI runs; installs what is missing
+#   make bench      the benchmarks; writes bench/RESULTS.md; installs what is missing
+#   make install    PREFIX (/usr/local) and DESTDIR are honoured
+#   make format     clang-format over the tree
+#   make clean
 BUILD ?= build
+PREFIX ?= /usr/local
+export DESTDIR
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo -G Ninja)
 
 all: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD)
 
+# The tests need more packages: `make check` switches them on.
 $(BUILD)/CMakeCache.txt:
-	@cmake -S . -B $(BUILD) $(GENERATOR)
+	@cmake -S . -B $(BUILD) $(GENERATOR) -DRS_TESTS=OFF
+
+demo:
+	@scripts/install-deps build
+	@$(MAKE) --no-print-directory all
+	@scripts/demo $(BUILD)
+
+check:
+	@scripts/install-deps check
+	@scripts/check
+
+bench:
+	@scripts/install-deps bench
+	@bench/run
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:
+	@scripts/sources | xargs clang-format -i
 
 clean:
 	rm -rf $(BUILD) build-*
 
-.PHONY: all clean
+.PHONY: all demo check bench install format clean

@@ -31,12 +31,13 @@ typedef struct rs_option_spec {
 
 typedef struct rs_options rs_options;
 
-/* Values for a list of option specs, all at their defaults. The specs are borrowed. NULL when out of memory. */
+/* Values for a list of option specs, all at their defaults. The specs are borrowed. NULL when out of memory.
+ */
 RS_API rs_options *rs_options_create(const rs_option_spec *specs, size_t n);
 RS_API void rs_options_free(rs_options *options);
 
-/* Sets one option from text (NULL for a flag). RS_ERR_USAGE names the option, what it accepts and, for an unknown
- * name, the nearest known one. */
+/* Sets one option from text (NULL for a flag). RS_ERR_USAGE names the option, what it accepts and, for an
+ * unknown name, the nearest known one. */
 RS_API rs_status rs_options_set(rs_options *options, const char *name, const char *value, rs_error *err);
 
 /* Reads. The name must be one of the specs'. Unset: false / 0 / NULL. */
@@ -55,6 +56,8 @@ RS_API bool rs_options_in_ranges(const rs_options *options, const char *name, in
 typedef struct rs_result {
     rs_table **tables;
     size_t n_tables;
+    size_t main_table; /* which one csv, jsonl and md print; 0 unless the options of the analysis choose
+                          another */
     rs_problems problems;
     char **notes; /* lines of reason for what is merely absent ("rank 0: no GPU events") */
     size_t n_notes;
@@ -82,12 +85,14 @@ RS_API const rs_analysis *const *rs_analyses(size_t *n);
 RS_API const rs_analysis *rs_analysis_find(const char *name);
 
 RS_API const char *rs_analysis_name(const rs_analysis *analysis);
-RS_API const char *rs_analysis_help(const rs_analysis *analysis);     /* one line */
-RS_API const char *rs_analysis_about(const rs_analysis *analysis);    /* paragraphs for --help and the man page */
+RS_API const char *rs_analysis_help(const rs_analysis *analysis); /* one line */
+RS_API const char *
+rs_analysis_about(const rs_analysis *analysis); /* paragraphs for --help and the man page */
 RS_API const char *rs_analysis_examples(const rs_analysis *analysis); /* command lines, one a line */
 RS_API const rs_option_spec *rs_analysis_options(const rs_analysis *analysis, size_t *n);
 /* The table specs under a compatibility mode; NULL when the analysis does not know that mode. */
-RS_API const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat, size_t *n);
+RS_API const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat,
+                                                      size_t *n);
 
 #ifdef __cplusplus
 }

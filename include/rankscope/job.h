@@ -1,7 +1,7 @@
 /* A job: the traces of one training run, one rank each, opened together and asked questions.
  *
- * Ranks are read in parallel, each is analysed and released again, so a job of any size needs the memory of the
- * ranks in flight only. */
+ * Ranks are read in parallel, each is analysed and released again, so a job of any size needs the memory of
+ * the ranks in flight only. */
 #ifndef RANKSCOPE_JOB_H
 #define RANKSCOPE_JOB_H
 
@@ -11,54 +11,57 @@
 extern "C" {
 #endif
 
-/* Called now and then from any worker thread (never two at once): bytes of input read so far, and in all (0 if
- * unknown). Returning false cancels the run with RS_ERR_CANCELLED. */
+/* Called now and then from any worker thread (never two at once): bytes of input read so far, and in all (0
+ * if unknown). Returning false cancels the run with RS_ERR_CANCELLED. */
 typedef bool (*rs_progress_fn)(void *context, uint64_t done, uint64_t total);
 
 typedef struct rs_job_settings {
-    unsigned jobs;         /* worker threads; 0: one for each core */
-    uint64_t max_memory;   /* bytes all loaded ranks may take; 0: no limit */
-    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
-    uint64_t max_string;   /* longest string in the input; 0: 16 MiB */
-    unsigned max_depth;    /* deepest nesting in the input; 0: 1024 */
-    bool recursive;        /* descend into directories */
-    bool renumber;         /* number ranks by sorted file name, whatever the files say */
-    bool single_rank;      /* a merged input is an error */
-    bool keep;             /* keep loaded ranks for the next run */
-    bool all_columns;      /* load every known argument, not only those the analyses ask for */
-    const char *ranks;     /* "0,3,8-15"; NULL: all */
-    const char *steps;     /* "3-5"; NULL: all */
+    unsigned jobs;          /* worker threads; 0: one for each core */
+    uint64_t max_memory;    /* bytes all loaded ranks may take; 0: no limit */
+    uint64_t max_ratio;     /* text bytes per compressed byte; 0: 1000 */
+    uint64_t max_string;    /* longest string in the input; 0: 16 MiB */
+    unsigned max_depth;     /* deepest nesting in the input; 0: 1024 */
+    bool recursive;         /* descend into directories */
+    bool renumber;          /* number ranks by sorted file name, whatever the files say */
+    bool single_rank;       /* a merged input is an error */
+    bool keep;              /* keep loaded ranks for the next run */
+    bool include_last_step; /* HTA's include_last_profiler_step; only under its compatibility modes */
+    bool absolute;          /* times as the files have them, not from the job's first event */
+    bool all_columns;       /* load every known argument, not only those the analyses ask for */
+    const char *ranks;      /* "0,3,8-15"; NULL: all */
+    const char *steps;      /* "3-5"; NULL: all */
     rs_progress_fn progress;
     void *progress_context;
-    int simd;              /* 0: best the machine has; else force a level (tests): 1 portable, 2 SSE2/NEON, 3 AVX2 */
+    int simd; /* 0: best the machine has; else force a level (tests): 1 portable, 2 SSE2/NEON, 3 AVX2 */
 } rs_job_settings;
 
 typedef struct rs_job rs_job;
 
-/* Resolves the paths (files, directories, "-", RANK=PATH) to input files; nothing is read yet. The settings are
- * copied, the strings in them are borrowed until rs_job_close. Directories are scanned here; what is skipped in
- * them is added to the job's problems when it is found to be no trace. */
-RS_API rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
-                             rs_error *err);
+/* Resolves the paths (files, directories, "-", RANK=PATH) to input files; nothing is read yet. The settings
+ * are copied, the strings in them are borrowed until rs_job_close. Directories are scanned here; what is
+ * skipped in them is added to the job's problems when it is found to be no trace. */
+RS_API rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings,
+                             rs_job **out, rs_error *err);
 
 /* One rank from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
  * name stands for the file's name in messages. */
-RS_API rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const rs_job_settings *settings,
-                                   rs_job **out, rs_error *err);
+RS_API rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name,
+                                   const rs_job_settings *settings, rs_job **out, rs_error *err);
 
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 
-/* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the caller
- * clears it. Same bytes of result for any number of jobs. */
-RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
-                            rs_result *result, rs_error *err);
+/* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
+ * caller clears it, on failure too: its problems then tell of every file that could not be used. Same bytes
+ * of result for any number of jobs. */
+RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
+                            rs_compat compat, rs_result *result, rs_error *err);
 
 /* What the loads of this job cost so far. */
 typedef struct rs_job_stats {
-    uint64_t bytes_read;  /* of the files */
-    uint64_t bytes_text;  /* after inflating */
+    uint64_t bytes_read; /* of the files */
+    uint64_t bytes_text; /* after inflating */
     uint64_t events;
-    double load_seconds;  /* wall time in the readers, summed over ranks */
+    double load_seconds; /* wall time in the readers, summed over ranks */
     double analysis_seconds;
 } rs_job_stats;
 

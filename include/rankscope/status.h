@@ -51,15 +51,18 @@ typedef struct rs_error {
     rs_cause causes[RS_ERROR_CAUSES];
 } rs_error;
 
-#define RS_ERROR_INIT {.status = RS_OK, .n_causes = 0}
+#define RS_ERROR_INIT                                                                                        \
+    {                                                                                                        \
+        .status = RS_OK, .n_causes = 0                                                                       \
+    }
 
 /* Replaces whatever err held by one cause and returns status, so that a function can end in
  * `return rs_fail(err, RS_ERR_IO, "cannot open: %s", strerror(errno));`. err may be NULL. */
 RS_API rs_status rs_fail(rs_error *err, rs_status status, const char *format, ...) RS_PRINTF(3, 4);
 
 /* As rs_fail, naming a file and a byte offset (RS_NO_OFFSET if there is none). file may be NULL. */
-RS_API rs_status rs_fail_at(rs_error *err, rs_status status, const char *file, uint64_t offset, const char *format,
-                            ...) RS_PRINTF(5, 6);
+RS_API rs_status rs_fail_at(rs_error *err, rs_status status, const char *file, uint64_t offset,
+                            const char *format, ...) RS_PRINTF(5, 6);
 
 /* Adds an outer cause ("reading rank 3") to an error on its way up; returns the error's status. */
 RS_API rs_status rs_error_wrap(rs_error *err, const char *format, ...) RS_PRINTF(2, 3);
@@ -83,11 +86,11 @@ typedef enum rs_severity {
 
 /* All defects of one kind in one file. */
 typedef struct rs_problem {
-    const char *kind;                     /* stable identifier, e.g. "bad_event"; static storage */
-    const char *message;                  /* what it means and costs, one line; static storage */
-    char *file;                           /* owned by the list; NULL if none */
-    char *detail;                         /* owned by the list; more about the first one, or NULL */
-    int64_t rank;                         /* -1 if unknown */
+    const char *kind;    /* stable identifier, e.g. "bad_event"; static storage */
+    const char *message; /* what it means and costs, one line; static storage */
+    char *file;          /* owned by the list; NULL if none */
+    char *detail;        /* owned by the list; more about the first one, or NULL */
+    int64_t rank;        /* -1 if unknown */
     rs_severity severity;
     uint64_t count;                       /* how many */
     unsigned n_offsets;                   /* how many of offsets are set */
@@ -103,8 +106,8 @@ typedef struct rs_problems {
 
 /* Counts one defect. kind and message must have static storage. offset may be RS_NO_OFFSET. Never fails: when
  * memory runs out it counts in n_dropped. O(number of kinds). */
-RS_API void rs_problems_add(rs_problems *list, const char *file, int64_t rank, rs_severity severity, const char *kind,
-                            const char *message, uint64_t offset);
+RS_API void rs_problems_add(rs_problems *list, const char *file, int64_t rank, rs_severity severity,
+                            const char *kind, const char *message, uint64_t offset);
 
 /* As rs_problems_add, with count defects at once and a detail of the first (may be NULL; copied). */
 RS_API void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_severity severity,

@@ -1,7 +1,7 @@
 /* Tables: typed columns with units. Every answer of rankscope is one or more of these.
  *
- * A table is filled row by row, cell by cell in column order. Running out of memory on the way is remembered and
- * reported once, by rs_table_end_row, so that code which fills tables stays readable. */
+ * A table is filled row by row, cell by cell in column order. Running out of memory on the way is remembered
+ * and reported once, by rs_table_end_row, so that code which fills tables stays readable. */
 #ifndef RANKSCOPE_TABLE_H
 #define RANKSCOPE_TABLE_H
 
@@ -28,7 +28,7 @@ typedef enum rs_unit {
     RS_UNIT_PERCENT, /* 0..100 */
     RS_UNIT_RATIO,   /* 0..1 */
     RS_UNIT_BYTES,
-    RS_UNIT_GBPS     /* 1e9 bytes a second */
+    RS_UNIT_GBPS /* 1e9 bytes a second */
 } rs_unit;
 
 typedef struct rs_column_spec {
@@ -57,9 +57,10 @@ RS_API rs_table *rs_table_create_dynamic(const rs_table_spec *spec);
 
 RS_API void rs_table_free(rs_table *table); /* NULL is allowed */
 
-/* Appends the next cell of the row being filled. The kind must fit the column: add_int for RS_INT, add_time for
- * RS_TIME, add_real for RS_REAL (NaN means unknown), add_text for RS_TEXT (copied; NULL means unknown). add_null
- * fits every column. A misfit or a cell too many is a programming error and makes rs_table_end_row fail. */
+/* Appends the next cell of the row being filled. The kind must fit the column: add_int for RS_INT, add_time
+ * for RS_TIME, add_real for RS_REAL (NaN means unknown), add_text for RS_TEXT (copied; NULL means unknown).
+ * add_null fits every column. A misfit or a cell too many is a programming error and makes rs_table_end_row
+ * fail. */
 RS_API void rs_table_add_int(rs_table *table, int64_t value);
 RS_API void rs_table_add_time(rs_table *table, int64_t ns);
 RS_API void rs_table_add_real(rs_table *table, double value);
@@ -67,7 +68,8 @@ RS_API void rs_table_add_text(rs_table *table, const char *value);
 RS_API void rs_table_add_text_n(rs_table *table, const char *value, size_t length);
 RS_API void rs_table_add_null(rs_table *table);
 
-/* Ends the row. On failure (out of memory, wrong cells) the row is dropped and the table keeps its earlier rows. */
+/* Ends the row. On failure (out of memory, wrong cells) the row is dropped and the table keeps its earlier
+ * rows. */
 RS_API rs_status rs_table_end_row(rs_table *table, rs_error *err);
 
 RS_API const rs_table_spec *rs_table_get_spec(const rs_table *table);
@@ -76,7 +78,8 @@ RS_API size_t rs_table_n_rows(const rs_table *table);
 /* Cells. row and column must be in range. Text is borrowed and lives as long as the table. */
 RS_API bool rs_table_is_null(const rs_table *table, size_t row, size_t column);
 RS_API int64_t rs_table_int(const rs_table *table, size_t row, size_t column); /* RS_INT and RS_TIME */
-RS_API double rs_table_real(const rs_table *table, size_t row, size_t column); /* any number, in the column's unit */
+RS_API double rs_table_real(const rs_table *table, size_t row,
+                            size_t column); /* any number, in the column's unit */
 RS_API const char *rs_table_text(const rs_table *table, size_t row, size_t column, size_t *length);
 
 /* Appends the rows of from, which must have an equal spec. */

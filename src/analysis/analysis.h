@@ -11,14 +11,23 @@ typedef struct rs_run {
     const rs_options *options;
     rs_compat compat;
     const rs_policy *policy; /* the peer's rounding, window and classification as values */
+    bool absolute;           /* times as the file has them, not from the job's first event */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */
 typedef struct rs_partial {
     int64_t rank;
     void *value;
-    const char *source; /* the file, for messages */
+    const char *source;      /* the file, for messages */
+    const char *rank_rule;   /* where the rank number comes from */
+    const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
 } rs_partial;
+
+/* The training steps a rank showed, for peers that decide over all ranks. */
+typedef struct rs_steps_seen {
+    size_t n;      /* distinct numbers */
+    int64_t first; /* the smallest */
+} rs_steps_seen;
 
 typedef struct rs_table_set {
     rs_compat compat;
@@ -33,7 +42,7 @@ struct rs_analysis {
     const char *examples; /* command lines, one a line */
     const rs_option_spec *options;
     size_t n_options;
-    uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads */
+    uint64_t columns;               /* RS_COLUMN_BIT(...) of the arguments it reads */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     bool with_host; /* needs host events loaded too (all analyses get GPU events) */
@@ -43,9 +52,12 @@ struct rs_analysis {
     /* All ranks: fills result->tables, already created in the order of the table set. Called once. */
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);
+    /* The steps this rank showed; NULL unless the analysis follows HTA's window. */
+    rs_steps_seen (*steps_seen)(const void *partial);
 };
 
-/* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is ignored. */
+/* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
+ * ignored. */
 void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);
 
 #endif

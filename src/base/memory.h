@@ -1,4 +1,5 @@
-/* Allocation: every block the library takes goes through here, so that tests can make each one fail in turn. */
+/* Allocation: every block the library takes goes through here, so that tests can make each one fail in turn.
+ */
 #ifndef RS_BASE_MEMORY_H
 #define RS_BASE_MEMORY_H
 
@@ -15,23 +16,24 @@ char *rs_strndup(const char *s, size_t n);
 char *rs_strdup(const char *s);
 #define rs_free free
 
-/* Grows *items (capacity *capacity, element size `size`) to hold at least `need` elements; doubles. false when out
- * of memory, everything unchanged then. */
+/* Grows *items (capacity *capacity, element size `size`) to hold at least `need` elements; doubles. false
+ * when out of memory, everything unchanged then. */
 bool rs_grow(void **items, size_t *capacity, size_t need, size_t size);
 
-/* Makes room for one more element at the end of an (items, n, capacity) triple held in plain struct members. */
-#define RS_GROW_ONE(items, n, capacity)                                                                              \
+/* Makes room for one more element at the end of an (items, n, capacity) triple held in plain struct members.
+ */
+#define RS_GROW_ONE(items, n, capacity)                                                                      \
     ((n) < (capacity) || rs_grow((void **)&(items), &(capacity), (n) + 1, sizeof *(items)))
 
-/* Large arrays that grow without copying and whose untouched tail costs no memory (mmap and mremap where there is
- * mremap). Resizing keeps the contents up to the smaller size; p NULL makes a new one; NULL when out of memory (the
- * old block is unchanged). */
+/* Large arrays that grow without copying and whose untouched tail costs no memory (mmap and mremap where
+ * there is mremap). Resizing keeps the contents up to the smaller size; p NULL makes a new one; NULL when out
+ * of memory (the old block is unchanged). */
 void *rs_big_resize(void *p, size_t bytes);
 void rs_big_free(void *p); /* NULL is allowed */
 
 /* Tests only: makes the n-th allocation from now (1 = the next) and all after it fail; 0 switches it off.
- * Returns how many allocations were made since the last call. Not thread-safe. Compiled in when RS_TEST_ALLOC is defined;
- * without it the function does nothing. */
+ * Returns how many allocations were made since the last call. Not thread-safe. Compiled in when RS_TEST_ALLOC
+ * is defined; without it the function does nothing. */
 uint64_t rs_test_fail_allocation(uint64_t n);
 
 /* ---- arena: many small blocks freed together -------------------------------------------------------- */
@@ -43,7 +45,8 @@ typedef struct rs_arena {
     size_t total;      /* bytes held in all blocks */
 } rs_arena;
 
-/* This many bytes behind every block may be read (never used), so that vector code can compare strings whole. */
+/* This many bytes behind every block may be read (never used), so that vector code can compare strings whole.
+ */
 #define RS_ARENA_SLACK 64
 
 /* 8-byte aligned, uninitialised; NULL when out of memory. An all-zero rs_arena is a valid empty one. */

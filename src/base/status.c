@@ -29,7 +29,8 @@ rs_status rs_fail(rs_error *err, rs_status status, const char *format, ...)
     return status;
 }
 
-rs_status rs_fail_at(rs_error *err, rs_status status, const char *file, uint64_t offset, const char *format, ...)
+rs_status rs_fail_at(rs_error *err, rs_status status, const char *file, uint64_t offset, const char *format,
+                     ...)
 {
     if (!err) return status;
     va_list args;
@@ -66,8 +67,8 @@ const char *rs_error_text(const rs_error *err, char *out, size_t out_size)
         char place[48] = "";
         if (cause->offset != RS_NO_OFFSET)
             snprintf(place, sizeof place, "byte %llu: ", (unsigned long long)cause->offset);
-        int n = snprintf(out + used, out_size - used, "%s%s%s%s%s", cause->file, cause->file[0] ? ": " : "", place,
-                         cause->message, i ? ": " : "");
+        int n = snprintf(out + used, out_size - used, "%s%s%s%s%s", cause->file, cause->file[0] ? ": " : "",
+                         place, cause->message, i ? ": " : "");
         if (n < 0 || (size_t)n >= out_size - used) break;
         used += (size_t)n;
     }
@@ -79,8 +80,9 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_severity severity, const char *kind,
-                          const char *message, uint64_t offset, uint64_t count, const char *detail)
+void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_severity severity,
+                          const char *kind, const char *message, uint64_t offset, uint64_t count,
+                          const char *detail)
 {
     rs_problem *found = NULL;
     for (size_t i = list->n; i-- > 0 && !found;) {
@@ -90,7 +92,8 @@ void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_
     if (!found) {
         char *own_file = file ? rs_strdup(file) : NULL;
         char *own_detail = detail ? rs_strdup(detail) : NULL;
-        if ((file && !own_file) || (detail && !own_detail) || !RS_GROW_ONE(list->items, list->n, list->capacity)) {
+        if ((file && !own_file) || (detail && !own_detail) ||
+            !RS_GROW_ONE(list->items, list->n, list->capacity)) {
             rs_free(own_file);
             rs_free(own_detail);
             list->n_dropped += count;
@@ -106,11 +109,12 @@ void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_
     }
     found->count += count;
     if (severity > found->severity) found->severity = severity;
-    if (offset != RS_NO_OFFSET && found->n_offsets < RS_PROBLEM_OFFSETS) found->offsets[found->n_offsets++] = offset;
+    if (offset != RS_NO_OFFSET && found->n_offsets < RS_PROBLEM_OFFSETS)
+        found->offsets[found->n_offsets++] = offset;
 }
 
-void rs_problems_add(rs_problems *list, const char *file, int64_t rank, rs_severity severity, const char *kind,
-                     const char *message, uint64_t offset)
+void rs_problems_add(rs_problems *list, const char *file, int64_t rank, rs_severity severity,
+                     const char *kind, const char *message, uint64_t offset)
 {
     rs_problems_add_many(list, file, rank, severity, kind, message, offset, 1, NULL);
 }

@@ -115,7 +115,8 @@ uint32_t rs_strings_find(const rs_strings *strings, const char *text, size_t len
     size_t mask = strings->n_slots - 1;
     for (size_t at = h & mask; strings->slots[at]; at = (at + 1) & mask) {
         const rs_string *s = &strings->items[strings->slots[at] - 1];
-        if (s->hash == h && s->length == length && memcmp(s->text, text, length) == 0) return strings->slots[at] - 1;
+        if (s->hash == h && s->length == length && memcmp(s->text, text, length) == 0)
+            return strings->slots[at] - 1;
     }
     return RS_NO_STRING;
 }

@@ -1,4 +1,5 @@
-/* Interned strings: equal texts get equal ids, ids count up from 0 in order of first appearance; id 0 is "". */
+/* Interned strings: equal texts get equal ids, ids count up from 0 in order of first appearance; id 0 is "".
+ */
 #ifndef RS_BASE_STRINGS_H
 #define RS_BASE_STRINGS_H
 
@@ -43,8 +44,8 @@ typedef struct rs_map64 {
     size_t n, n_slots;
 } rs_map64;
 
-/* An all-zero rs_map64 is a valid empty one. The value's address (valid until the next insertion), or NULL when
- * out of memory; *is_new tells whether the key was added (with value 0). */
+/* An all-zero rs_map64 is a valid empty one. The value's address (valid until the next insertion), or NULL
+ * when out of memory; *is_new tells whether the key was added (with value 0). */
 uint32_t *rs_map64_put(rs_map64 *map, uint64_t key, bool *is_new);
 /* NULL when the key is absent. */
 const uint32_t *rs_map64_get(const rs_map64 *map, uint64_t key);

@@ -201,7 +201,8 @@ bad:
     return RS_JSON_BAD;
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates). */
+/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+ */
 static size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     uint8_t c = p[0];
@@ -276,7 +277,8 @@ static size_t put_utf8(char *out, uint32_t c)
     return 4;
 }
 
-/* Decodes one escape at bytes[i] (a backslash); returns how many input bytes it took, 0 if it is no valid escape. */
+/* Decodes one escape at bytes[i] (a backslash); returns how many input bytes it took, 0 if it is no valid
+ * escape. */
 static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t *written, bool *bad)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -384,7 +386,8 @@ void rs_json_reader_init(rs_json_reader *reader, const void *text, size_t length
     memset(reader, 0, sizeof *reader);
     reader->begin = reader->p = text;
     reader->end = reader->begin + length;
-    reader->limits = (rs_json_limits){.max_depth = RS_JSON_DEFAULT_DEPTH, .max_string = RS_JSON_DEFAULT_STRING};
+    reader->limits =
+        (rs_json_limits){.max_depth = RS_JSON_DEFAULT_DEPTH, .max_string = RS_JSON_DEFAULT_STRING};
     reader->expect = WANT_VALUE;
 }
 
@@ -436,7 +439,8 @@ rs_json_token rs_json_next(rs_json_reader *r)
     }
     uint8_t c = *r->p;
     if (c == '}' || c == ']') {
-        bool may = r->expect == WANT_COMMA || r->expect == WANT_KEY_OR_CLOSE || r->expect == WANT_VALUE_OR_CLOSE;
+        bool may =
+            r->expect == WANT_COMMA || r->expect == WANT_KEY_OR_CLOSE || r->expect == WANT_VALUE_OR_CLOSE;
         if (!may || !r->depth || in_object(r) != (c == '}')) return fail(r, RS_JSON_BAD);
         r->p++;
         r->depth--;
@@ -474,7 +478,8 @@ rs_json_token rs_json_next(rs_json_reader *r)
     value_done(r);
     if (c == 't') return RS_JSON_T_TRUE;
     if (c == 'f') return RS_JSON_T_FALSE;
-    bool number = (c >= '0' && c <= '9') || (c == '-' && r->text.length > 1 && begin[1] >= '0' && begin[1] <= '9');
+    bool number =
+        (c >= '0' && c <= '9') || (c == '-' && r->text.length > 1 && begin[1] >= '0' && begin[1] <= '9');
     return number ? RS_JSON_T_NUMBER : RS_JSON_T_NULL;
 }
 

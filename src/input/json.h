@@ -1,7 +1,7 @@
 /* JSON as bytes: scanning primitives for readers that keep no tree, and a pull reader for small documents.
  *
- * Nothing here recurses or allocates. Text is UTF-8 but not trusted: bytes >= 0x80 are flagged, not checked, until
- * a string is decoded. Raw control characters inside strings are accepted and flagged. */
+ * Nothing here recurses or allocates. Text is UTF-8 but not trusted: bytes >= 0x80 are flagged, not checked,
+ * until a string is decoded. Raw control characters inside strings are accepted and flagged. */
 #ifndef RS_INPUT_JSON_H
 #define RS_INPUT_JSON_H
 
@@ -57,8 +57,8 @@ rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json
 /* Passes over a number, NaN or Infinity. END when it touches the end of the text. */
 rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end);
 
-/* Decodes escapes and replaces invalid UTF-8 by U+FFFD. out needs 3 * length bytes; returns the bytes written.
- * *repaired tells whether anything was invalid (may be NULL). A bad escape is kept as it stands. */
+/* Decodes escapes and replaces invalid UTF-8 by U+FFFD. out needs 3 * length bytes; returns the bytes
+ * written. *repaired tells whether anything was invalid (may be NULL). A bad escape is kept as it stands. */
 size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired);
 
 /* Whether the bytes are valid UTF-8. */
@@ -87,7 +87,8 @@ typedef enum rs_json_token {
 } rs_json_token;
 
 /* Reads a whole document held in memory, token by token. Start with rs_json_reader_init; when one document is
- * done (T_END) and text is left, another rs_json_next starts the next one: NDJSON and concatenated documents. */
+ * done (T_END) and text is left, another rs_json_next starts the next one: NDJSON and concatenated documents.
+ */
 typedef struct rs_json_reader {
     const uint8_t *begin, *p, *end;
     rs_json_limits limits;
@@ -100,8 +101,8 @@ typedef struct rs_json_reader {
 
 void rs_json_reader_init(rs_json_reader *reader, const void *text, size_t length);
 rs_json_token rs_json_next(rs_json_reader *reader);
-/* After T_KEY, or before an array element: passes over the value that follows. false on error. After T_OBJECT or
- * T_ARRAY use rs_json_leave instead. */
+/* After T_KEY, or before an array element: passes over the value that follows. false on error. After T_OBJECT
+ * or T_ARRAY use rs_json_leave instead. */
 bool rs_json_skip_value(rs_json_reader *reader);
 /* Passes over the rest of the innermost open object or array, its end included. */
 bool rs_json_leave(rs_json_reader *reader);

@@ -55,7 +55,8 @@ static rs_status raw_read(rs_source *s, void *to, size_t n, size_t *got, rs_erro
             ssize_t r = read(s->fd, (char *)to + *got, n - *got);
             if (r < 0 && errno == EINTR) continue;
             if (r < 0)
-                return rs_fail_at(err, RS_ERR_IO, s->name, s->bytes_in + *got, "cannot read: %s", strerror(errno));
+                return rs_fail_at(err, RS_ERR_IO, s->name, s->bytes_in + *got, "cannot read: %s",
+                                  strerror(errno));
             if (r == 0) break;
             *got += (size_t)r;
         }
@@ -142,8 +143,8 @@ rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, 
     return RS_OK;
 }
 
-rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio, rs_source **out,
-                               rs_error *err)
+rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio,
+                               rs_source **out, rs_error *err)
 {
     *out = NULL;
     rs_source *s = source_create(name, max_ratio);

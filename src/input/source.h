@@ -11,42 +11,43 @@ typedef struct rs_source rs_source;
 
 /* How the compressed bytes ended, once rs_source_read has reported the end of the text. */
 typedef struct rs_source_end {
-    bool truncated;        /* the compressed stream breaks off */
-    bool corrupt;          /* ... or does not decode from here on */
-    bool checksum;         /* decoded, but the stored checksum differs */
-    bool trailing;         /* bytes after the last member that are no member were left alone */
-    uint64_t offset;       /* byte of the file at which that was noticed */
-    uint32_t members;      /* gzip members or zstd frames seen */
+    bool truncated;   /* the compressed stream breaks off */
+    bool corrupt;     /* ... or does not decode from here on */
+    bool checksum;    /* decoded, but the stored checksum differs */
+    bool trailing;    /* bytes after the last member that are no member were left alone */
+    uint64_t offset;  /* byte of the file at which that was noticed */
+    uint32_t members; /* gzip members or zstd frames seen */
 } rs_source_end;
 
 /* Opens a path ("-": standard input). max_ratio: text bytes allowed for each compressed byte, 0: 1000.
  * The path is copied. */
 rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, rs_error *err);
 /* The bytes are borrowed until rs_source_close. */
-rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio, rs_source **out,
-                               rs_error *err);
+rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio,
+                               rs_source **out, rs_error *err);
 void rs_source_close(rs_source *source); /* NULL is allowed */
 
-/* Reads up to n bytes of text; fewer only at the end, *got == 0 then. Damage in the packing is no error: the text
- * ends there and rs_source_get_end tells why. Errors: RS_ERR_IO, RS_ERR_LIMIT (ratio), RS_ERR_NOMEM. */
+/* Reads up to n bytes of text; fewer only at the end, *got == 0 then. Damage in the packing is no error: the
+ * text ends there and rs_source_get_end tells why. Errors: RS_ERR_IO, RS_ERR_LIMIT (ratio), RS_ERR_NOMEM. */
 rs_status rs_source_read(rs_source *source, void *text, size_t n, size_t *got, rs_error *err);
 
 rs_packing rs_source_packing(const rs_source *source);
 const char *rs_source_name(const rs_source *source);
 rs_source_end rs_source_get_end(const rs_source *source);
-uint64_t rs_source_bytes_in(const rs_source *source);   /* of the file, so far; any thread may ask */
+uint64_t rs_source_bytes_in(const rs_source *source);    /* of the file, so far; any thread may ask */
 uint64_t rs_source_bytes_total(const rs_source *source); /* 0 if unknown */
 
 /* The whole text, when it lies plain in memory; NULL otherwise. */
 const uint8_t *rs_source_memory(const rs_source *source, size_t *n);
 
-/* Reads n bytes of a plain regular file at an offset, for readers that work on several places at once; fewer only
- * at its end. Thread-safe. */
+/* Reads n bytes of a plain regular file at an offset, for readers that work on several places at once; fewer
+ * only at its end. Thread-safe. */
 bool rs_source_is_seekable(const rs_source *source);
-rs_status rs_source_read_at(rs_source *source, uint64_t offset, void *text, size_t n, size_t *got, rs_error *err);
+rs_status rs_source_read_at(rs_source *source, uint64_t offset, void *text, size_t n, size_t *got,
+                            rs_error *err);
 
-/* Reads the whole text into one block of at most max_bytes (RS_ERR_LIMIT beyond), with 64 zero bytes after it.
- * The caller frees it with rs_free. */
+/* Reads the whole text into one block of at most max_bytes (RS_ERR_LIMIT beyond), with 64 zero bytes after
+ * it. The caller frees it with rs_free. */
 rs_status rs_source_read_all(rs_source *source, size_t max_bytes, uint8_t **text, size_t *n, rs_error *err);
 
 #endif

@@ -10,57 +10,57 @@
 #include <stdint.h>
 
 /* identifier, key in "args", type */
-#define RS_COLUMNS(X)                                                                                                \
-    X(EXTERNAL_ID, "External id", INT)                                                                               \
-    X(CORRELATION, "correlation", INT)                                                                               \
-    X(STREAM, "stream", INT)                                                                                         \
-    X(DEVICE, "device", INT)                                                                                         \
-    X(CONTEXT, "context", INT)                                                                                       \
-    X(BYTES, "bytes", INT)                                                                                           \
-    X(BANDWIDTH, "memory bandwidth (GB/s)", REAL)                                                                    \
-    X(RANK, "rank", INT)                                                                                             \
-    X(INPUT_DIMS, "Input Dims", TEXT)                                                                                \
-    X(INPUT_TYPE, "Input type", TEXT)                                                                                \
-    X(INPUT_STRIDES, "Input Strides", TEXT)                                                                          \
-    X(CONCRETE_INPUTS, "Concrete Inputs", TEXT)                                                                      \
-    X(SEQUENCE_NUMBER, "Sequence number", INT)                                                                       \
-    X(FWD_THREAD_ID, "Fwd thread id", INT)                                                                           \
-    X(RECORD_FUNCTION_ID, "Record function id", INT)                                                                 \
-    X(EV_IDX, "Ev Idx", INT)                                                                                         \
-    X(PYTHON_ID, "Python id", INT)                                                                                   \
-    X(PYTHON_PARENT_ID, "Python parent id", INT)                                                                     \
-    X(PYTHON_MODULE_ID, "Python module id", INT)                                                                     \
-    X(GRID, "grid", TEXT)                                                                                            \
-    X(BLOCK, "block", TEXT)                                                                                          \
-    X(REGISTERS, "registers per thread", INT)                                                                        \
-    X(SHARED_MEMORY, "shared memory", INT)                                                                           \
-    X(OCCUPANCY, "est. achieved occupancy %", REAL)                                                                  \
-    X(WAIT_ON_STREAM, "wait_on_stream", INT)                                                                         \
-    X(WAIT_ON_EVENT, "wait_on_cuda_event_record_corr_id", INT)                                                       \
-    X(CBID, "cbid", INT)                                                                                             \
-    X(COLLECTIVE, "Collective name", TEXT)                                                                           \
-    X(IN_NELEMS, "In msg nelems", INT)                                                                               \
-    X(OUT_NELEMS, "Out msg nelems", INT)                                                                             \
-    X(DTYPE, "dtype", TEXT)                                                                                          \
-    X(GROUP_SIZE, "Group size", INT)                                                                                 \
-    X(GROUP_NAME, "Process Group Name", TEXT)                                                                        \
-    X(GROUP_DESC, "Process Group Description", TEXT)                                                                 \
-    X(GROUP_RANKS, "Process Group Ranks", TEXT)                                                                      \
-    X(SEQ, "Seq", INT)                                                                                               \
-    X(PROCESS_RANK, "Rank", INT)                                                                                     \
-    X(SRC_RANK, "Src Rank", INT)                                                                                     \
-    X(DST_RANK, "Dst Rank", INT)                                                                                     \
-    X(IN_SPLIT, "In split size", TEXT)                                                                               \
-    X(OUT_SPLIT, "Out split size", TEXT)                                                                             \
-    X(HIP_KERNEL, "kernel", TEXT)                                                                                    \
-    X(ALLOC_BYTES, "Bytes", INT)                                                                                     \
-    X(TOTAL_ALLOCATED, "Total Allocated", INT)                                                                       \
-    X(TOTAL_RESERVED, "Total Reserved", INT)                                                                         \
-    X(DEVICE_ID, "Device Id", INT)                                                                                   \
-    X(DEVICE_TYPE, "Device Type", INT)                                                                               \
-    X(META_NAME, "name", TEXT)                                                                                       \
-    X(META_LABELS, "labels", TEXT)                                                                                   \
-    X(META_SORT_INDEX, "sort_index", INT)                                                                            \
+#define RS_COLUMNS(X)                                                                                        \
+    X(EXTERNAL_ID, "External id", INT)                                                                       \
+    X(CORRELATION, "correlation", INT)                                                                       \
+    X(STREAM, "stream", INT)                                                                                 \
+    X(DEVICE, "device", INT)                                                                                 \
+    X(CONTEXT, "context", INT)                                                                               \
+    X(BYTES, "bytes", INT)                                                                                   \
+    X(BANDWIDTH, "memory bandwidth (GB/s)", REAL)                                                            \
+    X(RANK, "rank", INT)                                                                                     \
+    X(INPUT_DIMS, "Input Dims", TEXT)                                                                        \
+    X(INPUT_TYPE, "Input type", TEXT)                                                                        \
+    X(INPUT_STRIDES, "Input Strides", TEXT)                                                                  \
+    X(CONCRETE_INPUTS, "Concrete Inputs", TEXT)                                                              \
+    X(SEQUENCE_NUMBER, "Sequence number", INT)                                                               \
+    X(FWD_THREAD_ID, "Fwd thread id", INT)                                                                   \
+    X(RECORD_FUNCTION_ID, "Record function id", INT)                                                         \
+    X(EV_IDX, "Ev Idx", INT)                                                                                 \
+    X(PYTHON_ID, "Python id", INT)                                                                           \
+    X(PYTHON_PARENT_ID, "Python parent id", INT)                                                             \
+    X(PYTHON_MODULE_ID, "Python module id", INT)                                                             \
+    X(GRID, "grid", TEXT)                                                                                    \
+    X(BLOCK, "block", TEXT)                                                                                  \
+    X(REGISTERS, "registers per thread", INT)                                                                \
+    X(SHARED_MEMORY, "shared memory", INT)                                                                   \
+    X(OCCUPANCY, "est. achieved occupancy %", REAL)                                                          \
+    X(WAIT_ON_STREAM, "wait_on_stream", INT)                                                                 \
+    X(WAIT_ON_EVENT, "wait_on_cuda_event_record_corr_id", INT)                                               \
+    X(CBID, "cbid", INT)                                                                                     \
+    X(COLLECTIVE, "Collective name", TEXT)                                                                   \
+    X(IN_NELEMS, "In msg nelems", INT)                                                                       \
+    X(OUT_NELEMS, "Out msg nelems", INT)                                                                     \
+    X(DTYPE, "dtype", TEXT)                                                                                  \
+    X(GROUP_SIZE, "Group size", INT)                                                                         \
+    X(GROUP_NAME, "Process Group Name", TEXT)                                                                \
+    X(GROUP_DESC, "Process Group Description", TEXT)                                                         \
+    X(GROUP_RANKS, "Process Group Ranks", TEXT)                                                              \
+    X(SEQ, "Seq", INT)                                                                                       \
+    X(PROCESS_RANK, "Rank", INT)                                                                             \
+    X(SRC_RANK, "Src Rank", INT)                                                                             \
+    X(DST_RANK, "Dst Rank", INT)                                                                             \
+    X(IN_SPLIT, "In split size", TEXT)                                                                       \
+    X(OUT_SPLIT, "Out split size", TEXT)                                                                     \
+    X(HIP_KERNEL, "kernel", TEXT)                                                                            \
+    X(ALLOC_BYTES, "Bytes", INT)                                                                             \
+    X(TOTAL_ALLOCATED, "Total Allocated", INT)                                                               \
+    X(TOTAL_RESERVED, "Total Reserved", INT)                                                                 \
+    X(DEVICE_ID, "Device Id", INT)                                                                           \
+    X(DEVICE_TYPE, "Device Type", INT)                                                                       \
+    X(META_NAME, "name", TEXT)                                                                               \
+    X(META_LABELS, "labels", TEXT)                                                                           \
+    X(META_SORT_INDEX, "sort_index", INT)                                                                    \
     X(FLOW_ID, "", INT) /* the event's own "id", not an argument */
 
 #define RS_COLUMN_ENUM(id, key, type) RS_COL_##id,

@@ -41,7 +41,8 @@ static const struct {
 rs_kind rs_kind_of_category(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i].category) == length && memcmp(kinds[i].category, name, length) == 0) return kinds[i].kind;
+        if (strlen(kinds[i].category) == length && memcmp(kinds[i].category, name, length) == 0)
+            return kinds[i].kind;
     return RS_KIND_OTHER;
 }
 
@@ -119,6 +120,8 @@ void rs_events_free(rs_events *e)
     for (size_t i = 0; i < e->n_counters; i++) sparse_free(&e->counters[i].values);
     rs_free(e->counters);
     rs_free(e->threads);
+    rs_free(e->documents);
+    rs_free(e->log);
     rs_free(e->categories);
     rs_map64_clear(&e->thread_ids);
     rs_strings_clear(&e->strings);
@@ -129,9 +132,10 @@ void rs_events_free(rs_events *e)
 static rs_status charge(rs_events *e, uint64_t bytes, rs_error *err)
 {
     if (e->max_memory && e->memory + bytes > e->max_memory)
-        return rs_fail(err, RS_ERR_NOMEM,
-                       "the events need more than --max-memory allows (%llu bytes); raise it, or read fewer ranks",
-                       (unsigned long long)e->max_memory);
+        return rs_fail(
+            err, RS_ERR_NOMEM,
+            "the events need more than --max-memory allows (%llu bytes); raise it, or read fewer ranks",
+            (unsigned long long)e->max_memory);
     e->memory += bytes;
     return RS_OK;
 }
@@ -189,7 +193,8 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
     if (i == e->n_counters) {
         if (i >= RS_MAX_COUNTERS)
             return rs_fail(err, RS_ERR_LIMIT, "more than %d different profiler counters", RS_MAX_COUNTERS);
-        if (!RS_GROW_ONE(e->counters, e->n_counters, e->counters_capacity)) return rs_fail_nomem(err, "counters");
+        if (!RS_GROW_ONE(e->counters, e->n_counters, e->counters_capacity))
+            return rs_fail_nomem(err, "counters");
         e->counters[e->n_counters++] = (rs_counter){.name = name};
     }
     rs_sparse *s = &e->counters[i].values;

@@ -1,7 +1,7 @@
 /* The event columns: what a reader fills and everything else reads.
  *
- * One row for each element of the file's event array, in file order, so that a row number is the event's position
- * in traceEvents. Times are integer nanoseconds on the file's own clock. */
+ * One row for each element of the file's event array, in file order, so that a row number is the event's
+ * position in traceEvents. Times are integer nanoseconds on the file's own clock. */
 #ifndef RS_TRACE_EVENTS_H
 #define RS_TRACE_EVENTS_H
 
@@ -54,9 +54,9 @@ typedef struct rs_sparse {
     size_t n, capacity;
     uint32_t *rows;
     union {
-        int64_t *ints;    /* INT */
-        double *reals;    /* REAL */
-        uint32_t *texts;  /* TEXT: string ids */
+        int64_t *ints;   /* INT */
+        double *reals;   /* REAL */
+        uint32_t *texts; /* TEXT: string ids */
     };
 } rs_sparse;
 
@@ -72,7 +72,7 @@ typedef struct rs_category {
 
 /* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
 typedef struct rs_counter {
-    uint32_t name; /* string id of the key */
+    uint32_t name;    /* string id of the key */
     rs_sparse values; /* REAL */
 } rs_counter;
 
@@ -80,7 +80,7 @@ typedef struct rs_counter {
 typedef struct rs_file_info {
     int64_t rank, world_size; /* distributedInfo */
     uint32_t backend;
-    int64_t base_time_ns;     /* baseTimeNanoseconds */
+    int64_t base_time_ns; /* baseTimeNanoseconds */
     uint32_t display_unit, trace_name, trace_id;
     int64_t schema_version;
     int64_t cuda_runtime, cuda_driver, cupti, hip_runtime, hip_driver, roctracer_x1000;
@@ -89,9 +89,19 @@ typedef struct rs_file_info {
     uint32_t device_name; /* of the first device */
     int64_t n_devices;
     int64_t max_threads_per_block;
-    uint32_t documents;       /* top-level JSON values in the file */
-    uint64_t out_of_range, blocklisted, out_of_order; /* Kineto's own "Record counts" line */
 } rs_file_info;
+
+/* One of several JSON documents that stand in a file one after another. */
+typedef struct rs_document {
+    uint32_t first_row;
+    int64_t rank; /* its distributedInfo.rank or RS_NO_VALUE */
+} rs_document;
+
+/* A line of the profiler's own log (top-level INFO, WARNING, ERROR). */
+typedef struct rs_log_line {
+    char level;    /* 'I', 'W', 'E' */
+    uint32_t text; /* string id */
+} rs_log_line;
 
 typedef struct rs_events {
     size_t n, capacity;
@@ -111,9 +121,15 @@ typedef struct rs_events {
     rs_category *categories;
     size_t n_categories, categories_capacity;
     rs_strings strings;
-    rs_file_info info;
+    rs_file_info info;      /* of the first document that says it */
+    rs_document *documents; /* those that hold events */
+    size_t n_documents, documents_capacity;
+    rs_log_line *log;
+    size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
+    uint64_t bytes_lost; /* text passed over to get back in step after damage */
+    uint64_t n_bytes;    /* of text, all told */
     bool truncated;      /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
@@ -141,7 +157,8 @@ static inline bool rs_event_is_span(const rs_events *e, size_t row)
 rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
 void rs_events_free(rs_events *events);
 
-/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself. */
+/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself.
+ */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
@@ -172,6 +189,15 @@ static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t oth
 {
     return rs_cursor_seek(cursor, row) ? cursor->column->ints[cursor->at] : otherwise;
 }
+
+/* The number that stands for a pid or tid that is a string. */
+static inline int64_t rs_thread_id_of_text(uint32_t text)
+{
+    return -(INT64_C(1) << 62) - (int64_t)text;
+}
+
+/* Ids of strings, threads and categories depend on how the file was read: no order of them may reach a
+ * result. */
 
 /* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
 uint32_t rs_events_thread(rs_events *events, rs_thread thread);

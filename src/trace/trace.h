@@ -1,4 +1,5 @@
-/* One rank's trace: its rows of the event columns, and what every analysis shares, computed once on first need. */
+/* One rank's trace: its rows of the event columns, and what every analysis shares, computed once on first
+ * need. */
 #ifndef RS_TRACE_TRACE_H
 #define RS_TRACE_TRACE_H
 
@@ -32,14 +33,14 @@ rs_policy rs_policy_of(rs_compat compat);
 typedef struct rs_work {
     size_t n;
     uint32_t *row;
-    int64_t *start, *end; /* ns */
-    uint8_t *class;       /* rs_class */
+    int64_t *start, *end;     /* ns */
+    uint8_t *class;           /* rs_class */
     int64_t *stream, *device; /* -1 when unknown */
-    int64_t *correlation; /* -1 when unknown */
-    uint32_t *launch;     /* row of the launching call, RS_NO_ROW when it is not in the file */
-    int64_t *step;        /* number of its step, -1 if none */
-    size_t n_unlinked;    /* work whose launch is not in the file */
-    size_t n_steps_seen;  /* HTA's trimming: distinct steps in this rank */
+    int64_t *correlation;     /* -1 when unknown */
+    uint32_t *launch;         /* row of the launching call, RS_NO_ROW when it is not in the file */
+    int64_t *step;            /* number of its step, -1 if none */
+    size_t n_unlinked;        /* work whose launch is not in the file */
+    size_t n_steps_seen;      /* HTA's trimming: distinct steps in this rank */
 } rs_work;
 
 /* A training step: ProfilerStep#N of the host. */
@@ -52,17 +53,17 @@ typedef struct rs_step {
 
 /* A launching call and its work: one call may own many kernels (graphs). */
 typedef struct rs_links {
-    size_t n_calls;       /* calls that own work */
-    uint32_t *call;       /* rows, ascending */
-    uint32_t *first;      /* n_calls + 1 offsets into work_row */
-    uint32_t *work_row;   /* rows of GPU work, by call, then by start, then by row */
-    size_t n_work;        /* linked GPU work */
-    size_t n_unlinked;    /* GPU work without a launch in the file */
-    size_t n_by_flow;     /* links that only a flow event could tell */
-    size_t n_disagree;    /* flow and correlation name different launches */
-    size_t n_duplicate;   /* launches that repeat another's correlation: the later one in file order loses */
-    size_t n_early;       /* work that starts before its launch does */
-    uint32_t *launch_of;  /* by index into trace->gpu_rows: row of the call or RS_NO_ROW */
+    size_t n_calls;      /* calls that own work */
+    uint32_t *call;      /* rows, ascending */
+    uint32_t *first;     /* n_calls + 1 offsets into work_row */
+    uint32_t *work_row;  /* rows of GPU work, by call, then by start, then by row */
+    size_t n_work;       /* linked GPU work */
+    size_t n_unlinked;   /* GPU work without a launch in the file */
+    size_t n_by_flow;    /* links that only a flow event could tell */
+    size_t n_disagree;   /* flow and correlation name different launches */
+    size_t n_duplicate;  /* launches that repeat another's correlation: the later one in file order loses */
+    size_t n_early;      /* work that starts before its launch does */
+    uint32_t *launch_of; /* by index into trace->gpu_rows: row of the call or RS_NO_ROW */
 } rs_links;
 
 typedef struct rs_trace rs_trace;
@@ -118,11 +119,11 @@ const char *rs_class_name(rs_class class); /* "computation", ... */
 /* ---- rank domains (specs in docs/formats.md) ------------------------------------------------------- */
 
 typedef struct rs_domains {
-    size_t n;             /* ranks found; 1 for an ordinary file */
-    uint32_t **rows;      /* rows of each; NULL when n == 1 */
+    size_t n;        /* ranks found; 1 for an ordinary file */
+    uint32_t **rows; /* rows of each; NULL when n == 1 */
     size_t *n_rows;
-    int64_t *rank;        /* the rank the events themselves name, else RS_NO_VALUE */
-    const char *rule;     /* how they were told apart: static text */
+    int64_t *rank;    /* the rank the events themselves name, else RS_NO_VALUE */
+    const char *rule; /* how they were told apart: static text */
 } rs_domains;
 
 /* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. */

@@ -1,0 +1,32 @@
+# What `make install` puts where: the program, both libraries, the headers, files for pkg-config and CMake,
+# and the manual pages and completions that the program writes itself.
+include(CMakePackageConfigHelpers)
+set(RS_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rankscope)
+
+if(TARGET rankscope)
+  install(TARGETS rankscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS rankscope_shared EXPORT rankscope-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS rankscope_static EXPORT rankscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/rankscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+install(EXPORT rankscope-shared NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
+install(EXPORT rankscope-static NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
+configure_package_config_file(cmake/rankscope-config.cmake.in rankscope-config.cmake INSTALL_DESTINATION ${RS_PACKAGE_DIR})
+write_basic_package_version_file(rankscope-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config-version.cmake
+        DESTINATION ${RS_PACKAGE_DIR})
+
+# The .pc file names the prefix, which `cmake --install --prefix` may still change.
+install(CODE "set(RS_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+set(RS_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
+set(RS_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
+set(RS_VERSION \"${PROJECT_VERSION}\")
+set(RS_PC_DEPENDENCIES \"${RS_PC_DEPENDENCIES}\")
+set(RS_SOURCE_DIR \"${CMAKE_CURRENT_SOURCE_DIR}\")
+set(RS_DATADIR \"${CMAKE_INSTALL_DATADIR}\")
+set(RS_MANDIR \"${CMAKE_INSTALL_MANDIR}\")
+set(RS_DOCDIR \"${CMAKE_INSTALL_DOCDIR}\")
+set(RS_BUILD_DIR \"${CMAKE_CURRENT_BINARY_DIR}\")")
+install(SCRIPT cmake/install_generated.cmake)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

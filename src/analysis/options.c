@@ -1,0 +1,207 @@
+/* Option values: parsed and checked once, read by name. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/ranges.h"
+#include "base/suggest.h"
+#include "rankscope/analysis.h"
+
+typedef struct value {
+    bool set;   /* by the user, not by the fallback */
+    char *text; /* as given; NULL when unset without a fallback */
+    int64_t number;
+    double real;
+    rs_ranges ranges;
+} value;
+
+struct rs_options {
+    const rs_option_spec *specs;
+    size_t n;
+    value *values;
+};
+
+static void clear_value(value *v)
+{
+    rs_free(v->text);
+    rs_ranges_clear(&v->ranges);
+    *v = (value){0};
+}
+
+static bool is_choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *c = choices; n && c;) {
+        const char *end = strchr(c, '|');
+        size_t m = end ? (size_t)(end - c) : strlen(c);
+        if (m == n && memcmp(c, word, n) == 0) return true;
+        c = end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+static rs_status refuse_choice(const rs_option_spec *spec, const char *text, rs_error *err)
+{
+    char words[256], nearest[64] = "";
+    unsigned best = 3;
+    size_t used = 0;
+    words[0] = '\0';
+    for (const char *c = spec->choices; c;) {
+        const char *end = strchr(c, '|');
+        int m = end ? (int)(end - c) : (int)strlen(c);
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", m, c);
+        unsigned distance = rs_word_distance(text, word, 2);
+        if (distance < best) {
+            best = distance;
+            snprintf(nearest, sizeof nearest, "%s", word);
+        }
+        int n = snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", word);
+        if (n > 0 && (size_t)n < sizeof words - used) used += (size_t)n;
+        c = end ? end + 1 : NULL;
+    }
+    if (nearest[0])
+        return rs_fail(err, RS_ERR_USAGE, "--%s takes one of %s, not \"%.60s\"; did you mean %s?", spec->name,
+                       words, text, nearest);
+    return rs_fail(err, RS_ERR_USAGE, "--%s takes one of %s, not \"%.60s\"", spec->name, words, text);
+}
+
+/* A number in plain or exponent notation, read the same under every locale. */
+static bool parse_real(const char *text, double *out)
+{
+    size_t n = strspn(text, "+-0123456789.eE");
+    if (n == 0 || text[n] || n > 60) return false;
+    char *end;
+    *out = strtod(text, &end);
+    return *end == '\0' && isfinite(*out);
+}
+
+static rs_status parse_value(const rs_option_spec *spec, const char *text, value *v, rs_error *err)
+{
+    const char *end;
+    switch (spec->type) {
+    case RS_OPTION_FLAG: return RS_OK;
+    case RS_OPTION_TEXT: return RS_OK;
+    case RS_OPTION_INT:
+        if (rs_parse_whole(text, &v->number, &end) && !*end) return RS_OK;
+        return rs_fail(err, RS_ERR_USAGE, "--%s takes a whole number, not \"%.60s\"", spec->name, text);
+    case RS_OPTION_REAL:
+        if (parse_real(text, &v->real)) return RS_OK;
+        return rs_fail(err, RS_ERR_USAGE, "--%s takes a number, not \"%.60s\"", spec->name, text);
+    case RS_OPTION_CHOICE: return is_choice(spec->choices, text) ? RS_OK : refuse_choice(spec, text, err);
+    case RS_OPTION_RANGES: {
+        rs_status status = rs_ranges_parse(text, &v->ranges, err);
+        if (status != RS_OK) rs_error_wrap(err, "--%s", spec->name);
+        return status;
+    }
+    }
+    return rs_fail(err, RS_ERR_USAGE, "--%s is of no known type", spec->name);
+}
+
+/* Replaces a value; the old one stays when the text is refused. */
+static rs_status assign(const rs_option_spec *spec, const char *text, value *v, rs_error *err)
+{
+    value fresh = {0};
+    if (text && !(fresh.text = rs_strdup(text))) return rs_fail_nomem(err, "an option");
+    rs_status status = spec->type == RS_OPTION_FLAG ? RS_OK : parse_value(spec, text, &fresh, err);
+    if (status != RS_OK) {
+        clear_value(&fresh);
+        return status;
+    }
+    clear_value(v);
+    *v = fresh;
+    return RS_OK;
+}
+
+rs_options *rs_options_create(const rs_option_spec *specs, size_t n)
+{
+    rs_options *options = rs_calloc(1, sizeof *options);
+    if (!options) return NULL;
+    options->specs = specs;
+    options->n = n;
+    options->values = rs_calloc(n, sizeof *options->values);
+    bool ok = options->values != NULL;
+    for (size_t i = 0; ok && i < n; i++)
+        if (specs[i].fallback && specs[i].type != RS_OPTION_FLAG)
+            ok = assign(&specs[i], specs[i].fallback, &options->values[i], NULL) == RS_OK;
+    if (ok) return options;
+    rs_options_free(options);
+    return NULL;
+}
+
+void rs_options_free(rs_options *options)
+{
+    if (!options) return;
+    for (size_t i = 0; options->values && i < options->n; i++) clear_value(&options->values[i]);
+    rs_free(options->values);
+    rs_free(options);
+}
+
+static size_t find(const rs_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->n; i++)
+        if (strcmp(options->specs[i].name, name) == 0) return i;
+    return SIZE_MAX;
+}
+
+rs_status rs_options_set(rs_options *options, const char *name, const char *text, rs_error *err)
+{
+    size_t at = find(options, name);
+    if (at == SIZE_MAX) {
+        rs_suggestion nearest = {0};
+        for (size_t i = 0; i < options->n; i++) rs_suggest_from(&nearest, name, options->specs[i].name);
+        if (nearest.best)
+            return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s; did you mean --%s?", name,
+                           nearest.best);
+        return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s", name);
+    }
+    const rs_option_spec *spec = &options->specs[at];
+    if (spec->type == RS_OPTION_FLAG && text) return rs_fail(err, RS_ERR_USAGE, "--%s takes no value", name);
+    if (spec->type != RS_OPTION_FLAG && !text)
+        return rs_fail(err, RS_ERR_USAGE, "--%s needs a value: --%s %s", name, name,
+                       spec->metavar ? spec->metavar : "VALUE");
+    rs_status status = assign(spec, text, &options->values[at], err);
+    if (status == RS_OK) options->values[at].set = true;
+    return status;
+}
+
+/* Reading an unknown name is a programming error; it reads as unset. */
+static const value *get(const rs_options *options, const char *name)
+{
+    static const value unset;
+    size_t at = options ? find(options, name) : SIZE_MAX;
+    return at == SIZE_MAX ? &unset : &options->values[at];
+}
+
+bool rs_options_is_set(const rs_options *options, const char *name)
+{
+    return get(options, name)->set;
+}
+
+bool rs_options_flag(const rs_options *options, const char *name)
+{
+    return get(options, name)->set;
+}
+
+int64_t rs_options_int(const rs_options *options, const char *name)
+{
+    return get(options, name)->number;
+}
+
+double rs_options_real(const rs_options *options, const char *name)
+{
+    return get(options, name)->real;
+}
+
+const char *rs_options_text(const rs_options *options, const char *name)
+{
+    return get(options, name)->text;
+}
+
+bool rs_options_in_ranges(const rs_options *options, const char *name, int64_t number)
+{
+    const value *v = get(options, name);
+    return !v->text || rs_ranges_has(&v->ranges, number);
+}

@@ -1,0 +1,100 @@
+/* The registry's face, and what every analysis does with its result. */
+#include "analysis/registry.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/memory.h"
+
+const rs_analysis *const *rs_analyses(size_t *n)
+{
+    /* the build lists the rows by file name, which is the analysis' name; a test holds it to that */
+    size_t count = 0;
+    while (rs_registry_rows[count]) count++;
+    *n = count;
+    return rs_registry_rows;
+}
+
+const rs_analysis *rs_analysis_find(const char *name)
+{
+    for (const rs_analysis *const *row = rs_registry_rows; *row; row++)
+        if (strcmp((*row)->name, name) == 0) return *row;
+    return NULL;
+}
+
+const char *rs_analysis_name(const rs_analysis *analysis)
+{
+    return analysis->name;
+}
+
+const char *rs_analysis_help(const rs_analysis *analysis)
+{
+    return analysis->help;
+}
+
+const char *rs_analysis_about(const rs_analysis *analysis)
+{
+    return analysis->about;
+}
+
+const char *rs_analysis_examples(const rs_analysis *analysis)
+{
+    return analysis->examples;
+}
+
+const rs_option_spec *rs_analysis_options(const rs_analysis *analysis, size_t *n)
+{
+    *n = analysis->n_options;
+    return analysis->options;
+}
+
+const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat, size_t *n)
+{
+    for (size_t i = 0; i < analysis->n_table_sets; i++) {
+        const rs_table_set *set = &analysis->table_sets[i];
+        if (set->compat != compat) continue;
+        *n = set->n;
+        return set->tables;
+    }
+    *n = 0;
+    return NULL;
+}
+
+void rs_result_clear(rs_result *result)
+{
+    for (size_t i = 0; i < result->n_tables; i++) rs_table_free(result->tables[i]);
+    rs_free(result->tables);
+    for (size_t i = 0; i < result->n_notes; i++) rs_free(result->notes[i]);
+    rs_free(result->notes);
+    rs_problems_clear(&result->problems);
+    *result = (rs_result){0};
+}
+
+rs_table *rs_result_table(const rs_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->n_tables; i++)
+        if (result->tables[i] && strcmp(rs_table_get_spec(result->tables[i])->name, name) == 0)
+            return result->tables[i];
+    return NULL;
+}
+
+void rs_result_note(rs_result *result, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    for (size_t i = 0; i < result->n_notes; i++)
+        if (strcmp(result->notes[i], line) == 0) return;
+    char *copy = rs_strdup(line);
+    char **notes = copy ? rs_realloc(result->notes, (result->n_notes + 1) * sizeof *notes) : NULL;
+    if (!notes) {
+        rs_free(copy);
+        return;
+    }
+    result->notes = notes;
+    result->notes[result->n_notes++] = copy;
+}

@@ -1,0 +1,195 @@
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/ranges.h"
+#include "base/suggest.h"
+#include "cli/cli.h"
+
+static const rs_option_spec input_specs[] = {
+    {"compat", RS_OPTION_CHOICE, "PEER", "hta|hta-exact|tracelens|aorta", NULL,
+     "numbers, columns and rounding of another tool, digit by digit"},
+    {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
+    {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
+    {"recursive", RS_OPTION_FLAG, NULL, NULL, NULL, "descend into directories"},
+    {"renumber", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "number ranks by sorted file name, whatever the files say"},
+    {"single-rank", RS_OPTION_FLAG, NULL, NULL, NULL, "refuse files that hold several ranks"},
+    {"absolute", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "times on the files' own clock, not from the job's first event"},
+    {"include-last-step", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "HTA's include_last_profiler_step; only with --compat hta or hta-exact"},
+    {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
+    {"max-memory", RS_OPTION_TEXT, "SIZE", NULL, NULL,
+     "stop rather than hold more than SIZE of traces: 512M, 4G"},
+    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
+     "refuse files that inflate to more than N times their size"},
+};
+
+static const rs_option_spec output_specs[] = {
+    {"format", RS_OPTION_CHOICE, NULL, "text|csv|json|jsonl|md", "text", "how to write the answer"},
+    {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
+    {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write to FILE, whole or not at all; - is standard output"},
+    {"schema", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "print the tables' columns: type, unit, meaning; reads nothing"},
+    {"color", RS_OPTION_CHOICE, NULL, "auto|always|never", "auto", "colours in text (auto honours NO_COLOR)"},
+    {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "no notes and no progress bar; errors and losses are still told"},
+    {"verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "also say what the run cost"},
+    {"stats", RS_OPTION_FLAG, NULL, NULL, NULL, "bytes, events, seconds and peak memory on standard error"},
+    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
+};
+
+const rs_option_group rs_input_options = {"Input", input_specs, sizeof input_specs / sizeof *input_specs};
+const rs_option_group rs_output_options = {"Output", output_specs,
+                                           sizeof output_specs / sizeof *output_specs};
+
+static const struct {
+    char letter;
+    const char *name;
+} short_options[] = {{'o', "output"}, {'r', "recursive"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
+#define N_SHORT (sizeof short_options / sizeof *short_options)
+
+char rs_short_option(const char *name)
+{
+    for (size_t i = 0; i < N_SHORT; i++)
+        if (strcmp(short_options[i].name, name) == 0) return short_options[i].letter;
+    return 0;
+}
+
+static const rs_option_spec *find_in(const rs_option_group *group, const char *name)
+{
+    for (size_t i = 0; i < group->n; i++)
+        if (strcmp(group->specs[i].name, name) == 0) return &group->specs[i];
+    return NULL;
+}
+
+static const rs_option_spec *find_spec(const rs_command *command, const char *name, size_t *group)
+{
+    for (size_t g = 0; g < command->n_groups; g++) {
+        const rs_option_spec *spec = find_in(&command->groups[g], name);
+        if (!spec) continue;
+        *group = g;
+        return spec;
+    }
+    return NULL;
+}
+
+static rs_status unknown_option(const rs_command *command, const char *name, rs_error *err)
+{
+    rs_suggestion nearest = {0};
+    for (size_t g = 0; g < command->n_groups; g++)
+        for (size_t i = 0; i < command->groups[g].n; i++)
+            rs_suggest_from(&nearest, name, command->groups[g].specs[i].name);
+    if (nearest.best)
+        return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s; did you mean --%s?", name,
+                       nearest.best);
+    return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s; `rankscope %s --help` lists them", name,
+                   command->name);
+}
+
+/* --name, --name=VALUE; *i moves over a value that is an argument of its own. */
+static rs_status parse_long(const rs_command *command, int argc, char **argv, int *i, rs_arguments *out,
+                            rs_error *err)
+{
+    const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word), group = 0;
+    char name[64];
+    if (length >= sizeof name) return rs_fail(err, RS_ERR_USAGE, "there is no option %.60s...", argv[*i]);
+    memcpy(name, word, length);
+    name[length] = '\0';
+    const rs_option_spec *spec = find_spec(command, name, &group);
+    if (!spec) return unknown_option(command, name, err);
+    const char *value = equals ? equals + 1 : NULL;
+    if (!value && spec->type != RS_OPTION_FLAG && *i + 1 < argc) value = argv[++*i];
+    return rs_options_set(out->options[group], name, value, err);
+}
+
+static const char *long_name(char letter)
+{
+    for (size_t i = 0; i < N_SHORT; i++)
+        if (short_options[i].letter == letter) return short_options[i].name;
+    return NULL;
+}
+
+/* -r, -rq, -o FILE, -oFILE */
+static rs_status parse_short(const rs_command *command, int argc, char **argv, int *i, rs_arguments *out,
+                             rs_error *err)
+{
+    for (const char *c = argv[*i] + 1; *c; c++) {
+        size_t group = 0;
+        const char *name = long_name(*c);
+        const rs_option_spec *spec = name ? find_spec(command, name, &group) : NULL;
+        if (!spec)
+            return rs_fail(err, RS_ERR_USAGE, "there is no option -%.1s; `rankscope %s --help` lists them", c,
+                           command->name);
+        if (spec->type == RS_OPTION_FLAG) {
+            rs_status status = rs_options_set(out->options[group], name, NULL, err);
+            if (status != RS_OK) return status;
+            continue;
+        }
+        const char *value = c[1] ? c + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+        return rs_options_set(out->options[group], name, value, err);
+    }
+    return RS_OK;
+}
+
+rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, rs_arguments *out,
+                             rs_error *err)
+{
+    *out = (rs_arguments){.n_groups = command->n_groups};
+    out->paths = rs_calloc((size_t)argc, sizeof *out->paths);
+    bool ok = out->paths != NULL;
+    for (size_t g = 0; ok && g < command->n_groups; g++) {
+        out->options[g] = rs_options_create(command->groups[g].specs, command->groups[g].n);
+        ok = out->options[g] != NULL;
+    }
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "the options");
+    bool options_end = false;
+    for (int i = 0; i < argc && status == RS_OK; i++) {
+        const char *word = argv[i];
+        if (options_end || word[0] != '-' || !word[1])
+            out->paths[out->n_paths++] = word;
+        else if (strcmp(word, "--") == 0)
+            options_end = true;
+        else if (word[1] == '-')
+            status = parse_long(command, argc, argv, &i, out, err);
+        else
+            status = parse_short(command, argc, argv, &i, out, err);
+    }
+    if (status != RS_OK) rs_arguments_clear(out);
+    return status;
+}
+
+void rs_arguments_clear(rs_arguments *arguments)
+{
+    for (size_t g = 0; g < arguments->n_groups; g++) rs_options_free(arguments->options[g]);
+    rs_free(arguments->paths);
+    *arguments = (rs_arguments){0};
+}
+
+const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments *arguments, const char *name)
+{
+    size_t group = 0;
+    return find_spec(command, name, &group) ? arguments->options[group] : NULL;
+}
+
+bool rs_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char suffixes[] = "KMGT";
+    int64_t number;
+    const char *end;
+    if (!rs_parse_whole(text, &number, &end)) return false;
+    uint64_t value = (uint64_t)number;
+    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    if (suffix) {
+        if (__builtin_mul_overflow(value, UINT64_C(1024) << (10 * (suffix - suffixes)), &value)) return false;
+        end++;
+        if (*end == 'i') end++;
+    }
+    if (*end == 'B') end++;
+    *bytes = value;
+    return *end == '\0' && value > 0;
+}

@@ -1,0 +1,159 @@
+/* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
+#include "base/suggest.h"
+#include "cli/cli.h"
+
+static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
+#define HELP_GROUP                                                                                           \
+    {                                                                                                        \
+        "Options", help_specs, 1                                                                             \
+    }
+
+static const rs_command own[] = {
+    {.name = "help",
+     .help = "explain a command: options, tables, examples",
+     .usage = "[COMMAND]",
+     .about = "Without a command, an overview of all of them.",
+     .examples = "rankscope help\nrankscope help breakdown",
+     .groups = {HELP_GROUP},
+     .n_groups = 1,
+     .run = rs_run_help},
+    {.name = "completions",
+     .help = "print the completion script for a shell",
+     .usage = "bash|zsh|fish",
+     .about = "The script completes commands, options and the words that options take.",
+     .examples = "rankscope completions bash > ~/.local/share/bash-completion/completions/rankscope\n"
+                 "rankscope completions zsh > ~/.zfunc/_rankscope\n"
+                 "rankscope completions fish > ~/.config/fish/completions/rankscope.fish",
+     .arguments = "bash|zsh|fish",
+     .groups = {HELP_GROUP},
+     .n_groups = 1,
+     .run = rs_run_completions},
+    {.name = "man",
+     .help = "print a manual page",
+     .usage = "[COMMAND]",
+     .about = "The page is in the source form of man(1), made from the same table as --help.",
+     .examples = "rankscope man | man -l -\nrankscope man breakdown > rankscope-breakdown.1",
+     .groups = {HELP_GROUP},
+     .n_groups = 1,
+     .run = rs_run_man},
+};
+#define N_OWN (sizeof own / sizeof *own)
+
+static const char *const group_titles[] = {
+    "Any trace", "GPU time",        "Call tree", "Across ranks", "Flight recorder",
+    "Chakra",    "Overlap metrics", "More",      "Setup"};
+#define GROUP_MORE 7
+#define GROUP_SETUP 8
+
+/* Where in help a command stands. One that is not named here stands under "More". */
+static const struct {
+    size_t group;
+    const char *name;
+} places[] = {
+    {0, "info"},
+    {0, "doctor"},
+    {0, "summary"},
+    {0, "report"},
+    {0, "view"},
+    {0, "events"},
+    {1, "breakdown"},
+    {1, "overlap"},
+    {1, "kernels"},
+    {1, "idle"},
+    {1, "bandwidth"},
+    {1, "queue"},
+    {1, "launches"},
+    {1, "sequences"},
+    {1, "counters"},
+    {1, "annotate"},
+    {1, "critical-path"},
+    {1, "steps"},
+    {1, "annotations"},
+    {1, "delays"},
+    {1, "stragglers"},
+    {1, "diff"},
+    {1, "memory"},
+    {2, "tree"},
+    {2, "launchers"},
+    {2, "ops"},
+    {2, "timeline"},
+    {2, "fuse"},
+    {3, "collectives"},
+    {4, "flight"},
+    {5, "chakra"},
+    {6, "metrics"},
+    {6, "capture"},
+    {GROUP_SETUP, "help"},
+    {GROUP_SETUP, "completions"},
+    {GROUP_SETUP, "man"},
+};
+
+static void describe_analysis(const rs_analysis *analysis, rs_command *out)
+{
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    *out = (rs_command){.name = rs_analysis_name(analysis),
+                        .help = rs_analysis_help(analysis),
+                        .usage = "[options] PATH...",
+                        .about = rs_analysis_about(analysis),
+                        .examples = rs_analysis_examples(analysis),
+                        .groups = {{"Options", specs, n}},
+                        .n_groups = 3,
+                        .analysis = analysis,
+                        .run = rs_run_analysis};
+    out->groups[1] = rs_input_options;
+    out->groups[2] = rs_output_options;
+}
+
+static bool is_own(const char *name)
+{
+    for (size_t i = 0; i < N_OWN; i++)
+        if (strcmp(own[i].name, name) == 0) return true;
+    return false;
+}
+
+size_t rs_command_count(void)
+{
+    size_t n, count = N_OWN;
+    const rs_analysis *const *rows = rs_analyses(&n);
+    for (size_t i = 0; i < n; i++) count += !is_own(rs_analysis_name(rows[i]));
+    return count;
+}
+
+void rs_command_at(size_t index, rs_command *out)
+{
+    if (index < N_OWN) {
+        *out = own[index];
+        return;
+    }
+    index -= N_OWN;
+    size_t n;
+    const rs_analysis *const *rows = rs_analyses(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!is_own(rs_analysis_name(rows[i])) && index-- == 0) {
+            describe_analysis(rows[i], out);
+            return;
+        }
+}
+
+bool rs_command_find(const char *name, rs_command *out)
+{
+    size_t n = rs_command_count();
+    for (size_t i = 0; i < n; i++) {
+        rs_command_at(i, out);
+        if (strcmp(out->name, name) == 0) return true;
+    }
+    return false;
+}
+
+size_t rs_command_group(const char *name)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(places[i].name, name) == 0) return places[i].group;
+    return GROUP_MORE;
+}
+
+const char *rs_command_group_title(size_t group)
+{
+    return group < sizeof group_titles / sizeof *group_titles ? group_titles[group] : NULL;
+}

@@ -1,0 +1,168 @@
+/* Help, made from the same rows as everything else. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/layout.h"
+
+const char rs_exit_code_text[] =
+    "0  done, nothing wrong was found\n"
+    "1  done, and the thing looked for is there: a hang, a failed --fail-on, an unfit capture\n"
+    "2  the command line is wrong\n"
+    "3  no usable input, or the output could not be written\n"
+    "4  done on what could be read, but part of the input was lost; 1 goes before 4";
+
+static rs_layout prose(rs_writer *writer)
+{
+    rs_render_settings terminal = rs_terminal_settings(RS_COLOR_AUTO);
+    return (rs_layout){
+        .writer = writer, .width = rs_prose_width(), .color = terminal.color, .utf8 = terminal.utf8};
+}
+
+/* "-o, --output FILE" */
+static void option_key(const rs_option_spec *spec, char *out, size_t size)
+{
+    char letter = rs_short_option(spec->name), brief[8] = "";
+    const char *value = spec->type == RS_OPTION_FLAG     ? NULL
+                        : spec->type == RS_OPTION_CHOICE ? spec->choices
+                        : spec->metavar                  ? spec->metavar
+                                                         : "VALUE";
+    if (letter) snprintf(brief, sizeof brief, "-%c, ", letter);
+    snprintf(out, size, "%s--%s%s%s", brief, spec->name, value ? " " : "", value ? value : "");
+}
+
+static void write_options(rs_layout *layout, const rs_option_group *group)
+{
+    for (size_t i = 0; i < group->n; i++) {
+        const rs_option_spec *spec = &group->specs[i];
+        char key[200], help[600];
+        option_key(spec, key, sizeof key);
+        snprintf(help, sizeof help, "%s%s%s%s", spec->help, spec->fallback ? " (default " : "",
+                 spec->fallback ? spec->fallback : "", spec->fallback ? ")" : "");
+        rs_layout_value(layout, key, 22, help);
+    }
+}
+
+static void write_tables(rs_layout *layout, const rs_analysis *analysis)
+{
+    size_t n;
+    const rs_table_spec *const *tables = rs_analysis_tables(analysis, RS_COMPAT_NONE, &n);
+    for (size_t i = 0; i < n; i++) {
+        rs_writer_text(layout->writer, i ? "\n  " : "  ");
+        rs_layout_text(layout, tables[i]->name, strlen(tables[i]->name));
+        rs_writer_text(layout->writer, ": ");
+        rs_layout_wrap(layout, "", tables[i]->help ? tables[i]->help : "");
+        for (size_t k = 0; k < tables[i]->n_columns; k++) {
+            char key[100];
+            snprintf(key, sizeof key, "  %s", tables[i]->columns[k].name);
+            rs_layout_value(layout, key, 22, tables[i]->columns[k].help);
+        }
+    }
+}
+
+void rs_write_command_help(rs_writer *writer, const rs_command *command)
+{
+    rs_layout layout = prose(writer);
+    char line[400];
+    snprintf(line, sizeof line, "rankscope %s: %s", command->name, command->help);
+    rs_layout_heading(&layout, line, true);
+    snprintf(line, sizeof line, "\n  rankscope %s %s\n\n", command->name, command->usage);
+    rs_writer_text(writer, line);
+    if (command->about) rs_layout_paragraphs(&layout, 0, command->about);
+    for (size_t i = 0; i < command->n_groups; i++) {
+        if (!command->groups[i].n) continue;
+        rs_layout_heading(&layout, command->groups[i].title, false);
+        write_options(&layout, &command->groups[i]);
+    }
+    if (command->analysis) {
+        rs_layout_heading(&layout, "Tables (--schema has types and units, also of --compat)", false);
+        write_tables(&layout, command->analysis);
+    }
+    if (command->examples) {
+        rs_layout_heading(&layout, "Examples", false);
+        for (const char *c = command->examples; *c;) {
+            size_t n = strcspn(c, "\n");
+            rs_writer_text(writer, "  ");
+            rs_layout_text(&layout, c, n);
+            rs_layout_blank(&layout);
+            c += n + (c[n] != '\0');
+        }
+    }
+}
+
+static void write_group(rs_layout *layout, size_t group)
+{
+    bool any = false;
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command command;
+        rs_command_at(i, &command);
+        if (rs_command_group(command.name) != group) continue;
+        if (!any) rs_layout_heading(layout, rs_command_group_title(group), false);
+        any = true;
+        rs_layout_value(layout, command.name, 14, command.help);
+    }
+}
+
+void rs_write_general_help(rs_writer *writer)
+{
+    rs_layout layout = prose(writer);
+    rs_layout_heading(&layout, "rankscope: why a multi-GPU training job is slow, stuck or different", true);
+    rs_writer_text(writer, "\n  rankscope COMMAND [options] PATH...\n\n");
+    rs_layout_paragraphs(
+        &layout, 0,
+        "A PATH is a profiler trace (plain, gzip or zstd), a directory of traces, or - for standard "
+        "input. Several are the ranks of one job; RANK=PATH says which one a file is.");
+    for (size_t g = 0; rs_command_group_title(g); g++) write_group(&layout, g);
+    rs_layout_heading(&layout, "Start here", false);
+    rs_writer_text(writer, "  rankscope summary traces/                   one screen: where the time goes\n"
+                           "  rankscope doctor traces/                    is the capture fit to be analysed\n"
+                           "  rankscope breakdown --ranks 0-7 traces/     some of the ranks\n"
+                           "  rankscope kernels --format csv -o k.csv r0.json.gz r1.json.gz\n"
+                           "  zcat r0.json.gz | rankscope info -\n");
+    rs_layout_heading(&layout, "Exit codes", false);
+    for (const char *c = rs_exit_code_text; *c;) {
+        char text[200];
+        size_t n = strcspn(c, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)(n - 3), c + 3);
+        char lead[8] = {' ', ' ', c[0], ' ', ' ', '\0'};
+        rs_layout_wrap(&layout, lead, text);
+        c += n + (c[n] != '\0');
+    }
+    rs_layout_blank(&layout);
+    rs_layout_paragraphs(&layout, 0,
+                         "`rankscope COMMAND --help` explains a command, `--schema` its columns.");
+}
+
+static void make_general(rs_writer *writer, const void *context)
+{
+    (void)context;
+    rs_write_general_help(writer);
+}
+
+static void make_command(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
+}
+
+int rs_run_help(const rs_command *command, int argc, char **argv)
+{
+    rs_arguments arguments;
+    rs_error err = RS_ERROR_INIT;
+    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
+        return rs_complain_error(command->name, &err);
+    rs_command topic;
+    int code;
+    if (rs_options_flag(arguments.options[0], "help")) {
+        code = rs_print("help", make_command, command);
+    } else if (arguments.n_paths == 0) {
+        code = rs_print("help", make_general, NULL);
+    } else if (arguments.n_paths > 1) {
+        rs_complain("help: one command at a time");
+        code = RS_EXIT_USAGE;
+    } else if (!rs_command_find(arguments.paths[0], &topic)) {
+        code = rs_complain_command(arguments.paths[0]);
+    } else {
+        code = rs_print("help", make_command, &topic);
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}

@@ -1,0 +1,79 @@
+/* rankscope: chooses the command and runs it. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "cli/cli.h"
+
+int rs_complain_command(const char *name)
+{
+    rs_suggestion nearest = {0};
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command command;
+        rs_command_at(i, &command);
+        rs_suggest_from(&nearest, name, command.name);
+    }
+    if (nearest.best)
+        rs_complain("there is no command \"%.60s\"; did you mean %s?", name, nearest.best);
+    else
+        rs_complain("there is no command \"%.60s\"; `rankscope --help` lists them", name);
+    return RS_EXIT_USAGE;
+}
+
+/* A program started with a standard stream closed must not get a trace or an output file under its number. */
+static void fill_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
+static void make_version(rs_writer *writer, const void *context)
+{
+    (void)context;
+    rs_writer_text(writer, "rankscope ");
+    rs_writer_text(writer, rs_version());
+    rs_writer_char(writer, '\n');
+}
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    (void)context;
+    rs_write_general_help(writer);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int run_option(const char *word)
+{
+    static const char *const known[] = {"--help", "--version"};
+    if (is_one_of(word, "--help", "-h")) return rs_print(NULL, make_help, NULL);
+    if (is_one_of(word, "--version", "-V")) return rs_print(NULL, make_version, NULL);
+    const char *nearest = rs_suggest(word, known, 2);
+    if (nearest)
+        rs_complain("there is no option %.60s here; did you mean %s?", word, nearest);
+    else
+        rs_complain("options follow the command: rankscope COMMAND [options] PATH...");
+    return RS_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_streams();
+    setlocale(LC_CTYPE, ""); /* numbers stay those of "C" */
+    if (argc < 2) {
+        rs_complain("which command? `rankscope --help` lists them");
+        return RS_EXIT_USAGE;
+    }
+    if (argv[1][0] == '-') return run_option(argv[1]);
+    rs_command command;
+    if (!rs_command_find(argv[1], &command)) return rs_complain_command(argv[1]);
+    rs_signals_install();
+    int code = command.run(&command, argc - 2, argv + 2);
+    rs_signal_repeat();
+    return code;
+}

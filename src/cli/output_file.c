@@ -1,0 +1,148 @@
+/* Where the answer goes: standard output, or a file that is there whole or not at all. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/cli.h"
+
+static rs_status fail_file(rs_error *err, const char *path, const char *doing)
+{
+    return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "%s: %s", doing, strerror(errno));
+}
+
+/* The name next to the file under which it grows. */
+static char *temporary_name(const char *path)
+{
+    size_t size = strlen(path) + 40;
+    char *name = rs_malloc(size);
+    if (name) snprintf(name, size, "%s.tmp-%ld", path, (long)getpid());
+    return name;
+}
+
+static rs_status open_regular(rs_output *output, const char *path, mode_t mode, rs_error *err)
+{
+    output->path = rs_strdup(path);
+    output->temporary = temporary_name(path);
+    if (!output->path || !output->temporary) return rs_fail_nomem(err, "a file name");
+    output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (output->fd < 0) {
+        rs_status status = fail_file(err, path, "cannot create the file");
+        rs_free(output->temporary);
+        output->temporary = NULL;
+        return status;
+    }
+    if (mode) fchmod(output->fd, mode & 0777); /* replacing a file keeps who may read it */
+    return RS_OK;
+}
+
+rs_status rs_output_open(rs_output *output, const char *path, rs_error *err)
+{
+    *output = (rs_output){.fd = STDOUT_FILENO};
+    if (!path || strcmp(path, "-") == 0) return RS_OK;
+    output->to_file = true;
+    output->fd = -1;
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    rs_status status;
+    if (exists && !S_ISREG(info.st_mode)) {
+        /* a device or a pipe is written to, never replaced */
+        output->fd = open(path, O_WRONLY | O_CLOEXEC);
+        status = output->fd < 0 ? fail_file(err, path, "cannot write to it") : RS_OK;
+        if (status == RS_OK && !(output->path = rs_strdup(path))) status = rs_fail_nomem(err, "a file name");
+    } else {
+        char *real = exists ? realpath(path, NULL) : NULL; /* a link stays a link */
+        status = open_regular(output, real ? real : path, exists ? info.st_mode : 0, err);
+        free(real);
+    }
+    if (status != RS_OK) rs_output_discard(output);
+    return status;
+}
+
+static bool write_all(void *context, const char *bytes, size_t n)
+{
+    rs_output *output = context;
+    while (n) {
+        if (rs_signal_came()) {
+            output->error = EINTR;
+            return false;
+        }
+        ssize_t done = write(output->fd, bytes, n);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) {
+            output->error = done < 0 ? errno : ENOSPC;
+            return false;
+        }
+        bytes += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+rs_sink rs_output_sink(rs_output *output)
+{
+    return (rs_sink){write_all, output};
+}
+
+rs_status rs_output_commit(rs_output *output, rs_error *err)
+{
+    if (!output->to_file) return RS_OK;
+    int fd = output->fd;
+    output->fd = -1;
+    bool ok = close(fd) == 0;
+    if (!ok) output->error = errno;
+    if (ok && output->temporary && rename(output->temporary, output->path) != 0) {
+        output->error = errno;
+        ok = false;
+    }
+    if (!ok) {
+        errno = output->error;
+        return fail_file(err, output->path, "cannot write the file");
+    }
+    rs_free(output->temporary);
+    output->temporary = NULL;
+    rs_output_discard(output);
+    return RS_OK;
+}
+
+void rs_output_discard(rs_output *output)
+{
+    if (output->to_file && output->fd >= 0) close(output->fd);
+    output->fd = -1;
+    if (output->temporary) unlink(output->temporary);
+    rs_free(output->temporary);
+    rs_free(output->path);
+    output->temporary = output->path = NULL;
+}
+
+int rs_output_failed(rs_output *output, const char *command, const rs_error *err)
+{
+    int error = output->error;
+    bool to_file = output->to_file;
+    char path[RS_ERROR_TEXT];
+    snprintf(path, sizeof path, "%s", output->path ? output->path : "");
+    rs_output_discard(output);
+    rs_signal_repeat();
+    if (error == EPIPE) return RS_EXIT_CLOSED_PIPE;
+    if (!error) return rs_complain_error(command, err);
+    rs_complain("cannot write %s: %s", to_file ? (path[0] ? path : "the output") : "standard output",
+                strerror(error));
+    return RS_EXIT_INPUT;
+}
+
+int rs_print(const char *command, void (*make)(rs_writer *writer, const void *context), const void *context)
+{
+    rs_output output;
+    rs_error err = RS_ERROR_INIT;
+    rs_output_open(&output, NULL, &err);
+    rs_sink sink = rs_output_sink(&output);
+    rs_writer writer;
+    rs_writer_init(&writer, &sink);
+    make(&writer, context);
+    if (rs_writer_finish(&writer, &err) != RS_OK) return rs_output_failed(&output, command, &err);
+    return RS_EXIT_OK;
+}

@@ -1,0 +1,192 @@
+/* The terminal: its width, colours and encoding; messages, signals and the progress bar. */
+#define _GNU_SOURCE
+#include <langinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/ranges.h"
+#include "cli/cli.h"
+#include "output/utf8.h"
+
+bool rs_terminal_utf8(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+static bool is_plain_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && (!term || strcmp(term, "dumb") != 0);
+}
+
+/* 0 when the width is not known. */
+static unsigned terminal_width(int fd)
+{
+    const char *columns = getenv("COLUMNS"), *end;
+    int64_t wanted;
+    if (columns && rs_parse_whole(columns, &wanted, &end) && !*end && wanted > 0 && wanted < 100000)
+        return (unsigned)wanted;
+    struct winsize size;
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return isatty(fd) ? 80 : 0;
+}
+
+rs_render_settings rs_terminal_settings(rs_color_choice color)
+{
+    const char *no_color = getenv("NO_COLOR");
+    bool may_color = is_plain_terminal(STDOUT_FILENO) && !(no_color && *no_color);
+    return (rs_render_settings){.format = RS_FORMAT_TEXT,
+                                .width = terminal_width(STDOUT_FILENO),
+                                .color = color == RS_COLOR_ALWAYS || (color == RS_COLOR_AUTO && may_color),
+                                .utf8 = rs_terminal_utf8()};
+}
+
+unsigned rs_prose_width(void)
+{
+    unsigned width = terminal_width(STDOUT_FILENO);
+    return width == 0 ? 80 : width > 100 ? 100 : width < 40 ? 40 : width;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------------- */
+
+void rs_complain(const char *format, ...)
+{
+    char line[2048], clean[3 * sizeof line + 1];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (n < 0) return;
+    size_t length = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+    rs_text_clean(line, length, rs_terminal_utf8(), clean);
+    fprintf(stderr, "rankscope: %s\n", clean);
+}
+
+int rs_exit_code_of(rs_status status)
+{
+    return status == RS_OK ? RS_EXIT_OK : status == RS_ERR_USAGE ? RS_EXIT_USAGE : RS_EXIT_INPUT;
+}
+
+int rs_complain_error(const char *command, const rs_error *err)
+{
+    char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
+    rs_error_text(err, text, sizeof text);
+    if (command)
+        rs_complain("%s: %s", command, text);
+    else
+        rs_complain("%s", text);
+    return rs_exit_code_of(err->status);
+}
+
+static void report_problem(const rs_problem *p)
+{
+    char offsets[160] = "", rank[40] = "", count[32] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < p->n_offsets && used < sizeof offsets; i++) {
+        int n = snprintf(offsets + used, sizeof offsets - used, "%s%llu",
+                         i              ? ", "
+                         : p->count > 1 ? " at bytes "
+                                        : " at byte ",
+                         (unsigned long long)p->offsets[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (p->n_offsets && p->n_offsets < p->count && used < sizeof offsets)
+        snprintf(offsets + used, sizeof offsets - used, ", ...");
+    if (p->rank >= 0) snprintf(rank, sizeof rank, "rank %lld: ", (long long)p->rank);
+    if (p->count != 1) snprintf(count, sizeof count, "%llu x ", (unsigned long long)p->count);
+    rs_complain("%s%s%s%s%s%s: %s%s%s%s", p->file ? p->file : "", p->file ? ": " : "", rank, count, p->kind,
+                offsets, p->message, p->detail ? " (" : "", p->detail ? p->detail : "", p->detail ? ")" : "");
+}
+
+void rs_report_result(const rs_result *result, bool quiet)
+{
+    for (size_t i = 0; i < result->problems.n; i++)
+        if (!quiet || result->problems.items[i].severity != RS_NOTE)
+            report_problem(&result->problems.items[i]);
+    if (result->problems.n_dropped)
+        rs_complain("%llu x unrecorded: defects that could not be recorded: memory ran out",
+                    (unsigned long long)result->problems.n_dropped);
+    for (size_t i = 0; i < result->n_notes && !quiet; i++) rs_complain("%s", result->notes[i]);
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t signal_number;
+
+static void on_signal(int number)
+{
+    signal_number = number;
+}
+
+void rs_signals_install(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < 3; i++) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND}, old;
+        /* what the caller ignores (nohup) stays ignored */
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool rs_signal_came(void)
+{
+    return signal_number != 0;
+}
+
+void rs_signal_repeat(void)
+{
+    if (!signal_number) return;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+/* ---- progress ----------------------------------------------------------------------------------------- */
+
+double rs_seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void rs_progress_start(rs_progress *progress, bool wanted)
+{
+    *progress = (rs_progress){.shown = wanted && is_plain_terminal(STDERR_FILENO), .start = rs_seconds_now()};
+}
+
+bool rs_progress_step(void *context, uint64_t done, uint64_t total)
+{
+    rs_progress *p = context;
+    if (rs_signal_came()) return false;
+    double now = p->shown ? rs_seconds_now() : 0;
+    if (!p->shown || now - p->start < 1 || now - p->last_drawn < 0.1) return true;
+    p->last_drawn = now;
+    char have[32], all[32], bar[31];
+    rs_human_bytes((int64_t)(done > INT64_MAX ? INT64_MAX : done), have);
+    if (total >= done && total > 0) {
+        double share = (double)done / (double)total;
+        size_t cells = (size_t)(share * 30);
+        memset(bar, '.', 30);
+        memset(bar, '#', cells);
+        bar[30] = '\0';
+        rs_human_bytes((int64_t)(total > INT64_MAX ? INT64_MAX : total), all);
+        fprintf(stderr, "\r[%s] %3.0f%%  %s of %s\033[K", bar, share * 100, have, all);
+    } else {
+        fprintf(stderr, "\r%s read\033[K", have);
+    }
+    fflush(stderr);
+    p->drawn = true;
+    return true;
+}
+
+void rs_progress_end(rs_progress *progress)
+{
+    if (progress->drawn) fprintf(stderr, "\r\033[K");
+    progress->drawn = progress->shown = false;
+}

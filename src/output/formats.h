@@ -1,0 +1,16 @@
+/* One renderer a format. Each writes one table; the caller finishes the writer. */
+#ifndef RS_OUTPUT_FORMATS_H
+#define RS_OUTPUT_FORMATS_H
+
+#include "output/writer.h"
+
+void rs_write_csv(rs_writer *writer, const rs_table *table);
+void rs_write_jsonl(rs_writer *writer, const rs_table *table);
+/* An array of objects; indent spaces stand before each. */
+void rs_write_json_rows(rs_writer *writer, const rs_table *table, unsigned indent);
+void rs_write_json_result(rs_writer *writer, const rs_result *result);
+rs_status rs_write_md(rs_writer *writer, const rs_table *table, rs_error *err);
+rs_status rs_write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                        rs_error *err);
+
+#endif

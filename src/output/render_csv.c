@@ -1,0 +1,49 @@
+/* CSV after RFC 4180, lines ended by LF: a header always, unknown cells empty, full precision. */
+#include "output/formats.h"
+
+static void write_cell(rs_writer *writer, const rs_table *table, const rs_column_spec *spec, size_t row,
+                       size_t at)
+{
+    if (rs_table_is_null(table, row, at)) return;
+    switch (spec->type) {
+    case RS_INT: rs_writer_int(writer, rs_table_int(table, row, at)); break;
+    case RS_TIME: rs_writer_time(writer, rs_table_int(table, row, at), spec->unit); break;
+    case RS_REAL: rs_writer_real(writer, rs_table_real(table, row, at)); break;
+    case RS_TEXT: {
+        size_t length;
+        const char *text = rs_table_text(table, row, at, &length);
+        rs_writer_csv_text(writer, text, length);
+        break;
+    }
+    }
+}
+
+/* A line that is empty altogether is no row to most readers. */
+static bool is_blank_line(const rs_table *table, size_t row)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    if (spec->n_columns != 1) return false;
+    if (rs_table_is_null(table, row, 0)) return true;
+    size_t length = 1;
+    if (spec->columns[0].type == RS_TEXT) rs_table_text(table, row, 0, &length);
+    return length == 0;
+}
+
+void rs_write_csv(rs_writer *writer, const rs_table *table)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    for (size_t at = 0; at < spec->n_columns; at++) {
+        if (at) rs_writer_char(writer, ',');
+        rs_writer_csv_text(writer, spec->columns[at].name, strlen(spec->columns[at].name));
+    }
+    rs_writer_char(writer, '\n');
+    size_t n_rows = rs_table_n_rows(table);
+    for (size_t row = 0; row < n_rows && !writer->failed; row++) {
+        for (size_t at = 0; at < spec->n_columns; at++) {
+            if (at) rs_writer_char(writer, ',');
+            write_cell(writer, table, &spec->columns[at], row, at);
+        }
+        if (is_blank_line(table, row)) rs_writer_bytes(writer, "\"\"", 2);
+        rs_writer_char(writer, '\n');
+    }
+}

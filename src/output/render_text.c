@@ -1,0 +1,310 @@
+/* The table for a terminal: columns fitted to its width, numbers right, names shortened in the middle.
+ *
+ * What to show and how wide is decided here; libsmartcols lays the cells out. Rows go to it in blocks, so
+ * that a long table costs no more memory than a short one. */
+#define _GNU_SOURCE
+#include <libsmartcols.h>
+#include <locale.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "output/display.h"
+#include "output/formats.h"
+#include "output/utf8.h"
+
+#define GAP 2
+#define BLOCK_ROWS 1024
+#define HEADING_LINES 4
+#define NARROWEST_TEXT 12
+
+typedef struct text_column {
+    rs_display display;
+    size_t width;                               /* of cells and heading, as shown */
+    size_t cell_width;                          /* of the widest cell */
+    char lines[HEADING_LINES][RS_HEADING_SIZE]; /* the heading, wrapped */
+    size_t n_lines;
+} text_column;
+
+typedef struct text_table {
+    const rs_table *table;
+    const rs_render_settings *settings;
+    size_t n_columns;
+    text_column *columns;
+    char *clean; /* scratch for one cell, grown as needed */
+    size_t clean_size;
+    char *brief;
+    size_t brief_size;
+} text_table;
+
+static bool ensure(char **buffer, size_t *size, size_t need)
+{
+    return need <= *size || rs_grow((void **)buffer, size, need, 1);
+}
+
+/* The cell as the terminal may show it, in t->clean; NULL when out of memory. */
+static const char *clean_cell(text_table *t, size_t row, size_t at, size_t *length)
+{
+    size_t n;
+    const char *text = rs_table_text(t->table, row, at, &n);
+    if (!text) {
+        *length = 1;
+        return "-";
+    }
+    if (n > SIZE_MAX / 8 || !ensure(&t->clean, &t->clean_size, 3 * n + 1)) return NULL;
+    *length = rs_text_clean(text, n, t->settings->utf8, t->clean);
+    return t->clean;
+}
+
+static bool measure_cells(text_table *t, size_t at)
+{
+    text_column *c = &t->columns[at];
+    size_t n_rows = rs_table_n_rows(t->table);
+    for (size_t row = 0; row < n_rows; row++) {
+        size_t width, length;
+        char number[RS_CELL_SIZE];
+        if (c->display.is_text) {
+            const char *text = clean_cell(t, row, at, &length);
+            if (!text) return false;
+            width = rs_text_width(text, length);
+        } else {
+            width = rs_display_cell(t->table, row, at, &c->display, number);
+        }
+        if (width > c->cell_width) c->cell_width = width;
+    }
+    return true;
+}
+
+/* Breaks the heading after spaces and underscores into lines of at most `width` columns where it can. The
+ * last line takes what is left over. Returns the widest line. */
+static size_t wrap_heading(text_column *c, size_t width)
+{
+    const char *text = c->display.heading;
+    size_t n = strlen(text), start = 0, widest = 0;
+    c->n_lines = 0;
+    while (start < n && c->n_lines < HEADING_LINES) {
+        size_t end = start, fit = n;
+        bool last = c->n_lines + 1 == HEADING_LINES;
+        for (end = start; !last && end < n; end++) {
+            bool breaks = text[end] == ' ' || text[end] == '_';
+            if (!breaks) continue;
+            size_t shown = end + (text[end] == '_');
+            if (rs_text_width(text + start, shown - start) > width && fit < n) break;
+            fit = end + 1;
+            if (rs_text_width(text + start, shown - start) > width) break;
+        }
+        if (last || rs_text_width(text + start, n - start) <= width) fit = n;
+        size_t length = fit - start;
+        if (length && text[start + length - 1] == ' ') length--;
+        memcpy(c->lines[c->n_lines], text + start, length);
+        c->lines[c->n_lines][length] = '\0';
+        size_t w = rs_text_width(text + start, length);
+        if (w > widest) widest = w;
+        c->n_lines++;
+        start = fit;
+    }
+    return widest;
+}
+
+static size_t total_width(const text_table *t)
+{
+    size_t total = 0;
+    for (size_t at = 0; at < t->n_columns; at++) total += t->columns[at].width + (at ? GAP : 0);
+    return total;
+}
+
+/* Widths: first as wide as cells and headings want; then headings on several lines; then shorter names. */
+static void fit(text_table *t)
+{
+    for (size_t at = 0; at < t->n_columns; at++) {
+        text_column *c = &t->columns[at];
+        size_t heading = wrap_heading(c, SIZE_MAX);
+        c->width = c->cell_width > heading ? c->cell_width : heading;
+    }
+    size_t limit = t->settings->width;
+    if (limit == 0 || total_width(t) <= limit) return;
+    for (size_t at = 0; at < t->n_columns; at++) {
+        text_column *c = &t->columns[at];
+        /* a word that cannot be broken gives the others its room */
+        size_t heading = wrap_heading(c, wrap_heading(c, c->cell_width));
+        c->width = c->cell_width > heading ? c->cell_width : heading;
+    }
+    for (size_t total = total_width(t); total > limit;) {
+        /* take from the widest name, down to the next widest or to what is needed */
+        text_column *widest = NULL;
+        size_t next = NARROWEST_TEXT;
+        for (size_t at = 0; at < t->n_columns; at++) {
+            text_column *c = &t->columns[at];
+            if (!c->display.is_text || c->width <= NARROWEST_TEXT) continue;
+            if (!widest || c->width > widest->width) {
+                if (widest) next = widest->width;
+                widest = c;
+            } else if (c->width > next) {
+                next = c->width;
+            }
+        }
+        if (!widest) break; /* numbers are never cut: the terminal wraps them */
+        size_t floor_width = next < widest->width ? next : widest->width - 1;
+        size_t wanted = widest->width > total - limit ? widest->width - (total - limit) : 0;
+        size_t now = wanted > floor_width ? wanted : floor_width;
+        if (now < NARROWEST_TEXT) now = NARROWEST_TEXT;
+        total -= widest->width - now;
+        widest->width = now;
+    }
+    for (size_t at = 0; at < t->n_columns; at++)
+        if (t->columns[at].display.is_text) wrap_heading(&t->columns[at], t->columns[at].width);
+}
+
+/* Text cut to a column's width, in t->brief or where it is; NULL when out of memory. */
+static const char *shorten(text_table *t, const char *text, size_t length, size_t width)
+{
+    if (rs_text_width(text, length) <= width) return text;
+    const char *mark = t->settings->utf8 ? "\xE2\x80\xA6" : "..";
+    if (!ensure(&t->brief, &t->brief_size, 4 * width + 8)) return NULL;
+    return rs_text_shorten(text, length, width, mark, t->brief, t->brief_size);
+}
+
+static bool is_right(const text_column *c)
+{
+    return !c->display.is_text;
+}
+
+/* A layout with this table's columns. */
+static struct libscols_table *new_layout(const text_table *t)
+{
+    struct libscols_table *layout = scols_new_table();
+    if (!layout) return NULL;
+    bool ok = scols_table_enable_noheadings(layout, 1) == 0 &&
+              scols_table_enable_noencoding(layout, 1) == 0 &&
+              scols_table_set_termforce(layout, SCOLS_TERMFORCE_NEVER) == 0 &&
+              scols_table_set_column_separator(layout, "  ") == 0 &&
+              scols_table_enable_colors(layout, t->settings->color) == 0;
+    for (size_t at = 0; ok && at < t->n_columns; at++) {
+        const text_column *c = &t->columns[at];
+        int flags = SCOLS_FL_STRICTWIDTH | (is_right(c) ? SCOLS_FL_RIGHT : 0);
+        double width = c->width ? (double)c->width : 1;
+        ok = scols_table_new_column(layout, NULL, width, flags) != NULL;
+    }
+    if (ok) return layout;
+    scols_unref_table(layout);
+    return NULL;
+}
+
+static rs_status print_layout(rs_writer *writer, struct libscols_table *layout, rs_error *err)
+{
+    char *text = NULL;
+    if (scols_print_table_to_string(layout, &text) != 0 || !text) {
+        free(text);
+        return rs_fail_nomem(err, "the layout of a table");
+    }
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n"), shown = n;
+        while (shown && line[shown - 1] == ' ') shown--; /* the padding of empty last cells */
+        rs_writer_bytes(writer, line, shown);
+        rs_writer_char(writer, '\n');
+        line += n + (line[n] != '\0');
+    }
+    free(text);
+    return RS_OK;
+}
+
+static bool set_cell(struct libscols_line *line, size_t at, const char *text, bool bold)
+{
+    if (scols_line_set_data(line, at, text) != 0) return false;
+    return !bold || scols_cell_set_color(scols_line_get_cell(line, at), "\033[1m") == 0;
+}
+
+static rs_status print_headings(rs_writer *writer, text_table *t, rs_error *err)
+{
+    struct libscols_table *layout = new_layout(t);
+    size_t n_lines = 0;
+    for (size_t at = 0; at < t->n_columns; at++)
+        if (t->columns[at].n_lines > n_lines) n_lines = t->columns[at].n_lines;
+    bool ok = layout != NULL;
+    for (size_t i = 0; ok && i < n_lines; i++) {
+        struct libscols_line *line = scols_table_new_line(layout, NULL);
+        ok = line != NULL;
+        for (size_t at = 0; ok && at < t->n_columns; at++) {
+            const text_column *c = &t->columns[at];
+            size_t above = n_lines - c->n_lines; /* headings stand on the rows */
+            const char *text = i < above ? "" : c->lines[i - above];
+            text = shorten(t, text, strlen(text), c->width);
+            ok = text && set_cell(line, at, text, t->settings->color && *text);
+        }
+    }
+    rs_status status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
+    scols_unref_table(layout);
+    return status;
+}
+
+static bool fill_row(text_table *t, struct libscols_line *line, size_t row)
+{
+    for (size_t at = 0; at < t->n_columns; at++) {
+        const text_column *c = &t->columns[at];
+        char number[RS_CELL_SIZE];
+        const char *text = number;
+        if (c->display.is_text) {
+            size_t length;
+            text = clean_cell(t, row, at, &length);
+            if (text) text = shorten(t, text, length, c->width);
+        } else {
+            rs_display_cell(t->table, row, at, &c->display, number);
+        }
+        if (!text || !set_cell(line, at, text, false)) return false;
+    }
+    return true;
+}
+
+static rs_status print_rows(rs_writer *writer, text_table *t, rs_error *err)
+{
+    size_t n_rows = rs_table_n_rows(t->table);
+    rs_status status = RS_OK;
+    for (size_t row = 0; row < n_rows && status == RS_OK && !writer->failed;) {
+        struct libscols_table *layout = new_layout(t);
+        bool ok = layout != NULL;
+        for (size_t end = row + BLOCK_ROWS; ok && row < n_rows && row < end; row++) {
+            struct libscols_line *line = scols_table_new_line(layout, NULL);
+            ok = line && fill_row(t, line, row);
+        }
+        status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
+        scols_unref_table(layout);
+    }
+    return status;
+}
+
+static rs_status write_table(rs_writer *writer, text_table *t, rs_error *err)
+{
+    for (size_t at = 0; at < t->n_columns; at++) {
+        rs_display_plan(t->table, at, t->settings->utf8, &t->columns[at].display);
+        if (!measure_cells(t, at)) return rs_fail_nomem(err, "a cell");
+    }
+    fit(t);
+    rs_status status = print_headings(writer, t, err);
+    if (status == RS_OK) status = print_rows(writer, t, err);
+    return status;
+}
+
+rs_status rs_write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                        rs_error *err)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    if (spec->n_columns == 0) return RS_OK;
+    /* libsmartcols measures by the locale: this thread's is UTF-8 while it works, whatever the program's is
+     */
+    rs_render_settings own = *settings;
+    locale_t locale = own.utf8 ? newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0) : (locale_t)0;
+    if (own.utf8 && !locale) own.utf8 = false;
+    locale_t before = locale ? uselocale(locale) : (locale_t)0;
+
+    text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
+    t.columns = rs_calloc(t.n_columns, sizeof *t.columns);
+    rs_status status = t.columns ? write_table(writer, &t, err) : rs_fail_nomem(err, "the layout of a table");
+    rs_free(t.columns);
+    rs_free(t.clean);
+    rs_free(t.brief);
+
+    if (locale) {
+        uselocale(before);
+        freelocale(locale);
+    }
+    return status;
+}

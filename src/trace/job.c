@@ -1,0 +1,215 @@
+#include "rankscope/job.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "trace/job_internal.h"
+
+/* Arguments that linking launches to their work and telling ranks apart always need. */
+#define BASE_COLUMNS                                                                                         \
+    (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(RANK) |      \
+     RS_COLUMN_BIT(EXTERNAL_ID) | RS_COLUMN_BIT(META_NAME))
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
+{
+    rs_job *job = rs_calloc(1, sizeof *job);
+    if (!job) {
+        rs_fail_nomem(err, "job");
+        return NULL;
+    }
+    if (settings) job->settings = *settings;
+    if (job->settings.jobs == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
+    }
+    pthread_mutex_init(&job->lock, NULL);
+    return job;
+}
+
+rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
+                      rs_error *err)
+{
+    *out = NULL;
+    rs_job *job = job_create(settings, err);
+    if (!job) return RS_ERR_NOMEM;
+    rs_status status = rs_inputs_resolve(job, paths, n_paths, err);
+    if (status != RS_OK) {
+        rs_job_close(job);
+        return status;
+    }
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        struct stat info;
+        if (stat(job->inputs[i].path, &info) == 0 && S_ISREG(info.st_mode))
+            job->bytes_total += (uint64_t)info.st_size;
+    }
+    *out = job;
+    return RS_OK;
+}
+
+rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const rs_job_settings *settings,
+                            rs_job **out, rs_error *err)
+{
+    *out = NULL;
+    rs_job *job = job_create(settings, err);
+    if (!job) return RS_ERR_NOMEM;
+    char *path = rs_strdup(name);
+    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free(path);
+        rs_job_close(job);
+        return rs_fail_nomem(err, "inputs");
+    }
+    job->inputs[job->n_inputs++] =
+        (rs_input){.path = path, .bytes = bytes, .n_bytes = n, .given_rank = RS_NO_VALUE};
+    job->bytes_total = n;
+    *out = job;
+    return RS_OK;
+}
+
+void rs_job_close(rs_job *job)
+{
+    if (!job) return;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        rs_input_release(&job->inputs[i]);
+        rs_problems_clear(&job->inputs[i].problems);
+        rs_free(job->inputs[i].path);
+    }
+    rs_free(job->inputs);
+    pthread_mutex_destroy(&job->lock);
+    rs_free(job);
+}
+
+rs_job_stats rs_job_get_stats(const rs_job *job)
+{
+    return job->stats;
+}
+
+/* ---- loading one input ------------------------------------------------------------------------------ */
+
+void rs_input_release(rs_input *input)
+{
+    for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
+    rs_free(input->traces);
+    rs_events_free(input->events);
+    input->traces = NULL;
+    input->n_traces = 0;
+    input->events = NULL;
+    input->loaded = 0;
+}
+
+typedef struct load_progress {
+    rs_job *job;
+    rs_source *source;
+    uint64_t reported;
+} load_progress;
+
+static bool on_progress(void *context)
+{
+    load_progress *p = context;
+    rs_job *job = p->job;
+    uint64_t in = rs_source_bytes_in(p->source);
+    pthread_mutex_lock(&job->lock);
+    job->bytes_done += in - p->reported;
+    p->reported = in;
+    if (job->settings.progress && !job->cancelled)
+        job->cancelled =
+            !job->settings.progress(job->settings.progress_context, job->bytes_done, job->bytes_total);
+    bool go_on = !job->cancelled;
+    pthread_mutex_unlock(&job->lock);
+    return go_on;
+}
+
+static rs_status make_traces(rs_input *input, const rs_job_settings *settings, rs_error *err)
+{
+    rs_domains domains = {0};
+    rs_status status = rs_domains_split(input->events, input->path, &domains, err);
+    if (status != RS_OK) return status;
+    if (domains.n > 1 && settings->single_rank) {
+        char ranks[160];
+        size_t used = 0;
+        for (size_t i = 0; i < domains.n && used < sizeof ranks - 24; i++)
+            used +=
+                (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%lld", i ? "," : "",
+                                 (long long)(domains.rank[i] == RS_NO_VALUE ? (int64_t)i : domains.rank[i]));
+        status = rs_fail_at(
+            err, RS_ERR_AMBIGUOUS, input->path, RS_NO_OFFSET,
+            "holds %zu ranks (%s; %s) and --single-rank was given: record and analyse one file a rank, "
+            "or leave --single-rank out to get one result a rank",
+            domains.n, ranks, domains.rule);
+        rs_domains_clear(&domains);
+        return status;
+    }
+    input->traces = rs_calloc(domains.n, sizeof *input->traces);
+    if (!input->traces) {
+        rs_domains_clear(&domains);
+        return rs_fail_nomem(err, "ranks");
+    }
+    input->n_traces = domains.n;
+    input->domain_rule = domains.rule;
+    for (size_t i = 0; i < domains.n; i++) {
+        rs_trace *t = &input->traces[i];
+        rs_trace_init(t, input->events, domains.rows ? domains.rows[i] : NULL,
+                      domains.rows ? domains.n_rows[i] : input->events->n);
+        if (domains.rows) domains.rows[i] = NULL; /* now the trace's */
+        t->file = input->path;
+        t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
+        t->steps_wanted = settings->steps;
+    }
+    rs_domains_clear(&domains);
+    return RS_OK;
+}
+
+rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+{
+    columns |= BASE_COLUMNS;
+    if (input->events && (input->loaded & columns) == columns) return RS_OK;
+    if (job->settings.all_columns || job->settings.keep) columns = RS_ALL_COLUMNS;
+    rs_input_release(input);
+    rs_problems_clear(&input->problems);
+    double begin = seconds_now();
+    rs_source *source;
+    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
+                                                           job->settings.max_ratio, &source, err)
+                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    load_progress progress = {.job = job, .source = source};
+    rs_load_settings settings = {.columns = columns,
+                                 .max_memory = job->settings.max_memory,
+                                 .max_string = job->settings.max_string,
+                                 .max_depth = job->settings.max_depth,
+                                 .threads = threads,
+                                 .simd = job->settings.simd,
+                                 .progress = on_progress,
+                                 .progress_context = &progress};
+    status = rs_kineto_load(source, &settings, &input->events, err);
+    on_progress(&progress);
+    uint64_t bytes_in = rs_source_bytes_in(source);
+    rs_source_close(source);
+    if (status != RS_OK) return status;
+    input->loaded = columns;
+    rs_problems_move(&input->problems, &input->events->problems);
+    status = make_traces(input, &job->settings, err);
+    if (status != RS_OK) {
+        rs_input_release(input);
+        return status;
+    }
+    pthread_mutex_lock(&job->lock);
+    job->stats.bytes_read += bytes_in;
+    job->stats.bytes_text += input->events->n_bytes;
+    job->stats.events += input->events->n;
+    job->stats.load_seconds += seconds_now() - begin;
+    pthread_mutex_unlock(&job->lock);
+    return RS_OK;
+}

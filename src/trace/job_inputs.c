@@ -1,0 +1,136 @@
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "trace/job_internal.h"
+
+/* Directories nest; links may make them nest for ever. */
+#define MAX_DIRECTORY_DEPTH 32
+
+int64_t rs_rank_in_name(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    int64_t rank = RS_NO_VALUE;
+    for (const char *p = name; *p; p++) {
+        if (strncasecmp(p, "rank", 4) != 0) continue;
+        const char *q = p + 4;
+        if (*q == '_' || *q == '-' || *q == '.') q++;
+        if (!isdigit((unsigned char)*q)) continue;
+        int64_t v = 0;
+        while (isdigit((unsigned char)*q) && v < INT32_MAX) v = v * 10 + (*q++ - '0');
+        rank = v;
+    }
+    return rank;
+}
+
+static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool from_directory, rs_error *err)
+{
+    char *copy = rs_strdup(path);
+    if (!copy || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free(copy);
+        return rs_fail_nomem(err, "inputs");
+    }
+    job->inputs[job->n_inputs++] =
+        (rs_input){.path = copy, .given_rank = rank, .from_directory = from_directory};
+    return RS_OK;
+}
+
+static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsigned depth, rs_error *err)
+{
+    DIR *dir = opendir(path);
+    if (!dir) return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot open this directory");
+    rs_status status = RS_OK;
+    for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        size_t n = strlen(path), m = strlen(entry->d_name);
+        char *full = rs_malloc(n + m + 2);
+        if (!full) {
+            status = rs_fail_nomem(err, "inputs");
+            break;
+        }
+        memcpy(full, path, n);
+        bool slash = n && path[n - 1] == '/';
+        if (!slash) full[n] = '/';
+        memcpy(full + n + !slash, entry->d_name, m + 1);
+        struct stat info;
+        if (stat(full, &info) == 0) {
+            if (S_ISREG(info.st_mode))
+                status = add_input(job, full, rank, true, err);
+            else if (S_ISDIR(info.st_mode) && job->settings.recursive && depth < MAX_DIRECTORY_DEPTH)
+                status = add_directory(job, full, rank, depth + 1, err);
+        }
+        rs_free(full);
+    }
+    closedir(dir);
+    return status;
+}
+
+/* "3=path": only when no file of that whole name exists. */
+static const char *split_rank(const char *path, int64_t *rank)
+{
+    struct stat info;
+    *rank = RS_NO_VALUE;
+    const char *p = path;
+    int64_t v = 0;
+    while (isdigit((unsigned char)*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
+    if (p == path || *p != '=' || stat(path, &info) == 0) return path;
+    *rank = v;
+    return p + 1;
+}
+
+/* Text order, but runs of digits by their value: rank2 before rank10. */
+static int natural_compare(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            while (*a == '0') a++;
+            while (*b == '0') b++;
+            size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+            if (n != m) return n < m ? -1 : 1;
+            int c = strncmp(a, b, n);
+            if (c) return c;
+            a += n;
+            b += m;
+        } else {
+            if (*a != *b) return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+        }
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+static int compare_inputs(const void *a, const void *b)
+{
+    const rs_input *x = a, *y = b;
+    int c = natural_compare(x->path, y->path);
+    return c ? c : strcmp(x->path, y->path);
+}
+
+rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t rank;
+        const char *path = split_rank(paths[i], &rank);
+        struct stat info;
+        rs_status status;
+        size_t before = job->n_inputs;
+        if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            status = add_directory(job, path, rank, 0, err);
+            if (status == RS_OK && job->n_inputs == before)
+                status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                                    job->settings.recursive ? "holds no files"
+                                                            : "holds no files; -r looks into its folders");
+        } else {
+            status = add_input(job, path, rank, false, err);
+        }
+        if (status != RS_OK) return status;
+    }
+    if (job->n_inputs) qsort(job->inputs, job->n_inputs, sizeof *job->inputs, compare_inputs);
+    return RS_OK;
+}

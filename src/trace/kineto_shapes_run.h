@@ -1,0 +1,329 @@
+/* The fast reader's body, compiled once for each SIMD level by the kineto_shapes_*.c files, which define
+ *   RS_RUN              the function's name
+ *   literal_matches(p, edge)        whether the edge's fixed bytes stand at p; reads RS_LITERAL bytes at p
+ *   find_special(p, end, &high)     the first quote, backslash or control byte at or after p, or a place >=
+ * end; sets high when a byte >= 0x80 was passed; reads at most 64 bytes beyond end same_bytes(a, b, n)
+ * whether n bytes are equal; may read 64 bytes beyond either */
+
+static inline uint64_t load_le(const uint8_t *p)
+{
+    uint64_t w;
+    memcpy(&w, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    return w;
+}
+
+/* How many of the 8 bytes, from the first on, are digits; *digits is the word with '0' taken off. */
+static inline unsigned count_digits(uint64_t w, uint64_t *digits)
+{
+    uint64_t x = w ^ UINT64_C(0x3030303030303030);
+    uint64_t other = ((x + UINT64_C(0x0606060606060606)) | x) & UINT64_C(0xf0f0f0f0f0f0f0f0);
+    *digits = x;
+    return other ? (unsigned)__builtin_ctzll(other) >> 3 : 8;
+}
+
+/* The number that the first n <= 8 digits make. */
+static inline uint64_t join_digits(uint64_t x, unsigned n)
+{
+    if (n == 0) return 0;
+    x <<= 8 * (8 - n);
+    x = x * 10 + (x >> 8);
+    return (((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064)) +
+            (((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >>
+           32;
+}
+
+static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/* Up to 18 digits; false when there are none or more. */
+static inline bool read_digits(const uint8_t **p, uint64_t *value)
+{
+    uint64_t x, v = 0;
+    const uint8_t *q = *p;
+    unsigned n = count_digits(load_le(q), &x), total = n;
+    v = join_digits(x, n);
+    if (n == 8) {
+        q += 8;
+        n = count_digits(load_le(q), &x);
+        v = v * powers[n] + join_digits(x, n);
+        total += n;
+        if (n == 8) {
+            q += 8;
+            n = count_digits(load_le(q), &x);
+            if (n > 2) return false;
+            v = v * powers[n] + join_digits(x, n);
+            total += n;
+        }
+    }
+    *p = q + n;
+    *value = v;
+    return total > 0;
+}
+
+/* Microseconds with at most three decimals as nanoseconds. */
+static inline bool read_microseconds(const uint8_t **p, int64_t *ns)
+{
+    uint64_t v, x;
+    if (!read_digits(p, &v) || v > UINT64_C(9000000000000000)) return false;
+    v *= 1000;
+    if (**p == '.') {
+        unsigned n = count_digits(load_le(*p + 1), &x);
+        if (n == 0 || n > 3) return false;
+        v += join_digits(x, n) * powers[3 - n];
+        *p += 1 + n;
+    }
+    *ns = (int64_t)v;
+    return true;
+}
+
+static inline bool read_integer(const uint8_t **p, int64_t *value)
+{
+    bool negative = **p == '-';
+    *p += negative;
+    uint64_t v;
+    if (!read_digits(p, &v)) return false;
+    *value = negative ? -(int64_t)v : (int64_t)v;
+    return true;
+}
+
+/* A number without exponent, its value exact: a mantissa below 2^53 divided by a power of ten (Clinger's
+ * case). */
+static inline bool read_real(const uint8_t **p, double *value)
+{
+    static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
+    const uint8_t *begin = *p;
+    bool negative = **p == '-';
+    *p += negative;
+    uint64_t v, x;
+    if (!read_digits(p, &v)) return false;
+    unsigned n = 0;
+    if (**p == '.') {
+        n = count_digits(load_le(*p + 1), &x);
+        if (n == 0) return false;
+        if (n == 8 || v >= UINT64_C(90071992)) {
+            /* long ones are rare and not ours */
+            const uint8_t *q = *p + 1;
+            while (*q >= '0' && *q <= '9' && q - begin < 64) q++;
+            *p = q;
+            return rs_json_real(begin, (size_t)(q - begin), value);
+        }
+        v = v * powers[n] + join_digits(x, n);
+        *p += 1 + n;
+    }
+    if (v >= UINT64_C(1) << 53) return false;
+    double d = (double)v / tens[n];
+    *value = negative ? -d : d;
+    return true;
+}
+
+static inline bool skip_number(const uint8_t **p, const uint8_t *end)
+{
+    uint64_t x;
+    unsigned n;
+    const uint8_t *q = *p + (**p == '-');
+    const uint8_t *first = q;
+    while ((n = count_digits(load_le(q), &x)) == 8 && q < end) q += 8;
+    q += n;
+    if (q == first) return false;
+    if (*q == '.') {
+        first = ++q;
+        while ((n = count_digits(load_le(q), &x)) == 8 && q < end) q += 8;
+        q += n;
+        if (q == first) return false;
+    }
+    *p = q;
+    return true;
+}
+
+static inline uint32_t guess_slot(uint32_t a, uint32_t b)
+{
+    return (a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - 15);
+}
+
+/* A string's id; *p after its opening quote, then after its closing one. RS_NO_STRING: not for the fast
+ * reader. */
+static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t *guess)
+{
+    rs_strings *strings = &core->events->strings;
+    const uint8_t *begin = *p;
+    if (*guess) {
+        const rs_string *s = &strings->items[*guess - 1];
+        if ((size_t)(end - begin) > s->length && begin[s->length] == '"' &&
+            same_bytes(begin, (const uint8_t *)s->text, s->length)) {
+            *p = begin + s->length + 1;
+            return *guess - 1;
+        }
+    }
+    bool high = false;
+    const uint8_t *q = find_special(begin, end, &high);
+    if (q >= end || *q != '"') return RS_NO_STRING;
+    size_t n = (size_t)(q - begin);
+    if (n > core->limits.max_string) return RS_NO_STRING;
+    uint32_t id = high ? rs_strings_find(strings, (const char *)begin, n)
+                       : rs_strings_add(strings, (const char *)begin, n);
+    if (id == RS_NO_STRING) return id;
+    *p = q + 1;
+    /* a guess must be its own raw text, or a match would skip the decoding */
+    *guess = memchr(begin, '\\', n) ? 0 : id + 1;
+    return id;
+}
+
+/* An array's id in `strings`, delimited by the reference reader unless it is the one that was guessed. */
+static inline uint32_t read_array(rs_kineto *core, rs_strings *strings, const uint8_t **p, const uint8_t *end,
+                                  uint32_t *guess)
+{
+    const uint8_t *begin = *p;
+    if (*begin != '[') return RS_NO_STRING;
+    if (*guess) {
+        const rs_string *s = &strings->items[*guess - 1];
+        if ((size_t)(end - begin) > s->length && s->length && s->text[0] == '[' &&
+            same_bytes(begin, (const uint8_t *)s->text, s->length)) {
+            *p = begin + s->length;
+            return *guess - 1;
+        }
+    }
+    if (rs_json_skip(p, end, &core->limits) != RS_JSON_OK) return RS_NO_STRING;
+    size_t n = (size_t)(*p - begin);
+    if (n > core->limits.max_string) return RS_NO_STRING;
+    for (size_t i = 0; i < n; i++)
+        if (begin[i] >= 0x80 || begin[i] == '\\') return RS_NO_STRING;
+    uint32_t id = rs_strings_add(strings, (const char *)begin, n);
+    if (id != RS_NO_STRING) *guess = id + 1;
+    return id;
+}
+
+static inline bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
+{
+    if (s->n == s->capacity) {
+        rs_status status = rs_events_reserve_column(core->events, (rs_column_id)column, 1, core->err);
+        if (status != RS_OK) return rs_kineto_fail(core, status);
+    }
+    s->rows[s->n] = (uint32_t)core->events->n;
+    return true;
+}
+
+/* Reads one event at *p; on success *p is behind it. `first` is the edge to try first. */
+static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first,
+                           uint32_t *used, uint32_t *last)
+{
+    rs_shapes *shapes = core->shapes;
+    rs_edge *edges = shapes->edges;
+    rs_events *events = core->events;
+    rs_event_now now = {.start = RS_NO_TIME,
+                        .duration = RS_NO_TIME,
+                        .thread = {RS_NO_VALUE, RS_NO_VALUE, RS_NO_STRING, RS_NO_STRING}};
+    const uint8_t *q = *p;
+    uint32_t parent = 0, at = first;
+    for (;;) {
+        if (q > end) return false;
+        rs_edge *edge = &edges[at];
+        if (!at || !literal_matches(q, edge)) {
+            for (at = edges[parent].child; at; at = edges[at].sibling)
+                if (literal_matches(q, &edges[at])) break;
+            if (!at) return false;
+            edge = &edges[at];
+        }
+        edges[parent].hint = at;
+        if (!parent) *used = at;
+        q += edge->length;
+        rs_sparse *s = &events->args[edge->column];
+        switch ((rs_op)edge->op) {
+        case RS_OP_NONE: break;
+        case RS_OP_NAME: {
+            uint32_t *guess = &shapes->guesses[guess_slot(at, edge->last)];
+            now.name = read_string(core, &q, end, guess);
+            if (now.name == RS_NO_STRING) return false;
+            edge->last = now.name;
+            break;
+        }
+        case RS_OP_PID:
+            if (!read_integer(&q, &now.thread.pid)) return false;
+            break;
+        case RS_OP_TID:
+            if (!read_integer(&q, &now.thread.tid)) return false;
+            break;
+        case RS_OP_TS:
+            if (!read_microseconds(&q, &now.start)) return false;
+            break;
+        case RS_OP_DUR:
+            if (!read_microseconds(&q, &now.duration)) return false;
+            break;
+        case RS_OP_ID:
+        case RS_OP_INT: {
+            int64_t v;
+            if (!read_integer(&q, &v) || !push_row(core, s, edge->column)) return false;
+            s->ints[s->n++] = v;
+            break;
+        }
+        case RS_OP_REAL: {
+            double v;
+            if (!read_real(&q, &v) || !push_row(core, s, edge->column)) return false;
+            s->reals[s->n++] = v;
+            break;
+        }
+        case RS_OP_STRING:
+        case RS_OP_RAW: {
+            uint32_t *guess = &shapes->guesses[guess_slot(now.name, edge->column + 1000u)];
+            uint32_t id = edge->op == RS_OP_STRING ? read_string(core, &q, end, guess)
+                                                   : read_array(core, &events->strings, &q, end, guess);
+            if (id == RS_NO_STRING || !push_row(core, s, edge->column)) return false;
+            s->texts[s->n++] = id;
+            break;
+        }
+        case RS_OP_SKIP_NUMBER:
+            if (!skip_number(&q, end)) return false;
+            break;
+        case RS_OP_SKIP_STRING: {
+            bool high = false;
+            q = find_special(q, end, &high);
+            if (q >= end || *q != '"') return false;
+            q++;
+            break;
+        }
+        case RS_OP_SKIP_ARRAY: {
+            const uint8_t *begin = q;
+            uint32_t *guess = &shapes->skip_guesses[guess_slot(now.name, at)];
+            if (shapes->skipped.n >= RS_MAX_SKIPPED) {
+                if (rs_json_skip(&q, end, &core->limits) != RS_JSON_OK) return false;
+            } else if (read_array(core, &shapes->skipped, &q, end, guess) == RS_NO_STRING) {
+                q = begin;
+                return false;
+            }
+            break;
+        }
+        case RS_OP_END:
+            if (q > end) return false;
+            if (now.start != RS_NO_TIME && now.duration != RS_NO_TIME &&
+                now.start > INT64_MAX - 1 - now.duration)
+                return false;
+            now.phase = edge->phase;
+            now.category = edge->category;
+            if (!rs_kineto_commit(core, &now)) return false;
+            *last = at;
+            *p = q;
+            return true;
+        }
+        parent = at;
+        at = edge->hint;
+    }
+}
+
+size_t RS_RUN(rs_kineto *core, const uint8_t **p, const uint8_t *end)
+{
+    rs_shapes *shapes = core->shapes;
+    size_t n = 0;
+    uint32_t first = shapes->edges[0].hint, used = 0, last = 0, before = 0;
+    while (*p < end) {
+        if (!run_one(core, p, end, first, &used, &last)) {
+            rs_kineto_rollback(core);
+            break;
+        }
+        n++;
+        if (before) shapes->edges[before].last = used;
+        before = last;
+        first = shapes->edges[last].last;
+    }
+    return n;
+}

@@ -1,0 +1,354 @@
+/* rankscope-synth: the command line, and the two passes that write the files. */
+#include "truth.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static const char USAGE[] =
+    "Usage: rankscope-synth --out DIR [options]\n"
+    "\n"
+    "Simulates a training job on many GPUs and writes one Kineto trace a rank, DIR/rankN.json, as PyTorch's\n"
+    "profiler would, together with the true answers to what the traces can be asked, DIR/truth.json.\n"
+    "The same options give the same bytes on every machine.\n"
+    "\n"
+    "The job: ranks = dp * tp * pp, numbered tp fastest, then dp, then pp\n"
+    "  --dp N, --tp N, --pp N    data, tensor and pipeline parallel size (2, 1, 1)\n"
+    "  --layers N                transformer layers, shared out over the pipeline stages (4)\n"
+    "  --hidden N                their width, a multiple of 128 * tp (4096)\n"
+    "  --tokens N                tokens a micro batch (2048); small ones make the job wait for its host\n"
+    "  --micro-batches N         micro batches a step (2)\n"
+    "  --steps N                 steps recorded (2)\n"
+    "  --first-step N            number of the first: ProfilerStep#N (10)\n"
+    "  --size BYTES              as many steps as make each file at least this large; K, M, G are "
+    "understood\n"
+    "  --seed S                  of the random numbers (1)\n"
+    "\n"
+    "What goes wrong in it (each may be given again)\n"
+    "  --straggler RANK:FACTOR   computation on RANK takes FACTOR times as long, e.g. 3:1.4\n"
+    "  --stall RANK:STEP:MS      RANK's data loader takes MS milliseconds longer in ProfilerStep#STEP\n"
+    "  --clock-offset-us RANK:US RANK's clock is US microseconds ahead; may be negative or have decimals\n"
+    "  --unlinked N              N kernels at the start whose launches lie before the recording\n"
+    "\n"
+    "How it was recorded\n"
+    "  --cuda-graph              forward and backward are one graph launch that owns many kernels\n"
+    "  --rocm                    hip names, streams from 0, no synchronization events\n"
+    "  --python-stacks           python_function events\n"
+    "  --no-sync-events          no cuda_sync events\n"
+    "  --no-steps                no ProfilerStep annotations\n"
+    "  --no-shapes               no shapes, types and values of operators' inputs\n"
+    "\n"
+    "Output\n"
+    "  --out DIR                 directory to write to; made if it is not there\n"
+    "  --only-rank R             simulate all ranks, write this one\n"
+    "  --truth FILE              where the truth goes (DIR/truth.json)\n"
+    "  --no-truth                none: memory then does not grow with the files\n"
+    "  --help                    this text\n"
+    "\n"
+    "Examples\n"
+    "  rankscope-synth --out job --dp 2 --tp 2 --pp 2 --straggler 5:1.5\n"
+    "  rankscope-synth --out big --dp 1 --size 4G --no-truth\n";
+
+static _Noreturn void misuse(const char *option, const char *value)
+{
+    fail("%s: '%s' is not understood; --help shows its form", option, value);
+}
+
+static int64_t whole(const char *option, const char *text, int64_t low, int64_t high)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end || value < low || value > high)
+        fail("%s: '%s' is not a number from %lld to %lld", option, text, (long long)low, (long long)high);
+    return value;
+}
+
+/* A decimal number in thousandths, exactly; more than three decimals are refused. */
+static int64_t thousandths(const char *option, const char *text)
+{
+    const char *at = text;
+    bool negative = *at == '-';
+    at += negative;
+    int64_t value = 0, digits = 0, decimals = -1;
+    for (; *at; at++) {
+        if (*at == '.' && decimals < 0) {
+            decimals = 0;
+            continue;
+        }
+        if (*at < '0' || *at > '9' || value > 1000000000000 || decimals == 3) misuse(option, text);
+        value = value * 10 + (*at - '0');
+        digits++;
+        if (decimals >= 0) decimals++;
+    }
+    if (!digits) misuse(option, text);
+    for (int64_t k = decimals < 0 ? 0 : decimals; k < 3; k++) value *= 10;
+    return negative ? -value : value;
+}
+
+static int64_t bytes_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (shift) end++;
+    if (errno || end == text || *end || value < 1 || value > (1LL << 60) >> shift) misuse("--size", text);
+    return value << shift;
+}
+
+/* Options that name ranks are read after the job's size is known. */
+typedef struct {
+    const char *option, *text;
+} late_option;
+
+static char *next_part(const late_option *l, char **text)
+{
+    char *part = *text, *colon = strchr(part, ':');
+    if (!colon) misuse(l->option, l->text);
+    *colon = '\0';
+    *text = colon + 1;
+    return part;
+}
+
+static void apply_late(job *j, const late_option *l)
+{
+    options *o = &j->opt;
+    int ranks = o->dp * o->tp * o->pp;
+    char text[128], *rest = text;
+    if (strlen(l->text) >= sizeof text) misuse(l->option, l->text);
+    strcpy(text, l->text);
+    int rank = (int)whole(l->option, next_part(l, &rest), 0, ranks - 1);
+    if (!strcmp(l->option, "--straggler")) {
+        int64_t factor = thousandths(l->option, rest);
+        if (factor < 1 || factor > 1000000) misuse(l->option, l->text);
+        o->factors[rank] = (int)factor;
+    } else if (!strcmp(l->option, "--clock-offset-us")) {
+        o->offsets[rank] = thousandths(l->option, rest);
+    } else {
+        stall s = {.rank = rank};
+        s.step = (int)whole(l->option, next_part(l, &rest), 0, INT32_MAX);
+        s.ns = thousandths(l->option, rest) * 1000;
+        if (s.ns < 0) misuse(l->option, l->text);
+        size_t capacity = o->stall_count;
+        o->stalls = grow(o->stalls, &capacity, o->stall_count + 1, sizeof *o->stalls);
+        o->stalls[o->stall_count++] = s;
+    }
+}
+
+enum {
+    OPT_DP = 256,
+    OPT_TP,
+    OPT_PP,
+    OPT_LAYERS,
+    OPT_HIDDEN,
+    OPT_TOKENS,
+    OPT_MICRO,
+    OPT_STEPS,
+    OPT_FIRST,
+    OPT_SIZE,
+    OPT_SEED,
+    OPT_STRAGGLER,
+    OPT_STALL,
+    OPT_CLOCK,
+    OPT_UNLINKED,
+    OPT_GRAPH,
+    OPT_ROCM,
+    OPT_PYTHON,
+    OPT_NO_SYNC,
+    OPT_NO_STEPS,
+    OPT_NO_SHAPES,
+    OPT_OUT,
+    OPT_ONLY,
+    OPT_TRUTH,
+    OPT_NO_TRUTH,
+    OPT_HELP
+};
+
+static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
+                                             {"tp", 1, NULL, OPT_TP},
+                                             {"pp", 1, NULL, OPT_PP},
+                                             {"layers", 1, NULL, OPT_LAYERS},
+                                             {"hidden", 1, NULL, OPT_HIDDEN},
+                                             {"tokens", 1, NULL, OPT_TOKENS},
+                                             {"micro-batches", 1, NULL, OPT_MICRO},
+                                             {"steps", 1, NULL, OPT_STEPS},
+                                             {"first-step", 1, NULL, OPT_FIRST},
+                                             {"size", 1, NULL, OPT_SIZE},
+                                             {"seed", 1, NULL, OPT_SEED},
+                                             {"straggler", 1, NULL, OPT_STRAGGLER},
+                                             {"stall", 1, NULL, OPT_STALL},
+                                             {"clock-offset-us", 1, NULL, OPT_CLOCK},
+                                             {"unlinked", 1, NULL, OPT_UNLINKED},
+                                             {"cuda-graph", 0, NULL, OPT_GRAPH},
+                                             {"rocm", 0, NULL, OPT_ROCM},
+                                             {"python-stacks", 0, NULL, OPT_PYTHON},
+                                             {"no-sync-events", 0, NULL, OPT_NO_SYNC},
+                                             {"no-steps", 0, NULL, OPT_NO_STEPS},
+                                             {"no-shapes", 0, NULL, OPT_NO_SHAPES},
+                                             {"out", 1, NULL, OPT_OUT},
+                                             {"only-rank", 1, NULL, OPT_ONLY},
+                                             {"truth", 1, NULL, OPT_TRUTH},
+                                             {"no-truth", 0, NULL, OPT_NO_TRUTH},
+                                             {"help", 0, NULL, OPT_HELP},
+                                             {NULL, 0, NULL, 0}};
+
+static void set_option(options *o, int option)
+{
+    switch (option) {
+    case OPT_DP: o->dp = (int)whole("--dp", optarg, 1, 4096); break;
+    case OPT_TP: o->tp = (int)whole("--tp", optarg, 1, 64); break;
+    case OPT_PP: o->pp = (int)whole("--pp", optarg, 1, 256); break;
+    case OPT_LAYERS: o->layers = (int)whole("--layers", optarg, 1, 10000); break;
+    case OPT_HIDDEN: o->hidden = (int)whole("--hidden", optarg, 128, 65536); break;
+    case OPT_TOKENS: o->tokens = (int)whole("--tokens", optarg, 128, 1 << 20); break;
+    case OPT_MICRO: o->micro_batches = (int)whole("--micro-batches", optarg, 1, 1000); break;
+    case OPT_STEPS: o->steps = whole("--steps", optarg, 1, 100000000); break;
+    case OPT_FIRST: o->first_step = (int)whole("--first-step", optarg, 0, 1000000000); break;
+    case OPT_SIZE: o->size = bytes_of(optarg); break;
+    case OPT_SEED: o->seed = (uint64_t)whole("--seed", optarg, 0, INT64_MAX); break;
+    case OPT_UNLINKED: o->unlinked = (int)whole("--unlinked", optarg, 0, 100000); break;
+    case OPT_GRAPH: o->graph = true; break;
+    case OPT_ROCM: o->rocm = true; break;
+    case OPT_PYTHON: o->python = true; break;
+    case OPT_NO_SYNC: o->no_sync = true; break;
+    case OPT_NO_STEPS: o->no_steps = true; break;
+    case OPT_NO_SHAPES: o->no_shapes = true; break;
+    case OPT_OUT: o->directory = optarg; break;
+    case OPT_ONLY: o->only_rank = (int)whole("--only-rank", optarg, 0, INT32_MAX); break;
+    case OPT_TRUTH: o->truth_path = optarg; break;
+    case OPT_NO_TRUTH: o->no_truth = true; break;
+    default: fail("the command line is wrong; --help shows what can be said");
+    }
+}
+
+static void read_options(job *j, int count, char **words)
+{
+    options *o = &j->opt;
+    *o = (options){.dp = 2,
+                   .tp = 1,
+                   .pp = 1,
+                   .layers = 4,
+                   .hidden = 4096,
+                   .tokens = 2048,
+                   .micro_batches = 2,
+                   .steps = 2,
+                   .first_step = 10,
+                   .seed = 1,
+                   .only_rank = -1};
+    late_option *late = take_memory((size_t)count * sizeof *late);
+    size_t late_count = 0;
+    for (int option; (option = getopt_long(count, words, "", LONG_OPTIONS, NULL)) != -1;) {
+        if (option == OPT_HELP) {
+            fputs(USAGE, stdout);
+            exit(0);
+        }
+        if (option == OPT_STRAGGLER)
+            late[late_count++] = (late_option){"--straggler", optarg};
+        else if (option == OPT_STALL)
+            late[late_count++] = (late_option){"--stall", optarg};
+        else if (option == OPT_CLOCK)
+            late[late_count++] = (late_option){"--clock-offset-us", optarg};
+        else
+            set_option(o, option);
+    }
+    if (optind < count) fail("'%s' is too much; --help shows what can be said", words[optind]);
+    if (!o->directory) fail("--out DIR is needed: where to write; --help shows the rest");
+    int64_t ranks = (int64_t)o->dp * o->tp * o->pp;
+    if (ranks > 16384) fail("%lld ranks are more than 16384", (long long)ranks);
+    if (o->layers < o->pp) fail("--layers %d do not fill --pp %d stages", o->layers, o->pp);
+    if (o->hidden % (128 * o->tp)) fail("--hidden %d is not a multiple of 128 * tp", o->hidden);
+    if (o->only_rank >= ranks)
+        fail("--only-rank %d: there are ranks 0 to %lld", o->only_rank, (long long)ranks - 1);
+    o->factors = take_memory((size_t)ranks * sizeof *o->factors);
+    o->offsets = take_memory((size_t)ranks * sizeof *o->offsets);
+    for (int64_t i = 0; i < ranks; i++) o->factors[i] = 1000;
+    for (size_t i = 0; i < late_count; i++) apply_late(j, &late[i]);
+    free(late);
+}
+
+static bool writes(const job *j, int rank)
+{
+    return j->opt.only_rank < 0 || j->opt.only_rank == rank;
+}
+
+/* The steps that make every file as large as asked for, from the text of the first two. */
+static void choose_steps(job *j)
+{
+    sim_reset(j, 1);
+    j->last_step = -1;
+    for (int i = 0; i < j->ranks; i++)
+        if (writes(j, i)) emit_open(j, &j->rank[i], NULL, true);
+    for (int s = 0; s < 2; s++) {
+        sim_step(j);
+        for (int i = 0; i < j->ranks; i++)
+            if (writes(j, i)) emit_step(j, &j->rank[i]);
+    }
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < j->ranks; i++) {
+        if (!writes(j, i)) continue;
+        emit_close(&j->rank[i]);
+        if ((int64_t)j->rank[i].out.bytes / 2 < least) least = (int64_t)j->rank[i].out.bytes / 2;
+    }
+    j->opt.steps = j->opt.size / (least - least / 100) + 1;
+}
+
+static void write_files(job *j)
+{
+    char path[4096];
+    for (int i = 0; i < j->ranks; i++) {
+        if (!writes(j, i)) continue;
+        if (snprintf(path, sizeof path, "%s/rank%d.json", j->opt.directory, i) >= (int)sizeof path)
+            fail("%s: the name is too long", j->opt.directory);
+        emit_open(j, &j->rank[i], path, false);
+        emit_header(j, &j->rank[i]);
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        sim_reset(j, pass);
+        j->last_step = j->opt.steps - 1;
+        for (int64_t s = 0; s < j->opt.steps; s++) {
+            sim_step(j);
+            for (int i = 0; i < j->ranks; i++)
+                if (writes(j, i)) emit_step(j, &j->rank[i]);
+        }
+    }
+    for (int i = 0; i < j->ranks; i++) {
+        if (!writes(j, i)) continue;
+        emit_footer(j, &j->rank[i]);
+        emit_close(&j->rank[i]);
+        if ((int64_t)j->rank[i].out.bytes < j->opt.size)
+            fail("rank%d.json has %llu bytes, fewer than asked for", i,
+                 (unsigned long long)j->rank[i].out.bytes);
+    }
+}
+
+int main(int count, char **words)
+{
+    static job j;
+    read_options(&j, count, words);
+    if (mkdir(j.opt.directory, 0777) && errno != EEXIST) fail("%s: %s", j.opt.directory, strerror(errno));
+    struct rlimit files;
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    model_build(&j);
+    if (j.opt.size) choose_steps(&j);
+    if (!j.opt.no_truth) truth_create(&j);
+    write_files(&j);
+    if (!j.opt.no_truth) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/truth.json", j.opt.directory);
+        truth_write(&j, j.opt.truth_path ? j.opt.truth_path : path);
+    }
+    truth_free(&j);
+    model_free(&j);
+    free(j.opt.factors);
+    free(j.opt.offsets);
+    free(j.opt.stalls);
+    return 0;
+}

@@ -1,0 +1,551 @@
+/* The simulation: hosts issue, streams execute in order, collectives join ranks.
+ *
+ * A rank runs until it issues a collective whose peers have not come yet; simulated time is unaffected,
+ * because nothing a host does later can change when its earlier launches run. */
+#include "truth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static record *append(records *list)
+{
+    list->items = grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    record *e = &list->items[list->count++];
+    *e = (record){.sequence = -1, .template = -1, .truth = -1};
+    return e;
+}
+
+static bool keeps_truth(const job *j, const rank_state *r)
+{
+    return j->pass == 1 && r->truth;
+}
+
+static records *open_list(rank_state *r, int level)
+{
+    return r->open_list[level] == 2 ? &r->python : &r->host[r->open_list[level]];
+}
+
+static uint32_t current_operator(rank_state *r)
+{
+    for (int d = r->depth - 1; d >= 0; d--)
+        if (r->open_list[d] == r->thread) return r->host[r->thread].items[r->open[d]].external;
+    return 0;
+}
+
+/* ---- host events ------------------------------------------------------------------------------------------
+ */
+
+static record *open_event(job *j, rank_state *r, int template_number)
+{
+    if (r->depth == 64) fail("host events nest deeper than 64");
+    const template *t = &j->templates[template_number];
+    int list = t->category == CAT_PYTHON ? 2 : r->thread;
+    records *to = list == 2 ? &r->python : &r->host[list];
+    r->time += 700 + random_below(&r->random, 2100);
+    record *e = append(to);
+    e->template = template_number;
+    e->start = r->time;
+    e->thread = (uint8_t)r->thread;
+    if (list == 2) {
+        e->sequence = ++r->python_id;
+        for (int d = r->depth - 1; d >= 0 && !e->amount; d--)
+            if (r->open_list[d] == 2) e->amount = r->python.items[r->open[d]].sequence;
+    } else {
+        e->external = ++r->external;
+    }
+    for (int s = 0; s < STREAM_COUNT; s++) r->spans[r->depth][s] = -1;
+    r->open_list[r->depth] = (uint8_t)list;
+    r->open[r->depth++] = (uint32_t)(to->count - 1);
+    return e;
+}
+
+static void close_event(job *j, rank_state *r)
+{
+    r->time += 250 + random_below(&r->random, 700);
+    r->depth--;
+    record *e = &open_list(r, r->depth)->items[r->open[r->depth]];
+    e->duration = r->time - e->start;
+    if (j->pass == 1 && r->truth) {
+        op_truth *op = &r->truth->operators[e->template];
+        op->count++;
+        op->host += e->duration;
+    }
+}
+
+static bool is_backward(const char *name)
+{
+    return strstr(name, "Backward0") && strncmp(name, "autograd", 8) != 0;
+}
+
+static void do_push(job *j, rank_state *r, const instruction *i)
+{
+    record *e = open_event(j, r, i->template);
+    const template *t = &j->templates[i->template];
+    if (i->slot >= 0) {
+        e->sequence = r->slot_base + i->slot;
+        /* the flow starts at the last forward operator of its number and ends at the node itself */
+        e->flow = r->thread == 1 ? is_backward(t->name) : !strcmp(t->name, "aten::t");
+        if (r->thread == 0 && !e->flow) {
+            const instruction *next = i + 1;
+            bool inner = next->action == DO_PUSH && next->slot == i->slot;
+            e->flow =
+                !inner && strcmp(t->name, "aten::transpose") != 0 && strcmp(t->name, "aten::linear") != 0;
+        }
+    }
+    if (i->group >= 0) { /* record_param_comms */
+        const group *g = &j->groups[i->group];
+        int shown = i->group;
+        if (g->kind == GROUP_PAIR)
+            for (int k = 0; k < r->group_count; k++)
+                if (j->groups[r->groups[k]].kind == GROUP_PP) shown = r->groups[k];
+        e->amount = r->sequences[shown] + 1;
+    }
+}
+
+/* ---- GPU events -------------------------------------------------------------------------------------------
+ */
+
+static void extend_annotations(job *j, rank_state *r, const record *e)
+{
+    for (int d = 0; d < r->depth; d++) {
+        if (r->open_list[d] != r->thread) continue;
+        const record *a = &r->host[r->thread].items[r->open[d]];
+        if (j->templates[a->template].category != CAT_USER_ANNOTATION) continue;
+        int32_t at = r->spans[d][e->stream];
+        if (at < 0) {
+            record *span = append(&r->annotations);
+            span->template = a->template;
+            span->external = a->external;
+            span->stream = e->stream;
+            span->start = e->start;
+            at = r->spans[d][e->stream] = (int32_t)r->annotations.count - 1;
+        }
+        record *span = &r->annotations.items[at];
+        span->duration = e->start + e->duration - span->start;
+    }
+}
+
+/* The GPU event's place in its stream is known: enter it and its launch. */
+static void place(job *j, rank_state *r, record *e, record *call, int bound, int32_t before)
+{
+    stream_state *s = &r->streams[e->stream];
+    s->free = e->start + e->duration;
+    s->queue[s->launched++ % QUEUE_LIMIT] = e->start;
+    s->last = r->gpu_count++;
+    e->truth = s->last;
+    if (keeps_truth(j, r)) {
+        truth_gpu(j, r, e, call, bound, before);
+        for (size_t w = 0; w < s->wait_count; w++)
+            truth_edge(r, SYNC_STREAM_WAIT, s->waits[2 * w], s->last, s->waits[2 * w + 1]);
+    }
+    s->wait_count = 0;
+    if (keeps_truth(j, r) && call) truth_operators(j, r, e);
+    *append(&r->device_records) = *e;
+    extend_annotations(j, r, e);
+    if (call && !r->in_graph) {
+        call->truth = e->truth;
+        call->owned = 1;
+        *append(&r->device_records) = *call;
+    }
+}
+
+static record new_call(rank_state *r, int template_number, int64_t base, int64_t spread)
+{
+    r->time += 90 + random_below(&r->random, 120);
+    record call = {.start = r->time,
+                   .duration = base + random_below(&r->random, spread),
+                   .sequence = -1,
+                   .template = template_number,
+                   .truth = -1,
+                   .external = current_operator(r),
+                   .correlation = ++r->correlation,
+                   .thread = (uint8_t)r->thread};
+    r->time += call.duration;
+    return call;
+}
+
+/* Issues a launch: where its work begins if nothing else is in the way than what is known now. */
+static void issue(job *j, rank_state *r, const instruction *i, record *e, record *call, int *bound,
+                  int32_t *before)
+{
+    stream_state *s = &r->streams[i->stream];
+    int64_t ready = r->graph_ready;
+    if (r->in_graph) {
+        *call = r->device_records.items[r->graph_call];
+    } else {
+        *call = new_call(r, i->call, 2900, 2600);
+        call->launches = true;
+        call->stream = i->stream;
+        int64_t oldest = s->launched >= QUEUE_LIMIT ? s->queue[s->launched % QUEUE_LIMIT] : 0;
+        if (oldest > r->time) { /* the queue is full until that event starts */
+            call->duration = oldest + 350 - call->start;
+            r->time = oldest + 350;
+        }
+        ready = r->time + 700 + random_below(&r->random, 900);
+    }
+    *e = (record){.amount = i->amount,
+                  .sequence = -1,
+                  .template = i->template,
+                  .external = call->external,
+                  .correlation = call->correlation,
+                  .stream = i->stream,
+                  .start = ready};
+    *bound = BOUND_LAUNCH;
+    *before = -1;
+    int64_t gap = s->last >= 0 ? 500 + random_below(&r->random, 500) : 0;
+    if (s->last >= 0 && s->free + gap > e->start) {
+        e->start = s->free + gap;
+        *bound = BOUND_STREAM;
+        *before = s->last;
+    }
+    if (s->wait_source >= 0 && s->wait + 400 > e->start) {
+        e->start = s->wait + 400;
+        *bound = BOUND_EVENT;
+        *before = s->wait_source;
+    }
+    (void)j;
+}
+
+static void do_launch(job *j, rank_state *r, const instruction *i)
+{
+    record e, call;
+    int bound;
+    int32_t before;
+    issue(j, r, i, &e, &call, &bound, &before);
+    e.duration = jitter(&r->random, i->cost, -15, 25);
+    if (j->templates[i->template].class == CLASS_COMPUTATION)
+        e.duration = e.duration / 1000 * r->factor + e.duration % 1000 * r->factor / 1000;
+    place(j, r, &e, &call, bound, before);
+}
+
+/* Bytes over the links: 180 GB/s bus bandwidth inside a host's group, 45 between stages. */
+static int64_t transfer_time(const job *j, size_t at, const instruction *i)
+{
+    const group *g = &j->groups[at];
+    uint64_t seed = mix(j->opt.seed ^ mix(at * 0x10001u + (uint64_t)g->sequence));
+    int64_t bytes = i->amount * 2, n = g->count;
+    if (g->kind == GROUP_PAIR) return jitter(&seed, 6000 + bytes / 45, -10, 30);
+    return jitter(&seed, 4000 + 1500 * n + bytes * 2 * (n - 1) / n / 180, -10, 30);
+}
+
+static int member(const group *g, int rank)
+{
+    for (int m = 0; m < g->count; m++)
+        if (g->ranks[m] == rank) return m;
+    fail("rank %d is not in its own group", rank);
+}
+
+/* Enters the collective and returns whether the rank must now await its peers. */
+static bool do_collective(job *j, rank_state *r, const instruction *i)
+{
+    group *g = &j->groups[i->group];
+    int shown = i->group;
+    if (g->kind == GROUP_PAIR)
+        for (int k = 0; k < r->group_count; k++)
+            if (j->groups[r->groups[k]].kind == GROUP_PP) shown = r->groups[k];
+    issue(j, r, i, &r->pending, &r->pending_call, &r->pending_bound, &r->pending_before);
+    r->pending.amount = ++r->sequences[shown];
+    g->starts[member(g, r->id)] = r->pending.start;
+    if (++g->arrived < g->count) return true;
+
+    int64_t ready = g->starts[0];
+    for (int m = 1; m < g->count; m++)
+        if (g->starts[m] > ready) ready = g->starts[m];
+    g->sequence++;
+    int64_t end = ready + transfer_time(j, (size_t)i->group, i);
+    if (j->pass == 1 && j->truth) truth_collective(j, g, i, end);
+    for (int m = 0; m < g->count; m++) {
+        j->rank[g->ranks[m]].resumed = true;
+        j->rank[g->ranks[m]].resume_end = end;
+    }
+    g->arrived = 0;
+    return true;
+}
+
+static void end_collective(job *j, rank_state *r)
+{
+    r->pending.duration = r->resume_end - r->pending.start;
+    place(j, r, &r->pending, &r->pending_call, r->pending_bound, r->pending_before);
+    r->resumed = r->blocked = false;
+}
+
+/* ---- events and synchronization ---------------------------------------------------------------------------
+ */
+
+static int32_t add_sync(job *j, rank_state *r, int template_number, int kind, const record *call, int stream,
+                        const event_state *ev)
+{
+    if (j->opt.no_sync || j->opt.rocm) return -1;
+    record *e = append(&r->device_records);
+    e->template = template_number;
+    e->kind = (uint8_t)kind;
+    e->start = call->start + call->duration / 8;
+    e->duration = call->start + call->duration - call->duration / 8 - e->start;
+    e->stream = (uint8_t)stream;
+    e->external = call->external;
+    e->correlation = call->correlation;
+    if (ev) {
+        e->sequence = ev->correlation;
+        e->other = ev->stream;
+        e->amount = ev - r->events + 1;
+    }
+    if (!keeps_truth(j, r)) return -1;
+    truth_rank *t = r->truth;
+    t->syncs = grow(t->syncs, &t->sync_capacity, t->sync_count + 1, sizeof *t->syncs);
+    t->syncs[t->sync_count] = -1;
+    e->truth = (int32_t)t->sync_count;
+    return (int32_t)t->sync_count++;
+}
+
+static void do_record(job *j, rank_state *r, const instruction *i)
+{
+    event_state *ev = &r->events[i->event];
+    const stream_state *s = &r->streams[i->stream];
+    ev->stream = i->stream;
+    ev->time = s->free;
+    ev->source = s->last;
+    if (r->in_graph) return;
+    record call = new_call(r, j->call_record, 500, 600);
+    ev->correlation = call.correlation;
+    *append(&r->device_records) = call;
+}
+
+static void do_wait(job *j, rank_state *r, const instruction *i)
+{
+    const event_state *ev = &r->events[i->event];
+    stream_state *s = &r->streams[i->stream];
+    int32_t sync = -1;
+    if (!r->in_graph) {
+        record call = new_call(r, j->call_wait, 600, 700);
+        sync = add_sync(j, r, j->sync_wait, SYNC_STREAM_WAIT, &call, i->stream, ev);
+        *append(&r->device_records) = call;
+    }
+    if (ev->source < 0) return;
+    if (ev->time > s->wait || s->wait_source < 0) {
+        s->wait = ev->time;
+        s->wait_source = ev->source;
+    }
+    if (r->in_graph) return;
+    s->waits = grow(s->waits, &s->wait_capacity, 2 * (s->wait_count + 1), sizeof *s->waits);
+    s->waits[2 * s->wait_count] = ev->source;
+    s->waits[2 * s->wait_count++ + 1] = sync;
+}
+
+/* A call that returns when the GPU event `source` and whatever precedes it on its stream has ended. */
+static void do_sync(job *j, rank_state *r, const instruction *i)
+{
+    int calls[] = {j->call_sync_stream, j->call_sync_event, j->call_sync_device};
+    int what = i->action - DO_SYNC_STREAM;
+    record call = new_call(r, calls[what], 1400, 1200);
+    int64_t latency = 1500 + random_below(&r->random, 900), done = 0;
+    int32_t sources[STREAM_COUNT], bound = -1;
+    int count = 0;
+    if (i->action == DO_SYNC_EVENT && r->events[i->event].source >= 0) {
+        sources[count++] = bound = r->events[i->event].source;
+        done = r->events[i->event].time;
+    }
+    for (int s = 0; i->action != DO_SYNC_EVENT && s < STREAM_COUNT; s++) {
+        if ((i->action == DO_SYNC_STREAM && s != i->stream) || r->streams[s].last < 0) continue;
+        sources[count++] = r->streams[s].last;
+        if (r->streams[s].free > done) {
+            done = r->streams[s].free;
+            bound = r->streams[s].last;
+        }
+    }
+    if (done + latency > r->time) {
+        r->time = done + latency;
+        call.duration = r->time - call.start;
+    } else {
+        bound = -1;
+    }
+    int kinds[] = {SYNC_STREAM, SYNC_EVENT, SYNC_CONTEXT};
+    int names[] = {j->sync_stream, j->sync_event, j->sync_context};
+    int32_t sync = add_sync(j, r, names[what], kinds[what], &call, i->stream,
+                            i->action == DO_SYNC_EVENT ? &r->events[i->event] : NULL);
+    if (keeps_truth(j, r)) {
+        truth_rank *t = r->truth;
+        t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
+        call.truth = (int32_t)t->call_count;
+        t->calls[t->call_count++] = (call_truth){call.start, call.start + call.duration, -1, bound};
+        for (int k = 0; k < count; k++) truth_edge(r, kinds[what], sources[k], call.truth, sync);
+    }
+    *append(&r->device_records) = call;
+}
+
+static void graph_begin(job *j, rank_state *r)
+{
+    record call = new_call(r, j->call_graph, 38000, 30000);
+    call.launches = true;
+    r->graph_call = r->device_records.count;
+    r->graph_first = r->gpu_count;
+    r->graph_ready = r->time + 2500 + random_below(&r->random, 1500);
+    *append(&r->device_records) = call;
+    r->in_graph = true;
+}
+
+/* What follows on the launching stream waits for every branch of the graph. */
+static void graph_end(rank_state *r)
+{
+    record *call = &r->device_records.items[r->graph_call];
+    stream_state *main_stream = &r->streams[STREAM_COMPUTE];
+    call->truth = r->graph_first;
+    call->owned = (uint32_t)(r->gpu_count - r->graph_first);
+    for (int s = 0; s < STREAM_COUNT; s++)
+        if (r->streams[s].last >= 0 && r->streams[s].free > main_stream->free &&
+            (main_stream->wait_source < 0 || r->streams[s].free > main_stream->wait)) {
+            main_stream->wait = r->streams[s].free;
+            main_stream->wait_source = r->streams[s].last;
+        }
+    r->in_graph = false;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------
+ */
+
+static void left_over(job *j, rank_state *r)
+{
+    int64_t at = r->time + 400;
+    for (int k = 0; k < j->opt.unlinked; k++) {
+        record e = {.start = at,
+                    .duration = 4000 + random_below(&r->random, 3000),
+                    .sequence = -1,
+                    .template = j->left_over,
+                    .correlation = ++r->correlation,
+                    .stream = STREAM_COMPUTE};
+        at = e.start + e.duration + 700;
+        place(j, r, &e, NULL, BOUND_NONE, -1);
+    }
+}
+
+static void step_begin(job *j, rank_state *r)
+{
+    if (j->step == 0) left_over(j, r);
+    r->time += 2000 + random_below(&r->random, 3000);
+    int64_t start = r->time;
+    if (!j->opt.no_steps) {
+        record *e = open_event(j, r, j->step_call);
+        e->amount = j->opt.first_step + j->step;
+        e->truth = (int32_t)j->step;
+        start = e->start;
+    }
+    if (!keeps_truth(j, r)) return;
+    truth_rank *t = r->truth;
+    if (t->step_count <= (size_t)j->step) fail("step %lld has no place", (long long)j->step);
+    t->steps[j->step].start = start;
+}
+
+static void step_end(job *j, rank_state *r)
+{
+    if (!j->opt.no_steps) close_event(j, r);
+    if (keeps_truth(j, r)) r->truth->steps[j->step].end = r->time;
+    r->slot_base += r->code.slots;
+}
+
+static void do_load(job *j, rank_state *r, const instruction *i)
+{
+    r->time += jitter(&r->random, i->cost, -200, 300);
+    for (size_t k = 0; k < j->opt.stall_count; k++)
+        if (j->opt.stalls[k].rank == r->id && j->opt.stalls[k].step == j->opt.first_step + j->step)
+            r->time += j->opt.stalls[k].ns;
+}
+
+static bool quiet_in_graph(action what)
+{
+    return what == DO_PUSH || what == DO_POP || what == DO_HOST || what == DO_THREAD;
+}
+
+static void run(job *j, rank_state *r)
+{
+    if (r->blocked && !r->resumed) return;
+    if (r->blocked) end_collective(j, r);
+    for (; r->next < r->code.count; r->next++) {
+        const instruction *i = &r->code.items[r->next];
+        if (r->in_graph && quiet_in_graph(i->action)) continue;
+        switch ((action)i->action) {
+        case DO_PUSH: do_push(j, r, i); break;
+        case DO_POP: close_event(j, r); break;
+        case DO_HOST: r->time += jitter(&r->random, i->cost, -300, 500); break;
+        case DO_LOAD: do_load(j, r, i); break;
+        case DO_THREAD:
+            r->thread = i->stream;
+            r->time += 3000 + random_below(&r->random, 2000);
+            break;
+        case DO_LAUNCH: do_launch(j, r, i); break;
+        case DO_COLLECTIVE:
+            r->blocked = do_collective(j, r, i);
+            r->next++;
+            if (!r->resumed) return;
+            end_collective(j, r);
+            r->next--;
+            break;
+        case DO_RECORD: do_record(j, r, i); break;
+        case DO_WAIT: do_wait(j, r, i); break;
+        case DO_SYNC_DEVICE:
+            if (i->slot < 0 || j->step == j->last_step) do_sync(j, r, i);
+            break;
+        case DO_SYNC_STREAM:
+        case DO_SYNC_EVENT: do_sync(j, r, i); break;
+        case DO_GRAPH_BEGIN: graph_begin(j, r); break;
+        case DO_GRAPH_END: graph_end(r); break;
+        case DO_STEP_BEGIN: step_begin(j, r); break;
+        case DO_STEP_END: step_end(j, r); break;
+        }
+    }
+    r->finished = true;
+}
+
+void sim_step(job *j)
+{
+    for (int i = 0; i < j->ranks; i++) {
+        rank_state *r = &j->rank[i];
+        r->next = 0;
+        r->finished = false;
+        r->host[0].count = r->host[1].count = r->python.count = 0;
+        r->device_records.count = r->annotations.count = 0;
+    }
+    for (int done = 0; done < j->ranks;) {
+        bool moved = false;
+        done = 0;
+        for (int i = 0; i < j->ranks; i++) {
+            rank_state *r = &j->rank[i];
+            size_t before = r->next;
+            if (!r->finished) run(j, r);
+            moved |= r->next != before;
+            done += r->finished;
+        }
+        if (!moved && done < j->ranks) fail("the simulated job is deadlocked");
+    }
+    j->step++;
+}
+
+void sim_reset(job *j, int pass)
+{
+    j->pass = pass;
+    j->step = 0;
+    for (size_t g = 0; g < j->group_count; g++) {
+        j->groups[g].sequence = 0;
+        j->groups[g].arrived = 0;
+    }
+    for (int i = 0; i < j->ranks; i++) {
+        rank_state *r = &j->rank[i];
+        r->random = mix(j->opt.seed * 0x100000001b3u + (uint64_t)i + 1);
+        r->time = j->epoch + 100000 + random_below(&r->random, 90000);
+        r->thread = r->depth = 0;
+        r->correlation = 4000;
+        r->external = 0;
+        r->python_id = 0;
+        r->slot_base = 1000;
+        r->gpu_count = 0;
+        r->blocked = r->resumed = r->in_graph = false;
+        r->event_index = 0;
+        memset(r->sequences, 0, (j->group_count + 1) * sizeof *r->sequences);
+        for (int s = 0; s < STREAM_COUNT; s++) {
+            stream_state *stream = &r->streams[s];
+            stream->free = stream->wait = 0;
+            stream->launched = 0;
+            stream->last = stream->wait_source = -1;
+            stream->wait_count = 0;
+        }
+        for (int k = 0; k < 8; k++) r->events[k] = (event_state){.source = -1};
+    }
+}

@@ -1,0 +1,139 @@
+/* --fail-on: what parses, what a table's columns allow, and which rows fail. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/gate.h"
+#include "base/memory.h"
+
+static const rs_column_spec columns[] = {
+    {"name", RS_TEXT, RS_UNIT_NONE, "", NULL},     {"idle", RS_TIME, RS_UNIT_US, "", NULL},
+    {"share", RS_REAL, RS_UNIT_PERCENT, "", NULL}, {"overlap", RS_REAL, RS_UNIT_RATIO, "", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "", NULL},
+};
+static const rs_table_spec spec = {"t", "", columns, 5};
+
+static rs_table *make_table(void)
+{
+    rs_table *t = rs_table_create(&spec);
+    for (int64_t i = 0; i < 4; i++) {
+        rs_table_add_text(t, "x");
+        rs_table_add_time(t, i * 1500);
+        rs_table_add_real(t, i == 3 ? (double)NAN : (double)i * 10);
+        rs_table_add_real(t, (double)i / 4);
+        rs_table_add_int(t, i);
+        assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    }
+    return t;
+}
+
+static void expect(const char *text, size_t n_wanted, size_t first_wanted)
+{
+    rs_table *t = make_table();
+    rs_gate *gate;
+    assert_int_equal(rs_gate_parse(text, &gate, NULL), RS_OK);
+    size_t n = 99, first = 99;
+    assert_int_equal(rs_gate_count(gate, t, &n, &first, NULL), RS_OK);
+    assert_int_equal(n, n_wanted);
+    if (n) assert_int_equal(first, first_wanted);
+    rs_gate_free(gate);
+    rs_table_free(t);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    expect("share > 10", 1, 2);
+    expect("share>=10", 2, 1);
+    expect("share < 1e9", 3, 0); /* the unknown cell meets nothing */
+    expect(" share >= 10% , count<2 ", 1, 1);
+    expect("overlap >= 50%", 2, 2);
+    expect("overlap >= 0.5", 2, 2);
+    expect("idle > 1.5", 2, 2); /* in the column's unit */
+    expect("idle <= 1.5", 2, 0);
+    expect("count > 3", 0, 0);
+    expect("count > -1", 4, 0);
+}
+
+static void refuse_parse(const char *text)
+{
+    rs_gate *gate;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_gate_parse(text, &gate, &err), RS_ERR_USAGE);
+    assert_null(gate);
+    assert_non_null(strstr(err.causes[0].message, "is no condition"));
+}
+
+static void test_bad_text(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",          "share",   "share >",    "> 3",         "share = 3",
+                                      "share > x", "a > 1,,", "a > 1 b",    "a > nan",     "a > 1e999",
+                                      "a > %",     "a > 1,",  "a > 1 % %x", "share > 0x1", "a >== 1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse_parse(bad[i]);
+}
+
+static void refuse_check(const char *text, const char *message)
+{
+    rs_gate *gate;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_gate_parse(text, &gate, NULL), RS_OK);
+    assert_int_equal(rs_gate_check(gate, &spec, &err), RS_ERR_USAGE);
+    assert_string_equal(err.causes[0].message, message);
+    rs_gate_free(gate);
+}
+
+static void test_bad_columns(void **state)
+{
+    (void)state;
+    refuse_check("shar > 1", "table t has no column \"shar\"; did you mean share?");
+    refuse_check("zebra > 1", "table t has no column \"zebra\"; --schema lists them");
+    refuse_check("name > 1", "column name holds text, which no number compares with");
+    refuse_check("idle > 5%", "column idle is no share: leave the % out");
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    rs_table *t = make_table();
+    rs_gate *gate;
+    assert_int_equal(rs_gate_parse("idle > 1, share > 2%", &gate, NULL), RS_OK);
+    char out[100], small[9];
+    assert_string_equal(rs_gate_values(gate, t, 1, out, sizeof out), "idle = 1.5, share = 10");
+    assert_string_equal(rs_gate_values(gate, t, 3, out, sizeof out), "idle = 4.5, share = unknown");
+    assert_string_equal(rs_gate_values(gate, t, 3, small, sizeof small), "idle = 4");
+    assert_string_equal(rs_gate_text(gate), "idle > 1, share > 2%");
+    rs_gate_free(gate);
+    rs_table_free(t);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        rs_gate *gate;
+        rs_test_fail_allocation(n);
+        rs_status status = rs_gate_parse("a > 1, b < 2", &gate, NULL);
+        uint64_t made = rs_test_fail_allocation(0);
+        rs_gate_free(gate);
+        assert_int_equal(status, made < n ? RS_OK : RS_ERR_NOMEM);
+        if (made < n) break;
+        assert_true(n < 20);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_bad_columns),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,485 @@
+/* Every output format: exact numbers, hostile names, narrow terminals, failing sinks and allocations. */
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "output/numbers.h"
+#include "output/utf8.h"
+#include "sink.h"
+
+static const rs_column_spec columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},         {"idle_us", RS_TIME, RS_UNIT_US, "idle", NULL},
+    {"share", RS_REAL, RS_UNIT_PERCENT, "share", NULL}, {"count", RS_INT, RS_UNIT_COUNT, "count", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "name", NULL},
+};
+static const rs_table_spec spec = {"t", "one row is a test", columns, 5};
+
+static void add_row(rs_table *table, int64_t rank, int64_t ns, double share, int64_t count, const char *name,
+                    size_t n)
+{
+    rs_table_add_int(table, rank);
+    rs_table_add_time(table, ns);
+    rs_table_add_real(table, share);
+    rs_table_add_int(table, count);
+    rs_table_add_text_n(table, name, n);
+    assert_int_equal(rs_table_end_row(table, NULL), RS_OK);
+}
+
+static void render(const rs_table *table, rs_format format, unsigned width, bool utf8, collected *out)
+{
+    *out = (collected){0};
+    rs_render_settings settings = {.format = format, .width = width, .utf8 = utf8};
+    rs_sink sink = {collect, out};
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_render_table(table, &settings, &sink, &err), RS_OK);
+}
+
+static void expect(const rs_table *table, rs_format format, unsigned width, bool utf8, const char *wanted)
+{
+    collected out;
+    render(table, format, width, utf8, &out);
+    assert_string_equal(out.text ? out.text : "", wanted);
+    collected_clear(&out);
+}
+
+static rs_table *small_table(void)
+{
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, 0, 1234567, 12.5, 1234567, "gemm", 4);
+    add_row(t, 1, 2000000, (double)NAN, 5, "a,\"b\"\nc|d", 9);
+    for (int i = 0; i < 5; i++) rs_table_add_null(t);
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    return t;
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    rs_table *t = small_table();
+    expect(t, RS_FORMAT_CSV, 0, true,
+           "rank,idle_us,share,count,name\n"
+           "0,1234.567,12.5,1234567,gemm\n"
+           "1,2000,,5,\"a,\"\"b\"\"\nc|d\"\n"
+           ",,,,\n");
+    rs_table_free(t);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    rs_table *t = small_table();
+    expect(
+        t, RS_FORMAT_JSONL, 0, true,
+        "{\"rank\": 0, \"idle_us\": 1234.567, \"share\": 12.5, \"count\": 1234567, \"name\": \"gemm\"}\n"
+        "{\"rank\": 1, \"idle_us\": 2000, \"share\": null, \"count\": 5, \"name\": \"a,\\\"b\\\"\\nc|d\"}\n"
+        "{\"rank\": null, \"idle_us\": null, \"share\": null, \"count\": null, \"name\": null}\n");
+    rs_table_free(t);
+    t = rs_table_create(&spec);
+    expect(t, RS_FORMAT_JSON, 0, true, "[]\n");
+    expect(t, RS_FORMAT_JSONL, 0, true, "");
+    expect(t, RS_FORMAT_CSV, 0, true, "rank,idle_us,share,count,name\n");
+    rs_table_free(t);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    rs_table *t = small_table();
+    expect(t, RS_FORMAT_TEXT, 0, false,
+           "rank  idle (ms)  share (%)      count  name\n"
+           "   0      1.235       12.5  1 234 567  gemm\n"
+           "   1      2.000          -          5  a,\"b\" c|d\n"
+           "   -          -          -          -  -\n");
+    expect(t, RS_FORMAT_MD, 0, false,
+           "| rank | idle (ms) | share (%) | count | name |\n"
+           "| ---: | ---: | ---: | ---: | --- |\n"
+           "| 0 | 1.235 | 12.5 | 1 234 567 | gemm |\n"
+           "| 1 | 2.000 | - | 5 | a,\"b\" c\\|d |\n"
+           "| - | - | - | - | - |\n");
+    rs_table_free(t);
+}
+
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+        size_t width = rs_text_width(text, n);
+        if (width > widest) widest = width;
+        text += n + (end != NULL);
+    }
+    return widest;
+}
+
+static void test_narrow(void **state)
+{
+    (void)state;
+    static const char name[] =
+        "void cutlass::Kernel<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x256_64x3>(Params)";
+    rs_table *t = rs_table_create(&spec);
+    for (int64_t i = 0; i < 3000; i++) add_row(t, i, i * 1000, 1, i, name, sizeof name - 1 - (size_t)(i % 3));
+    for (unsigned width = 60; width <= 200; width += 7) {
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            collected out;
+            render(t, RS_FORMAT_TEXT, width, utf8, &out);
+            assert_true(widest_line(out.text) <= width);
+            size_t lines = 0;
+            for (const char *c = out.text; *c; c++) lines += *c == '\n';
+            assert_true(lines >= 3001 && lines <= 3004); /* a row is a line */
+            if (width < 100) assert_non_null(strstr(out.text, utf8 ? "\xE2\x80\xA6" : ".."));
+            assert_non_null(strstr(out.text, "void cut"));
+            collected_clear(&out);
+        }
+    }
+    /* narrower than its numbers: nothing is cut but names */
+    collected out;
+    render(t, RS_FORMAT_TEXT, 10, true, &out);
+    assert_non_null(strstr(out.text, "2 999"));
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
+/* Tables of one narrow column, and headings on several lines. */
+static void test_small_shapes(void **state)
+{
+    (void)state;
+    static const rs_column_spec one[] = {{"n", RS_INT, RS_UNIT_COUNT, "", NULL}};
+    static const rs_table_spec one_spec = {"one", NULL, one, 1};
+    rs_table *t = rs_table_create(&one_spec);
+    rs_table_add_int(t, 7);
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    rs_table_add_null(t);
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    expect(t, RS_FORMAT_TEXT, 80, true, "n\n7\n-\n");
+    expect(t, RS_FORMAT_CSV, 80, true, "n\n7\n\"\"\n"); /* no blank line: readers skip those */
+    rs_table_free(t);
+
+    static const rs_column_spec two[] = {{"exposed_communication_time", RS_TIME, RS_UNIT_US, "", NULL},
+                                         {"what", RS_TEXT, RS_UNIT_NONE, "", "what it was all about"}};
+    static const rs_table_spec two_spec = {"two", NULL, two, 2};
+    t = rs_table_create(&two_spec);
+    rs_table_add_time(t, 12345678);
+    rs_table_add_text(t, "word");
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    expect(t, RS_FORMAT_TEXT, 24, true,
+           "      exposed_  what it\n"
+           "communication_  was all\n"
+           "     time (ms)  about\n"
+           "         12.35  word\n");
+    rs_table_free(t);
+}
+
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    static const char evil[] = "\033]0;pwned\a\033[2J\x9b"
+                               "31m\xC2\x9B"
+                               "x\xE2\x80\xAE"
+                               "gnp\r\n\b\x7F\xED\xA0\x80\xFF\0end";
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, 0, 1, 1, 1, evil, sizeof evil - 1);
+    rs_format formats[] = {RS_FORMAT_TEXT, RS_FORMAT_MD};
+    for (size_t i = 0; i < 2; i++) {
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            collected out;
+            render(t, formats[i], 0, utf8, &out);
+            size_t lines = 0;
+            for (size_t at = 0; at < out.n;) {
+                uint32_t code = 0;
+                size_t n = rs_utf8_next(out.text + at, out.n - at, &code);
+                assert_true(n > 0);
+                assert_true(code == '\n' || (code >= 0x20 && code != 0x7F && !(code >= 0x80 && code < 0xA0)));
+                assert_true(code != 0x202E);
+                lines += code == '\n';
+                at += n;
+            }
+            assert_int_equal(lines, i ? 3 : 2);
+            assert_non_null(strstr(out.text, "end"));
+            collected_clear(&out);
+        }
+    }
+    expect(t, RS_FORMAT_JSONL, 0, true,
+           "{\"rank\": 0, \"idle_us\": 0.001, \"share\": 1, \"count\": 1, \"name\": "
+           "\"\\u001b]0;pwned\\u0007\\u001b[2J"
+           "\xEF\xBF\xBD"
+           "31m\xC2\x9B"
+           "x\xE2\x80\xAE"
+           "gnp\\r\\n\\u0008\x7F\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\\u0000end\"}\n");
+    rs_table_free(t);
+}
+
+static void test_extremes(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, INT64_MIN, INT64_MIN, -INFINITY, INT64_MIN, "", 0);
+    add_row(t, INT64_MAX, INT64_MAX, INFINITY, INT64_MAX, "", 0);
+    add_row(t, 0, -1, 1e300, 0, "", 0);
+    expect(t, RS_FORMAT_CSV, 0, true,
+           "rank,idle_us,share,count,name\n"
+           "-9223372036854775808,-9223372036854775.808,-inf,-9223372036854775808,\n"
+           "9223372036854775807,9223372036854775.807,inf,9223372036854775807,\n"
+           "0,-0.001,1e300,0,\n");
+    collected out;
+    render(t, RS_FORMAT_JSONL, 0, true, &out);
+    assert_non_null(strstr(out.text, "\"share\": null, \"count\": -9223372036854775808"));
+    assert_null(strstr(out.text, "inf"));
+    collected_clear(&out);
+    render(t, RS_FORMAT_TEXT, 0, true, &out);
+    assert_non_null(strstr(out.text, "9 223 372 036 854 775 807"));
+    assert_non_null(strstr(out.text, "-inf"));
+    assert_non_null(strstr(out.text, "idle (s)"));
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
+static const char *real_text(double value)
+{
+    static char text[RS_NUMBER_SIZE + 1];
+    text[rs_format_real(value, text)] = '\0';
+    return text;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* The digits without point, exponent and trailing zeros. */
+static size_t n_digits(const char *text)
+{
+    size_t n = 0, zeros = 0;
+    for (; *text && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9' || (n == 0 && *text == '0')) continue;
+        zeros = *text == '0' ? zeros + 1 : 0;
+        n++;
+    }
+    return n - zeros;
+}
+
+static void test_reals_round_trip_and_are_shortest(void **state)
+{
+    (void)state;
+    assert_string_equal(real_text(0.1), "0.1");
+    assert_string_equal(real_text(0.1 + 0.2), "0.30000000000000004");
+    assert_string_equal(real_text(100.0 / 3), "33.333333333333336");
+    assert_string_equal(real_text(5e-324), "5e-324");
+    assert_string_equal(real_text(1.7976931348623157e308), "1.7976931348623157e308");
+    assert_string_equal(real_text(0.5), "0.5");
+    assert_string_equal(real_text(-1.25), "-1.25");
+    assert_string_equal(real_text(-0.0), "0");
+    assert_string_equal(real_text(1e15), "1000000000000000");
+    assert_string_equal(real_text(1e22), "1e22");
+    assert_string_equal(real_text(0.00001), "0.00001");
+    assert_string_equal(real_text(0.000001), "1e-6");
+    uint64_t seed = 88172645463325252u;
+    for (int i = 0; i < 300000; i++) {
+        uint64_t bits = next_random(&seed);
+        double value;
+        if (i % 4 == 0) {
+            memcpy(&value, &bits, sizeof value); /* any double */
+            if (!isfinite(value)) continue;
+        } else if (i % 4 == 1) {
+            value = (double)(bits >> 11) / (double)(UINT64_C(1) << (next_random(&seed) % 60));
+        } else if (i % 4 == 2) {
+            value = (double)(bits % 1000000) / 1000;
+        } else {
+            value = (double)(bits % 997) / (double)(1 + next_random(&seed) % 997) * 100;
+        }
+        const char *text = real_text(value);
+        assert_true(strtod(text, NULL) == value);
+        if (i % 8 > 3) continue;
+        size_t shortest = 0;
+        char printed[40];
+        for (int p = 0; p < 17; p++) {
+            snprintf(printed, sizeof printed, "%.*e", p, value);
+            if (strtod(printed, NULL) == value) {
+                shortest = n_digits(printed[0] == '-' ? printed + 1 : printed);
+                break;
+            }
+        }
+        assert_int_equal(n_digits(text[0] == '-' ? text + 1 : text), shortest);
+    }
+}
+
+static void test_human(void **state)
+{
+    (void)state;
+    char out[32];
+    assert_string_equal(rs_human_time(0, out), "0 ns");
+    assert_string_equal(rs_human_time(999, out), "999 ns");
+    assert_string_equal(rs_human_time(1000, out), "1.000 us");
+    assert_string_equal(rs_human_time(1234567, out), "1.235 ms");
+    assert_string_equal(rs_human_time(999960, out), "1.000 ms");
+    assert_string_equal(rs_human_time(-12340000000, out), "-12.34 s");
+    assert_string_equal(rs_human_time(INT64_MIN, out), "-9 223 372 037 s");
+    assert_string_equal(rs_human_count(0, out), "0");
+    assert_string_equal(rs_human_count(-999, out), "-999");
+    assert_string_equal(rs_human_count(1234567, out), "1 234 567");
+    assert_string_equal(rs_human_count(INT64_MIN, out), "-9 223 372 036 854 775 808");
+    assert_string_equal(rs_human_bytes(0, out), "0 B");
+    assert_string_equal(rs_human_bytes(1023, out), "1 023 B");
+    assert_string_equal(rs_human_bytes(1536, out), "1.50 KiB");
+    assert_string_equal(rs_human_bytes((int64_t)1 << 30, out), "1.00 GiB");
+    assert_string_equal(rs_human_bytes(1048575, out), "1.00 MiB");
+    assert_string_equal(rs_human_bytes(INT64_MAX, out), "8.00 EiB");
+}
+
+static void test_shorten(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E kernel e\xCC\x81nd \xFF tail \xF0\x9F\x9A\x80";
+    size_t full = rs_text_width(text, sizeof text - 1);
+    for (size_t columns_wanted = 0; columns_wanted < full + 4; columns_wanted++) {
+        char out[256];
+        rs_shorten_middle(text, sizeof text - 1, columns_wanted, out, 4 * columns_wanted + 8);
+        assert_true(rs_text_width(out, strlen(out)) <= columns_wanted);
+        if (columns_wanted >= full)
+            assert_string_equal(out, text);
+        else if (columns_wanted + 2 < full && columns_wanted > 2)
+            assert_true(rs_text_width(out, strlen(out)) + 2 >= columns_wanted); /* uses the room it has */
+    }
+    char out[64];
+    assert_string_equal(rs_shorten_middle("abcdefghij", 10, 6, out, 32), "abc\xE2\x80\xA6ij");
+    char many[400] = "a";
+    for (int i = 0; i < 150; i++) memcpy(many + 1 + 2 * i, "\xCC\x81", 3);
+    rs_shorten_middle(many, strlen(many), 2, out, 16); /* more bytes than columns promise */
+    assert_true(strlen(out) < 16);
+}
+
+static void test_json_result(void **state)
+{
+    (void)state;
+    rs_table *tables[] = {small_table(), rs_table_create(&spec)};
+    char note[] = "rank 0: \"no\" GPU events";
+    char *notes[] = {note};
+    rs_result result = {.tables = tables, .n_tables = 2, .notes = notes, .n_notes = 1};
+    rs_problems_add(&result.problems, "a\n\xFF.json", 3, RS_LOSS, "bad_event", "an event was skipped", 17);
+    rs_problems_add_many(&result.problems, NULL, -1, RS_NOTE, "n", "m", RS_NO_OFFSET, 4, "d");
+    collected out = {0};
+    rs_render_settings settings = {.format = RS_FORMAT_JSON};
+    rs_sink sink = {collect, &out};
+    assert_int_equal(rs_render_result(&result, 0, &settings, &sink, NULL), RS_OK);
+    assert_non_null(strstr(out.text,
+                           "{\"kind\": \"bad_event\", \"severity\": \"loss\", \"message\": \"an event was "
+                           "skipped\", \"file\": \"a\\n\xEF\xBF\xBD.json\", \"rank\": 3, \"count\": 1, "
+                           "\"offsets\": [17], \"detail\": null}"));
+    assert_non_null(strstr(
+        out.text, "\"file\": null, \"rank\": null, \"count\": 4, \"offsets\": [], \"detail\": \"d\"}"));
+    assert_non_null(strstr(out.text, "\"notes\": [\n    \"rank 0: \\\"no\\\" GPU events\"\n  ]\n}\n"));
+    collected_clear(&out);
+    rs_problems_clear(&result.problems);
+    rs_table_free(tables[0]);
+    rs_table_free(tables[1]);
+}
+
+static void test_schema(void **state)
+{
+    (void)state;
+    const rs_table_spec *specs[] = {&spec};
+    rs_table *t = rs_schema_table(specs, 1);
+    assert_int_equal(rs_table_n_rows(t), 5);
+    expect(t, RS_FORMAT_CSV, 0, true,
+           "table,column,type,unit,meaning\nt,rank,int,id,rank\nt,idle_us,time,us,idle\nt,share,real,percent,"
+           "share\n"
+           "t,count,int,count,count\nt,name,text,,name\n");
+    rs_table_free(t);
+}
+
+static void test_failing_sink(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    for (int64_t i = 0; i < 20000; i++) add_row(t, i, i, 1, i, "name", 4);
+    for (rs_format format = RS_FORMAT_TEXT; format <= RS_FORMAT_MD; format++) {
+        size_t limits[] = {1, 40000, 100000};
+        for (size_t i = 0; i < 3; i++) {
+            collected out = {.fail_after = limits[i]};
+            rs_render_settings settings = {.format = format, .width = 80, .utf8 = true};
+            rs_sink sink = {collect, &out};
+            rs_error err = RS_ERROR_INIT;
+            assert_int_equal(rs_render_table(t, &settings, &sink, &err), RS_ERR_IO);
+            collected_clear(&out);
+        }
+    }
+    rs_table_free(t);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    rs_table *t = small_table();
+    for (rs_format format = RS_FORMAT_TEXT; format <= RS_FORMAT_MD; format++) {
+        rs_render_settings settings = {.format = format, .width = 50, .utf8 = true, .color = true};
+        for (uint64_t n = 0;; n++) {
+            collected out = {0};
+            rs_sink sink = {collect, &out};
+            rs_test_fail_allocation(n);
+            rs_status status = rs_render_table(t, &settings, &sink, NULL);
+            uint64_t made = rs_test_fail_allocation(0);
+            collected_clear(&out);
+            if (n == 0 || made < n)
+                assert_int_equal(status, RS_OK);
+            else
+                assert_int_equal(status, RS_ERR_NOMEM);
+            if (n && made < n) break;
+        }
+    }
+    for (uint64_t n = 1;; n++) {
+        const rs_table_spec *specs[] = {&spec};
+        rs_test_fail_allocation(n);
+        rs_table *schema = rs_schema_table(specs, 1);
+        uint64_t made = rs_test_fail_allocation(0);
+        bool done = schema != NULL;
+        rs_table_free(schema);
+        assert_int_equal(done, made < n);
+        if (done) break;
+    }
+    rs_table_free(t);
+}
+
+static void test_locale_is_left_alone(void **state)
+{
+    (void)state;
+    locale_t before = uselocale((locale_t)0);
+    rs_table *t = small_table();
+    collected out;
+    render(t, RS_FORMAT_TEXT, 40, true, &out);
+    collected_clear(&out);
+    assert_true(uselocale((locale_t)0) == before);
+    rs_table_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_small_shapes),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_reals_round_trip_and_are_shortest),
+        cmocka_unit_test(test_human),
+        cmocka_unit_test(test_shorten),
+        cmocka_unit_test(test_json_result),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_failing_sink),
+        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_locale_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
