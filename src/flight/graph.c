@@ -419,7 +419,7 @@ static bool next_seq(const rs_flight *flight, uint32_t g, int64_t after, int64_t
 static void first_missed(graph *g, uint32_t node, missed *m)
 {
     rs_flight *flight = g->flight;
-    *m = (missed){.rank = RS_FL_NONE, .when = INT64_MAX};
+    *m = (missed){.group = RS_FL_NONE, .rank = RS_FL_NONE, .when = INT64_MAX};
     for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++) {
         const op_node *op = &g->ops[g->back[b] - op_base(g)];
         consider(m, op->group, op->p2p, op->seq, op->first_created, op->rank, op->entry);
@@ -428,8 +428,8 @@ static void first_missed(graph *g, uint32_t node, missed *m)
     const rs_fl_rank *rank = &flight->ranks[node];
     for (size_t i = 0; i < rank->n_members; i++) {
         const rs_fl_member *member = &rank->members[i];
-        int64_t seq, when;
-        uint32_t by, entry;
+        int64_t seq = 0, when = 0;
+        uint32_t by = 0, entry = 0;
         rs_fl_state state;
         if (member->last_seq == RS_FL_UNKNOWN ||
             !next_seq(flight, member->group, member->last_seq, &seq, &by, &entry, &when))
