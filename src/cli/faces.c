@@ -1,9 +1,12 @@
-#include "cli/faces.h"
+#include "cli/face_tools.h"
 
 static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
+    {"doctor", rs_face_doctor},
+    {"info", rs_face_info},
+    {"summary", rs_face_summary},
     {NULL, NULL}, /* the end */
 };
 

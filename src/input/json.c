@@ -1,8 +1,5 @@
 #include "input/json.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Bytes that end the plain run of a string: quote, backslash, controls. High bytes are only noted. */
@@ -63,11 +60,23 @@ static bool is_number_byte(uint8_t c)
 /* Matches a word; END when the text ends inside it. */
 static rs_json_status match_word(const uint8_t **p, const uint8_t *end, const char *word)
 {
-    size_t n = strlen(word), have = (size_t)(end - *p);
-    if (have < n) return memcmp(*p, word, have) == 0 ? RS_JSON_END : RS_JSON_BAD;
-    if (memcmp(*p, word, n) != 0) return RS_JSON_BAD;
-    *p += n;
+    const uint8_t *q = *p;
+    for (; *word; word++, q++) {
+        if (q >= end) return RS_JSON_END;
+        if (*q != (uint8_t)*word) {
+            *p = q;
+            return RS_JSON_BAD;
+        }
+    }
+    *p = q;
     return RS_JSON_OK;
+}
+
+static rs_json_status match_at(const uint8_t **p, const uint8_t *q, const uint8_t *end, const char *word)
+{
+    rs_json_status s = match_word(&q, end, word);
+    if (s != RS_JSON_END) *p = q;
+    return s;
 }
 
 rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
@@ -75,17 +84,9 @@ rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
     const uint8_t *q = *p;
     if (q < end && *q == '-') q++;
     if (q >= end) return RS_JSON_END;
-    if (*q == 'N' || *q == 'n') {
-        /* NaN in the spellings that writers use */
-        rs_json_status s = match_word(&q, end, *q == 'N' ? "NaN" : "nan");
-        if (s == RS_JSON_OK) *p = q;
-        return s;
-    }
-    if (*q == 'I' || *q == 'i') {
-        rs_json_status s = match_word(&q, end, *q == 'I' ? "Infinity" : "inf");
-        if (s == RS_JSON_OK) *p = q;
-        return s;
-    }
+    /* in the spellings that writers use */
+    if (*q == 'N' || *q == 'n') return match_at(p, q, end, *q == 'N' ? "NaN" : "nan");
+    if (*q == 'I' || *q == 'i') return match_at(p, q, end, *q == 'I' ? "Infinity" : "inf");
     if (*q < '0' || *q > '9') {
         *p = q;
         return RS_JSON_BAD;
@@ -124,10 +125,9 @@ static rs_json_status skip_scalar(const uint8_t **p, const uint8_t *end, const r
     case '"': return rs_json_string(p, end, limits->max_string, &text);
     case 't': return match_word(p, end, "true");
     case 'f': return match_word(p, end, "false");
-    case 'n': {
-        rs_json_status s = match_word(p, end, "null");
-        return s == RS_JSON_BAD ? rs_json_skip_number(p, end) : s;
-    }
+    case 'n':
+        if (end - *p > 1 && (*p)[1] == 'a') return rs_json_skip_number(p, end);
+        return match_word(p, end, "null");
     default: return rs_json_skip_number(p, end);
     }
 }
@@ -199,182 +199,6 @@ rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json
 bad:
     *p = q;
     return RS_JSON_BAD;
-}
-
-/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
- */
-static size_t utf8_sequence(const uint8_t *p, size_t left)
-{
-    uint8_t c = p[0];
-    if (c < 0x80) return 1;
-    if (c < 0xc2 || c > 0xf4) return 0;
-    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (left < n) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if (c == 0xe0 && p[1] < 0xa0) return 0;
-    if (c == 0xed && p[1] > 0x9f) return 0;
-    if (c == 0xf0 && p[1] < 0x90) return 0;
-    if (c == 0xf4 && p[1] > 0x8f) return 0;
-    return n;
-}
-
-bool rs_utf8_valid(const uint8_t *bytes, size_t length)
-{
-    size_t i = 0;
-    while (i < length) {
-        uint64_t w;
-        if (length - i >= 8) {
-            memcpy(&w, bytes + i, 8);
-            if (!(w & UINT64_C(0x8080808080808080))) {
-                i += 8;
-                continue;
-            }
-        }
-        size_t n = utf8_sequence(bytes + i, length - i);
-        if (n == 0) return false;
-        i += n;
-    }
-    return true;
-}
-
-static int hex4(const uint8_t *p)
-{
-    int v = 0;
-    for (int i = 0; i < 4; i++) {
-        uint8_t c = p[i];
-        int d = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
-        if (d < 0) return -1;
-        v = v * 16 + d;
-    }
-    return v;
-}
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
-/* Decodes one escape at bytes[i] (a backslash); returns how many input bytes it took, 0 if it is no valid
- * escape. */
-static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t *written, bool *bad)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    if (left < 2) return 0;
-    const char *simple = memchr(from, bytes[1], sizeof from - 1);
-    if (simple) {
-        out[0] = to[simple - from];
-        *written = 1;
-        return 2;
-    }
-    if (bytes[1] != 'u' || left < 6) return 0;
-    int c = hex4(bytes + 2);
-    if (c < 0) return 0;
-    if (c >= 0xd800 && c < 0xdc00 && left >= 12 && bytes[6] == '\\' && bytes[7] == 'u') {
-        int low = hex4(bytes + 8);
-        if (low >= 0xdc00 && low < 0xe000) {
-            *written = put_utf8(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
-            return 12;
-        }
-    }
-    if (c >= 0xd800 && c < 0xe000) {
-        *bad = true; /* half a surrogate pair stands for nothing */
-        c = 0xfffd;
-    }
-    *written = put_utf8(out, (uint32_t)c);
-    return 6;
-}
-
-size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired)
-{
-    size_t i = 0, o = 0;
-    bool bad = false;
-    while (i < length) {
-        if (bytes[i] == '\\') {
-            size_t written = 0, taken = decode_escape(bytes + i, length - i, out + o, &written, &bad);
-            if (taken) {
-                i += taken;
-                o += written;
-                continue;
-            }
-            bad = true;
-            out[o++] = '\\';
-            i++;
-            continue;
-        }
-        size_t n = utf8_sequence(bytes + i, length - i);
-        if (n) {
-            for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
-            i += n;
-        } else {
-            o += put_utf8(out + o, 0xfffd);
-            bad = true;
-            i++;
-        }
-    }
-    if (repaired) *repaired = bad;
-    return o;
-}
-
-bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
-{
-    size_t i = 0;
-    bool negative = length && text[0] == '-';
-    if (negative) i++;
-    if (i == length) return false;
-    uint64_t v = 0;
-    size_t first = i;
-    for (; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
-        uint64_t digit = text[i] - (uint64_t)'0';
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v)) return false;
-    }
-    if (i == first) return false;
-    if (i == length) {
-        if (v > (uint64_t)INT64_MAX + negative) return false;
-        *out = negative ? (int64_t)(0 - v) : (int64_t)v;
-        return true;
-    }
-    double d;
-    if (!rs_json_real(text, length, &d) || d != floor(d) || fabs(d) >= 9007199254740992.0) return false;
-    *out = (int64_t)d;
-    return true;
-}
-
-bool rs_json_real(const uint8_t *text, size_t length, double *out)
-{
-    char copy[128];
-    if (length == 0 || length >= sizeof copy) return false;
-    for (size_t i = 0; i < length; i++)
-        if (!is_number_byte(text[i])) return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    char *stop;
-    double d = strtod(copy, &stop);
-    if (stop != copy + length || !isfinite(d)) return false;
-    *out = d;
-    return true;
 }
 
 /* ---- pull reader ------------------------------------------------------------------------------------ */
@@ -469,9 +293,11 @@ rs_json_token rs_json_next(rs_json_reader *r)
     const uint8_t *begin = r->p;
     rs_json_status s = skip_scalar(&r->p, r->end, &r->limits);
     if (s == RS_JSON_END && r->depth == 0 && (is_number_byte(c))) {
-        /* a bare number may end with the text */
-        while (r->p < r->end && is_number_byte(*r->p)) r->p++;
-        s = r->p == r->end ? RS_JSON_OK : RS_JSON_END;
+        /* a bare number may end with the text, if it is whole */
+        if (r->end[-1] >= '0' && r->end[-1] <= '9') {
+            r->p = r->end;
+            s = RS_JSON_OK;
+        }
     }
     if (s != RS_JSON_OK) return fail(r, s);
     r->text = (rs_json_text){.bytes = begin, .length = (size_t)(r->p - begin)};

@@ -51,22 +51,29 @@ static inline const uint8_t *rs_json_space(const uint8_t *p, const uint8_t *end)
 rs_json_status rs_json_string(const uint8_t **p, const uint8_t *end, size_t max_string, rs_json_text *out);
 
 /* Passes over one value of any kind; *p on its first byte (no white space before it). Strings inside are only
- * delimited. NaN, Infinity and -Infinity count as values. On BAD and DEEP, *p is on the byte at fault. */
+ * delimited: escapes, raw control characters and UTF-8 are not looked at. NaN, Infinity, -Infinity, nan and
+ * inf count as values, numbers may have leading zeros and any size. On BAD and DEEP, *p is on the byte at
+ * fault; END leaves it unchanged. */
 rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json_limits *limits);
 
 /* Passes over a number, NaN or Infinity. END when it touches the end of the text. */
 rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end);
 
-/* Decodes escapes and replaces invalid UTF-8 by U+FFFD. out needs 3 * length bytes; returns the bytes
- * written. *repaired tells whether anything was invalid (may be NULL). A bad escape is kept as it stands. */
+/* Decodes escapes and replaces each byte of invalid UTF-8 by U+FFFD. out needs 3 * length bytes; returns the
+ * bytes written. *repaired tells whether anything was invalid (may be NULL). A bad escape is kept as it
+ * stands. */
 size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired);
+
+/* Replaces each byte that is no UTF-8 by U+FFFD and leaves the rest, backslashes too, as it is. out needs
+ * 3 * length bytes; returns the bytes written. */
+size_t rs_utf8_repair(const uint8_t *bytes, size_t length, char *out);
 
 /* Whether the bytes are valid UTF-8. */
 bool rs_utf8_valid(const uint8_t *bytes, size_t length);
 
-/* A number's text as int64: true when it is a whole number in range ("12", "-3", "5.0", "1e3"). */
+/* A number's text as int64: true when it is exactly a whole number in range ("12", "-3", "5.0", "1e3"). */
 bool rs_json_int(const uint8_t *text, size_t length, int64_t *out);
-/* A number's text as double; false for anything that is no finite number. */
+/* A number's text as the nearest double, in any locale; false for anything that is no finite number. */
 bool rs_json_real(const uint8_t *text, size_t length, double *out);
 
 /* ---- pull reader ------------------------------------------------------------------------------------ */

@@ -16,6 +16,12 @@
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
 
+#define DEFLATE_MATCH ((size_t)258) /* the longest */
+/* What a zstd decoder needs to see of a frame to tell how much more it needs. */
+#define ZSTD_FRAME_START ((size_t)5)
+
+static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+
 struct rs_source {
     char *name;
     int fd; /* -1: memory */
@@ -38,7 +44,9 @@ struct rs_source {
     struct inflate_state *gzip;
     bool gzip_in_member;
     ZSTD_DCtx *zstd;
-    size_t zstd_hint; /* 0: at a frame's end */
+    bool zstd_in_frame;
+    size_t zstd_hint;  /* bytes the decoder asks for next; 0: a frame's start */
+    bool zstd_waiting; /* the decoder may hold text that did not fit the last time */
 };
 
 /* Reads raw bytes of the file, retrying; *got == 0 at its end. */
@@ -83,7 +91,6 @@ static rs_status sniff(rs_source *s, rs_error *err)
     rs_status status = raw_read(s, s->in, look, &s->in_n, err);
     if (status != RS_OK) return status;
     if (s->in_n == 0) s->in_eof = true;
-    static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     if (s->in_n >= 2 && memcmp(s->in, gzip_magic, 2) == 0) {
         s->packing = RS_PACKING_GZIP;
         s->gzip = rs_malloc(sizeof *s->gzip);
@@ -95,6 +102,7 @@ static rs_status sniff(rs_source *s, rs_error *err)
         s->packing = RS_PACKING_ZSTD;
         s->zstd = ZSTD_createDCtx();
         if (!s->zstd) return rs_fail_nomem(err, "zstd decoder");
+        s->zstd_in_frame = true;
     }
     return RS_OK;
 }
@@ -182,35 +190,72 @@ static void damage(rs_source *s, bool truncated)
     s->end.offset = s->bytes_in - (s->in_n - s->in_at);
 }
 
-/* After a member: another one may follow at once; anything else is left alone. */
-static rs_status next_member(rs_source *s, rs_error *err)
+/* Tries to have `want` waiting bytes; *have is how many there are, fewer only at the end of the file. */
+static rs_status peek(rs_source *s, size_t want, size_t *have, rs_error *err)
 {
     rs_status status = fill_in(s, err);
+    *have = s->in_n - s->in_at;
+    if (status != RS_OK || *have >= want || s->in_eof) return status;
+    size_t got = 0;
+    memmove(s->in, s->in + s->in_at, *have);
+    status = raw_read(s, s->in + *have, IN_BUFFER - *have, &got, err);
+    s->in_at = 0;
+    s->in_n = *have += got;
+    return status;
+}
+
+/* After a member or frame: another one may follow at once, told by its magic; a part of that at the end of
+ * the file is a cut. Anything else is left alone. */
+static rs_status next_member(rs_source *s, const uint8_t *magic, size_t n_magic, bool *follows, rs_error *err)
+{
+    size_t have;
+    *follows = false;
+    rs_status status = peek(s, n_magic, &have, err);
     if (status != RS_OK) return status;
-    if (s->in_eof) {
-        s->finished = true;
-        return RS_OK;
+    size_t n = have < n_magic ? have : n_magic;
+    *follows = n && memcmp(s->in + s->in_at, magic, n) == 0;
+    if (*follows) return RS_OK;
+    s->finished = true;
+    /* zero padding after the last member is common (tape blocks) and harmless */
+    while (status == RS_OK && s->in_at < s->in_n && s->in[s->in_at] == 0) {
+        s->in_at++;
+        if (s->in_at == s->in_n) status = fill_in(s, err);
     }
-    if (s->in[s->in_at] != 0x1f) {
-        s->finished = true;
-        /* zero padding after the last member is common (tape blocks) and harmless */
-        if (s->in[s->in_at] != 0) {
-            s->end.trailing = true;
-            s->end.offset = s->bytes_in - (s->in_n - s->in_at);
-        }
-        return RS_OK;
+    if (status == RS_OK && s->in_at < s->in_n) {
+        s->end.trailing = true;
+        s->end.offset = s->bytes_in - (s->in_n - s->in_at);
     }
-    isal_inflate_reset(s->gzip);
-    s->gzip->crc_flag = ISAL_GZIP;
-    s->gzip_in_member = true;
-    return RS_OK;
+    return status;
+}
+
+static rs_status next_gzip_member(rs_source *s, rs_error *err)
+{
+    rs_status status = next_member(s, gzip_magic, sizeof gzip_magic, &s->gzip_in_member, err);
+    if (s->gzip_in_member) {
+        isal_inflate_reset(s->gzip);
+        s->gzip->crc_flag = ISAL_GZIP;
+    }
+    return status;
+}
+
+/* Frames that hold no text may stand anywhere between the others: 0x184d2a50 to 0x184d2a5f. */
+static rs_status next_zstd_frame(rs_source *s, rs_error *err)
+{
+    size_t have;
+    rs_status status = peek(s, sizeof zstd_magic, &have, err);
+    if (status != RS_OK) return status;
+    const uint8_t *in = s->in + s->in_at;
+    uint8_t skippable[] = {0x50, 0x2a, 0x4d, 0x18};
+    if (have && (in[0] & 0xf0) == 0x50) skippable[0] = in[0];
+    bool is_skippable = have && in[0] == skippable[0];
+    return next_member(s, is_skippable ? skippable : zstd_magic, sizeof zstd_magic, &s->zstd_in_frame, err);
 }
 
 static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_error *err)
 {
     while (*got < n && !s->finished) {
         if (!s->gzip_in_member) {
-            rs_status status = next_member(s, err);
+            rs_status status = next_gzip_member(s, err);
             if (status != RS_OK) return status;
             continue;
         }
@@ -224,7 +269,9 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         s->gzip->avail_out = (uint32_t)room;
         int r = isal_inflate(s->gzip);
         size_t made = room - s->gzip->avail_out;
-        size_t used = s->in_n - s->in_at - s->gzip->avail_in;
+        /* after an error the decoder's own count of what is left may be wrong */
+        size_t had = s->in_n - s->in_at;
+        size_t used = s->gzip->avail_in <= had ? had - s->gzip->avail_in : had;
         s->in_at += used;
         *got += made;
         if (s->gzip->block_state == ISAL_BLOCK_FINISH) {
@@ -240,6 +287,8 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
+            /* at the fault the decoder counts a match as written that it did not copy */
+            *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);
@@ -251,19 +300,27 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
 static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_error *err)
 {
     while (*got < n && !s->finished) {
+        if (!s->zstd_in_frame) {
+            rs_status status = next_zstd_frame(s, err);
+            if (status != RS_OK) return status;
+            continue;
+        }
         rs_status status = fill_in(s, err);
         if (status != RS_OK) return status;
-        if (s->in_eof && s->zstd_hint == 0) {
-            s->finished = true;
-            break;
-        }
-        ZSTD_inBuffer in = {.src = s->in, .size = s->in_n, .pos = s->in_at};
+        /* Block by block, and none while text waits inside the decoder: an error takes with it all that the
+         * same call has written before. */
+        size_t want = s->zstd_hint ? s->zstd_hint : ZSTD_FRAME_START, have = s->in_n - s->in_at;
+        bool waiting = s->zstd_waiting;
+        if (waiting) want = 0;
+        ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + (want < have ? want : have), .pos = s->in_at};
         ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
         size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
         size_t used = in.pos - s->in_at;
         s->in_at = in.pos;
         *got += out.pos;
         if (ZSTD_isError(r)) {
+            if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
+                return rs_fail_nomem(err, "zstd decoder");
             bool sum = ZSTD_getErrorCode(r) == ZSTD_error_checksum_wrong;
             damage(s, false);
             if (sum) {
@@ -273,8 +330,13 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             break;
         }
         s->zstd_hint = r;
-        if (r == 0) s->end.members++;
-        if (used == 0 && out.pos == 0 && s->in_eof) damage(s, true);
+        s->zstd_waiting = r != 0 && out.pos == out.size;
+        if (r == 0) {
+            s->end.members++;
+            s->zstd_in_frame = false;
+        } else if (used == 0 && out.pos == 0 && s->in_eof && !waiting) {
+            damage(s, true);
+        }
     }
     return RS_OK;
 }
@@ -369,7 +431,7 @@ rs_status rs_source_read_at(rs_source *s, uint64_t offset, void *text, size_t n,
 rs_status rs_source_read_all(rs_source *s, size_t max_bytes, uint8_t **text, size_t *n, rs_error *err)
 {
     size_t capacity = s->packing == RS_PACKING_PLAIN && s->size ? (size_t)s->size + 1 : (size_t)1 << 16;
-    if (capacity > max_bytes + 1) capacity = max_bytes + 1;
+    if (capacity - 1 > max_bytes) capacity = max_bytes + 1;
     uint8_t *block = rs_malloc(capacity + 64);
     if (!block) return rs_fail_nomem(err, s->name);
     size_t used = 0;

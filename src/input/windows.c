@@ -5,9 +5,15 @@
 
 #include "base/memory.h"
 
+#ifdef RS_SMALL_WINDOWS
+/* Fuzzing: small inputs are to cross the seams between windows too. */
+#define BLOCK ((size_t)512)
+#define HEADROOM ((size_t)128)
+#else
 /* A block fits the second-level cache, so that what was just read or inflated is parsed from there. */
 #define BLOCK ((size_t)512 << 10)
 #define HEADROOM ((size_t)64 << 10)
+#endif
 #define RING 4
 #define MAX_SLOTS 32
 

@@ -128,6 +128,8 @@ typedef struct rs_events {
     size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
+    const char *packing; /* "plain", "gzip", "zstd" */
+    const char *form;    /* "object", "array", "lines": how the events are held; static text */
     uint64_t bytes_lost; /* text passed over to get back in step after damage */
     uint64_t n_bytes;    /* of text, all told */
     bool truncated;      /* the text ends before its last bracket */

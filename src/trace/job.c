@@ -164,6 +164,7 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, r
                       domains.rows ? domains.n_rows[i] : input->events->n);
         if (domains.rows) domains.rows[i] = NULL; /* now the trace's */
         t->file = input->path;
+        t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
         t->steps_wanted = settings->steps;
     }

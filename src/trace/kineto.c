@@ -70,6 +70,7 @@ static void damaged(reader *r, const char *kind, const char *message, const uint
 {
     problem(r, kind, message, offset_of(r, from));
     r->damage_at = offset_of(r, from);
+    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
     r->p = fault > from ? fault : from + 1;
     if (r->p > r->end) r->p = r->end;
     r->before = 0;
@@ -155,6 +156,7 @@ static rs_status read_event(reader *r, rs_error *err)
 static rs_status at_document(reader *r, rs_error *err)
 {
     r->p = rs_json_space(r->p, r->end);
+    r->core.learn_from = NULL;
     if (r->p >= r->end) {
         if (!r->window.last) return more(r, err);
         r->place = AT_END;
@@ -162,6 +164,7 @@ static rs_status at_document(reader *r, rs_error *err)
     }
     if (*r->p == '[') {
         r->p++;
+        r->core.events->form = "array";
         r->bare_array = true;
         r->place = AT_ELEMENT;
         return begin_document(r) ? RS_OK : r->core.failure;
@@ -169,15 +172,14 @@ static rs_status at_document(reader *r, rs_error *err)
     if (*r->p == '{') {
         bool is_event;
         rs_json_status s = looks_like_event(r->p, r->end, &is_event);
-        if (s == RS_JSON_END) {
-            r->open = true;
-            return short_of_text(r, err);
-        }
+        if (s == RS_JSON_END) return short_of_text(r, err);
         if (is_event) {
+            r->core.events->form = "lines";
             r->saw_events = true;
             return read_event(r, err);
         }
         r->p++;
+        r->core.events->form = "object";
         r->bare_array = false;
         r->place = AT_MEMBER;
         return begin_document(r) ? RS_OK : r->core.failure;
@@ -249,6 +251,7 @@ static rs_status odd_element(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
+    r->core.learn_from = NULL;
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
     if (s == RS_JSON_OK)
@@ -298,6 +301,7 @@ static rs_status at_element(reader *r, rs_error *err)
     if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
+        r->core.learn_from = NULL;
         r->place = r->bare_array ? AT_DOCUMENT : AT_MEMBER;
         if (r->bare_array) {
             r->open = false;
@@ -375,7 +379,7 @@ static rs_status at_damage(reader *r, rs_error *err)
     for (; p < judged; p++) {
         uint8_t c = *p;
         if (rs_json_is_space(c)) continue;
-        if (c == '{' && !r->open && r->saw_events && begins_object(p, r->end)) {
+        if (c == '{' && before != ':' && !r->open && r->saw_events && begins_object(p, r->end)) {
             back_in_step(r, p, AT_DOCUMENT);
             return RS_OK;
         }
@@ -504,10 +508,12 @@ static rs_status check_usable(const reader *r, rs_error *err)
  */
 static rs_status open_text(reader *r, rs_source *source, rs_error *err)
 {
+    /* a record is an event or a member of the header: many strings, however short those are to be */
     size_t n, max_window = 16 * r->core.limits.max_string;
+    if (max_window < (size_t)1 << 20) max_window = (size_t)1 << 20;
     unsigned threads = r->settings->threads;
     bool in_pieces = rs_source_is_seekable(source) || rs_source_memory(source, &n);
-    if (threads > 1 && in_pieces) {
+    if (threads > 1 && in_pieces && r->run) {
         r->ahead = rs_ahead_create(&r->core, r->run, rs_windows_slots(threads));
         if (!r->ahead) return rs_fail_nomem(err, "readers");
         return rs_windows_open_prepared(source, threads, rs_ahead_prepare, r->ahead, max_window, &r->windows,
@@ -527,7 +533,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (r.core.limits.max_depth > RS_JSON_MAX_DEPTH) r.core.limits.max_depth = RS_JSON_MAX_DEPTH;
     r.core.limits.max_string = settings->max_string ? (size_t)settings->max_string : RS_JSON_DEFAULT_STRING;
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &r.core.events, err);
-    if (status == RS_OK) {
+    if (status == RS_OK && settings->simd >= 0) {
         r.core.shapes = rs_shapes_create();
         r.run = rs_shapes_runner(settings->simd);
         if (!r.core.shapes) status = rs_fail_nomem(err, "event layouts");
@@ -536,6 +542,8 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
         r.core.events->n_bytes = offset_of(&r, r.end);
+        static const char *const packings[] = {"plain", "gzip", "zstd"};
+        r.core.events->packing = packings[rs_source_packing(source)];
         note_packing(source, r.core.events, r.core.file);
         status = check_usable(&r, err);
     }

@@ -527,7 +527,13 @@ static rs_json_status finish(reading *r)
             rs_kineto_problem(core, "bad_time", "ts + dur is beyond 292 years", offset_of(r, r->p));
         }
     } else if (r->has_dur) {
-        r->now.duration = r->dur.ns;
+        /* from an unknown start on: rounded by itself */
+        const rs_exact_time zero = {0};
+        bool ok;
+        int64_t start;
+        r->rounded = rs_exact_time_round(&zero, &r->dur, &start, &r->now.duration, &ok);
+        if (r->rounded) core->learnable = false;
+        if (!ok) r->now.duration = RS_NO_TIME;
     }
     return RS_JSON_OK;
 }

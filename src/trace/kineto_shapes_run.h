@@ -228,6 +228,7 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         edges[parent].hint = at;
         if (!parent) *used = at;
         q += edge->length;
+        if (q > end) return false;
         rs_sparse *s = &events->args[edge->column];
         switch ((rs_op)edge->op) {
         case RS_OP_NONE: break;

@@ -48,7 +48,7 @@ static bool read_decimal(const uint8_t *text, size_t length, decimal *d)
         int exponent = 0;
         size_t first = i;
         for (; i < length && text[i] >= '0' && text[i] <= '9'; i++)
-            if (exponent < 100000) exponent = exponent * 10 + (text[i] - '0');
+            if (exponent < 100000000) exponent = exponent * 10 + (text[i] - '0');
         if (i == first) return false;
         d->point += minus ? -exponent : exponent;
     }

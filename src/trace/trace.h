@@ -14,17 +14,19 @@ typedef enum rs_class {
     RS_N_CLASSES
 } rs_class;
 
+/* Whose kernel classes count. */
+typedef enum rs_class_rules { RS_CLASSES_OWN, RS_CLASSES_HTA, RS_CLASSES_TRACELENS } rs_class_rules;
+
 /* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode. */
 typedef struct rs_policy {
     rs_compat compat;
-    bool rows_by_stream;    /* GPU rows are those with a stream number, not those of a GPU category */
-    bool peer_classes;      /* HTA's name patterns instead of the kernel-class table */
-    bool trim_steps;        /* HTA's window: drop the last step and work without a surviving launch */
-    bool keep_last_step;    /* ... but keep the last step (include_last_profiler_step) */
-    bool force_trim;        /* some other rank has steps: HTA trims this one too */
-    bool round_to_us;       /* HTA: start up, end down to whole microseconds */
-    bool linked_only;       /* TraceLens: only work whose launch is in the file */
-    bool memset_is_compute; /* TraceLens */
+    bool rows_by_stream; /* GPU rows are those with a stream number, not those of a GPU category */
+    rs_class_rules classes;
+    bool trim_steps;     /* HTA's window: drop the last step and work without a surviving launch */
+    bool keep_last_step; /* ... but keep the last step (include_last_profiler_step) */
+    bool force_trim;     /* some other rank has steps: HTA trims this one too */
+    bool round_to_us;    /* HTA: start up, end down to whole microseconds */
+    bool linked_only;    /* TraceLens: only work whose launch is in the file */
 } rs_policy;
 
 rs_policy rs_policy_of(rs_compat compat);
@@ -40,14 +42,17 @@ typedef struct rs_work {
     uint32_t *launch;         /* row of the launching call, RS_NO_ROW when it is not in the file */
     int64_t *step;            /* number of its step, -1 if none */
     size_t n_unlinked;        /* work whose launch is not in the file */
-    size_t n_steps_seen;      /* HTA's trimming: distinct steps in this rank */
+    size_t n_steps_seen;      /* under HTA's window: distinct steps in this rank before the cut */
+    int64_t first_step;       /* ... the smallest of their numbers, -1 if none */
 } rs_work;
 
-/* A training step: ProfilerStep#N of the host. */
+/* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
+ */
 typedef struct rs_step {
     int64_t number;
     uint32_t row;
     int64_t start, end;
+    int64_t reach; /* latest end of this and all earlier ones in the list */
     int64_t pid;
 } rs_step;
 
@@ -60,7 +65,6 @@ typedef struct rs_links {
     size_t n_work;       /* linked GPU work */
     size_t n_unlinked;   /* GPU work without a launch in the file */
     size_t n_by_flow;    /* links that only a flow event could tell */
-    size_t n_disagree;   /* flow and correlation name different launches */
     size_t n_duplicate;  /* launches that repeat another's correlation: the later one in file order loses */
     size_t n_early;      /* work that starts before its launch does */
     uint32_t *launch_of; /* by index into trace->gpu_rows: row of the call or RS_NO_ROW */
@@ -70,6 +74,7 @@ typedef struct rs_trace rs_trace;
 struct rs_trace {
     rs_events *events;     /* shared by the ranks of a merged file; freed with the last of them by the job */
     const char *file;      /* for messages; borrowed */
+    const rs_problems *problems; /* what was wrong with that file; borrowed */
     int64_t rank;          /* RS_NO_VALUE until the job has settled it */
     const char *rank_rule; /* how it was told: static text */
     uint32_t *rows;        /* this rank's rows, ascending; NULL: all rows of events */
@@ -83,14 +88,19 @@ struct rs_trace {
     rs_links *links;
     rs_step *steps;
     size_t n_steps;
+    rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */
+    size_t n_gpu_steps;
     bool have_steps;
     rs_work *work[6];
     rs_policy work_policy[6];
-    uint8_t *class_of_name; /* kernel class by string id, +1; 0 = not yet asked */
-    size_t n_class_of_name;
+    uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
     int64_t first_ns, last_ns; /* span of all complete events; RS_NO_TIME if there are none */
     bool have_span;
 };
+
+/* The arguments that links, steps and work are told by: every analysis that uses them asks for these. */
+#define RS_LINK_COLUMNS                                                                                      \
+    (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(FLOW_ID))
 
 static inline uint32_t rs_trace_row(const rs_trace *trace, size_t i)
 {
@@ -106,6 +116,8 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
+/* The GPU's own view of the steps (gpu_user_annotation), for work whose launch is not in the file. */
+rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err);
 
 /* The step a host event at (pid, ns) belongs to: innermost, else latest; -1 if none. */
@@ -114,6 +126,9 @@ int64_t rs_trace_step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns
 /* The class of a GPU event by its kind and name: the table in classes.c, with its sources. */
 rs_class rs_class_of(rs_kind kind, const char *name, size_t length);
 rs_class rs_class_of_hta(const char *name, size_t length);
+rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length);
+/* The class of a row under someone's rules, remembered by name. false when out of memory. */
+bool rs_trace_class(rs_trace *trace, rs_class_rules rules, uint32_t row, rs_class *out);
 const char *rs_class_name(rs_class class); /* "computation", ... */
 
 /* ---- rank domains (specs in docs/formats.md) ------------------------------------------------------- */

@@ -1,0 +1,144 @@
+/* Is the capture fit: what is missing or broken, which analyses that disables, how to record it better. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/doctor_checks.h"
+#include "base/memory.h"
+
+#define COLUMN(name, type, unit, help, title)                                                                \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+
+static const rs_column_spec finding_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("severity", TEXT, NONE, "ok, note, warning or unfit", NULL),
+    COLUMN("check", TEXT, NONE, "what was checked", NULL),
+    COLUMN("finding", TEXT, NONE, "what was found, with its number", NULL),
+    COLUMN("count", INT, COUNT, "how many events or calls it concerns", NULL),
+    COLUMN("disables", TEXT, NONE, "analyses that it disables or weakens", NULL),
+    COLUMN("remedy", TEXT, NONE, "what to do in the next recording", NULL),
+};
+static const rs_column_spec launch_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("call", TEXT, NONE, "runtime or driver call that launches work", NULL),
+    COLUMN("calls", INT, COUNT, "calls", NULL),
+    COLUMN("with_work", INT, COUNT, "calls whose GPU work is in the file", "with work"),
+    COLUMN("work", INT, COUNT, "GPU events they own", NULL),
+    COLUMN("coverage_percent", REAL, PERCENT, "share of calls with work", "coverage"),
+};
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec findings_table = TABLE("findings", "One row a rank and check.", finding_columns);
+static const rs_table_spec launches_table =
+    TABLE("launches", "One row a rank and launching call: is its work in the file?", launch_columns);
+
+static void findings_free(void *partial)
+{
+    rs_findings *f = partial;
+    for (size_t i = 0; i < f->n; i++) rs_free(f->items[i].text);
+    rs_free(f->items);
+    for (size_t i = 0; i < f->n_calls; i++) rs_free(f->calls[i].name);
+    rs_free(f->calls);
+    rs_free(f);
+}
+
+void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
+                    const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char *copy = rs_strdup(text);
+    if (!copy || !RS_GROW_ONE(f->items, f->n, f->capacity)) {
+        rs_free(copy);
+        f->out_of_memory = true;
+        return;
+    }
+    f->items[f->n++] = (rs_finding){.level = level, .check = check, .count = count, .text = copy};
+}
+
+static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+{
+    (void)run;
+    rs_findings *f = rs_calloc(1, sizeof *f);
+    if (!f) return rs_fail_nomem(err, "findings");
+    *partial = f;
+    rs_status status = rs_doctor_examine(t, f, err);
+    if (status == RS_OK && f->out_of_memory) status = rs_fail_nomem(err, "findings");
+    return status;
+}
+
+static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                              rs_error *err)
+{
+    static const char *const levels[] = {"ok", "note", "warning", "unfit"};
+    (void)run;
+    rs_table *table = result->tables[0], *launches = result->tables[1];
+    rs_status status = RS_OK;
+    /* the worst comes first; within one severity ranks stay together */
+    for (int level = RS_UNFIT; level >= RS_FINE; level--) {
+        for (size_t i = 0; status == RS_OK && i < n; i++) {
+            const rs_findings *f = partials[i].value;
+            for (size_t k = 0; status == RS_OK && k < f->n; k++) {
+                const rs_finding *one = &f->items[k];
+                if ((int)one->level != level) continue;
+                if (level == RS_UNFIT) result->found = true;
+                rs_table_add_int(table, partials[i].rank);
+                rs_table_add_text(table, levels[level]);
+                rs_table_add_text(table, one->check->name);
+                rs_table_add_text(table, one->text);
+                rs_table_add_int(table, one->count);
+                rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
+                rs_table_add_text(table, level == RS_FINE ? NULL : one->check->remedy);
+                status = rs_table_end_row(table, err);
+            }
+        }
+    }
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_findings *f = partials[i].value;
+        for (size_t k = 0; status == RS_OK && k < f->n_calls; k++) {
+            const rs_call_coverage *c = &f->calls[k];
+            rs_table_add_int(launches, partials[i].rank);
+            rs_table_add_text(launches, c->name);
+            rs_table_add_int(launches, c->calls);
+            rs_table_add_int(launches, c->with_work);
+            rs_table_add_int(launches, c->work);
+            rs_table_add_real(launches, c->calls ? 100.0 * (double)c->with_work / (double)c->calls : 0);
+            status = rs_table_end_row(launches, err);
+        }
+    }
+    return status;
+}
+
+static const rs_table_spec *const tables[] = {&findings_table, &launches_table};
+static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
+
+const rs_analysis rs_analysis_doctor = {
+    .name = "doctor",
+    .help = "is the capture fit: what is missing or broken, what that disables, how to record it better",
+    .about = "Checks whether a trace can carry the analyses: launches whose work is missing (and for which "
+             "call), work that "
+             "starts before its launch, repeated correlation ids, work overlapping on one stream, missing "
+             "rank, steps, shapes, "
+             "stacks or sync events, buffers the profiler dropped, damaged or truncated text, clock units. "
+             "Each finding names "
+             "the analyses it disables or weakens and the profiler option that mends the next recording. "
+             "Exit code 1 when a "
+             "capture is unfit: an analysis that most people want cannot be right on it.",
+    .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",
+    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(FLOW_ID) |
+               RS_COLUMN_BIT(PYTHON_ID),
+    .table_sets = table_sets,
+    .n_table_sets = 1,
+    .rank = doctor_rank,
+    .merge = doctor_merge,
+    .free_partial = findings_free,
+};

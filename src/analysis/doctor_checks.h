@@ -1,0 +1,42 @@
+/* The checks behind `doctor`. */
+#ifndef RS_ANALYSIS_DOCTOR_CHECKS_H
+#define RS_ANALYSIS_DOCTOR_CHECKS_H
+
+#include "analysis/analysis.h"
+
+typedef enum rs_finding_level { RS_FINE, RS_REMARK, RS_WEAK, RS_UNFIT } rs_finding_level;
+
+/* What a check is about; static. */
+typedef struct rs_check {
+    const char *name;
+    const char *disables; /* what a bad outcome takes away */
+    const char *remedy;   /* for the next recording */
+} rs_check;
+
+typedef struct rs_finding {
+    rs_finding_level level;
+    const rs_check *check;
+    int64_t count;
+    char *text; /* owned by the list */
+} rs_finding;
+
+typedef struct rs_call_coverage {
+    char *name; /* owned by the list */
+    int64_t calls, with_work, work;
+} rs_call_coverage;
+
+typedef struct rs_findings {
+    rs_finding *items;
+    size_t n, capacity;
+    rs_call_coverage *calls; /* by name */
+    size_t n_calls, calls_capacity;
+    bool out_of_memory;
+} rs_findings;
+
+void rs_finding_add(rs_findings *findings, rs_finding_level level, const rs_check *check, int64_t count,
+                    const char *format, ...) RS_PRINTF(5, 6);
+
+/* Runs every check on one rank. */
+rs_status rs_doctor_examine(rs_trace *trace, rs_findings *findings, rs_error *err);
+
+#endif

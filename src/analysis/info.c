@@ -1,0 +1,414 @@
+/* What was recorded: files, ranks, events by category, streams, steps, versions. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/memory.h"
+
+#define COLUMN(name, type, unit, help, title)                                                                \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+
+static const rs_column_spec rank_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("file", TEXT, NONE, "input file", NULL),
+    COLUMN("rank_from", TEXT, NONE, "where the rank number comes from", "rank from"),
+    COLUMN("split_by", TEXT, NONE,
+           "how a merged file was told apart into ranks; unknown for an ordinary file", NULL),
+    COLUMN("packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes", NULL),
+    COLUMN("form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL),
+    COLUMN("text_bytes", INT, BYTES, "size of the text, unpacked", "text"),
+    COLUMN("events", INT, COUNT, "events of this rank", NULL),
+    COLUMN("lost", INT, COUNT, "events of the file that were damaged beyond use", NULL),
+    COLUMN("truncated", TEXT, NONE, "yes when the text breaks off", NULL),
+    COLUMN("rounded_times", INT, COUNT, "times of the file with digits below the nanosecond", "rounded"),
+    COLUMN("start_unix_ns", INT, ID,
+           "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL),
+    COLUMN("first", TIME, US, "first event on the file's own clock", NULL),
+    COLUMN("span", TIME, US, "first start to last end of all complete events", NULL),
+    COLUMN("steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL),
+    COLUMN("first_step", INT, ID, "number of the first step", NULL),
+    COLUMN("last_step", INT, ID, "number of the last step", NULL),
+    COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
+    COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
+    COLUMN("device_name", TEXT, NONE, "first device", "device"),
+    COLUMN("backend", TEXT, NONE, "communication backend", NULL),
+    COLUMN("world_size", INT, COUNT, "ranks of the whole job", "world"),
+};
+static const rs_column_spec category_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("category", TEXT, NONE, "the event's cat; empty for metadata and the like", NULL),
+    COLUMN("kind", TEXT, NONE, "what rankscope takes it for", NULL),
+    COLUMN("events", INT, COUNT, "events", NULL),
+    COLUMN("spans", INT, COUNT, "of these, complete events with a duration", NULL),
+    COLUMN("time", TIME, US, "sum of their durations", NULL),
+};
+static const rs_column_spec stream_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("device", INT, ID, "device ordinal", NULL),
+    COLUMN("stream", INT, ID, "stream", NULL),
+    COLUMN("events", INT, COUNT, "GPU work on it", NULL),
+    COLUMN("time", TIME, US, "sum of their durations", NULL),
+    COLUMN("first", TIME, US, "first start, from the rank's first event", NULL),
+    COLUMN("last", TIME, US, "last end, from the rank's first event", NULL),
+};
+static const rs_column_spec software_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("item", TEXT, NONE, "what the file says about itself", NULL),
+    COLUMN("value", TEXT, NONE, "its value", NULL),
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec ranks_table = TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec categories_table =
+    TABLE("categories", "One row a rank and category.", category_columns);
+static const rs_table_spec streams_table =
+    TABLE("streams", "One row a rank, device and stream.", stream_columns);
+static const rs_table_spec software_table = TABLE("software", "One row a rank and fact.", software_columns);
+
+enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
+
+typedef struct stream_row {
+    int64_t device, stream, n, time, first, last;
+} stream_row;
+
+typedef struct fact {
+    const char *item;
+    char value[128];
+} fact;
+
+typedef struct info {
+    const char *packing, *form;
+    uint64_t text_bytes, lost, rounded;
+    size_t n_events, n_gpu, n_unlinked, n_steps;
+    bool truncated, has_span;
+    int64_t base_ns, first, last, first_step, last_step, world_size;
+    char device[128], backend[64];
+    struct {
+        char name[64];
+        const char *kind;
+        uint64_t events, spans;
+        int64_t time;
+    } * categories;
+    size_t n_categories;
+    stream_row *streams;
+    size_t n_streams, streams_capacity;
+    fact facts[24];
+    size_t n_facts;
+} info;
+
+static void info_free(void *partial)
+{
+    info *p = partial;
+    rs_free(p->categories);
+    rs_free(p->streams);
+    rs_free(p);
+}
+
+static void copy_text(char *out, size_t size, const rs_events *e, uint32_t id)
+{
+    snprintf(out, size, "%s", id == RS_NO_STRING ? "" : e->strings.items[id].text);
+}
+
+static void add_fact(info *p, const char *item, const char *format, ...) RS_PRINTF(3, 4);
+static void add_fact(info *p, const char *item, const char *format, ...)
+{
+    if (p->n_facts == sizeof p->facts / sizeof *p->facts) return;
+    va_list args;
+    va_start(args, format);
+    p->facts[p->n_facts].item = item;
+    vsnprintf(p->facts[p->n_facts++].value, sizeof p->facts[0].value, format, args);
+    va_end(args);
+}
+
+static void collect_facts(info *p, const rs_events *e)
+{
+    const rs_file_info *i = &e->info;
+    const struct {
+        const char *item;
+        int64_t value;
+    } numbers[] = {{"schema version", i->schema_version}, {"CUDA runtime", i->cuda_runtime},
+                   {"CUDA driver", i->cuda_driver},       {"CUPTI", i->cupti},
+                   {"HIP runtime", i->hip_runtime},       {"HIP driver", i->hip_driver},
+                   {"base time (ns)", i->base_time_ns}};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        if (numbers[k].value != RS_NO_VALUE)
+            add_fact(p, numbers[k].item, "%lld", (long long)numbers[k].value);
+    if (i->roctracer_x1000 != RS_NO_VALUE)
+        add_fact(p, "roctracer", "%lld.%lld", (long long)i->roctracer_x1000 / 1000,
+                 (long long)i->roctracer_x1000 / 100 % 10);
+    const struct {
+        const char *item;
+        uint32_t text;
+    } texts[] = {{"NCCL", i->nccl_version},
+                 {"trace name", i->trace_name},
+                 {"trace id", i->trace_id},
+                 {"display unit", i->display_unit}};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (texts[k].text != RS_NO_STRING)
+            add_fact(p, texts[k].item, "%s", e->strings.items[texts[k].text].text);
+    const struct {
+        const char *item;
+        bool on;
+    } flags[] = {{"record_shapes", i->record_shapes},
+                 {"with_stack", i->with_stack},
+                 {"with_flops", i->with_flops},
+                 {"with_modules", i->with_modules},
+                 {"profile_memory", i->profile_memory}};
+    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+        if (flags[k].on) add_fact(p, flags[k].item, "on");
+    if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
+}
+
+static rs_status collect_categories(info *p, const rs_trace *t, rs_error *err)
+{
+    const rs_events *e = t->events;
+    p->n_categories = e->n_categories;
+    p->categories = rs_calloc(e->n_categories, sizeof *p->categories);
+    if (!p->categories) return rs_fail_nomem(err, "info");
+    for (size_t i = 0; i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        uint16_t c = e->category[row];
+        p->categories[c].events++;
+        if (!rs_event_is_span(e, row)) continue;
+        p->categories[c].spans++;
+        /* a hostile sum may leave 64 bits: it wraps instead of stopping the program */
+        p->categories[c].time = (int64_t)((uint64_t)p->categories[c].time + (uint64_t)e->duration[row]);
+    }
+    for (size_t c = 0; c < e->n_categories; c++) {
+        copy_text(p->categories[c].name, sizeof p->categories[c].name, e, e->categories[c].name);
+        p->categories[c].kind = c == 0 ? "none" : rs_kind_name(e->categories[c].kind);
+    }
+    return RS_OK;
+}
+
+static int by_stream(const void *a, const void *b)
+{
+    const stream_row *x = a, *y = b;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    return x->stream < y->stream ? -1 : x->stream > y->stream;
+}
+
+static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < work->n; i++) {
+        size_t at = last;
+        if (at >= p->n_streams || p->streams[at].stream != work->stream[i] ||
+            p->streams[at].device != work->device[i]) {
+            for (at = 0; at < p->n_streams; at++)
+                if (p->streams[at].stream == work->stream[i] && p->streams[at].device == work->device[i])
+                    break;
+        }
+        if (at == p->n_streams) {
+            if (!RS_GROW_ONE(p->streams, p->n_streams, p->streams_capacity))
+                return rs_fail_nomem(err, "info");
+            p->streams[p->n_streams++] = (stream_row){.device = work->device[i],
+                                                      .stream = work->stream[i],
+                                                      .first = work->start[i],
+                                                      .last = work->end[i]};
+        }
+        last = at;
+        stream_row *s = &p->streams[at];
+        s->n++;
+        s->time += work->end[i] - work->start[i];
+        if (work->start[i] < s->first) s->first = work->start[i];
+        if (work->end[i] > s->last) s->last = work->end[i];
+    }
+    if (p->n_streams) qsort(p->streams, p->n_streams, sizeof *p->streams, by_stream);
+    return RS_OK;
+}
+
+static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+{
+    const rs_events *e = t->events;
+    info *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "info");
+    *partial = p;
+    p->packing = e->packing;
+    p->form = e->form;
+    p->text_bytes = e->n_bytes;
+    p->lost = e->n_lost;
+    p->rounded = e->n_rounded;
+    p->truncated = e->truncated;
+    p->n_events = t->n_rows;
+    p->base_ns = e->info.base_time_ns;
+    p->world_size = e->info.world_size;
+    copy_text(p->device, sizeof p->device, e, e->info.device_name);
+    copy_text(p->backend, sizeof p->backend, e, e->info.backend);
+    collect_facts(p, e);
+    const rs_step *steps;
+    const rs_work *work;
+    rs_status status = collect_categories(p, t, err);
+    if (status == RS_OK) status = rs_trace_steps(t, &steps, &p->n_steps, err);
+    if (status == RS_OK) {
+        for (size_t i = 0; i < p->n_steps; i++) {
+            if (i == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
+            if (i == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
+        }
+        status = rs_trace_work(t, run->policy, &work, err);
+    }
+    if (status == RS_OK) {
+        p->n_gpu = work->n;
+        p->n_unlinked = work->n_unlinked;
+        status = collect_streams(p, work, err);
+    }
+    if (status == RS_OK) status = rs_trace_span(t, &p->first, &p->last, err);
+    p->has_span = status == RS_OK && p->first != RS_NO_TIME;
+    return status;
+}
+
+static void add_text_or_null(rs_table *table, const char *text)
+{
+    if (text && *text)
+        rs_table_add_text(table, text);
+    else
+        rs_table_add_null(table);
+}
+
+static void add_int_if(rs_table *table, bool known, int64_t value)
+{
+    if (known)
+        rs_table_add_int(table, value);
+    else
+        rs_table_add_null(table);
+}
+
+static void add_time_if(rs_table *table, bool known, int64_t value)
+{
+    if (known)
+        rs_table_add_time(table, value);
+    else
+        rs_table_add_null(table);
+}
+
+static rs_status add_rank_row(rs_table *table, const rs_partial *partial, rs_error *err)
+{
+    const info *p = partial->value;
+    int64_t epoch = 0;
+    bool has_epoch =
+        p->has_span && p->base_ns != RS_NO_VALUE && !__builtin_add_overflow(p->base_ns, p->first, &epoch);
+    rs_table_add_int(table, partial->rank);
+    rs_table_add_text(table, partial->source);
+    rs_table_add_text(table, partial->rank_rule);
+    add_text_or_null(table, partial->domain_rule);
+    add_text_or_null(table, p->packing);
+    add_text_or_null(table, p->form);
+    rs_table_add_int(table, (int64_t)p->text_bytes);
+    rs_table_add_int(table, (int64_t)p->n_events);
+    rs_table_add_int(table, (int64_t)p->lost);
+    rs_table_add_text(table, p->truncated ? "yes" : "no");
+    rs_table_add_int(table, (int64_t)p->rounded);
+    add_int_if(table, has_epoch, epoch);
+    add_time_if(table, p->has_span, p->first);
+    add_time_if(table, p->has_span, p->last - p->first);
+    rs_table_add_int(table, (int64_t)p->n_steps);
+    add_int_if(table, p->n_steps > 0, p->first_step);
+    add_int_if(table, p->n_steps > 0, p->last_step);
+    rs_table_add_int(table, (int64_t)p->n_gpu);
+    rs_table_add_int(table, (int64_t)p->n_unlinked);
+    add_text_or_null(table, p->device);
+    add_text_or_null(table, p->backend);
+    add_int_if(table, p->world_size != RS_NO_VALUE, p->world_size);
+    return rs_table_end_row(table, err);
+}
+
+static int by_name(const void *a, const void *b, const info *p)
+{
+    return strcmp(p->categories[*(const size_t *)a].name, p->categories[*(const size_t *)b].name);
+}
+
+static rs_status add_category_rows(rs_table *table, const rs_partial *partial, rs_error *err)
+{
+    const info *p = partial->value;
+    size_t *order = rs_malloc(p->n_categories * sizeof *order);
+    if (!order) return rs_fail_nomem(err, "info");
+    /* few categories: insertion sort by name, as their ids carry no order */
+    for (size_t i = 0; i < p->n_categories; i++) {
+        size_t k = i;
+        order[i] = i;
+        for (; k > 0 && by_name(&order[k - 1], &order[k], p) > 0; k--) {
+            size_t swap = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = swap;
+        }
+    }
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n_categories; i++) {
+        size_t c = order[i];
+        if (p->categories[c].events == 0) continue;
+        rs_table_add_int(table, partial->rank);
+        rs_table_add_text(table, p->categories[c].name);
+        rs_table_add_text(table, p->categories[c].kind);
+        rs_table_add_int(table, (int64_t)p->categories[c].events);
+        rs_table_add_int(table, (int64_t)p->categories[c].spans);
+        rs_table_add_time(table, p->categories[c].time);
+        status = rs_table_end_row(table, err);
+    }
+    rs_free(order);
+    return status;
+}
+
+static rs_status add_stream_rows(rs_table *table, const rs_partial *partial, rs_error *err)
+{
+    const info *p = partial->value;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
+        const stream_row *s = &p->streams[i];
+        rs_table_add_int(table, partial->rank);
+        add_int_if(table, s->device >= 0, s->device);
+        add_int_if(table, s->stream >= 0, s->stream);
+        rs_table_add_int(table, s->n);
+        rs_table_add_time(table, s->time);
+        rs_table_add_time(table, s->first - p->first);
+        rs_table_add_time(table, s->last - p->first);
+        status = rs_table_end_row(table, err);
+    }
+    return status;
+}
+
+static rs_status info_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                            rs_error *err)
+{
+    (void)run;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const info *p = partials[i].value;
+        status = add_rank_row(result->tables[RANKS], &partials[i], err);
+        if (status == RS_OK) status = add_category_rows(result->tables[CATEGORIES], &partials[i], err);
+        if (status == RS_OK) status = add_stream_rows(result->tables[STREAMS], &partials[i], err);
+        for (size_t k = 0; status == RS_OK && k < p->n_facts; k++) {
+            rs_table_add_int(result->tables[SOFTWARE], partials[i].rank);
+            rs_table_add_text(result->tables[SOFTWARE], p->facts[k].item);
+            rs_table_add_text(result->tables[SOFTWARE], p->facts[k].value);
+            status = rs_table_end_row(result->tables[SOFTWARE], err);
+        }
+    }
+    return status;
+}
+
+static const rs_table_spec *const tables[] = {&ranks_table, &categories_table, &streams_table,
+                                              &software_table};
+static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
+
+const rs_analysis rs_analysis_info = {
+    .name = "info",
+    .help = "what was recorded: files, ranks, categories, streams, steps, versions",
+    .about = "Shows what the input holds and how it was understood: which file is which rank and by which "
+             "rule, how a "
+             "merged file was told apart, how many events of which category, which devices and streams carry "
+             "work, which "
+             "training steps, and what the profiler says about itself and its software.",
+    .examples = "rankscope info traces/\nrankscope info --table categories --format csv trace.json.gz",
+    .table_sets = table_sets,
+    .n_table_sets = 1,
+    .rank = info_rank,
+    .merge = info_merge,
+    .free_partial = info_free,
+};

@@ -1,0 +1,264 @@
+/* One screen: where each rank's time goes, who is slowest, what to look at first. */
+#include "analysis/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define COLUMN(name, type, unit, help, title)                                                                \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+
+static const rs_column_spec rank_columns[] = {
+    COLUMN("rank", INT, ID, "rank of the job", NULL),
+    COLUMN("span", TIME, US, "first start to last end of all events", NULL),
+    COLUMN("steps", INT, COUNT, "training steps", NULL),
+    COLUMN("mean_step", TIME, US, "mean length of a step on the host", "step"),
+    COLUMN("gpu_span", TIME, US, "first start to last end of GPU work; the next four make it up", "GPU span"),
+    COLUMN("computation", TIME, US, "at least one computation kernel runs", "compute"),
+    COLUMN("exposed_comm", TIME, US, "communication runs and no computation", "exposed comm"),
+    COLUMN("exposed_copies", TIME, US, "copies or memsets run, no computation, no communication",
+           "exposed copies"),
+    COLUMN("idle", TIME, US, "nothing runs", NULL),
+    COLUMN("busy_percent", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
+    COLUMN("communication", TIME, US, "at least one communication kernel runs", "comm"),
+    COLUMN("host_wait", TIME, US, "idle while the next work had not even been launched", NULL),
+    COLUMN("launch_latency", TIME, US, "idle between that work's launch and its start", NULL),
+    COLUMN("launch_bound_percent", REAL, PERCENT, "host_wait and launch_latency as a share of gpu_span",
+           "launch-bound"),
+    COLUMN("mean_kernel", TIME, US, "mean duration of linked GPU work", NULL),
+    COLUMN("mean_launch", TIME, US, "mean duration of the calls that launch it", NULL),
+    COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
+    COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
+    COLUMN("unlinked_percent", REAL, PERCENT, "their share of the GPU time", NULL),
+    COLUMN("own_time", TIME, US, "gpu_span without exposed communication: what the rank needed for itself",
+           NULL),
+    COLUMN("behind_median_percent", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
+};
+static const rs_column_spec kernel_columns[] = {
+    COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
+    COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
+    COLUMN("count", INT, COUNT, "executions on all ranks", NULL),
+    COLUMN("time", TIME, US, "sum of their durations", NULL),
+    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+    COLUMN("mean", TIME, US, "mean duration", NULL),
+};
+static const rs_column_spec operator_columns[] = {
+    COLUMN("name", TEXT, NONE, "innermost operator around the launch; the launching call where there is none",
+           "operator"),
+    COLUMN("count", INT, COUNT, "GPU events it launched on all ranks", "GPU events"),
+    COLUMN("time", TIME, US, "sum of their durations", NULL),
+    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+};
+static const rs_column_spec finding_columns[] = {
+    COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
+    COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
+    COLUMN("share_percent", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about",
+           "share"),
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec ranks_table = TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec kernels_table =
+    TABLE("kernels", "One row a kernel name, all ranks together, by time.", kernel_columns);
+static const rs_table_spec operators_table =
+    TABLE("operators", "One row an operator name, all ranks together, by the GPU time it launched.",
+          operator_columns);
+static const rs_table_spec findings_table = TABLE(
+    "findings", "What to look at first: at most five sentences, the weightiest first.", finding_columns);
+
+enum { RANKS, KERNELS, OPERATORS, FINDINGS };
+
+static const rs_option_spec options[] = {
+    {"top", RS_OPTION_INT, "N", NULL, "5", "kernels and operators to show"},
+};
+
+/* ---- small sums ------------------------------------------------------------------------------------- */
+
+int64_t rs_summary_own_time(const rs_rank_summary *s)
+{
+    return s->gpu_span - s->exposed_comm;
+}
+
+static int compare_int64(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+int64_t rs_median(int64_t *values, size_t n)
+{
+    if (n == 0) return 0;
+    qsort(values, n, sizeof *values, compare_int64);
+    return n % 2 ? values[n / 2] : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
+}
+
+static void add_percent(rs_table *table, int64_t part, int64_t whole)
+{
+    if (whole > 0)
+        rs_table_add_real(table, 100.0 * (double)part / (double)whole);
+    else
+        rs_table_add_null(table);
+}
+
+static void add_time_if(rs_table *table, int64_t ns)
+{
+    if (ns >= 0)
+        rs_table_add_time(table, ns);
+    else
+        rs_table_add_null(table);
+}
+
+static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *s, int64_t median_own,
+                          rs_error *err)
+{
+    rs_table_add_int(table, rank);
+    rs_table_add_time(table, s->span);
+    rs_table_add_int(table, (int64_t)s->n_steps);
+    add_time_if(table, s->mean_step);
+    rs_table_add_time(table, s->gpu_span);
+    rs_table_add_time(table, s->computation);
+    rs_table_add_time(table, s->exposed_comm);
+    rs_table_add_time(table, s->exposed_copies);
+    rs_table_add_time(table, s->idle);
+    add_percent(table, s->gpu_span - s->idle, s->gpu_span);
+    rs_table_add_time(table, s->communication);
+    rs_table_add_time(table, s->host_wait);
+    rs_table_add_time(table, s->latency);
+    add_percent(table, s->host_wait + s->latency, s->gpu_span);
+    add_time_if(table, s->mean_kernel);
+    add_time_if(table, s->mean_launch);
+    rs_table_add_int(table, (int64_t)s->n_gpu);
+    rs_table_add_int(table, (int64_t)s->n_unlinked);
+    add_percent(table, s->unlinked_time, s->gpu_sum);
+    rs_table_add_time(table, rs_summary_own_time(s));
+    add_percent(table, rs_summary_own_time(s) - median_own, median_own);
+    return rs_table_end_row(table, err);
+}
+
+/* ---- names over all ranks --------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    const rs_name_total *x = a, *y = b;
+    int c = strcmp(x->name, y->name);
+    return c ? c : (int)x->class - (int)y->class;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const rs_name_total *x = a, *y = b;
+    if (x->time != y->time) return x->time > y->time ? -1 : 1;
+    return by_text(a, b);
+}
+
+/* Adds up equal names of all ranks, by time; names are borrowed from the partials. */
+static rs_status add_up(const rs_partial *partials, size_t n, bool kernels, rs_name_total **out,
+                        size_t *n_out, rs_error *err)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *s = partials[i].value;
+        all += kernels ? s->n_kernels : s->n_operators;
+    }
+    rs_name_total *names = rs_calloc(all + 1, sizeof *names);
+    if (!names) return rs_fail_nomem(err, "summary");
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *s = partials[i].value;
+        size_t m = kernels ? s->n_kernels : s->n_operators;
+        if (m) memcpy(names + used, kernels ? s->kernels : s->operators, m * sizeof *names);
+        used += m;
+    }
+    if (used) qsort(names, used, sizeof *names, by_text);
+    size_t kept = 0;
+    for (size_t i = 0; i < used; i++) {
+        if (kept && by_text(&names[kept - 1], &names[i]) == 0) {
+            names[kept - 1].count += names[i].count;
+            names[kept - 1].time += names[i].time;
+        } else {
+            names[kept++] = names[i];
+        }
+    }
+    if (kept) qsort(names, kept, sizeof *names, by_time);
+    *out = names;
+    *n_out = kept;
+    return RS_OK;
+}
+
+static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, int64_t top, rs_table *table,
+                           rs_error *err)
+{
+    rs_name_total *names = NULL;
+    size_t n_names = 0;
+    int64_t whole = 0;
+    for (size_t i = 0; i < n; i++) whole += ((const rs_rank_summary *)partials[i].value)->gpu_sum;
+    rs_status status = add_up(partials, n, kernels, &names, &n_names, err);
+    if (status != RS_OK) return status;
+    for (size_t i = 0; status == RS_OK && i < n_names && (int64_t)i < top; i++) {
+        rs_table_add_text(table, names[i].name);
+        if (kernels) rs_table_add_text(table, rs_class_name((rs_class)names[i].class));
+        rs_table_add_int(table, names[i].count);
+        rs_table_add_time(table, names[i].time);
+        add_percent(table, names[i].time, whole);
+        if (kernels) rs_table_add_time(table, names[i].time / names[i].count);
+        status = rs_table_end_row(table, err);
+    }
+    rs_free(names);
+    return status;
+}
+
+static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                               rs_error *err)
+{
+    int64_t *own = rs_malloc((n + 1) * sizeof *own), top = rs_options_int(run->options, "top");
+    if (!own) return rs_fail_nomem(err, "summary");
+    for (size_t i = 0; i < n; i++) own[i] = rs_summary_own_time(partials[i].value);
+    int64_t median = rs_median(own, n);
+    rs_free(own);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_rank_summary *s = partials[i].value;
+        if (s->n_gpu == 0) rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
+        status = add_rank(result->tables[RANKS], partials[i].rank, s, median, err);
+    }
+    if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
+    if (status == RS_OK) status = add_names(partials, n, false, top, result->tables[OPERATORS], err);
+    if (status == RS_OK) status = rs_summary_findings(partials, n, result->tables[FINDINGS], err);
+    return status;
+}
+
+static const rs_table_spec *const tables[] = {&ranks_table, &kernels_table, &operators_table,
+                                              &findings_table};
+static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
+
+const rs_analysis rs_analysis_summary = {
+    .name = "summary",
+    .help = "one screen: where each rank's time goes, who is slowest, what to look at first",
+    .about = "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "
+             "computation, "
+             "communication outside computation (exposed), copies and memsets outside both (exposed), idle. "
+             "Idle time counts "
+             "as launch-bound from the end of the last work until the next work was launched (host wait) and "
+             "on to its start "
+             "(latency); idle before work whose launch is not in the file is neither. Ranks that train "
+             "together wait for the "
+             "slowest in communication, so ranks are compared by their own time: the GPU span without "
+             "exposed communication. "
+             "An operator's time is that of the GPU work it launched itself.",
+    .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
+                "rankscope summary --format json traces/ | jq .tables.findings",
+    .options = options,
+    .n_options = 1,
+    .table_sets = table_sets,
+    .n_table_sets = 1,
+    .rank = rs_summary_rank,
+    .merge = summary_merge,
+    .free_partial = rs_summary_free,
+};

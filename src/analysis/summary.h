@@ -1,0 +1,45 @@
+/* What `summary` knows of one rank, and the sentences it makes of all of them. */
+#ifndef RS_ANALYSIS_SUMMARY_H
+#define RS_ANALYSIS_SUMMARY_H
+
+#include "analysis/analysis.h"
+
+/* Time and count of one kernel or operator name. */
+typedef struct rs_name_total {
+    char *name; /* owned */
+    uint8_t class;
+    int64_t count, time;
+} rs_name_total;
+
+typedef struct rs_rank_summary {
+    int64_t span; /* of all events, 0 if none */
+    size_t n_steps;
+    int64_t mean_step;                                       /* ns, -1 without steps */
+    size_t n_host, n_gpu;                                    /* device calls of the host, GPU events */
+    int64_t gpu_span;                                        /* first start to last end of GPU work */
+    int64_t computation, exposed_comm, exposed_copies, idle; /* these four make gpu_span */
+    int64_t communication, gpu_sum; /* union of communication; sum of all durations */
+    int64_t host_wait;              /* idle time in which the next work had not even been launched */
+    int64_t latency;                /* idle time between that work's launch and its start */
+    size_t n_unlinked;
+    int64_t unlinked_time;
+    int64_t longest_gap, longest_gap_at; /* at: from the rank's first event */
+    int64_t mean_kernel, mean_launch;    /* of linked work and its launching calls, -1 without */
+    int64_t data_loading;                /* host time in data loader annotations */
+    rs_name_total *kernels, *operators;
+    size_t n_kernels, n_operators;
+} rs_rank_summary;
+
+rs_status rs_summary_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+void rs_summary_free(void *partial);
+
+/* Fills the findings table (rank, text, share_percent): at most five sentences, the weightiest first. */
+rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *findings, rs_error *err);
+
+/* The time a rank needed for itself: its GPU span without waiting in communication. */
+int64_t rs_summary_own_time(const rs_rank_summary *s);
+
+/* The median of n values, which are reordered; 0 for none. */
+int64_t rs_median(int64_t *values, size_t n);
+
+#endif

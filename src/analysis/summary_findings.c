@@ -1,0 +1,278 @@
+/* The sentences of `summary`: each candidate has a weight, the share of GPU time that could be won or is in
+ * doubt; the five weightiest are told. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary.h"
+#include "base/memory.h"
+#include "rankscope/render.h"
+
+#define MAX_SENTENCES 5
+#define MAX_CANDIDATES 16
+/* Shares (percent) from which a thing is worth a sentence. */
+#define WORTH_IDLE 10
+#define WORTH_COMM 5
+#define WORTH_COPIES 3
+#define WORTH_UNLINKED 5
+#define WORTH_KERNEL 20
+#define WORTH_SLOWER 3
+#define WORTH_GAP 5
+#define WORTH_LOADING 5
+
+typedef struct sentence {
+    double weight, share;
+    int64_t rank; /* -1: all */
+    char text[400];
+} sentence;
+
+typedef struct sentences {
+    sentence items[MAX_CANDIDATES];
+    size_t n;
+} sentences;
+
+static void say(sentences *s, double weight, double share, int64_t rank, const char *format, ...)
+    RS_PRINTF(5, 6);
+static void say(sentences *s, double weight, double share, int64_t rank, const char *format, ...)
+{
+    if (s->n == MAX_CANDIDATES) return;
+    sentence *one = &s->items[s->n++];
+    *one = (sentence){.weight = weight, .share = share, .rank = rank};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(one->text, sizeof one->text, format, args);
+    va_end(args);
+}
+
+static double percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* The rank with the largest share of something in its GPU span, and the mean share of all. */
+typedef struct worst {
+    size_t index;
+    double share, mean;
+} worst;
+
+static worst worst_of(const rs_partial *p, size_t n, size_t field)
+{
+    worst w = {0};
+    double sum = 0;
+    size_t counted = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *s = p[i].value;
+        if (s->gpu_span <= 0) continue;
+        int64_t value;
+        memcpy(&value, (const char *)s + field, sizeof value);
+        double share = percent(value, s->gpu_span);
+        sum += share;
+        if (counted++ == 0 || share > w.share) {
+            w.share = share;
+            w.index = i;
+        }
+    }
+    w.mean = counted ? sum / (double)counted : 0;
+    return w;
+}
+#define WORST(p, n, member) worst_of(p, n, offsetof(rs_rank_summary, member))
+
+/* " on rank 3 (12.3% on average)", nothing for a job of one rank. */
+static const char *on_rank(const rs_partial *p, size_t n, const worst *w, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (n > 1) snprintf(out, size, " on rank %lld (%.1f%% on average)", (long long)p[w->index].rank, w->mean);
+    return out;
+}
+
+static void about_idle(const rs_partial *p, size_t n, sentences *s)
+{
+    worst w = WORST(p, n, idle);
+    if (w.share < WORTH_IDLE) return;
+    const rs_rank_summary *r = p[w.index].value;
+    char where[80], idle[32], kernel[32], launch[32];
+    double bound = percent(r->host_wait + r->latency, r->idle);
+    rs_human_time(r->idle, idle);
+    on_rank(p, n, &w, where, sizeof where);
+    if (bound < 30 || r->mean_kernel < 0) {
+        say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+            "The GPU is idle %.1f%% of its time%s, %s in all.", w.share, where, idle);
+        return;
+    }
+    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+        "The GPU is idle %.1f%% of its time%s, %s in all, and %.0f%% of that waits for launches: a kernel "
+        "takes %s on "
+        "average, its launch %s. Fewer, larger kernels, CUDA graphs or torch.compile would help.",
+        w.share, where, idle, bound, rs_human_time(r->mean_kernel, kernel),
+        rs_human_time(r->mean_launch, launch));
+}
+
+static const rs_name_total *largest(const rs_rank_summary *s, int class)
+{
+    for (size_t i = 0; i < s->n_kernels; i++)
+        if (class < 0 || s->kernels[i].class == class) return &s->kernels[i];
+    return NULL;
+}
+
+static void short_name(const char *name, char *out, size_t size)
+{
+    rs_shorten_middle(name, strlen(name), 60, out, size);
+}
+
+static void about_communication(const rs_partial *p, size_t n, sentences *s)
+{
+    worst w = WORST(p, n, exposed_comm);
+    if (w.share < WORTH_COMM) return;
+    const rs_rank_summary *r = p[w.index].value;
+    const rs_name_total *top = largest(r, RS_CLASS_COMM);
+    char where[80], name[256] = "", time[32];
+    on_rank(p, n, &w, where, sizeof where);
+    if (top) short_name(top->name, name, sizeof name);
+    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+        "Communication that computation does not hide takes %.1f%% of the GPU's time%s, %s; %.0f%% of all "
+        "communication is hidden. Most of it is %s.",
+        w.share, where, rs_human_time(r->exposed_comm, time),
+        percent(r->communication - r->exposed_comm, r->communication), name);
+}
+
+static void about_copies(const rs_partial *p, size_t n, sentences *s)
+{
+    worst w = WORST(p, n, exposed_copies);
+    if (w.share < WORTH_COPIES) return;
+    const rs_rank_summary *r = p[w.index].value;
+    const rs_name_total *top = largest(r, RS_CLASS_MEMORY);
+    char where[80], name[256] = "", time[32];
+    on_rank(p, n, &w, where, sizeof where);
+    if (top) short_name(top->name, name, sizeof name);
+    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+        "Copies and memsets that nothing hides take %.1f%% of the GPU's time%s, %s; most of it is %s.",
+        w.share, where, rs_human_time(r->exposed_copies, time), name);
+}
+
+static void about_slowest(const rs_partial *p, size_t n, sentences *s)
+{
+    if (n < 2) return;
+    int64_t *own = rs_malloc(n * sizeof *own);
+    if (!own) return; /* a sentence less, and the table still says it */
+    size_t slowest = 0;
+    for (size_t i = 0; i < n; i++) {
+        own[i] = rs_summary_own_time(p[i].value);
+        if (own[i] > rs_summary_own_time(p[slowest].value)) slowest = i;
+    }
+    const rs_rank_summary *r = p[slowest].value;
+    int64_t median = rs_median(own, n);
+    rs_free(own);
+    double behind = percent(rs_summary_own_time(r) - median, median);
+    if (behind < WORTH_SLOWER) return;
+    char time[32], by[32];
+    say(s, behind, percent(rs_summary_own_time(r) - median, r->gpu_span), p[slowest].rank,
+        "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%.1f%%) more than the "
+        "median "
+        "rank; the others wait for it.",
+        (long long)p[slowest].rank, rs_human_time(rs_summary_own_time(r), time),
+        rs_human_time(rs_summary_own_time(r) - median, by), behind);
+}
+
+static void about_kernels(const rs_partial *p, size_t n, sentences *s)
+{
+    /* one rank stands for all: their mix is alike, and the table has the sums */
+    size_t best = 0;
+    double share = 0;
+    const rs_name_total *top = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *r = p[i].value;
+        const rs_name_total *k = largest(r, RS_CLASS_COMPUTE);
+        if (!k || percent(k->time, r->gpu_sum) <= share) continue;
+        share = percent(k->time, r->gpu_sum);
+        top = k;
+        best = i;
+    }
+    if (!top || share < WORTH_KERNEL || strcmp(top->name, "(others)") == 0) return;
+    char name[256], where[40] = "", mean[32];
+    short_name(top->name, name, sizeof name);
+    if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[best].rank);
+    say(s, share / 2, share, n > 1 ? p[best].rank : -1,
+        "One kernel makes %.1f%% of all GPU time%s: %s, %lld times %s.", share, where, name,
+        (long long)top->count, rs_human_time(top->time / top->count, mean));
+}
+
+static void about_unlinked(const rs_partial *p, size_t n, sentences *s)
+{
+    size_t worst_index = 0;
+    double share = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *r = p[i].value;
+        if (percent(r->unlinked_time, r->gpu_sum) <= share) continue;
+        share = percent(r->unlinked_time, r->gpu_sum);
+        worst_index = i;
+    }
+    const rs_rank_summary *r = n ? p[worst_index].value : NULL;
+    if (!r || share < WORTH_UNLINKED) return;
+    char where[40] = "";
+    if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[worst_index].rank);
+    say(s, share / 2, share, n > 1 ? p[worst_index].rank : -1,
+        "%zu of %zu GPU events%s (%.1f%% of the GPU time) have no launch in the file: the recording began "
+        "after they "
+        "were launched, and numbers by operator leave them out.",
+        r->n_unlinked, r->n_gpu, where, share);
+}
+
+static void about_gap(const rs_partial *p, size_t n, sentences *s)
+{
+    worst w = WORST(p, n, longest_gap);
+    if (w.share < WORTH_GAP) return;
+    const rs_rank_summary *r = p[w.index].value;
+    char gap[32], at[32], where[40] = "";
+    if (n > 1) snprintf(where, sizeof where, " of rank %lld", (long long)p[w.index].rank);
+    say(s, w.share * 0.75, w.share, n > 1 ? p[w.index].rank : -1,
+        "The longest single gap in the GPU's work%s lasts %s (%.1f%%), %s after the first event.", where,
+        rs_human_time(r->longest_gap, gap), w.share, rs_human_time(r->longest_gap_at, at));
+}
+
+static void about_loading(const rs_partial *p, size_t n, sentences *s)
+{
+    worst w = WORST(p, n, data_loading);
+    const rs_rank_summary *r = n ? p[w.index].value : NULL;
+    if (!r || w.share < WORTH_LOADING || percent(r->idle, r->gpu_span) < WORTH_IDLE) return;
+    char where[80], time[32];
+    on_rank(p, n, &w, where, sizeof where);
+    say(s, w.share * 0.9, w.share, n > 1 ? p[w.index].rank : -1,
+        "The host spends %s in the data loader, %.1f%% of the GPU's time%s.",
+        rs_human_time(r->data_loading, time), w.share, where);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const sentence *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *findings, rs_error *err)
+{
+    sentences *s = rs_calloc(1, sizeof *s);
+    if (!s) return rs_fail_nomem(err, "findings");
+    about_idle(partials, n, s);
+    about_communication(partials, n, s);
+    about_copies(partials, n, s);
+    about_slowest(partials, n, s);
+    about_kernels(partials, n, s);
+    about_unlinked(partials, n, s);
+    about_gap(partials, n, s);
+    about_loading(partials, n, s);
+    if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < s->n && i < MAX_SENTENCES; i++) {
+        rs_table_add_text(findings, s->items[i].text);
+        if (s->items[i].rank >= 0)
+            rs_table_add_int(findings, s->items[i].rank);
+        else
+            rs_table_add_null(findings);
+        rs_table_add_real(findings, s->items[i].share);
+        status = rs_table_end_row(findings, err);
+    }
+    rs_free(s);
+    return status;
+}

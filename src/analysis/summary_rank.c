@@ -1,0 +1,267 @@
+#include "analysis/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "trace/launch_ops.h"
+
+/* Names beyond this many are added up under "(others)": a partial stays small. */
+#define MAX_NAMES 200
+
+void rs_summary_free(void *partial)
+{
+    rs_rank_summary *s = partial;
+    for (size_t i = 0; i < s->n_kernels; i++) rs_free(s->kernels[i].name);
+    for (size_t i = 0; i < s->n_operators; i++) rs_free(s->operators[i].name);
+    rs_free(s->kernels);
+    rs_free(s->operators);
+    rs_free(s);
+}
+
+/* ---- totals by name --------------------------------------------------------------------------------- */
+
+typedef struct total {
+    int64_t time, count;
+    uint32_t name;
+    uint8_t class;
+} total;
+
+static int by_time(const void *a, const void *b)
+{
+    const total *x = a, *y = b;
+    if (x->time != y->time) return x->time > y->time ? -1 : 1;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    return 0;
+}
+
+/* The names of totals[0..n) by time, equal ones by text; beyond MAX_NAMES they are added up. */
+static rs_status keep_names(const rs_events *e, total *totals, size_t n, rs_name_total **out, size_t *n_out,
+                            rs_error *err)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++)
+        if (totals[i].count) totals[used++] = totals[i];
+    if (used) qsort(totals, used, sizeof *totals, by_time);
+    for (size_t i = 1; i < used; i++) {
+        /* string ids carry no order: ties are settled by the text */
+        total x = totals[i];
+        size_t k = i;
+        for (; k > 0 && by_time(&totals[k - 1], &x) == 0 &&
+               strcmp(e->strings.items[totals[k - 1].name].text, e->strings.items[x.name].text) > 0;
+             k--)
+            totals[k] = totals[k - 1];
+        totals[k] = x;
+    }
+    size_t keep = used < MAX_NAMES ? used : MAX_NAMES;
+    rs_name_total *names = rs_calloc(keep + 1, sizeof *names);
+    if (!names) return rs_fail_nomem(err, "summary");
+    *out = names;
+    for (size_t i = 0; i < keep; i++) {
+        const rs_string *s = &e->strings.items[totals[i].name];
+        names[i] = (rs_name_total){.name = rs_strndup(s->text, s->length),
+                                   .class = totals[i].class,
+                                   .count = totals[i].count,
+                                   .time = totals[i].time};
+        if (!names[i].name) return rs_fail_nomem(err, "summary");
+        *n_out = i + 1;
+    }
+    if (used == keep) return RS_OK;
+    rs_name_total others = {.name = rs_strdup("(others)"), .class = RS_CLASS_OTHER};
+    if (!others.name) return rs_fail_nomem(err, "summary");
+    for (size_t i = keep; i < used; i++) {
+        others.count += totals[i].count;
+        others.time += totals[i].time;
+    }
+    names[keep] = others;
+    *n_out = keep + 1;
+    return RS_OK;
+}
+
+static void add_to(total *totals, uint32_t name, uint8_t class, int64_t time)
+{
+    totals[name].name = name;
+    totals[name].class = class;
+    totals[name].count++;
+    totals[name].time = rs_add_sat(totals[name].time, time);
+}
+
+/* The index of a launching row; neighbours in the file tend to be neighbours here. */
+static size_t call_at(const rs_links *links, uint32_t row, size_t guess)
+{
+    for (size_t i = guess; i < guess + 2 && i < links->n_calls; i++)
+        if (links->call[i] == row) return i;
+    size_t low = 0, high = links->n_calls;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (links->call[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The operator that each GPU event is charged to: the innermost around its launch, else the launching call.
+ */
+static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *links, rs_rank_summary *s,
+                             rs_error *err)
+{
+    const rs_events *e = t->events;
+    uint32_t *op_of_call = NULL;
+    total *kernels = rs_calloc(e->strings.n, sizeof *kernels),
+          *operators = rs_calloc(e->strings.n, sizeof *operators);
+    rs_status status = RS_OK;
+    if (!kernels || !operators) status = rs_fail_nomem(err, "summary");
+    if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
+    if (status == RS_OK) {
+        for (size_t i = 0; i < w->n; i++)
+            add_to(kernels, e->name[w->row[i]], w->class[i], w -> end[i] - w -> start[i]);
+        size_t call = 0;
+        for (size_t i = 0; i < w->n; i++) {
+            if (w->launch[i] == RS_NO_ROW) continue;
+            call = call_at(links, w->launch[i], call);
+            uint32_t op = op_of_call[call] == RS_NO_ROW ? links->call[call] : op_of_call[call];
+            add_to(operators, e->name[op], RS_CLASS_OTHER, w->end[i] - w->start[i]);
+        }
+        status = keep_names(e, kernels, e->strings.n, &s->kernels, &s->n_kernels, err);
+    }
+    if (status == RS_OK) status = keep_names(e, operators, e->strings.n, &s->operators, &s->n_operators, err);
+    rs_free(op_of_call);
+    rs_free(kernels);
+    rs_free(operators);
+    return status;
+}
+
+/* ---- where the time goes ---------------------------------------------------------------------------- */
+
+static size_t intervals_of(const rs_work *w, int class, rs_interval *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (class < 0 || w->class[i] == class) out[n++] = (rs_interval){w->start[i], w->end[i]};
+    return n;
+}
+
+/* Idle gaps are the host's as long as the work that ends them had not been launched. */
+static void judge_gaps(const rs_trace *t, const rs_work *w, const rs_keyed *order, rs_rank_summary *s,
+                       int64_t first)
+{
+    const rs_events *e = t->events;
+    int64_t reach = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t k = order[i].value;
+        if (i > 0 && w->start[k] > reach) {
+            int64_t gap = w->start[k] - reach;
+            if (gap > s->longest_gap) {
+                s->longest_gap = gap;
+                s->longest_gap_at = rs_sub_sat(reach, first);
+            }
+            if (w->launch[k] != RS_NO_ROW) {
+                int64_t wait = rs_sub_sat(e->start[w->launch[k]], reach);
+                wait = wait < 0 ? 0 : wait > gap ? gap : wait;
+                s->host_wait += wait;
+                s->latency += gap - wait;
+            }
+        }
+        if (i == 0 || w->end[k] > reach) reach = w->end[k];
+    }
+}
+
+static rs_status divide_time(const rs_trace *t, const rs_work *w, rs_rank_summary *s, int64_t first,
+                             rs_error *err)
+{
+    rs_interval *sets[3] = {NULL, NULL, NULL}, *rest = NULL;
+    size_t n[3] = {0};
+    rs_keyed *order = rs_malloc((w->n + 1) * sizeof *order);
+    rest = rs_malloc((2 * w->n + 1) * sizeof *rest);
+    bool good = order && rest;
+    for (int c = RS_CLASS_COMPUTE; good && c <= RS_CLASS_MEMORY; c++) {
+        sets[c] = rs_malloc((w->n + 1) * sizeof *sets[c]);
+        good = sets[c] != NULL;
+        if (!good) break;
+        n[c] = intervals_of(w, c, sets[c]);
+        good = rs_intervals_sort(sets[c], n[c]);
+        n[c] = rs_intervals_unite(sets[c], n[c]);
+    }
+    for (size_t i = 0; good && i < w->n; i++) order[i] = (rs_keyed){.key = w->start[i], .value = (uint32_t)i};
+    good = good && rs_keyed_sort(order, w->n);
+    if (good && w->n) {
+        int64_t begin = order[0].key, end = begin;
+        for (size_t i = 0; i < w->n; i++)
+            if (w->end[i] > end) end = w->end[i];
+        s->gpu_span = rs_sub_sat(end, begin);
+        s->computation = rs_intervals_length(sets[0], n[0]);
+        s->communication = rs_intervals_length(sets[1], n[1]);
+        size_t m = rs_intervals_subtract(sets[1], n[1], sets[0], n[0], rest);
+        s->exposed_comm = rs_intervals_length(rest, m);
+        m = rs_intervals_subtract(sets[2], n[2], sets[0], n[0], rest);
+        int64_t copies = rs_intervals_length(rest, m);
+        s->exposed_copies = copies - rs_intervals_intersection(rest, m, sets[1], n[1]);
+        s->idle = s->gpu_span - s->computation - s->exposed_comm - s->exposed_copies;
+        judge_gaps(t, w, order, s, first);
+    }
+    for (int c = 0; c < 3; c++) rs_free(sets[c]);
+    rs_free(rest);
+    rs_free(order);
+    return good ? RS_OK : rs_fail_nomem(err, "summary");
+}
+
+static void average_launches(const rs_trace *t, const rs_work *w, const rs_links *links, rs_rank_summary *s)
+{
+    const rs_events *e = t->events;
+    int64_t kernels = 0, n = 0, calls = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        s->gpu_sum = rs_add_sat(s->gpu_sum, w->end[i] - w->start[i]);
+        if (w->launch[i] == RS_NO_ROW) {
+            s->unlinked_time = rs_add_sat(s->unlinked_time, w->end[i] - w->start[i]);
+            continue;
+        }
+        kernels = rs_add_sat(kernels, w->end[i] - w->start[i]);
+        n++;
+    }
+    for (size_t c = 0; c < links->n_calls; c++)
+        if (e->duration[links->call[c]] > 0) calls = rs_add_sat(calls, e->duration[links->call[c]]);
+    s->mean_kernel = n ? kernels / n : -1;
+    s->mean_launch = links->n_calls ? calls / (int64_t)links->n_calls : -1;
+}
+
+static void count_host(const rs_trace *t, rs_rank_summary *s)
+{
+    const rs_events *e = t->events;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        rs_kind kind = rs_event_kind(e, row);
+        if (rs_kind_is_call(kind)) s->n_host++;
+        if (kind != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
+        if (strncmp(rs_event_name(e, row), "enumerate(DataLoader)", 21) == 0)
+            s->data_loading = rs_add_sat(s->data_loading, e->duration[row]);
+    }
+}
+
+rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+{
+    rs_rank_summary *s = rs_calloc(1, sizeof *s);
+    if (!s) return rs_fail_nomem(err, "summary");
+    *partial = s;
+    const rs_work *work;
+    const rs_links *links;
+    const rs_step *steps;
+    int64_t first, last, sum = 0;
+    rs_status status = rs_trace_span(t, &first, &last, err);
+    if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
+    if (status == RS_OK) status = rs_trace_links(t, &links, err);
+    if (status == RS_OK) status = rs_trace_steps(t, &steps, &s->n_steps, err);
+    if (status != RS_OK) return status;
+    s->span = first == RS_NO_TIME ? 0 : rs_sub_sat(last, first);
+    for (size_t i = 0; i < s->n_steps; i++) sum = rs_add_sat(sum, rs_sub_sat(steps[i].end, steps[i].start));
+    s->mean_step = s->n_steps ? sum / (int64_t)s->n_steps : -1;
+    s->n_gpu = work->n;
+    s->n_unlinked = work->n_unlinked;
+    count_host(t, s);
+    average_launches(t, work, links, s);
+    status = divide_time(t, work, s, first, err);
+    if (status == RS_OK) status = total_names(t, work, links, s, err);
+    return status;
+}

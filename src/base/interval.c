@@ -1,0 +1,174 @@
+#include "base/interval.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+int64_t rs_add_sat(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+int64_t rs_sub_sat(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+    return b > 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* ---- sorting: natural merge sort ------------------------------------------------------------------------
+ * Traces list events by stream and time, so that there are few ascending runs; runs are found, short ones are
+ * lengthened by insertion, and neighbours are merged until one is left. */
+
+#define MIN_RUN 24
+
+#define DEFINE_SORT(name, type, key)                                                                         \
+    static size_t name##_run(type *items, size_t at, size_t n)                                               \
+    {                                                                                                        \
+        size_t end = at + 1;                                                                                 \
+        while (end < n && items[end].key >= items[end - 1].key) end++;                                       \
+        size_t want = n - at < MIN_RUN ? n : at + MIN_RUN;                                                   \
+        for (; end < want; end++) {                                                                          \
+            type x = items[end];                                                                             \
+            size_t i = end;                                                                                  \
+            for (; i > at && items[i - 1].key > x.key; i--) items[i] = items[i - 1];                         \
+            items[i] = x;                                                                                    \
+        }                                                                                                    \
+        return end;                                                                                          \
+    }                                                                                                        \
+    static void name##_merge(const type *a, const type *a_end, const type *b, const type *b_end, type *out)  \
+    {                                                                                                        \
+        while (a < a_end && b < b_end) *out++ = b->key < a->key ? *b++ : *a++;                               \
+        memcpy(out, a, (size_t)(a_end - a) * sizeof *a);                                                     \
+        memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                       \
+    }                                                                                                        \
+    bool name(type *items, size_t n)                                                                         \
+    {                                                                                                        \
+        size_t sorted = n ? 1 : 0;                                                                           \
+        while (sorted < n && items[sorted].key >= items[sorted - 1].key) sorted++;                           \
+        if (sorted == n) return true;                                                                        \
+        size_t n_runs = 0;                                                                                   \
+        size_t *runs = rs_malloc((n / MIN_RUN + 3) * sizeof *runs);                                          \
+        type *scratch = runs ? rs_malloc(n * sizeof *scratch) : NULL;                                        \
+        if (!scratch) {                                                                                      \
+            rs_free(runs);                                                                                   \
+            return false;                                                                                    \
+        }                                                                                                    \
+        for (size_t at = 0; at < n; at = runs[n_runs]) {                                                     \
+            if (n_runs == 0) runs[0] = 0;                                                                    \
+            runs[++n_runs] = name##_run(items, at, n);                                                       \
+        }                                                                                                    \
+        type *from = items, *to = scratch;                                                                   \
+        while (n_runs > 1) {                                                                                 \
+            size_t kept = 0;                                                                                 \
+            for (size_t i = 0; i < n_runs; i += 2) {                                                         \
+                size_t a = runs[i], b = runs[i + 1], c = i + 1 < n_runs ? runs[i + 2] : b;                   \
+                name##_merge(from + a, from + b, from + b, from + c, to + a);                                \
+                runs[++kept] = c;                                                                            \
+            }                                                                                                \
+            n_runs = kept;                                                                                   \
+            type *other = from;                                                                              \
+            from = to;                                                                                       \
+            to = other;                                                                                      \
+        }                                                                                                    \
+        if (from != items) memcpy(items, from, n * sizeof *items);                                           \
+        rs_free(scratch);                                                                                    \
+        rs_free(runs);                                                                                       \
+        return true;                                                                                         \
+    }
+
+DEFINE_SORT(rs_keyed_sort, rs_keyed, key)
+DEFINE_SORT(rs_intervals_sort, rs_interval, start)
+
+/* ---- sets ------------------------------------------------------------------------------------------- */
+
+size_t rs_intervals_unite(rs_interval *items, size_t n)
+{
+    if (n == 0) return 0;
+    size_t last = 0;
+    int64_t reach = items[0].end; /* of everything so far: a later group can end before it */
+    for (size_t i = 1; i < n; i++) {
+        if (items[i].start > reach)
+            items[++last] = items[i];
+        else if (items[i].end > items[last].end)
+            items[last].end = items[i].end;
+        if (items[i].end > reach) reach = items[i].end;
+    }
+    return last + 1;
+}
+
+int64_t rs_intervals_length(const rs_interval *items, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum = rs_add_sat(sum, rs_sub_sat(items[i].end, items[i].start));
+    return sum;
+}
+
+int64_t rs_intervals_intersection(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b)
+{
+    int64_t sum = 0;
+    size_t i = 0, k = 0;
+    while (i < n_a && k < n_b) {
+        int64_t start = a[i].start > b[k].start ? a[i].start : b[k].start;
+        int64_t end = a[i].end < b[k].end ? a[i].end : b[k].end;
+        if (end > start) sum = rs_add_sat(sum, rs_sub_sat(end, start));
+        if (a[i].end < b[k].end)
+            i++;
+        else
+            k++;
+    }
+    return sum;
+}
+
+size_t rs_intervals_subtract(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b,
+                             rs_interval *out)
+{
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < n_a; i++) {
+        int64_t at = a[i].start;
+        while (k < n_b && b[k].end <= at) k++;
+        size_t j = k;
+        for (; j < n_b && b[j].start < a[i].end; j++) {
+            if (b[j].start > at) out[n++] = (rs_interval){at, b[j].start};
+            if (b[j].end > at) at = b[j].end;
+            if (at >= a[i].end) break;
+        }
+        if (at < a[i].end) out[n++] = (rs_interval){at, a[i].end};
+        k = j;
+    }
+    return n;
+}
+
+void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time)
+{
+    size_t opened[RS_MAX_SWEEP] = {0}, closed[RS_MAX_SWEEP] = {0};
+    int full = 1 << k, active = 0;
+    memset(time, 0, (size_t)full * sizeof *time);
+    int64_t before = 0;
+    for (bool first = true;; first = false) {
+        int64_t now = INT64_MAX;
+        bool more = false;
+        for (unsigned s = 0; s < k; s++) {
+            const rs_interval_set *set = &sets[s];
+            if (opened[s] < set->n && set->items[opened[s]].start <= now)
+                now = set->items[opened[s]].start, more = true;
+            if (closed[s] < set->n && set->items[closed[s]].end <= now)
+                now = set->items[closed[s]].end, more = true;
+        }
+        if (!more) return;
+        if (!first && now < before) now = before; /* an end that a negative interval put out of order */
+        if (!first && active >= 0 && active < full) {
+            int64_t piece = rs_sub_sat(now, before);
+            time[active] = rs_add_sat(time[active], piece - piece % quantum);
+        }
+        for (unsigned s = 0; s < k; s++) {
+            const rs_interval_set *set = &sets[s];
+            /* ends of united intervals ascend as their starts do, so both are walked by themselves */
+            for (; opened[s] < set->n && set->items[opened[s]].start <= now; opened[s]++) active += 1 << s;
+            for (; closed[s] < set->n && set->items[closed[s]].end <= now; closed[s]++) active -= 1 << s;
+        }
+        before = now;
+    }
+}

@@ -1,0 +1,55 @@
+/* Intervals of integer nanoseconds: sorting, union, intersection, subtraction, and the sweep that tells how
+ * long every combination of several sets is active. Unless said otherwise a set is disjoint and sorted. */
+#ifndef RS_BASE_INTERVAL_H
+#define RS_BASE_INTERVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct rs_interval {
+    int64_t start, end; /* [start, end) */
+} rs_interval;
+
+/* A key to sort by and what it belongs to. */
+typedef struct rs_keyed {
+    int64_t key;
+    uint32_t value;
+} rs_keyed;
+
+/* a + b and a - b, held at the ends of the range instead of overflowing. */
+int64_t rs_add_sat(int64_t a, int64_t b);
+int64_t rs_sub_sat(int64_t a, int64_t b);
+
+/* Stable sorts that take what is in order already as it is: O(n) on sorted input, O(n log runs) otherwise.
+ * rs_intervals_sort orders by start. false when out of memory, the items are unchanged then. */
+bool rs_keyed_sort(rs_keyed *items, size_t n);
+bool rs_intervals_sort(rs_interval *items, size_t n);
+
+/* Joins intervals sorted by start, in place; touching ones become one. Returns how many are left.
+ * An interval that ends before it starts (a peer's rounding makes such) is kept with its negative length. */
+size_t rs_intervals_unite(rs_interval *items, size_t n);
+
+int64_t rs_intervals_length(const rs_interval *items, size_t n);
+int64_t rs_intervals_intersection(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b);
+
+/* What of a lies outside b. out holds n_a + n_b intervals and may not overlap a or b; returns how many there
+ * are.
+ */
+size_t rs_intervals_subtract(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b,
+                             rs_interval *out);
+
+#define RS_MAX_SWEEP 4
+
+typedef struct rs_interval_set {
+    const rs_interval *items;
+    size_t n;
+} rs_interval_set;
+
+/* time[mask] becomes how long exactly the sets in mask are active, mask 0 being the gaps between the first
+ * border and the last; time holds 1 << k values, k <= RS_MAX_SWEEP. Each elementary piece is cut down to a
+ * multiple of quantum first (1: exact). Where negative intervals make an impossible combination, its time is
+ * left out. O(borders * k). */
+void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time);
+
+#endif

@@ -1,0 +1,30 @@
+/* A map from 64-bit numbers to 32-bit values for keys that mostly lie close together, as correlation ids do:
+ * a plain table where the range of the keys allows, else a hash map. */
+#ifndef RS_BASE_KEYMAP_H
+#define RS_BASE_KEYMAP_H
+
+#include "base/strings.h"
+
+#define RS_KEYMAP_NONE UINT32_MAX
+
+typedef struct rs_keymap {
+    int64_t min, max;
+    uint32_t *table; /* of max - min + 1 values, or NULL */
+    rs_map64 map;
+} rs_keymap;
+
+/* For keys in [min, max], about n of them. An empty range (min > max) is fine. false when out of memory. */
+bool rs_keymap_init(rs_keymap *map, int64_t min, int64_t max, size_t n);
+void rs_keymap_clear(rs_keymap *map);
+/* Stores a value (not RS_KEYMAP_NONE); the key must lie in the range. false when out of memory. */
+bool rs_keymap_put(rs_keymap *map, int64_t key, uint32_t value);
+/* The value, or RS_KEYMAP_NONE; any key may be asked for. */
+static inline uint32_t rs_keymap_get(const rs_keymap *map, int64_t key)
+{
+    if (key < map->min || key > map->max) return RS_KEYMAP_NONE;
+    if (map->table) return map->table[(uint64_t)key - (uint64_t)map->min];
+    const uint32_t *value = rs_map64_get(&map->map, (uint64_t)key);
+    return value ? *value : RS_KEYMAP_NONE;
+}
+
+#endif

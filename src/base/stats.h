@@ -1,0 +1,32 @@
+/* Statistics of samples: moments that can be merged, and quantiles. */
+#ifndef RS_BASE_STATS_H
+#define RS_BASE_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Count, sum, extremes and spread of whole numbers, one at a time or merged from parts. Start from {0}. */
+typedef struct rs_moments {
+    uint64_t n;
+    int64_t sum; /* held at the ends of the range instead of overflowing */
+    int64_t min, max;
+    double mean, m2; /* m2: sum of squared distances from the mean */
+} rs_moments;
+
+void rs_moments_add(rs_moments *into, int64_t value);
+void rs_moments_merge(rs_moments *into, const rs_moments *from);
+double rs_moments_mean(const rs_moments *m); /* NaN without values */
+double rs_moments_std(const rs_moments *m);  /* of a sample (n - 1); NaN with fewer than two values */
+
+/* The same over doubles, all at once. sorted ascending where a quantile is asked. NaN where undefined. */
+double rs_sum(const double *values, size_t n);
+double rs_mean(const double *values, size_t n);
+double rs_std(const double *values, size_t n);
+/* Linear interpolation between the two nearest ranks, as numpy and pandas do by default. */
+double rs_quantile(const double *sorted, size_t n, double q);
+void rs_sort_doubles(double *values, size_t n);
+
+/* Rounds half to even at that many decimals, as numpy does. */
+double rs_round(double value, int decimals);
+
+#endif

@@ -1,0 +1,282 @@
+/* What JSON strings and numbers mean. */
+#include "input/json.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+ */
+static size_t utf8_sequence(const uint8_t *p, size_t left)
+{
+    uint8_t c = p[0];
+    if (c < 0x80) return 1;
+    if (c < 0xc2 || c > 0xf4) return 0;
+    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (left < n) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if (c == 0xe0 && p[1] < 0xa0) return 0;
+    if (c == 0xed && p[1] > 0x9f) return 0;
+    if (c == 0xf0 && p[1] < 0x90) return 0;
+    if (c == 0xf4 && p[1] > 0x8f) return 0;
+    return n;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+size_t rs_utf8_repair(const uint8_t *bytes, size_t length, char *out)
+{
+    size_t o = 0;
+    for (size_t i = 0, n; i < length; i += n ? n : 1) {
+        n = utf8_sequence(bytes + i, length - i);
+        if (n == 0) o += put_utf8(out + o, 0xfffd);
+        for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
+    }
+    return o;
+}
+
+bool rs_utf8_valid(const uint8_t *bytes, size_t length)
+{
+    size_t i = 0;
+    while (i < length) {
+        uint64_t w;
+        if (length - i >= 8) {
+            memcpy(&w, bytes + i, 8);
+            if (!(w & UINT64_C(0x8080808080808080))) {
+                i += 8;
+                continue;
+            }
+        }
+        size_t n = utf8_sequence(bytes + i, length - i);
+        if (n == 0) return false;
+        i += n;
+    }
+    return true;
+}
+
+static int hex4(const uint8_t *p)
+{
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = p[i];
+        int d = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
+        if (d < 0) return -1;
+        v = v * 16 + d;
+    }
+    return v;
+}
+
+/* Decodes one escape at bytes[i] (a backslash); returns how many input bytes it took, 0 if it is no valid
+ * escape. */
+static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t *written, bool *bad)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (left < 2) return 0;
+    const char *simple = memchr(from, bytes[1], sizeof from - 1);
+    if (simple) {
+        out[0] = to[simple - from];
+        *written = 1;
+        return 2;
+    }
+    if (bytes[1] != 'u' || left < 6) return 0;
+    int c = hex4(bytes + 2);
+    if (c < 0) return 0;
+    if (c >= 0xd800 && c < 0xdc00 && left >= 12 && bytes[6] == '\\' && bytes[7] == 'u') {
+        int low = hex4(bytes + 8);
+        if (low >= 0xdc00 && low < 0xe000) {
+            *written = put_utf8(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            return 12;
+        }
+    }
+    if (c >= 0xd800 && c < 0xe000) {
+        *bad = true; /* half a surrogate pair stands for nothing */
+        c = 0xfffd;
+    }
+    *written = put_utf8(out, (uint32_t)c);
+    return 6;
+}
+
+size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired)
+{
+    size_t i = 0, o = 0;
+    bool bad = false;
+    while (i < length) {
+        if (bytes[i] == '\\') {
+            size_t written = 0, taken = decode_escape(bytes + i, length - i, out + o, &written, &bad);
+            if (taken) {
+                i += taken;
+                o += written;
+                continue;
+            }
+            bad = true;
+            out[o++] = '\\';
+            i++;
+            continue;
+        }
+        size_t n = utf8_sequence(bytes + i, length - i);
+        if (n) {
+            for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
+            i += n;
+        } else {
+            o += put_utf8(out + o, 0xfffd);
+            bad = true;
+            i++;
+        }
+    }
+    if (repaired) *repaired = bad;
+    return o;
+}
+
+/* The parts of a number's text. */
+typedef struct number {
+    bool negative;
+    const uint8_t *digits; /* the first of the mantissa */
+    size_t n_digits;       /* with the point, if there is one */
+    int64_t exponent;
+} number;
+
+/* Splits a number; false when it is none. */
+static bool split_number(const uint8_t *text, size_t length, number *out)
+{
+    size_t i = 0, point = SIZE_MAX;
+    *out = (number){0};
+    if (length && text[0] == '-') {
+        out->negative = true;
+        i++;
+    }
+    out->digits = text + i;
+    size_t first = i;
+    for (; i < length && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '.' && point == SIZE_MAX)); i++)
+        if (text[i] == '.') point = i;
+    out->n_digits = i - first;
+    if (i == first || point == first || point == i - 1) return false;
+    if (i == length) return true;
+    if (text[i] != 'e' && text[i] != 'E') return false;
+    i++;
+    bool minus = i < length && text[i] == '-';
+    if (i < length && (text[i] == '+' || text[i] == '-')) i++;
+    if (i == length) return false;
+    for (; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        /* beyond any text's length its size makes no difference */
+        if (out->exponent < INT64_C(1) << 40) out->exponent = out->exponent * 10 + (text[i] - '0');
+    }
+    if (minus) out->exponent = -out->exponent;
+    return true;
+}
+
+/* v * 10^n + digit; false when that exceeds 64 bits. */
+static bool shift_in(uint64_t *v, uint64_t n, uint64_t digit)
+{
+    for (; n && *v; n--)
+        if (__builtin_mul_overflow(*v, 10, v)) return false;
+    return !__builtin_add_overflow(*v, digit, v);
+}
+
+bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
+{
+    number d;
+    if (!split_number(text, length, &d)) return false;
+    uint64_t v = 0, zeros = 0; /* zeros: at the end of what was seen, they may yet be behind the point */
+    bool fraction = false;
+    for (size_t i = 0; i < d.n_digits; i++) {
+        if (d.digits[i] == '.') {
+            fraction = true;
+            continue;
+        }
+        if (fraction) d.exponent--;
+        zeros++;
+        if (d.digits[i] == '0') continue;
+        if (!shift_in(&v, zeros, d.digits[i] - (uint64_t)'0')) return false;
+        zeros = 0;
+    }
+    if (v) {
+        d.exponent += (int64_t)zeros;
+        if (d.exponent < 0 || !shift_in(&v, (uint64_t)d.exponent, 0)) return false;
+    }
+    if (v > (uint64_t)INT64_MAX + d.negative) return false;
+    *out = d.negative ? (int64_t)(0 - v) : (int64_t)v;
+    return true;
+}
+
+/* More digits than this decide nothing but whether there is a rest. */
+#define REAL_DIGITS 780
+
+/* strtod without the user's decimal comma. */
+static bool real_of(const char *text, double *out)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) return false;
+    locale_t before = uselocale(plain);
+    *out = strtod(text, NULL);
+    uselocale(before);
+    freelocale(plain);
+    return isfinite(*out);
+}
+
+bool rs_json_real(const uint8_t *text, size_t length, double *out)
+{
+    number d;
+    char copy[REAL_DIGITS + 48];
+    size_t n = 0, kept = 0;
+    int64_t dropped = 0; /* digits before the point that are not in copy */
+    bool fraction = false, rest = false;
+    if (!split_number(text, length, &d)) return false;
+    if (d.negative) copy[n++] = '-';
+    copy[n++] = '0';
+    for (size_t i = 0; i < d.n_digits; i++) {
+        uint8_t c = d.digits[i];
+        if (c == '.') {
+            fraction = true;
+            continue;
+        }
+        if (kept == 0 && c == '0') {
+            dropped -= fraction;
+        } else if (kept < REAL_DIGITS) {
+            copy[n++] = (char)c;
+            kept++;
+            dropped -= fraction;
+        } else {
+            rest |= c != '0';
+            dropped += !fraction;
+        }
+    }
+    if (rest) {
+        copy[n++] = '1';
+        dropped--;
+    }
+    if (kept == 0) {
+        *out = d.negative ? -0.0 : 0.0;
+        return true;
+    }
+    snprintf(copy + n, sizeof copy - n, "e%lld", (long long)(d.exponent + dropped));
+    return real_of(copy, out);
+}

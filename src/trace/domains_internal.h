@@ -1,0 +1,31 @@
+/* How ranks are told apart where no event names its own. Private to src/trace/domains*.c. */
+#ifndef RS_TRACE_DOMAINS_INTERNAL_H
+#define RS_TRACE_DOMAINS_INTERNAL_H
+
+#include "trace/trace.h"
+
+#define RS_NO_DOMAIN UINT32_MAX
+#define RS_MANY_DOMAINS (UINT32_MAX - 1)
+
+enum { RS_PID_CALLS = 1, RS_PID_WORKS = 2 };
+
+/* The processes of a file. */
+typedef struct rs_pids {
+    size_t n;
+    int64_t *pid;
+    uint8_t *flags;      /* RS_PID_*: has calls, has GPU work, both with a correlation */
+    uint32_t *of_thread; /* by thread: place in pid */
+} rs_pids;
+
+/* Several processes launch: one rank each, GPU processes assigned to them. *n stays 1 when only one of them
+ * owns GPU work. domain (one entry a row) is set for the rows of the processes involved. */
+rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_pids *p, uint32_t *domain,
+                                size_t *n, const char **rule, rs_error *err);
+
+/* One process launched twice under one correlation: ranks one after another in the file. *n stays 1 when the
+ * repeats are too few to mean that. */
+rs_status rs_domains_by_segment(const rs_events *e, const char *file, const rs_pids *p, size_t n_calls,
+                                size_t n_repeated, uint32_t *domain, size_t *n, const char **rule,
+                                rs_error *err);
+
+#endif

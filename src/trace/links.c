@@ -1,0 +1,209 @@
+/* Launches and their work. The correlation id tells them; where it fails, the flow events do. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/keymap.h"
+#include "trace/trace_internal.h"
+
+void rs_links_free(rs_links *links)
+{
+    if (!links) return;
+    rs_free(links->call);
+    rs_free(links->first);
+    rs_free(links->work_row);
+    rs_free(links->launch_of);
+    rs_free(links);
+}
+
+/* ---- by correlation --------------------------------------------------------------------------------- */
+
+typedef struct call_list {
+    rs_keyed *items; /* correlation and row of every call that has one, in file order */
+    size_t n, capacity;
+    int64_t min, max;
+} call_list;
+
+static bool collect_calls(const rs_trace *trace, call_list *out)
+{
+    const rs_events *e = trace->events;
+    rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    *out = (call_list){.min = INT64_MAX, .max = INT64_MIN};
+    for (size_t i = 0; i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        if (!rs_cursor_seek(&correlation, row)) continue;
+        int64_t key = correlation.column->ints[correlation.at];
+        if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
+        out->items[out->n++] = (rs_keyed){key, row};
+        if (key < out->min) out->min = key;
+        if (key > out->max) out->max = key;
+    }
+    return true;
+}
+
+static bool link_by_correlation(const rs_trace *trace, const call_list *calls, rs_links *links)
+{
+    const rs_events *e = trace->events;
+    rs_keymap map;
+    bool ok = rs_keymap_init(&map, calls->min, calls->max, calls->n);
+    for (size_t i = 0; ok && i < calls->n; i++) {
+        if (rs_keymap_get(&map, calls->items[i].key) == RS_KEYMAP_NONE)
+            ok = rs_keymap_put(&map, calls->items[i].key, calls->items[i].value);
+        else
+            links->n_duplicate++;
+    }
+    rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    for (size_t i = 0; ok && i < trace->n_gpu_rows; i++) {
+        uint32_t row = trace->gpu_rows[i];
+        bool has = rs_cursor_seek(&correlation, row);
+        uint32_t call = has ? rs_keymap_get(&map, correlation.column->ints[correlation.at]) : RS_NO_ROW;
+        links->launch_of[i] = call;
+    }
+    rs_keymap_clear(&map);
+    return ok;
+}
+
+/* ---- by flow ---------------------------------------------------------------------------------------- */
+
+/* Where and when an event starts, as one key. A clash of hashes only makes a link fail the check that
+ * follows. */
+static uint64_t place_key(const rs_events *e, uint32_t row)
+{
+    return rs_hash_u64((uint64_t)e->start[row] ^ ((uint64_t)e->thread[row] << 40));
+}
+
+static bool same_place(const rs_events *e, uint32_t a, uint32_t b)
+{
+    return e->start[a] == e->start[b] && e->thread[a] == e->thread[b];
+}
+
+static bool put_first(rs_map64 *map, uint64_t key, uint32_t value)
+{
+    bool is_new;
+    uint32_t *slot = rs_map64_put(map, key, &is_new);
+    if (!slot) return false;
+    if (is_new) *slot = value;
+    return true;
+}
+
+/* The flow's start lies on the launch, its end on the work: same thread, same start. */
+static bool follow_flow(const rs_trace *trace, const rs_map64 *places, const rs_map64 *work, uint32_t from,
+                        uint32_t to, rs_links *links)
+{
+    const rs_events *e = trace->events;
+    const uint32_t *call = rs_map64_get(places, place_key(e, from));
+    const uint32_t *index = rs_map64_get(work, place_key(e, to));
+    if (!call || !index || !same_place(e, from, *call)) return false;
+    if (!same_place(e, to, trace->gpu_rows[*index]) || links->launch_of[*index] != RS_NO_ROW) return false;
+    links->launch_of[*index] = *call;
+    return true;
+}
+
+static bool link_by_flow(const rs_trace *trace, rs_links *links)
+{
+    const rs_events *e = trace->events;
+    rs_map64 places = {0}, work = {0}, starts = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < trace->n_gpu_rows; i++)
+        if (links->launch_of[i] == RS_NO_ROW)
+            ok = put_first(&work, place_key(e, trace->gpu_rows[i]), (uint32_t)i);
+    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
+    for (size_t i = 0; ok && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        rs_kind kind = rs_event_kind(e, row);
+        if (rs_kind_is_call(kind) && rs_event_is_span(e, row))
+            ok = put_first(&places, place_key(e, row), row);
+        if (kind == RS_KIND_FLOW && e->phase[row] == 's' && rs_cursor_seek(&id, row))
+            ok = put_first(&starts, (uint64_t)id.column->ints[id.at], row);
+    }
+    id = rs_cursor_of(e, RS_COL_FLOW_ID);
+    for (size_t i = 0; ok && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (rs_event_kind(e, row) != RS_KIND_FLOW || e->phase[row] != 'f' || !rs_cursor_seek(&id, row))
+            continue;
+        const uint32_t *from = rs_map64_get(&starts, (uint64_t)id.column->ints[id.at]);
+        if (from && follow_flow(trace, &places, &work, *from, row, links)) links->n_by_flow++;
+    }
+    rs_map64_clear(&places);
+    rs_map64_clear(&work);
+    rs_map64_clear(&starts);
+    return ok;
+}
+
+/* ---- calls and what they own ------------------------------------------------------------------------ */
+
+static bool group_by_call(const rs_trace *trace, rs_links *links)
+{
+    const rs_events *e = trace->events;
+    size_t n = links->n_work, at = 0;
+    rs_keyed *pairs = rs_malloc(n * sizeof *pairs);
+    links->work_row = rs_malloc(n * sizeof *links->work_row);
+    if (!pairs || !links->work_row) {
+        rs_free(pairs);
+        return false;
+    }
+    for (size_t i = 0; i < trace->n_gpu_rows; i++)
+        if (links->launch_of[i] != RS_NO_ROW)
+            pairs[at++] = (rs_keyed){links->launch_of[i], trace->gpu_rows[i]};
+    bool ok = rs_keyed_sort(pairs, n);
+    for (size_t i = 0; i < n; i++) links->n_calls += i == 0 || pairs[i].key != pairs[i - 1].key;
+    links->call = rs_malloc(links->n_calls * sizeof *links->call);
+    links->first = rs_malloc((links->n_calls + 1) * sizeof *links->first);
+    ok = ok && links->call && links->first;
+    size_t call = 0;
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        for (end = i + 1; end < n && pairs[end].key == pairs[i].key; end++) {
+        }
+        links->call[call] = (uint32_t)pairs[i].key;
+        links->first[call++] = (uint32_t)i;
+        if (end - i > 1) {
+            for (size_t k = i; k < end; k++) pairs[k].key = e->start[pairs[k].value];
+            ok = rs_keyed_sort(pairs + i, end - i);
+        }
+        for (size_t k = i; k < end; k++) links->work_row[k] = pairs[k].value;
+    }
+    if (ok) links->first[call] = (uint32_t)n;
+    rs_free(pairs);
+    return ok;
+}
+
+static bool build(const rs_trace *trace, rs_links *links)
+{
+    call_list calls;
+    links->launch_of = rs_malloc(trace->n_gpu_rows * sizeof *links->launch_of);
+    if (!links->launch_of) return false;
+    bool ok = collect_calls(trace, &calls) && link_by_correlation(trace, &calls, links);
+    rs_free(calls.items);
+    if (!ok) return false;
+    bool all = true;
+    for (size_t i = 0; i < trace->n_gpu_rows; i++) all = all && links->launch_of[i] != RS_NO_ROW;
+    if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, links)) return false;
+    for (size_t i = 0; i < trace->n_gpu_rows; i++) {
+        uint32_t launch = links->launch_of[i];
+        if (launch == RS_NO_ROW) {
+            links->n_unlinked++;
+            continue;
+        }
+        links->n_work++;
+        links->n_early += trace->events->start[trace->gpu_rows[i]] < trace->events->start[launch];
+    }
+    return group_by_call(trace, links);
+}
+
+rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
+{
+    if (!trace->links) {
+        const uint32_t *rows;
+        size_t n;
+        rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
+        if (status != RS_OK) return status;
+        rs_links *links = rs_calloc(1, sizeof *links);
+        if (!links || !build(trace, links)) {
+            rs_links_free(links);
+            return rs_fail_nomem(err, "links between launches and GPU work");
+        }
+        trace->links = links;
+    }
+    *out = trace->links;
+    return RS_OK;
+}

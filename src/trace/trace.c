@@ -1,0 +1,92 @@
+#include "trace/trace.h"
+
+#include <string.h>
+
+#include "trace/trace_internal.h"
+
+void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_rows)
+{
+    *trace = (rs_trace){.events = events,
+                        .rank = RS_NO_VALUE,
+                        .rows = rows,
+                        .n_rows = n_rows,
+                        .first_ns = RS_NO_TIME,
+                        .last_ns = RS_NO_TIME};
+}
+
+void rs_trace_clear(rs_trace *trace)
+{
+    rs_free(trace->rows);
+    rs_free(trace->gpu_rows);
+    rs_links_free(trace->links);
+    rs_free(trace->steps);
+    rs_free(trace->gpu_steps);
+    for (size_t i = 0; i < RS_N_WORK; i++) rs_work_free(trace->work[i]);
+    for (size_t i = 0; i < sizeof trace->class_of_name / sizeof *trace->class_of_name; i++)
+        rs_free(trace->class_of_name[i]);
+    *trace = (rs_trace){.rank = RS_NO_VALUE, .first_ns = RS_NO_TIME, .last_ns = RS_NO_TIME};
+}
+
+rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    if (!trace->have_gpu_rows) {
+        size_t count = 0, at = 0;
+        for (size_t i = 0; i < trace->n_rows; i++)
+            count += rs_kind_is_gpu_work(rs_event_kind(e, rs_trace_row(trace, i)));
+        trace->gpu_rows = rs_malloc(count * sizeof *trace->gpu_rows);
+        if (!trace->gpu_rows) return rs_fail_nomem(err, "list of GPU work");
+        for (size_t i = 0; at < count && i < trace->n_rows; i++) {
+            uint32_t row = rs_trace_row(trace, i);
+            if (rs_kind_is_gpu_work(rs_event_kind(e, row)) && rs_event_is_span(e, row))
+                trace->gpu_rows[at++] = row;
+        }
+        trace->n_gpu_rows = at;
+        trace->have_gpu_rows = true;
+    }
+    *rows = trace->gpu_rows;
+    *n = trace->n_gpu_rows;
+    return RS_OK;
+}
+
+rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err)
+{
+    (void)err;
+    const rs_events *e = trace->events;
+    if (!trace->have_span) {
+        for (size_t i = 0; i < trace->n_rows; i++) {
+            uint32_t row = rs_trace_row(trace, i);
+            if (!rs_event_is_span(e, row)) continue;
+            int64_t start = e->start[row], end = rs_event_end(e, row);
+            if (trace->first_ns == RS_NO_TIME || start < trace->first_ns) trace->first_ns = start;
+            if (trace->last_ns == RS_NO_TIME || end > trace->last_ns) trace->last_ns = end;
+        }
+        trace->have_span = true;
+    }
+    *first_ns = trace->first_ns;
+    *last_ns = trace->last_ns;
+    return RS_OK;
+}
+
+bool rs_trace_class(rs_trace *trace, rs_class_rules rules, uint32_t row, rs_class *out)
+{
+    const rs_events *e = trace->events;
+    rs_kind kind = rs_event_kind(e, row);
+    if (rules != RS_CLASSES_HTA && (kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET)) {
+        *out = rules == RS_CLASSES_TRACELENS && kind == RS_KIND_MEMSET ? RS_CLASS_COMPUTE : RS_CLASS_MEMORY;
+        return true;
+    }
+    uint8_t **known = &trace->class_of_name[rules];
+    if (!*known) *known = rs_calloc(e->strings.n, 1);
+    if (!*known) return false;
+    uint32_t name = e->name[row];
+    if (!(*known)[name]) {
+        const rs_string *s = &e->strings.items[name];
+        rs_class class = rules == RS_CLASSES_HTA         ? rs_class_of_hta(s->text, s->length)
+                         : rules == RS_CLASSES_TRACELENS ? rs_class_of_tracelens(kind, s->text, s->length)
+                                                         : rs_class_of(kind, s->text, s->length);
+        (*known)[name] = (uint8_t)(class + 1);
+    }
+    *out = (rs_class)((*known)[name] - 1);
+    return true;
+}

@@ -1,0 +1,36 @@
+/* What the fuzz targets share. Each target defines rs_fuzz_one; it stops the program where a promise is
+ * broken. Under libFuzzer inputs are invented, by replay.c the kept ones are run again. */
+#ifndef RS_TESTS_FUZZ_H
+#define RS_TESTS_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rankscope/status.h"
+#include "trace/events.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+#define PROMISE(condition)                                                                                   \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #condition);                  \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+/* What one load came to. */
+typedef struct loaded {
+    rs_status status;
+    rs_error err;
+    rs_events *events;
+} loaded;
+
+/* Stops unless both hold the same events, problems and header; packing: also what was said about that. */
+void promise_same(const loaded *a, const loaded *b);
+void loaded_clear(loaded *l);
+
+#endif
