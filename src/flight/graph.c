@@ -52,25 +52,6 @@ static uint32_t op_base(const graph *g)
 /* ---- where each rank stands -----------------------------------------------------------------------------
  */
 
-/* Whether the batch an entry belongs to has ended: entries inside a batch may never be marked completed. */
-static bool batch_done(const rs_flight *flight, const rs_fl_rank *rank, uint32_t index, size_t at)
-{
-    const rs_fl_entry *e = &rank->entries[at];
-    if (!e->is_p2p) {
-        const rs_fl_member *member = rs_fl_member_of(flight, index, e->group);
-        rs_fl_unit unit;
-        return member && rs_fl_find_unit(flight, member, e->seq, &unit) && unit.n > 1 &&
-               rs_fl_unit_state(flight, &unit) == RS_FL_COMPLETED;
-    }
-    for (size_t i = at + 1; i < rank->n && i < at + 4096; i++) {
-        const rs_fl_entry *next = &rank->entries[i];
-        if (next->group != e->group || !next->is_p2p) continue;
-        if (next->p2p_seq != e->p2p_seq) return false;
-        if (next->marker) return next->state == RS_FL_COMPLETED;
-    }
-    return false;
-}
-
 static void find_open(graph *g)
 {
     for (uint32_t r = 0; r < g->flight->n_ranks; r++) {
@@ -78,7 +59,6 @@ static void find_open(graph *g)
         g->a->open[r] = RS_FL_NONE;
         for (size_t i = 0; i < rank->n; i++) {
             if (rank->entries[i].state == RS_FL_COMPLETED) continue;
-            if (!rank->entries[i].marker && batch_done(g->flight, rank, r, i)) continue;
             g->a->open[r] = (uint32_t)i;
             break;
         }
@@ -489,11 +469,78 @@ static rs_status sink_rank(graph *g, uint32_t node, rs_error *err)
     return add_or_join(g, &f, rank_of_node(g, node), err);
 }
 
+/* Where every rank of an all-to-all gives as much as it takes, the splits are even, and all should have the
+ * same size. By itself that is no proof; that the operation hangs makes it one. False when out of memory. */
+static bool uneven_exchange(graph *g, const op_node *op, rs_fl_found *f, int64_t *culprits, size_t *n)
+{
+    rs_flight *flight = g->flight;
+    const rs_fl_group *group = &flight->groups[op->group];
+    uint32_t *slots = rs_malloc(group->n * sizeof *slots), *entries = rs_malloc(group->n * sizeof *entries);
+    size_t known = 0, best = 0;
+    int64_t usual = -1;
+    bool even = slots && entries, tie = false;
+    for (uint32_t s = 0; even && s < group->n; s++) {
+        const rs_fl_member *m =
+            group->index[s] == RS_FL_NONE ? NULL : rs_fl_member_of(flight, group->index[s], op->group);
+        rs_fl_unit unit;
+        if (!m || !rs_fl_find_unit(flight, m, op->seq, &unit)) continue;
+        const rs_fl_call *c = rs_fl_call_of(flight, rs_fl_unit_main(flight, &unit));
+        even = c->kind == RS_FL_ALL_TO_ALL && unit.n == 1 && c->in_numel == c->out_numel && c->n_in;
+        slots[known] = s;
+        entries[known++] = flight->ranks[unit.rank].order[unit.first];
+    }
+    for (size_t i = 0; even && i < known; i++) {
+        int64_t size =
+            rs_fl_call_of(flight, &flight->ranks[group->index[slots[i]]].entries[entries[i]])->in_numel;
+        size_t count = 0;
+        for (size_t k = 0; k < known; k++)
+            count +=
+                rs_fl_call_of(flight, &flight->ranks[group->index[slots[k]]].entries[entries[k]])->in_numel ==
+                size;
+        if (count > best) {
+            best = count;
+            usual = size;
+            tie = false;
+        } else if (count == best && size != usual) {
+            tie = true;
+        }
+    }
+    for (size_t i = 0; even && best < known && i < known; i++) {
+        uint32_t r = group->index[slots[i]];
+        bool differs = rs_fl_call_of(flight, &flight->ranks[r].entries[entries[i]])->in_numel != usual;
+        if (!differs && f->partner_rank == RS_FL_NONE) {
+            f->partner_rank = r;
+            f->partner_entry = entries[i];
+        }
+        if (!differs && !tie) continue;
+        if (*n == 0 || (differs && f->finding.verdict != RS_FLIGHT_SIZE_MISMATCH)) {
+            f->rank = r;
+            f->entry = entries[i];
+        }
+        if (differs) f->finding.verdict = RS_FLIGHT_SIZE_MISMATCH;
+        culprits[(*n)++] = group->ranks[slots[i]];
+    }
+    if (f->finding.verdict == RS_FLIGHT_SIZE_MISMATCH) {
+        f->stage = RS_FL_STAGE_MISMATCH;
+        f->about = "the number of elements";
+    }
+    bool good = slots && entries;
+    rs_free(slots);
+    rs_free(entries);
+    return good;
+}
+
 /* All joined, nobody is behind: the states tell. */
 static rs_status sink_collective(graph *g, uint32_t node, rs_error *err)
 {
     rs_flight *flight = g->flight;
     const op_node *op = &g->ops[node - op_base(g)];
+    for (size_t i = 0; i < g->a->n_found; i++) {
+        const rs_fl_found *known = &g->a->found[i]; /* a mismatch explains the hang */
+        if (known->stage == RS_FL_STAGE_MISMATCH && known->group == op->group &&
+            known->finding.seq == op->seq && !known->finding.p2p)
+            return RS_OK;
+    }
     const rs_fl_group *group = &flight->groups[op->group];
     size_t counts[4] = {0}, n = 0;
     int64_t *culprits = rs_malloc(group->n * sizeof *culprits);
@@ -520,6 +567,10 @@ static rs_status sink_collective(graph *g, uint32_t node, rs_error *err)
             verdict == RS_FLIGHT_STATE_MISMATCH ? state != RS_FL_COMPLETED : state == RS_FL_SCHEDULED;
         if (guilty) culprits[n++] = group->ranks[s];
     }
+    if (verdict == RS_FLIGHT_STUCK && !uneven_exchange(g, op, &f, culprits, &n)) {
+        rs_free(culprits);
+        return rs_fail_nomem(err, "a finding");
+    }
     f.finding.n_waiters = waiters_of_part(g, g->part[node]);
     rs_status status = rs_fl_add_found(g->a, &f, culprits, n, err);
     rs_free(culprits);
@@ -533,6 +584,12 @@ static rs_status sink_p2p(graph *g, uint32_t node, rs_error *err)
     const op_node *op = &g->ops[node - op_base(g)];
     const rs_fl_rank *rank = &flight->ranks[op->rank];
     const rs_fl_p2p *p2p;
+    for (size_t i = 0; i < g->a->n_found; i++) {
+        const rs_fl_found *known = &g->a->found[i];
+        if (known->stage == RS_FL_STAGE_MISMATCH && known->group == op->group && known->finding.p2p &&
+            (known->rank == op->rank || known->partner_rank == op->rank))
+            return RS_OK;
+    }
     rs_status status = rs_fl_p2p_of(flight, op->group, &p2p, err);
     if (status != RS_OK) return status;
     uint32_t slot = RS_FL_NONE, at = op->entry;

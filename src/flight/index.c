@@ -262,6 +262,21 @@ static void lift_states(rs_fl_rank *rank, rs_fl_member *member)
     }
 }
 
+/* Inside a batch real recorders mark nothing completed: its entries have no events of their own, its end mark
+ * has. */
+static void share_mark(rs_fl_rank *rank, const uint32_t *order, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const rs_fl_entry *mark = &rank->entries[order[i]];
+        if (!mark->marker) continue;
+        for (uint32_t k = i; k-- > 0;) {
+            rs_fl_entry *e = &rank->entries[order[k]];
+            if (e->marker || (mark->is_p2p ? e->p2p_seq != mark->p2p_seq : e->seq != mark->seq)) break;
+            e->state = mark->state;
+        }
+    }
+}
+
 static bool order_entries(rs_fl_rank *rank)
 {
     rank->order = rs_malloc(rank->n * sizeof *rank->order);
@@ -295,7 +310,10 @@ static bool order_entries(rs_fl_rank *rank)
             member->first_seq = rank->entries[rank->order[member->begin]].seq;
             member->last_seq = rank->entries[rank->order[member->begin + member->n - 1]].seq;
         }
-        if (good) lift_states(rank, member);
+        if (!good) break;
+        lift_states(rank, member);
+        share_mark(rank, rank->order + member->begin, member->n);
+        share_mark(rank, rank->order + member->p2p_begin, member->n_p2p);
     }
     for (size_t i = 0; good && i < rank->n; i++)
         rank->entries[i].group = rank->members[rank->entries[i].group].group;

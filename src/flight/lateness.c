@@ -102,7 +102,11 @@ static rs_status tally_op(void *context, rs_flight *flight, const rs_fl_op *op, 
 {
     (void)err;
     const rs_fl_group *group = &flight->groups[op->group];
-    if (op->n < 2 || op->n < group->n) return RS_OK;
+    size_t n_active = 0;
+    if (op->n < 2) return RS_OK;
+    for (uint32_t m = 0; op->n < group->n_members && m < group->n_members; m++)
+        n_active += flight->by_group[group->first_member + m]->n > 0;
+    if (op->n < n_active) return RS_OK;
     tally_times(context, op);
     tally_durations(context, op);
     return RS_OK;
@@ -115,8 +119,8 @@ static size_t by_duration(const lateness *l)
     size_t best = SIZE_MAX;
     for (size_t r = 0; r < l->flight->n_ranks; r++) {
         const tally *t = &l->tallies[r];
-        if (t->timed < 8 || t->shortest * 10 < t->timed * 8 || t->saved_ms < 0.2 * t->longest_ms ||
-            t->saved_ms / (double)t->shortest < 0.02)
+        if (t->timed < 8 || t->shortest * 10 < t->timed * 7 || t->saved_ms < 0.2 * t->longest_ms ||
+            t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest)
             continue;
         if (best == SIZE_MAX ||
             t->waited_ms / (double)t->timed < l->tallies[best].waited_ms / (double)l->tallies[best].timed)
@@ -159,9 +163,9 @@ static size_t by_varying_lag(const lateness *l)
             second = share;
         }
     }
-    if (best == SIZE_MAX || best_share < 0.35 || second > 0.5 * best_share) return SIZE_MAX;
+    if (best == SIZE_MAX || best_share < 0.4 || second > 0.4 * best_share) return SIZE_MAX;
     const tally *t = &l->tallies[best];
-    return t->late_ns / (double)t->last >= 0.2 * l->period_ns ? best : SIZE_MAX;
+    return t->late_ns / (double)t->ops >= 0.3 * l->period_ns ? best : SIZE_MAX;
 }
 
 static rs_status accuse(rs_fl_analysis *a, size_t r, const char *how, rs_error *err)
@@ -221,6 +225,8 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
                                rs_human_time((int64_t)((t->longest_ms / (double)t->shortest) * 1e6), two)),
                    err);
     } else if (status == RS_OK && (r = by_constant_lag(&l, &lag)) != SIZE_MAX) {
+        /* What looked like clocks was lateness: the tables are to show it. */
+        for (size_t i = 0; i < flight->n_ranks; i++) flight->ranks[i].clock = 0;
         status =
             accuse(a, r,
                    rs_fl_print(flight,

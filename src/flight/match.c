@@ -38,6 +38,17 @@ static bool sort_items(item *items, item *sorted, size_t n, int64_t low, int64_t
     return true;
 }
 
+/* A batch of which the ring, or the end of a file that was cut, has kept only a part: nothing can be
+ * compared. */
+static bool is_torn(const rs_fl_rank *rank, const rs_fl_member *member, uint32_t first, uint32_t stop)
+{
+    const uint32_t *order = rank->order + member->begin;
+    bool oldest = first == 0 && rank->wrapped && rank->entries[order[stop - 1]].marker;
+    bool newest = stop == member->n && rank->cut && order[stop - 1] + 1 == rank->n &&
+                  !rank->entries[order[stop - 1]].marker;
+    return oldest || newest;
+}
+
 static size_t collect(const rs_flight *flight, const rs_fl_group *group, item *items, int64_t *low,
                       int64_t *high)
 {
@@ -51,10 +62,12 @@ static size_t collect(const rs_flight *flight, const rs_fl_group *group, item *i
             int64_t seq = rank->entries[rank->order[member->begin + i]].seq;
             uint32_t stop = i + 1;
             while (stop < member->n && rank->entries[rank->order[member->begin + stop]].seq == seq) stop++;
-            items[n++] = (item){seq, {member->rank, member->slot, member->begin + i, stop - i}};
+            uint32_t first = i;
+            i = stop;
+            if (is_torn(rank, member, first, stop)) continue;
+            items[n++] = (item){seq, {member->rank, member->slot, member->begin + first, stop - first}};
             if (seq < *low) *low = seq;
             if (seq > *high) *high = seq;
-            i = stop;
         }
     }
     return n;

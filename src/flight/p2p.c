@@ -1,5 +1,6 @@
 #include "flight/p2p.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct item {
@@ -55,42 +56,82 @@ static size_t first_open(const rs_flight *flight, uint32_t rank, const uint32_t 
     return n;
 }
 
-/* How many partners agree in size and type under a shift, less those that do not. */
-static int64_t agreement(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_pair *pair, int64_t shift)
+/* How well a shift fits the newest partners of a pair. */
+typedef struct fit {
+    size_t n, same_seq, same_call; /* partners; of these with equal p2p_seq_id, with equal size and type */
+    size_t timed;                  /* partners that both have a completion */
+    double apart;                  /* mean time between the two completions, ns */
+} fit;
+
+static fit try_shift(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_pair *pair, int64_t shift)
 {
-    int64_t score = 0;
-    size_t seen = 0;
-    for (size_t i = pair->n_sends; i-- > 0 && seen < 256; seen++) {
+    const rs_fl_rank *src = &flight->ranks[pair->src_rank], *dst = &flight->ranks[pair->dst_rank];
+    fit f = {0};
+    for (size_t i = pair->n_sends; i-- > 0 && f.n < 128;) {
         int64_t j = (int64_t)i + shift;
         if (j < 0 || j >= (int64_t)pair->n_recvs) continue;
-        const rs_fl_call *s =
-            rs_fl_call_of(flight, &flight->ranks[pair->src_rank].entries[p2p->entries[pair->sends + i]]);
-        const rs_fl_call *r = rs_fl_call_of(
-            flight, &flight->ranks[pair->dst_rank].entries[p2p->entries[pair->recvs + (uint32_t)j]]);
-        score += rs_fl_p2p_numel(s) == rs_fl_p2p_numel(r) && p2p_dtype(s) == p2p_dtype(r) ? 1 : -4;
+        const rs_fl_entry *s = &src->entries[p2p->entries[pair->sends + i]];
+        const rs_fl_entry *r = &dst->entries[p2p->entries[pair->recvs + (uint32_t)j]];
+        const rs_fl_call *cs = rs_fl_call_of(flight, s), *cr = rs_fl_call_of(flight, r);
+        f.n++;
+        f.same_seq += s->p2p_seq == r->p2p_seq;
+        f.same_call += rs_fl_p2p_numel(cs) == rs_fl_p2p_numel(cr) && p2p_dtype(cs) == p2p_dtype(cr);
+        int64_t a = s->completed ? s->completed : s->created, b = s->completed ? r->completed : r->created;
+        if (!a || !b) continue;
+        f.apart += (double)llabs((a - src->clock) - (b - dst->clock));
+        f.timed++;
     }
-    return score;
+    if (f.timed) f.apart /= (double)f.timed;
+    return f;
 }
 
+/* Whether both ends number their launches alike: two ranks that only have each other do, and so do ranks that
+ * send and receive in batches. */
+static bool counts_alike(const rs_flight *flight, uint32_t group, const rs_fl_pair *pair)
+{
+    if (flight->groups[group].n == 2) return true;
+    const uint32_t ends[2] = {pair->src_rank, pair->dst_rank};
+    for (int k = 0; k < 2; k++) {
+        const rs_fl_rank *rank = &flight->ranks[ends[k]];
+        const rs_fl_member *member = rs_fl_member_of(flight, ends[k], group);
+        bool batches = false;
+        for (uint32_t i = 0; member && i < member->n_p2p && !batches; i++)
+            batches = rank->entries[rank->order[member->p2p_begin + i]].marker;
+        if (!batches) return false;
+    }
+    return true;
+}
+
+/* Where a ring has lost the beginning, the shift is inferred: by the numbers of the launches where both sides
+ * count alike, else by sizes, else by when partners completed; failing that, what is first open on both sides
+ * belongs together. */
 static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p, rs_fl_pair *pair)
 {
     pair->shift = 0;
     pair->exact = reaches_back(flight, pair->src_rank, group) && reaches_back(flight, pair->dst_rank, group);
     if (pair->exact || pair->src_rank == RS_FL_NONE || pair->dst_rank == RS_FL_NONE) return;
-    /* A ring has lost the beginning: the first operations that are still open belong together, or else the
-     * newest. */
     int64_t s = (int64_t)first_open(flight, pair->src_rank, p2p->entries + pair->sends, pair->n_sends);
     int64_t r = (int64_t)first_open(flight, pair->dst_rank, p2p->entries + pair->recvs, pair->n_recvs);
-    int64_t best = r - s, best_score = agreement(flight, p2p, pair, best);
-    for (int64_t d = 1; d <= 4; d++)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            int64_t score = agreement(flight, p2p, pair, r - s + sign * d);
-            if (score > best_score + 8) {
-                best = r - s + sign * d;
-                best_score = score;
-            }
-        }
-    pair->shift = best;
+    fit best = {0};
+    bool numbered = counts_alike(flight, group, pair);
+    pair->shift = r - s;
+    for (int64_t d = 0; d <= 12; d++) {
+        int64_t shift = r - s + (d % 2 ? (d + 1) / 2 : -d / 2);
+        fit f = try_shift(flight, p2p, pair, shift);
+        if (!f.n) continue;
+        bool better;
+        if (numbered && f.same_seq * 10 >= f.n * 9 && f.n >= 2)
+            better = best.same_seq * 10 < best.n * 9 || best.n < 2;
+        else if (numbered && best.n >= 2 && best.same_seq * 10 >= best.n * 9)
+            better = false;
+        else if (f.same_call * best.n != best.same_call * f.n)
+            better = f.same_call * best.n > best.same_call * f.n;
+        else
+            better = f.timed && best.timed && f.apart * 2 < best.apart;
+        if (best.n && !better) continue;
+        best = f;
+        pair->shift = shift;
+    }
 }
 
 static rs_status build(rs_flight *flight, uint32_t g, rs_fl_p2p *p2p, rs_error *err)

@@ -321,9 +321,10 @@ rs_status rs_fl_find_mismatches(rs_fl_analysis *a, rs_error *err)
             s.first.more = s.n_mismatches - 1;
             status = rs_fl_add_found(a, &s.first, s.first_culprits, s.n_first_culprits, err);
         }
-        if (status == RS_OK) status = check_p2p(&s, g, err);
     }
     if (status == RS_OK && !solve_clocks(&s)) status = rs_fail_nomem(err, "clock offsets");
+    /* Pairs are aligned by times where a ring has wrapped: the clocks have to be known. */
+    for (uint32_t g = 0; status == RS_OK && g < flight->n_groups; g++) status = check_p2p(&s, g, err);
     free_scan(&s);
     if (status == RS_OK) date_findings(a);
     return status;

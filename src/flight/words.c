@@ -45,7 +45,7 @@ const char *rs_fl_where(rs_flight *flight, uint32_t stack)
         chosen = f;
         break;
     }
-    return rs_fl_print(flight, "%s at %s:%" PRId64, rs_fl_text(flight, chosen->name),
+    return rs_fl_print(flight, "%s (%s:%" PRId64 ")", rs_fl_text(flight, chosen->name),
                        rs_fl_text(flight, chosen->file), chosen->line);
 }
 
@@ -119,7 +119,7 @@ static const rs_fl_entry *last_entry(const rs_fl_rank *rank)
 static const char *at_text(rs_flight *flight, uint32_t stack)
 {
     const char *where = rs_fl_where(flight, stack);
-    return where ? rs_fl_print(flight, ", at %s", where) : "";
+    return where ? rs_fl_print(flight, ", in %s", where) : "";
 }
 
 static bool prove_last_act(rs_fl_analysis *a, uint32_t index)

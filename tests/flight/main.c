@@ -52,6 +52,8 @@ static bool is_right(const sim_job *job, const rs_flight_finding *f, lost_files 
     if (lost == LOST_GUILTY)
         return f->verdict == RS_FLIGHT_DUMP_MISSING && f->n_culprits == 1 && names(f, job->guilty);
     if (f->verdict != verdicts[job->fault]) return false;
+    /* Of two ranks that left nothing, both being waited for, none can be told from the other. */
+    if (lost == LOST_INNOCENT && job->fault == SIM_CRASH) return names(f, job->guilty);
     const sim_group *g = job->fault_group == UINT32_MAX ? NULL : &job->groups[job->fault_group];
     switch (job->fault) {
     case SIM_NONE: return true;
@@ -157,7 +159,7 @@ static int check(uint64_t seeds, uint64_t first)
                          (other != job.guilty && other != job.partner && job.fault_group == UINT32_MAX);
         if (good && bystander && fault != SIM_CROSS_ORDER) {
             job.ranks[other].lost = true;
-            good = judge(&job, directory, LOST_INNOCENT, &innocent[fault], false);
+            good = judge(&job, directory, LOST_INNOCENT, &innocent[fault], true);
         }
         sim_free(&job);
     }

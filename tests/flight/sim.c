@@ -318,7 +318,7 @@ static bool make_fault(sim_job *job)
         r->ops[at + 1] = first;
         return true;
     }
-    case SIM_STRAGGLER: r->slow_ns = 300000 + (int64_t)below(job, 3000000); return r->n >= 40;
+    case SIM_STRAGGLER: r->slow_ns = 100000 + (int64_t)below(job, 900000); return r->n >= 40;
     case SIM_N_FAULTS: return false;
     }
     const sim_op *op = &r->ops[at];
@@ -386,8 +386,9 @@ static void issue(sim_job *job, sim_rank *r)
         if (r->host >= job->window && r->ops[r->host - job->window].completed > r->host_ns)
             r->host_ns = r->ops[r->host - job->window].completed;
         size_t end = launch_end(r, r->host);
-        r->host_ns += jitter(job, 200000);
-        if (r->slow_ns) r->host_ns += r->slow_ns / 2 + (int64_t)(sim_random(job) % (uint64_t)r->slow_ns);
+        r->host_ns += jitter(job, 40000);
+        if (sim_random(job) % 700 == 0)
+            r->host_ns += 1000000 + (int64_t)(sim_random(job) % 4000000); /* a collection of garbage, say */
         for (; r->host < end; r->host++) r->ops[r->host].created = r->host_ns + (int64_t)(end - r->host);
     }
 }
@@ -408,13 +409,15 @@ static bool is_fault_op(const sim_job *job, const sim_op *op)
     return job->fault_group == op->group && (op->p2p ? op->p2p_seq : op->seq) == job->fault_seq;
 }
 
-static void start(sim_rank *r)
+static void start(sim_job *job, sim_rank *r)
 {
     size_t end = launch_end(r, r->gpu);
     int64_t at = r->gpu_ns;
     for (size_t i = r->gpu; i < end; i++)
         if (r->ops[i].created > at) at = r->ops[i].created;
-    at += 5000;
+    /* The compute between two communications; a slow GPU takes longer. */
+    at += 294000 + (int64_t)(sim_random(job) % 12000);
+    if (r->slow_ns) at += r->slow_ns / 2 + (int64_t)(sim_random(job) % (uint64_t)r->slow_ns);
     for (size_t i = r->gpu; i < end; i++) {
         r->ops[i].state = 1;
         r->ops[i].started = at;
@@ -486,7 +489,7 @@ static void run(sim_job *job)
                 if (r->gpu >= r->host || r->gpu == r->block_gpu) break;
                 const sim_op *op = &r->ops[r->gpu];
                 if (!r->at_head) {
-                    start(r);
+                    start(job, r);
                     moved = true;
                     if (!op->p2p && join(job, r)) continue;
                     size_t end = launch_end(r, r->gpu);

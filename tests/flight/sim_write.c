@@ -424,7 +424,8 @@ bool sim_write(const sim_job *job, const char *directory)
     sim_job draw = *job; /* draws of its own, so that writing does not change the job */
     draw.rng ^= 0x5bd1e995;
     size_t ring = job->s.ring ? job->s.ring : 2000;
-    if (!job->s.ring && sim_random(&draw) % 2) ring = 40 + sim_random(&draw) % 120;
+    /* A mismatch that nobody noticed may leave the ring: then there is nothing to find. */
+    if (!job->s.ring && job->fatal && sim_random(&draw) % 2) ring = 40 + sim_random(&draw) % 120;
     bool mixed = job->s.json < 0 && sim_random(&draw) % 4 == 0,
          json = job->s.json < 0 ? sim_random(&draw) % 4 == 0 : job->s.json;
     for (unsigned i = 0; i < job->world; i++) {
