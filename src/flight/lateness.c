@@ -129,6 +129,19 @@ static size_t by_duration(const lateness *l)
     return best;
 }
 
+/* Whether a rank's host issues each operation only after the one before is done. Where it runs ahead of its
+ * GPU, when it issues says nothing about when it arrives. */
+static bool in_step(const rs_fl_rank *rank)
+{
+    size_t n = 0, after = 0;
+    for (size_t i = 1; i < rank->n; i++) {
+        if (!rank->entries[i].created || !rank->entries[i - 1].completed) continue;
+        n++;
+        after += rank->entries[i].created >= rank->entries[i - 1].completed;
+    }
+    return n && after * 10 >= n * 8;
+}
+
 /* By a constant lag: the clocks of all other ranks agree closely, so that this one's lag is no clock's. */
 static size_t by_constant_lag(const lateness *l, double *lag)
 {
@@ -142,7 +155,7 @@ static size_t by_constant_lag(const lateness *l, double *lag)
         if (r != best && llabs(flight->ranks[r].clock) > others) others = llabs(flight->ranks[r].clock);
     *lag = (double)flight->ranks[best].clock;
     bool late = l->tallies[best].ops >= 8 && *lag >= 0.2 * l->period_ns && *lag <= 2 * l->period_ns;
-    return late && (double)others <= 0.1 * *lag ? best : SIZE_MAX;
+    return late && (double)others <= 0.1 * *lag && in_step(&flight->ranks[best]) ? best : SIZE_MAX;
 }
 
 /* By a varying lag: it is clearly last in a large part of its operations, and nobody else is nearly as often.
@@ -165,7 +178,8 @@ static size_t by_varying_lag(const lateness *l)
     }
     if (best == SIZE_MAX || best_share < 0.4 || second > 0.4 * best_share) return SIZE_MAX;
     const tally *t = &l->tallies[best];
-    return t->late_ns / (double)t->ops >= 0.3 * l->period_ns ? best : SIZE_MAX;
+    bool late = t->late_ns / (double)t->ops >= 0.3 * l->period_ns;
+    return late && in_step(&l->flight->ranks[best]) ? best : SIZE_MAX;
 }
 
 static rs_status accuse(rs_fl_analysis *a, size_t r, const char *how, rs_error *err)

@@ -127,7 +127,7 @@ static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p,
         else if (f.same_call * best.n != best.same_call * f.n)
             better = f.same_call * best.n > best.same_call * f.n;
         else
-            better = f.timed && best.timed && f.apart * 2 < best.apart;
+            better = f.timed && best.timed && f.apart * 8 < best.apart;
         if (best.n && !better) continue;
         best = f;
         pair->shift = shift;

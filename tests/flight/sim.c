@@ -278,6 +278,8 @@ static bool make_fault(sim_job *job)
         job->fatal = below(job, 4) != 0;
         if (job->fault == SIM_TYPE)
             r->ops[at].kind = r->ops[at].kind == SIM_BROADCAST ? SIM_ALL_REDUCE : SIM_BROADCAST;
+        /* An exchange of any sizes that passes is no fault that a record could show. */
+        if (r->ops[at].kind == SIM_ALL_TO_ALL) job->fatal = true;
         if (job->fault == SIM_SIZE) r->ops[at].numel += 1 + below(job, 7);
         if (job->fault == SIM_DTYPE) r->ops[at].dtype = 2;
         job->fault_group = r->ops[at].group;
