@@ -28,7 +28,7 @@ static const rs_column_spec launch_columns[] = {
     COLUMN("calls", INT, COUNT, "calls", NULL),
     COLUMN("with_work", INT, COUNT, "calls whose GPU work is in the file", "with work"),
     COLUMN("work", INT, COUNT, "GPU events they own", NULL),
-    COLUMN("coverage_percent", REAL, PERCENT, "share of calls with work", "coverage"),
+    COLUMN("coverage_pct", REAL, PERCENT, "share of calls with work", "coverage"),
 };
 #define TABLE(name, help, columns)                                                                           \
     {                                                                                                        \

@@ -27,8 +27,8 @@ static const rs_column_spec rank_columns[] = {
     COLUMN("rounded_times", INT, COUNT, "times of the file with digits below the nanosecond", "rounded"),
     COLUMN("start_unix_ns", INT, ID,
            "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL),
-    COLUMN("first", TIME, US, "first event on the file's own clock", NULL),
-    COLUMN("span", TIME, US, "first start to last end of all complete events", NULL),
+    COLUMN("first_us", TIME, US, "first event on the file's own clock", "first"),
+    COLUMN("span_us", TIME, US, "first start to last end of all complete events", "span"),
     COLUMN("steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL),
     COLUMN("first_step", INT, ID, "number of the first step", NULL),
     COLUMN("last_step", INT, ID, "number of the last step", NULL),
@@ -44,16 +44,16 @@ static const rs_column_spec category_columns[] = {
     COLUMN("kind", TEXT, NONE, "what rankscope takes it for", NULL),
     COLUMN("events", INT, COUNT, "events", NULL),
     COLUMN("spans", INT, COUNT, "of these, complete events with a duration", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
+    COLUMN("time_us", TIME, US, "sum of their durations", "time"),
 };
 static const rs_column_spec stream_columns[] = {
     COLUMN("rank", INT, ID, "rank of the job", NULL),
     COLUMN("device", INT, ID, "device ordinal", NULL),
     COLUMN("stream", INT, ID, "stream", NULL),
     COLUMN("events", INT, COUNT, "GPU work on it", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("first", TIME, US, "first start, from the rank's first event", NULL),
-    COLUMN("last", TIME, US, "last end, from the rank's first event", NULL),
+    COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    COLUMN("first_us", TIME, US, "first start, from the rank's first event", "first"),
+    COLUMN("last_us", TIME, US, "last end, from the rank's first event", "last"),
 };
 static const rs_column_spec software_columns[] = {
     COLUMN("rank", INT, ID, "rank of the job", NULL),

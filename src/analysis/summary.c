@@ -14,50 +14,49 @@
 
 static const rs_column_spec rank_columns[] = {
     COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("span", TIME, US, "first start to last end of all events", NULL),
+    COLUMN("span_us", TIME, US, "first start to last end of all events", "span"),
     COLUMN("steps", INT, COUNT, "training steps", NULL),
-    COLUMN("mean_step", TIME, US, "mean length of a step on the host", "step"),
-    COLUMN("gpu_span", TIME, US, "first start to last end of GPU work; the next four make it up", "GPU span"),
-    COLUMN("computation", TIME, US, "at least one computation kernel runs", "compute"),
-    COLUMN("exposed_comm", TIME, US, "communication runs and no computation", "exposed comm"),
-    COLUMN("exposed_copies", TIME, US, "copies or memsets run, no computation, no communication",
+    COLUMN("mean_step_us", TIME, US, "mean length of a step on the host", "step"),
+    COLUMN("gpu_span_us", TIME, US, "first start to last end of GPU work; the next four make it up",
+           "GPU span"),
+    COLUMN("computation_us", TIME, US, "at least one computation kernel runs", "compute"),
+    COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
+    COLUMN("exposed_copies_us", TIME, US, "copies or memsets run, no computation, no communication",
            "exposed copies"),
-    COLUMN("idle", TIME, US, "nothing runs", NULL),
-    COLUMN("busy_percent", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
-    COLUMN("communication", TIME, US, "at least one communication kernel runs", "comm"),
-    COLUMN("host_wait", TIME, US, "idle while the next work had not even been launched", NULL),
-    COLUMN("launch_latency", TIME, US, "idle between that work's launch and its start", NULL),
-    COLUMN("launch_bound_percent", REAL, PERCENT, "host_wait and launch_latency as a share of gpu_span",
-           "launch-bound"),
-    COLUMN("mean_kernel", TIME, US, "mean duration of linked GPU work", NULL),
-    COLUMN("mean_launch", TIME, US, "mean duration of the calls that launch it", NULL),
+    COLUMN("idle_us", TIME, US, "nothing runs", "idle"),
+    COLUMN("busy_pct", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
+    COLUMN("communication_us", TIME, US, "at least one communication kernel runs", "comm"),
+    COLUMN("host_wait_us", TIME, US, "idle while the next work had not even been launched", "host wait"),
+    COLUMN("launch_latency_us", TIME, US, "idle between that work's launch and its start", "after launch"),
+    COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait as a share of gpu_span", "launch-bound"),
+    COLUMN("mean_kernel_us", TIME, US, "mean duration of linked GPU work", "mean kernel"),
+    COLUMN("mean_launch_us", TIME, US, "mean duration of the calls that launch it", "mean launch"),
     COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
     COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
-    COLUMN("unlinked_percent", REAL, PERCENT, "their share of the GPU time", NULL),
-    COLUMN("own_time", TIME, US, "gpu_span without exposed communication: what the rank needed for itself",
-           NULL),
-    COLUMN("behind_median_percent", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
+    COLUMN("unlinked_pct", REAL, PERCENT, "their share of the GPU time", "unlinked time"),
+    COLUMN("own_time_us", TIME, US, "gpu_span without exposed communication: what the rank needed for itself",
+           "own time"),
+    COLUMN("behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
 };
 static const rs_column_spec kernel_columns[] = {
     COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
     COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
     COLUMN("count", INT, COUNT, "executions on all ranks", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
-    COLUMN("mean", TIME, US, "mean duration", NULL),
+    COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+    COLUMN("mean_us", TIME, US, "mean duration", "mean"),
 };
 static const rs_column_spec operator_columns[] = {
     COLUMN("name", TEXT, NONE, "innermost operator around the launch; the launching call where there is none",
            "operator"),
     COLUMN("count", INT, COUNT, "GPU events it launched on all ranks", "GPU events"),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+    COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
 };
 static const rs_column_spec finding_columns[] = {
     COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
     COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about",
-           "share"),
+    COLUMN("share_pct", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about", "share"),
 };
 
 #define TABLE(name, help, columns)                                                                           \
@@ -131,7 +130,7 @@ static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *
     rs_table_add_time(table, s->communication);
     rs_table_add_time(table, s->host_wait);
     rs_table_add_time(table, s->latency);
-    add_percent(table, s->host_wait + s->latency, s->gpu_span);
+    add_percent(table, s->host_wait, s->gpu_span);
     add_time_if(table, s->mean_kernel);
     add_time_if(table, s->mean_launch);
     rs_table_add_int(table, (int64_t)s->n_gpu);
@@ -241,17 +240,19 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
     .help = "one screen: where each rank's time goes, who is slowest, what to look at first",
-    .about = "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "
-             "computation, "
-             "communication outside computation (exposed), copies and memsets outside both (exposed), idle. "
-             "Idle time counts "
-             "as launch-bound from the end of the last work until the next work was launched (host wait) and "
-             "on to its start "
-             "(latency); idle before work whose launch is not in the file is neither. Ranks that train "
-             "together wait for the "
-             "slowest in communication, so ranks are compared by their own time: the GPU span without "
-             "exposed communication. "
-             "An operator's time is that of the GPU work it launched itself.",
+    .about =
+        "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "
+        "computation, "
+        "communication outside computation (exposed), copies and memsets outside both (exposed), idle. Idle "
+        "time is "
+        "launch-bound (host wait) from the end of the last work until the call that launches the next work "
+        "begins; from "
+        "there to the start of that work it counts as after launch: latency, a slow call or a dependency. "
+        "Idle before "
+        "work whose launch is not in the file is neither. Ranks that train together wait for the slowest in "
+        "communication, so ranks are compared by their own time: the GPU span without exposed communication. "
+        "An "
+        "operator's time is that of the GPU work it launched itself.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
                 "rankscope summary --format json traces/ | jq .tables.findings",
     .options = options,

@@ -21,6 +21,9 @@
 #define WORTH_SLOWER 3
 #define WORTH_GAP 5
 #define WORTH_LOADING 5
+#define WORTH_BOUND 40
+/* Kernels shorter than this many launch calls cannot keep ahead of the host. */
+#define SMALL_KERNEL 4
 
 typedef struct sentence {
     double weight, share;
@@ -93,20 +96,44 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
     if (w.share < WORTH_IDLE) return;
     const rs_rank_summary *r = p[w.index].value;
     char where[80], idle[32], kernel[32], launch[32];
-    double bound = percent(r->host_wait + r->latency, r->idle);
+    double bound = percent(r->host_wait, r->idle);
+    int64_t rank = n > 1 ? p[w.index].rank : -1;
     rs_human_time(r->idle, idle);
     on_rank(p, n, &w, where, sizeof where);
-    if (bound < 30 || r->mean_kernel < 0) {
-        say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
-            "The GPU is idle %.1f%% of its time%s, %s in all.", w.share, where, idle);
+    double after = percent(r->latency, r->idle);
+    if (bound < WORTH_BOUND && after >= WORTH_BOUND && r->mean_launch >= 0) {
+        say(s, w.share, w.share, rank,
+            "The GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it after the call that launches the "
+            "next "
+            "kernel has begun: launch calls take %s on average (first calls load code), or the kernel waits "
+            "for "
+            "another stream.",
+            w.share, where, idle, after, rs_human_time(r->mean_launch, launch));
         return;
     }
-    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
-        "The GPU is idle %.1f%% of its time%s, %s in all, and %.0f%% of that waits for launches: a kernel "
-        "takes %s on "
-        "average, its launch %s. Fewer, larger kernels, CUDA graphs or torch.compile would help.",
-        w.share, where, idle, bound, rs_human_time(r->mean_kernel, kernel),
-        rs_human_time(r->mean_launch, launch));
+    if (bound < WORTH_BOUND || r->mean_kernel < 0) {
+        say(s, w.share, w.share, rank, "The GPU is idle %.1f%% of its time%s, %s in all.", w.share, where,
+            idle);
+        return;
+    }
+    rs_human_time(r->mean_kernel, kernel);
+    rs_human_time(r->mean_launch, launch);
+    if (r->mean_kernel < SMALL_KERNEL * r->mean_launch)
+        say(s, w.share, w.share, rank,
+            "Launch-bound: the GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it before the next "
+            "kernel was "
+            "launched; a kernel takes %s on average, its launch call %s. Fewer and larger kernels, "
+            "torch.compile or "
+            "CUDA graphs would help.",
+            w.share, where, idle, bound, kernel, launch);
+    else
+        say(s, w.share, w.share, rank,
+            "Host-bound: the GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it before the next "
+            "kernel was "
+            "launched, though kernels are long (%s on average) and launches short (%s): look at what the "
+            "host does "
+            "between launches (data loading, Python code, synchronization).",
+            w.share, where, idle, bound, kernel, launch);
 }
 
 static const rs_name_total *largest(const rs_rank_summary *s, int class)
@@ -243,6 +270,24 @@ static void about_loading(const rs_partial *p, size_t n, sentences *s)
         rs_human_time(r->data_loading, time), w.share, where);
 }
 
+static void about_nothing(const rs_partial *p, size_t n, sentences *s)
+{
+    size_t empty = 0, first = 0;
+    for (size_t i = n; i-- > 0;) {
+        if (((const rs_rank_summary *)p[i].value)->n_gpu) continue;
+        empty++;
+        first = i;
+    }
+    if (empty == 0) return;
+    char where[128] = "";
+    if (n > 1)
+        snprintf(where, sizeof where, " on %zu of %zu ranks, first rank %lld", empty, n,
+                 (long long)p[first].rank);
+    say(s, 1000, 100, n > 1 ? p[first].rank : -1,
+        "No GPU work was recorded%s: profile with ProfilerActivity.CUDA; `rankscope doctor` says more.",
+        where);
+}
+
 static int by_weight(const void *a, const void *b)
 {
     const sentence *x = a, *y = b;
@@ -254,6 +299,7 @@ rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *fi
 {
     sentences *s = rs_calloc(1, sizeof *s);
     if (!s) return rs_fail_nomem(err, "findings");
+    about_nothing(partials, n, s);
     about_idle(partials, n, s);
     about_communication(partials, n, s);
     about_copies(partials, n, s);

@@ -238,7 +238,7 @@ static rs_status carry_to_own(rs_windows *w, const uint8_t *left, size_t n, size
 static rs_status next_from_memory(rs_windows *w, const uint8_t *left, size_t n_left, rs_error *err)
 {
     if (!w->now.data && w->memory_n > BLOCK) {
-        w->now = (rs_window){.data = w->memory, .n = w->memory_n - RS_WINDOW_PADDING};
+        w->now = (rs_window){.data = w->memory, .n = w->memory_n - RS_WINDOW_PADDING, .slot = -1};
         return RS_OK;
     }
     /* The last bytes have nothing readable behind them: they are copied to where there is. */

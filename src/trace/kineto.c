@@ -21,9 +21,16 @@ typedef struct reader {
     const uint8_t *p, *end;
     place place;
     bool bare_array;    /* the array is the document itself */
+    bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
+    bool first_element; /* no element of the array has been met */
     bool open;          /* inside a document */
     bool saw_events;    /* an event array or an event has been met */
+    bool in_events;     /* ... in this document */
+    bool stray;         /* separators outside any array have been reported */
     uint64_t damage_at; /* offset at which damage began */
+    bool in_member;     /* it began beside the events */
+    bool junk;          /* ... where an event was expected: what it was is told by what follows */
+    bool junk_element;  /* ... and a comma or bracket stood before it */
     uint8_t before;     /* while AT_DAMAGE: the last byte that is no white space */
     rs_shapes_run_fn run;
     rs_ahead *ahead; /* NULL: one thread reads everything */
@@ -65,16 +72,26 @@ static rs_status short_of_text(reader *r, rs_error *err)
     return RS_OK;
 }
 
+/* Starts looking for a place where reading can go on. */
+static void out_of_step(reader *r, const uint8_t *from, const uint8_t *fault)
+{
+    r->damage_at = offset_of(r, from);
+    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
+    r->junk = false;
+    r->in_member = r->place == AT_MEMBER;
+    r->p = fault > from ? fault : from + 1;
+    if (r->p > r->end) r->p = r->end;
+    r->before = 0;
+    for (const uint8_t *p = r->p; p > from + 1 && !r->before; p--)
+        if (!rs_json_is_space(p[-1])) r->before = p[-1];
+    r->place = AT_DAMAGE;
+}
+
 static void damaged(reader *r, const char *kind, const char *message, const uint8_t *from,
                     const uint8_t *fault)
 {
     problem(r, kind, message, offset_of(r, from));
-    r->damage_at = offset_of(r, from);
-    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
-    r->p = fault > from ? fault : from + 1;
-    if (r->p > r->end) r->p = r->end;
-    r->before = 0;
-    r->place = AT_DAMAGE;
+    out_of_step(r, from, fault);
 }
 
 /* ---- documents -------------------------------------------------------------------------------------- */
@@ -83,6 +100,7 @@ static bool begin_document(reader *r)
 {
     rs_events *e = r->core.events;
     r->open = true;
+    r->in_events = false;
     /* one that brought no events says nothing about ranks: its place is taken over */
     if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) return true;
     if (!RS_GROW_ONE(e->documents, e->n_documents, e->documents_capacity))
@@ -93,7 +111,7 @@ static bool begin_document(reader *r)
 
 static bool is_event_key(const uint8_t *key, size_t n)
 {
-    static const char *const keys[] = {"ph", "name", "cat", "ts", "pid", "tid", "dur"};
+    static const char *const keys[] = {"ph", "name", "cat", "ts", "pid", "tid", "dur", "args"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i]) == n && memcmp(keys[i], key, n) == 0) return true;
     return false;
@@ -133,8 +151,16 @@ static const char *fault_kind(rs_json_status s)
     return s == RS_JSON_DEEP ? "too_deep" : s == RS_JSON_LONG ? "long_string" : "bad_event";
 }
 
+/* Something that is no event where one was expected. */
+static void junk(reader *r, const uint8_t *from, const uint8_t *fault, bool after_separator)
+{
+    out_of_step(r, from, fault);
+    r->junk = true;
+    r->junk_element = after_separator;
+}
+
 /* Reads the event at p. */
-static rs_status read_event(reader *r, rs_error *err)
+static rs_status read_event(reader *r, bool after_separator, rs_error *err)
 {
     const uint8_t *begin = r->p;
     rs_json_status s = rs_kineto_event(&r->core, &r->p, r->end, r->window.data, r->window.offset);
@@ -146,6 +172,10 @@ static rs_status read_event(reader *r, rs_error *err)
     if (s == RS_JSON_END) {
         r->p = begin;
         return short_of_text(r, err);
+    }
+    if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
+        junk(r, begin, begin + 1, after_separator);
+        return RS_OK;
     }
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
@@ -165,24 +195,37 @@ static rs_status at_document(reader *r, rs_error *err)
     if (*r->p == '[') {
         r->p++;
         r->core.events->form = "array";
-        r->bare_array = true;
+        r->bare_array = r->first_element = true;
         r->place = AT_ELEMENT;
-        return begin_document(r) ? RS_OK : r->core.failure;
+        if (!begin_document(r)) return r->core.failure;
+        r->in_events = true;
+        return RS_OK;
     }
     if (*r->p == '{') {
         bool is_event;
+        r->saw_object = true;
         rs_json_status s = looks_like_event(r->p, r->end, &is_event);
         if (s == RS_JSON_END) return short_of_text(r, err);
         if (is_event) {
             r->core.events->form = "lines";
             r->saw_events = true;
-            return read_event(r, err);
+            r->core.learn_from = NULL;
+            return read_event(r, true, err);
         }
         r->p++;
         r->core.events->form = "object";
         r->bare_array = false;
         r->place = AT_MEMBER;
         return begin_document(r) ? RS_OK : r->core.failure;
+    }
+    if (r->saw_events && (*r->p == ',' || *r->p == ']' || *r->p == '}')) {
+        /* after a stray bracket every event is followed by one of these: one defect, not many */
+        if (!r->stray)
+            problem(r, "trailing_text", "text after the trace that is no event; passed over",
+                    offset_of(r, r->p));
+        r->stray = true;
+        r->p++;
+        return RS_OK;
     }
     if (!r->saw_events)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, offset_of(r, r->p),
@@ -218,7 +261,7 @@ static rs_status at_member(reader *r, rs_error *err)
     }
     if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
         r->p = q + 1;
-        r->saw_events = true;
+        r->saw_events = r->in_events = r->first_element = true;
         r->place = AT_ELEMENT;
         return RS_OK;
     }
@@ -243,22 +286,30 @@ static rs_status at_member(reader *r, rs_error *err)
 }
 
 /* An element that is no object: it keeps its place in the count. */
-static rs_status odd_element(reader *r, rs_error *err)
+static rs_status odd_element(reader *r, bool after_separator, rs_error *err)
 {
-    const uint8_t *begin = r->p;
+    const uint8_t *begin = r->p, *next;
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
+    if (s == RS_JSON_OK) {
+        next = rs_json_space(r->p, r->end);
+        s = next >= r->end ? RS_JSON_END : *next == ',' || *next == ']' ? RS_JSON_OK : RS_JSON_BAD;
+    }
     if (s == RS_JSON_END) {
         r->p = begin;
         return short_of_text(r, err);
     }
     r->core.learn_from = NULL;
+    if (s == RS_JSON_BAD) {
+        junk(r, begin, r->p, after_separator);
+        return RS_OK;
+    }
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
     if (s == RS_JSON_OK)
         problem(r, "not_an_event", "an element of the event array is no object; dropped",
                 offset_of(r, begin));
     else
-        damaged(r, "bad_event", fault_message(s), begin, r->p);
+        damaged(r, fault_kind(s), fault_message(s), begin, r->p);
     return RS_OK;
 }
 
@@ -292,24 +343,29 @@ static rs_status at_element(reader *r, rs_error *err)
         r->core.learn_from = r->p;
     }
     const uint8_t *begin = r->p;
+    /* a layout begins where the element before it ended: nothing else may stand between */
+    if (r->core.learn_from != begin) r->core.learn_from = NULL;
     r->p = rs_json_space(r->p, r->end);
-    if (r->p < r->end && *r->p == ',') r->p = rs_json_space(r->p + 1, r->end);
+    bool comma = r->p < r->end && *r->p == ',';
+    if (comma) r->p = rs_json_space(r->p + 1, r->end);
     if (r->p >= r->end) {
         r->p = begin;
         return short_of_text(r, err);
     }
-    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
+    bool separated = comma || r->first_element;
+    r->first_element = false;
+    r->saw_object |= *r->p == '{';
+    if (*r->p == '{')
+        return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, separated, err);
     if (*r->p == ']') {
         r->p++;
         r->core.learn_from = NULL;
         r->place = r->bare_array ? AT_DOCUMENT : AT_MEMBER;
-        if (r->bare_array) {
-            r->open = false;
-            r->saw_events = true;
-        }
+        if (r->bare_array) r->open = false;
+        if (r->bare_array) r->saw_events = true;
         return RS_OK;
     }
-    return odd_element(r, err);
+    return odd_element(r, separated, err);
 }
 
 /* ---- damage ----------------------------------------------------------------------------------------- */
@@ -342,21 +398,52 @@ static bool is_member_key(const uint8_t *p, const uint8_t *end)
     return false;
 }
 
-/* At ']': does the event array end here? Either a known top-level member follows or the document closes. */
-static bool ends_array(const reader *r, const uint8_t *p)
-{
-    p = rs_json_space(p + 1, r->end);
-    if (p >= r->end) return r->window.last && r->bare_array;
-    if (*p == ',') return is_member_key(rs_json_space(p + 1, r->end), r->end);
-    if (*p != '}' || r->bare_array) return false;
-    p = rs_json_space(p + 1, r->end);
-    return p >= r->end && r->window.last;
-}
-
 static bool begins_object(const uint8_t *p, const uint8_t *end)
 {
     p = rs_json_space(p + 1, end);
     return p < end && *p == '"';
+}
+
+/* At '}': does the document end here? Either the text does or another document begins. */
+static bool ends_document(const reader *r, const uint8_t *p)
+{
+    p = rs_json_space(p + 1, r->end);
+    return p >= r->end ? r->window.last : *p == '{' && begins_object(p, r->end);
+}
+
+/* At '{': does an event begin here? The first member of many nested objects has a key that events have too,
+ * but they stand behind a colon, or behind something else only where that was damaged. */
+static bool begins_event(const reader *r, const uint8_t *p, uint8_t before)
+{
+    if (before == ':' || !rs_kineto_looks_like_event(p, r->end)) return false;
+    if (before == 0 || before == ',' || before == '[' || before == '}' || before == ']') return true;
+    p = rs_json_space(p + 1, r->end);
+    return r->end - p >= 4 && memcmp(p, "\"ph\"", 4) == 0;
+}
+
+/* At ']': does the event array end here? Either a known top-level member follows or the document closes. */
+static bool ends_array(const reader *r, const uint8_t *p)
+{
+    p = rs_json_space(p + 1, r->end);
+    if (r->bare_array) return p >= r->end ? r->window.last : *p == '{' || *p == '[';
+    if (p >= r->end) return false;
+    if (*p == ',') return is_member_key(rs_json_space(p + 1, r->end), r->end);
+    return *p == '}' && ends_document(r, p);
+}
+
+/* Counts what stood where an event was expected: an element of its own, or bytes that cling to another. */
+static void judge_junk(reader *r, bool alone)
+{
+    if (!r->junk) return;
+    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
+    r->junk = false;
+    if (!r->junk_element || !alone) {
+        problem(r, "stray_text", "text between events that is no event; passed over", r->damage_at);
+        return;
+    }
+    problem(r, "bad_event", fault_message(RS_JSON_BAD), r->damage_at);
+    r->core.events->n_lost++;
+    rs_kineto_lost_row(&r->core); /* a failure shows in core.failure */
 }
 
 static void back_in_step(reader *r, const uint8_t *p, place at)
@@ -379,23 +466,33 @@ static rs_status at_damage(reader *r, rs_error *err)
     for (; p < judged; p++) {
         uint8_t c = *p;
         if (rs_json_is_space(c)) continue;
-        if (c == '{' && before != ':' && !r->open && r->saw_events && begins_object(p, r->end)) {
+        if (c == '{' && begins_event(r, p, before)) {
+            judge_junk(r, before == ',');
+            r->saw_events = r->in_events = true;
+            back_in_step(r, p, r->open ? AT_ELEMENT : AT_DOCUMENT);
+            return RS_OK;
+        }
+        if (c == '{' && !r->open && r->saw_events && before != ':' && before != ',' && before != '[' &&
+            begins_object(p, r->end)) {
             back_in_step(r, p, AT_DOCUMENT);
             return RS_OK;
         }
-        if (c == '{' && before != ':') {
-            bool is_event;
-            if (looks_like_event(p, r->end, &is_event) == RS_JSON_OK && is_event) {
-                r->saw_events = true;
-                back_in_step(r, p, r->open ? AT_ELEMENT : AT_DOCUMENT);
-                return RS_OK;
-            }
-        } else if (c == ']' && r->open && r->saw_events && ends_array(r, p)) {
+        if (c == ']' && r->open && r->in_events && ends_array(r, p)) {
+            judge_junk(r, true);
             back_in_step(r, p + 1, r->bare_array ? AT_DOCUMENT : AT_MEMBER);
             if (r->bare_array) r->open = false;
             return RS_OK;
-        } else if (c == '"' && !r->saw_events && (size_t)(r->end - p) > sizeof events_key &&
-                   memcmp(p, events_key, sizeof events_key - 1) == 0) {
+        }
+        if (r->in_member && r->in_events && c == '}' && ends_document(r, p)) {
+            back_in_step(r, p, AT_MEMBER);
+            return RS_OK;
+        }
+        if (r->in_member && c == ',' && is_member_key(rs_json_space(p + 1, r->end), r->end)) {
+            back_in_step(r, p, AT_MEMBER);
+            return RS_OK;
+        }
+        if (c == '"' && !r->in_events && (size_t)(r->end - p) > sizeof events_key &&
+            memcmp(p, events_key, sizeof events_key - 1) == 0) {
             back_in_step(r, p, AT_MEMBER);
             return RS_OK;
         }
@@ -404,6 +501,7 @@ static rs_status at_damage(reader *r, rs_error *err)
     r->p = p;
     r->before = before;
     if (!r->window.last) return more(r, err);
+    judge_junk(r, true);
     r->core.events->bytes_lost += offset_of(r, r->end) - r->damage_at;
     if (r->open) {
         r->core.events->truncated = true;
@@ -494,7 +592,7 @@ static rs_status check_usable(const reader *r, rs_error *err)
 {
     const rs_events *e = r->core.events;
     if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
-    if (e->n > 0) return RS_OK;
+    if (e->n > e->n_lost || (e->n > 0 && r->saw_object)) return RS_OK;
     if (e->truncated)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
                           "the text ends before the first event");

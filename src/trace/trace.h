@@ -72,12 +72,12 @@ typedef struct rs_links {
 
 typedef struct rs_trace rs_trace;
 struct rs_trace {
-    rs_events *events;     /* shared by the ranks of a merged file; freed with the last of them by the job */
-    const char *file;      /* for messages; borrowed */
+    rs_events *events; /* shared by the ranks of a merged file; freed with the last of them by the job */
+    const char *file;  /* for messages; borrowed */
     const rs_problems *problems; /* what was wrong with that file; borrowed */
-    int64_t rank;          /* RS_NO_VALUE until the job has settled it */
-    const char *rank_rule; /* how it was told: static text */
-    uint32_t *rows;        /* this rank's rows, ascending; NULL: all rows of events */
+    int64_t rank;                /* RS_NO_VALUE until the job has settled it */
+    const char *rank_rule;       /* how it was told: static text */
+    uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
     const char *steps_wanted; /* --steps; NULL: all */
 
@@ -94,7 +94,7 @@ struct rs_trace {
     rs_work *work[6];
     rs_policy work_policy[6];
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
-    int64_t first_ns, last_ns; /* span of all complete events; RS_NO_TIME if there are none */
+    int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
     bool have_span;
 };
 

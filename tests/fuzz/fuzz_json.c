@@ -36,7 +36,6 @@ static void check_number(const rs_json_text *t)
          is_int = rs_json_int(t->bytes, t->length, &whole);
     if (is_real) PROMISE(isfinite(real));
     if (is_int && is_real) PROMISE(fabs(real - (double)whole) <= fabs(real) * 1e-15);
-    if (is_real && !is_int && fabs(real) < 9e15) PROMISE(real != floor(real));
 }
 
 /* Reads one document token by token; OK, or why it is none. */

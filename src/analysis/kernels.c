@@ -1,0 +1,455 @@
+/* kernels: which kernels take the time, by name or by what runs together. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+#include "base/memory.h"
+#include "base/stats.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
+     "type: time of every combination of kinds; name: time of every kernel"},
+    {"top", RS_OPTION_INT, "N", NULL, "10", "name at most N kernels of a rank, the rest is others"},
+    {"duration-ratio", RS_OPTION_REAL, "X", NULL, "0.8",
+     "stop naming kernels once they make up this share (0 to 1)"},
+    {"no-memory", RS_OPTION_FLAG, NULL, NULL, NULL, "leave copies and memsets out"},
+};
+
+static const rs_column_spec name_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, copy or memset; others: all that are not named", NULL},
+    {"class", RS_TEXT, RS_UNIT_NONE, "computation, communication or memory; unknown for others", NULL},
+    {"names", RS_INT, RS_UNIT_COUNT, "different names in this row", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "how often it ran", NULL},
+    {"sum_us", RS_TIME, RS_UNIT_US, "total duration; simultaneous runs each count", "sum"},
+    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's total duration", "share %"},
+    {"cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"},
+    {"mean_us", RS_REAL, RS_UNIT_US, "mean duration", "mean"},
+    {"min_us", RS_TIME, RS_UNIT_US, "shortest", "min"},
+    {"max_us", RS_TIME, RS_UNIT_US, "longest", "max"},
+    {"std_us", RS_REAL, RS_UNIT_US, "standard deviation of a sample; unknown for one run", "std"},
+};
+static const rs_column_spec type_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time, and nothing else", NULL},
+    {"time_us", RS_TIME, RS_UNIT_US, "how long exactly this combination runs", "time"},
+    {"percent", RS_REAL, RS_UNIT_PERCENT, "of the time something runs", NULL},
+};
+static const rs_column_spec hta_name_columns[] = {
+    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, or others", NULL},
+    {"sum (us)", RS_REAL, RS_UNIT_US, "total duration", NULL},
+    {"max (us)", RS_REAL, RS_UNIT_US, "longest; of totals when HTA folded kernels", NULL},
+    {"min (us)", RS_REAL, RS_UNIT_US, "shortest; of totals when HTA folded kernels", NULL},
+    {"stddev", RS_REAL, RS_UNIT_US, "standard deviation; of totals when HTA folded kernels", NULL},
+    {"mean (us)", RS_REAL, RS_UNIT_US, "mean; of totals when HTA folded kernels", NULL},
+    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "COMPUTATION, COMMUNICATION or MEMORY", NULL},
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+};
+static const rs_column_spec hta_type_columns[] = {
+    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time", NULL},
+    {"sum", RS_INT, RS_UNIT_US, "over all ranks, each piece cut to whole microseconds", NULL},
+    {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec own_names =
+    TABLE("kernels", "one row is one kernel name of one rank", name_columns);
+static const rs_table_spec own_types =
+    TABLE("types", "one row is one combination of kinds of one rank", type_columns);
+static const rs_table_spec hta_names = TABLE(
+    "kernels", "one row is one kernel name of one rank, as HTA's get_gpu_kernel_breakdown", hta_name_columns);
+static const rs_table_spec hta_types =
+    TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
+static const rs_table_spec *const own_tables[] = {&own_names, &own_types};
+static const rs_table_spec *const hta_tables[] = {&hta_names, &hta_types};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
+enum { TABLE_NAMES, TABLE_TYPES };
+
+/* ---- one rank --------------------------------------------------------------------------------------- */
+
+typedef struct kernel {
+    const char *name; /* in the partial's arena */
+    uint32_t id;      /* while the trace is there */
+    rs_class class;
+    rs_moments time; /* ns */
+} kernel;
+
+typedef struct kernels_partial {
+    rs_arena names;
+    kernel *items;
+    size_t n, capacity;
+    int64_t together[8]; /* ns of each combination: 1 computation, 2 communication, 4 memory */
+    size_t n_steps_seen;
+    int64_t first_step;
+} kernels_partial;
+
+static void free_partial(void *partial)
+{
+    kernels_partial *p = partial;
+    if (!p) return;
+    rs_arena_clear(&p->names);
+    rs_free(p->items);
+    rs_free(p);
+}
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    const kernels_partial *p = partial;
+    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
+}
+
+static bool counts(rs_class class, bool memory)
+{
+    return class != RS_CLASS_OTHER && (memory || class != RS_CLASS_MEMORY);
+}
+
+/* By time, then name, then class. */
+static int by_time(const void *a, const void *b)
+{
+    const kernel *x = a, *y = b;
+    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
+    int c = strcmp(x->name, y->name);
+    return c ? c : (int)x->class - (int)y->class;
+}
+
+static bool collect_names(const rs_events *e, const rs_work *work, bool memory, kernels_partial *p)
+{
+    rs_map64 places = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < work->n; i++) {
+        rs_class class = (rs_class)work->class[i];
+        if (!counts(class, memory)) continue;
+        uint32_t id = e->name[work->row[i]];
+        bool is_new;
+        uint32_t *place = rs_map64_put(&places, (uint64_t)id * RS_N_CLASSES + class, &is_new);
+        ok = place && (!is_new || RS_GROW_ONE(p->items, p->n, p->capacity));
+        if (!ok) break;
+        if (is_new) {
+            *place = (uint32_t)p->n;
+            p->items[p->n++] = (kernel){.id = id, .class = class};
+        }
+        rs_moments_add(&p->items[*place].time, rs_sub_sat(work->end[i], work->start[i]));
+    }
+    for (size_t i = 0; ok && i < p->n; i++) {
+        const rs_string *s = &e->strings.items[p->items[i].id];
+        p->items[i].name = rs_arena_strndup(&p->names, s->text, s->length);
+        ok = p->items[i].name != NULL;
+    }
+    if (ok && p->n) qsort(p->items, p->n, sizeof *p->items, by_time);
+    rs_map64_clear(&places);
+    return ok;
+}
+
+static bool collect_types(const rs_work *work, bool memory, int64_t quantum, kernels_partial *p)
+{
+    static const rs_class order[3] = {RS_CLASS_COMPUTE, RS_CLASS_COMM, RS_CLASS_MEMORY};
+    rs_interval *items[3] = {NULL};
+    rs_interval_set classes[3] = {{NULL, 0}};
+    unsigned k = memory ? 3 : 2;
+    bool ok = true;
+    for (unsigned i = 0; ok && i < k; i++) {
+        ok = rs_work_union(work, order[i], &items[i], &classes[i].n);
+        classes[i].items = items[i];
+    }
+    if (ok) rs_intervals_sweep(classes, k, quantum, p->together);
+    for (unsigned i = 0; i < k; i++) rs_free(items[i]);
+    return ok;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_work *work;
+    rs_status status = rs_trace_work(trace, run->policy, &work, err);
+    if (status != RS_OK) return status;
+    bool memory = !rs_options_flag(run->options, "no-memory");
+    int64_t quantum = run->policy->rows_by_stream ? 1000 : 1; /* HTA cuts every piece to whole microseconds */
+    kernels_partial *p = rs_calloc(1, sizeof *p);
+    if (!p || !collect_names(trace->events, work, memory, p) || !collect_types(work, memory, quantum, p)) {
+        free_partial(p);
+        return rs_fail_nomem(err, "kernels of a rank");
+    }
+    p->n_steps_seen = work->n_steps_seen;
+    p->first_step = work->first_step;
+    *partial = p;
+    return RS_OK;
+}
+
+/* ---- the default tables ------------------------------------------------------------------------------ */
+
+static const char *type_name(unsigned mask, const char *const names[3], const char *joint, char out[128])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (unsigned i = 0; i < 3; i++) {
+        if (!(mask & (1u << i))) continue;
+        size_t need = strlen(names[i]) + (used ? strlen(joint) : 0);
+        if (used + need >= 128) break;
+        if (used) strcpy(out + used, joint);
+        strcpy(out + used + (used ? strlen(joint) : 0), names[i]);
+        used += need;
+    }
+    return out;
+}
+
+static rs_status add_name(rs_table *t, int64_t rank_number, const kernel *k, const char *name, size_t n_names,
+                          int64_t before, int64_t all, rs_error *err)
+{
+    rs_table_add_int(t, rank_number);
+    rs_table_add_text(t, name ? name : k->name);
+    rs_table_add_text(t, name ? NULL : rs_class_name(k->class));
+    rs_table_add_int(t, (int64_t)n_names);
+    rs_table_add_int(t, (int64_t)k->time.n);
+    rs_table_add_time(t, k->time.sum);
+    rs_table_add_real(t, rs_percent(k->time.sum, all));
+    rs_table_add_real(t, rs_percent(rs_add_sat(before, k->time.sum), all));
+    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
+    rs_table_add_time(t, k->time.min);
+    rs_table_add_time(t, k->time.max);
+    rs_table_add_real(t, rs_moments_std(&k->time) / 1000);
+    return rs_table_end_row(t, err);
+}
+
+/* Names kernels by time until the asked share or number is reached; all others become one row with the
+ * statistics of their runs. */
+static rs_status add_own_names(const rs_options *o, int64_t rank_number, const kernels_partial *p,
+                               rs_table *t, rs_error *err)
+{
+    int64_t all = 0, before = 0;
+    for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].time.sum);
+    double wanted = rs_options_real(o, "duration-ratio") * (double)all;
+    int64_t top = rs_options_int(o, "top");
+    size_t i = 0;
+    rs_status status = RS_OK;
+    for (; status == RS_OK && i < p->n && (int64_t)i < top && (i == 0 || (double)before < wanted); i++) {
+        status = add_name(t, rank_number, &p->items[i], NULL, 1, before, all, err);
+        before = rs_add_sat(before, p->items[i].time.sum);
+    }
+    if (status != RS_OK || i >= p->n) return status;
+    kernel others = {0};
+    for (size_t k = i; k < p->n; k++) rs_moments_merge(&others.time, &p->items[k].time);
+    return add_name(t, rank_number, &others, "others", p->n - i, before, all, err);
+}
+
+static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs_table *t, rs_error *err)
+{
+    static const char *const names[3] = {"computation", "communication", "memory"};
+    int64_t all = 0;
+    char text[128];
+    bool done[8] = {false};
+    for (unsigned m = 1; m < 8; m++) all = rs_add_sat(all, p->together[m]);
+    for (;;) {
+        unsigned best = 0;
+        for (unsigned m = 1; m < 8; m++)
+            if (!done[m] && p->together[m] > 0 && (!best || p->together[m] > p->together[best])) best = m;
+        if (!best) return RS_OK;
+        done[best] = true;
+        rs_table_add_int(t, rank_number);
+        rs_table_add_text(t, type_name(best, names, " + ", text));
+        rs_table_add_time(t, p->together[best]);
+        rs_table_add_real(t, rs_percent(p->together[best], all));
+        rs_status status = rs_table_end_row(t, err);
+        if (status != RS_OK) return status;
+    }
+}
+
+/* ---- HTA's tables ----------------------------------------------------------------------------------- */
+
+typedef struct hta_row {
+    const char *name;
+    double sum, max, min, std, mean; /* us */
+    rs_class class;
+    int64_t rank;
+} hta_row;
+
+typedef struct hta_rows {
+    hta_row *items;
+    size_t n, capacity;
+} hta_rows;
+
+static const char *hta_class_name(rs_class class)
+{
+    return class == RS_CLASS_COMPUTE ? "COMPUTATION" : class == RS_CLASS_COMM ? "COMMUNICATION" : "MEMORY";
+}
+
+static double or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+/* HTA folds by the quantile of the running sums, and from then on takes every statistic over the kernels'
+ * totals. */
+static bool fold_hta(const kernel *const *kernels, size_t n, int64_t rank_number, double ratio, size_t top,
+                     hta_rows *out)
+{
+    double *running = rs_malloc(n * sizeof *running), *folded = rs_malloc(n * sizeof *folded), sum = 0;
+    bool ok = running && folded;
+    for (size_t i = 0; ok && i < n; i++) running[i] = sum += (double)kernels[i]->time.sum / 1000;
+    double limit = ok ? rs_quantile(running, n, ratio) : 0;
+    size_t n_folded = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        double total = (double)kernels[i]->time.sum / 1000;
+        /* a total below zero (rounding makes such) is what HTA takes for "never", and so never folds */
+        if (total >= 0 && (running[i] > limit || i >= top)) {
+            folded[n_folded++] = total;
+            continue;
+        }
+        ok = RS_GROW_ONE(out->items, out->n, out->capacity);
+        if (ok)
+            out->items[out->n++] =
+                (hta_row){kernels[i]->name, total, total, total, 0, total, kernels[i]->class, rank_number};
+    }
+    if (ok && n_folded) {
+        double std = or_zero(rs_std(folded, n_folded)), mean = rs_mean(folded, n_folded);
+        double total = rs_sum(folded, n_folded);
+        rs_sort_doubles(folded, n_folded);
+        ok = RS_GROW_ONE(out->items, out->n, out->capacity);
+        if (ok)
+            out->items[out->n++] = (hta_row){"others", total, folded[n_folded - 1], folded[0],
+                                             std,      mean,  kernels[0]->class,    rank_number};
+    }
+    rs_free(running);
+    rs_free(folded);
+    return ok;
+}
+
+static bool add_hta_rank(const rs_options *o, const rs_partial *partial, hta_rows *out)
+{
+    const kernels_partial *p = partial->value;
+    size_t top = (size_t)rs_options_int(o, "top");
+    const kernel **of_class = rs_malloc(p->n * sizeof *of_class);
+    bool ok = of_class != NULL;
+    for (int class = 0; ok && class < RS_CLASS_OTHER; class ++) {
+        size_t n = 0;
+        for (size_t i = 0; i < p->n; i++)
+            if ((int)p->items[i].class == class) of_class[n++] = &p->items[i];
+        if (n > top) {
+            ok = fold_hta(of_class, n, partial->rank, rs_options_real(o, "duration-ratio"), top, out);
+            continue;
+        }
+        for (size_t i = 0; ok && i < n; i++) {
+            const rs_moments *m = &of_class[i]->time;
+            ok = RS_GROW_ONE(out->items, out->n, out->capacity);
+            if (ok)
+                out->items[out->n++] = (hta_row){.name = of_class[i]->name,
+                                                 .sum = (double)m->sum / 1000,
+                                                 .max = (double)m->max / 1000,
+                                                 .min = (double)m->min / 1000,
+                                                 .std = or_zero(rs_moments_std(m) / 1000),
+                                                 .mean = rs_moments_mean(m) / 1000,
+                                                 .class = of_class[i]->class,
+                                                 .rank = partial->rank};
+        }
+    }
+    rs_free(of_class);
+    return ok;
+}
+
+static int by_hta_order(const void *a, const void *b)
+{
+    const hta_row *x = a, *y = b;
+    int c = strcmp(hta_class_name(x->class), hta_class_name(y->class));
+    if (c == 0) c = strcmp(x->name, y->name);
+    return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static rs_status add_hta_names(const rs_run *run, const rs_partial *partials, size_t n, rs_table *t,
+                               rs_error *err)
+{
+    hta_rows rows = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++)
+        if (partials[i].value) ok = add_hta_rank(run->options, &partials[i], &rows);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
+    if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_hta_order);
+    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
+        const hta_row *r = &rows.items[i];
+        rs_table_add_text(t, r->name);
+        rs_table_add_real(t, r->sum);
+        rs_table_add_real(t, r->max);
+        rs_table_add_real(t, r->min);
+        rs_table_add_real(t, r->std);
+        rs_table_add_real(t, r->mean);
+        rs_table_add_text(t, hta_class_name(r->class));
+        rs_table_add_int(t, r->rank);
+        status = rs_table_end_row(t, err);
+    }
+    rs_free(rows.items);
+    return status;
+}
+
+static rs_status add_hta_types(const rs_partial *partials, size_t n, rs_table *t, rs_error *err)
+{
+    static const char *const names[3] = {"COMPUTATION", "COMMUNICATION", "MEMORY"};
+    int64_t sums[8] = {0}, all = 0;
+    bool done[8] = {false};
+    char text[128];
+    for (size_t i = 0; i < n; i++) {
+        const kernels_partial *p = partials[i].value;
+        for (unsigned m = 1; p && m < 8; m++) {
+            sums[m] = rs_add_sat(sums[m], p->together[m] / 1000);
+            all = rs_add_sat(all, p->together[m] / 1000);
+        }
+    }
+    for (;;) {
+        unsigned best = 0;
+        for (unsigned m = 1; m < 8; m++)
+            if (!done[m] && sums[m] > 0 && (!best || sums[m] > sums[best])) best = m;
+        if (!best) return RS_OK;
+        done[best] = true;
+        rs_table_add_text(t, type_name(best, names, " overlapping ", text));
+        rs_table_add_int(t, sums[best]);
+        rs_table_add_real(t, rs_round(100 * ((double)sums[best] / (double)all), 1));
+        rs_status status = rs_table_end_row(t, err);
+        if (status != RS_OK) return status;
+    }
+}
+
+/* ---- all ranks -------------------------------------------------------------------------------------- */
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    rs_table *names = result->tables[TABLE_NAMES], *types = result->tables[TABLE_TYPES];
+    result->main_table = strcmp(rs_options_text(run->options, "by"), "type") == 0 ? TABLE_TYPES : TABLE_NAMES;
+    for (size_t i = 0; i < n; i++) {
+        const kernels_partial *p = partials[i].value;
+        if (!p || p->n == 0) rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
+    }
+    if (run->policy->rows_by_stream) {
+        rs_status status = add_hta_names(run, partials, n, names, err);
+        return status == RS_OK ? add_hta_types(partials, n, types, err) : status;
+    }
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        if (!partials[i].value) continue;
+        status = add_own_names(run->options, partials[i].rank, partials[i].value, names, err);
+        if (status == RS_OK) status = add_own_types(partials[i].rank, partials[i].value, types, err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_kernels = {
+    .name = "kernels",
+    .help = "Which kernels take the GPU time, by name and by what runs together",
+    .about = "kernels: the kernels of each rank by total duration, until --duration-ratio of it or --top "
+             "names are\n"
+             "reached; the rest is one row, others, with the statistics of its own runs.\n"
+             "types: how long computation, communication and memory work run alone and together.",
+    .examples =
+        "rankscope kernels trace.json.gz\nrankscope kernels --top 30 --duration-ratio 1 trace.json.gz\n"
+        "rankscope kernels --by type --format csv traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = sizeof sets / sizeof *sets,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .steps_seen = steps_seen,
+};
