@@ -61,6 +61,16 @@ typedef struct rs_flight rs_flight;
  * borrowed during the call. Cost: linear in the bytes; memory about 100 bytes an entry. */
 RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
                                 rs_flight **out, rs_error *err);
+/* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
+typedef struct rs_flight_bytes {
+    const void *bytes;
+    size_t n;
+    int64_t rank;
+    const char *name; /* stands for the file's in messages */
+} rs_flight_bytes;
+RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
+                                      const rs_flight_settings *settings, rs_flight **out, rs_error *err);
+
 RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
 
 /* One line of proof. */

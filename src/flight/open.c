@@ -240,13 +240,28 @@ static rs_status note_unusable(opening *o, rs_error *err)
     return RS_OK;
 }
 
-static rs_status open_all(opening *o, const char *const *paths, size_t n_paths, rs_error *err)
+static rs_status init_texts(opening *o, rs_error *err)
 {
     rs_flight *flight = o->flight;
     if (!rs_strings_init(&flight->texts) || !rs_strings_init(&flight->call_keys) ||
         !rs_strings_init(&flight->stack_keys) || !rs_strings_init(&flight->frame_keys) ||
         !rs_strings_init(&flight->group_keys) || !rs_strings_init(&o->stems))
         return rs_fail_nomem(err, "the job");
+    return RS_OK;
+}
+
+static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
+{
+    rs_status status = rs_fl_index(o->flight, err);
+    if (status == RS_OK) status = note_unusable(o, err);
+    if (status == RS_OK && o->flight->n_ranks == 0)
+        status = rs_fail(err, RS_ERR_FORMAT, "none of %zu files is a usable flight-recorder dump", n_files);
+    return status;
+}
+
+static rs_status open_files(opening *o, const char *const *paths, size_t n_paths, rs_error *err)
+{
+    rs_flight *flight = o->flight;
     rs_status status = rs_fl_find_files(paths, n_paths, flight->settings.prefix, &o->files, err);
     if (status != RS_OK) return status;
     if (o->files.n == 0)
@@ -258,40 +273,65 @@ static rs_status open_all(opening *o, const char *const *paths, size_t n_paths, 
         if (err) *err = o->error;
         return o->status;
     }
-    status = rs_fl_index(flight, err);
-    if (status == RS_OK) status = note_unusable(o, err);
-    if (status != RS_OK) return status;
-    if (flight->n_ranks == 0)
-        return rs_fail(err, RS_ERR_FORMAT, "none of %zu files is a usable flight-recorder dump", o->files.n);
-    return RS_OK;
+    return finish_opening(o, o->files.n, err);
+}
+
+static rs_status open_bytes(opening *o, const rs_flight_bytes *dumps, size_t n_dumps, rs_error *err)
+{
+    rs_fl_reader *reader = rs_fl_reader_create();
+    rs_status status = reader ? RS_OK : rs_fail_nomem(err, "a reader");
+    for (size_t i = 0; i < n_dumps && status == RS_OK; i++)
+        status = read_one(o, reader, dumps[i].bytes, dumps[i].n, 0, dumps[i].name, dumps[i].rank, "given",
+                          true, err);
+    rs_fl_reader_free(reader);
+    return status == RS_OK ? finish_opening(o, n_dumps, err) : status;
+}
+
+/* Starts a job; finish with `end`. */
+static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight **out, rs_error *err)
+{
+    *out = rs_calloc(1, sizeof **out);
+    if (!*out) return rs_fail_nomem(err, "the job");
+    if (settings) (*out)->settings = *settings;
+    *o = (opening){.flight = *out,
+                   .lock = PTHREAD_MUTEX_INITIALIZER,
+                   .turn_changed = PTHREAD_COND_INITIALIZER,
+                   .error = RS_ERROR_INIT};
+    return init_texts(o, err);
+}
+
+static rs_status end(opening *o, rs_flight **out, rs_status status)
+{
+    for (size_t i = 0; i < o->n_unusable; i++) {
+        rs_free(o->unusable[i].path);
+        rs_problems_clear(&o->unusable[i].problems);
+    }
+    rs_free(o->unusable);
+    rs_strings_clear(&o->stems);
+    rs_fl_files_clear(&o->files);
+    if (*out) (*out)->settings.prefix = NULL;
+    if (status == RS_OK || status == RS_ERR_FORMAT) return status;
+    rs_flight_close(*out);
+    *out = NULL;
+    return status;
 }
 
 rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
                          rs_flight **out, rs_error *err)
 {
-    *out = rs_calloc(1, sizeof **out);
-    if (!*out) return rs_fail_nomem(err, "the job");
-    rs_flight *flight = *out;
-    if (settings) flight->settings = *settings;
-    opening o = {.flight = flight,
-                 .lock = PTHREAD_MUTEX_INITIALIZER,
-                 .turn_changed = PTHREAD_COND_INITIALIZER,
-                 .error = RS_ERROR_INIT};
-    rs_status status = open_all(&o, paths, n_paths, err);
-    for (size_t i = 0; i < o.n_unusable; i++) {
-        rs_free(o.unusable[i].path);
-        rs_problems_clear(&o.unusable[i].problems);
-    }
-    rs_free(o.unusable);
-    rs_strings_clear(&o.stems);
-    rs_fl_files_clear(&o.files);
-    flight->settings.prefix = NULL;
-    if (status == RS_ERR_FORMAT) return status;
-    if (status != RS_OK) {
-        rs_flight_close(flight);
-        *out = NULL;
-    }
-    return status;
+    opening o = {0};
+    rs_status status = begin(&o, settings, out, err);
+    if (status == RS_OK) status = open_files(&o, paths, n_paths, err);
+    return end(&o, out, status);
+}
+
+rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
+                               const rs_flight_settings *settings, rs_flight **out, rs_error *err)
+{
+    opening o = {0};
+    rs_status status = begin(&o, settings, out, err);
+    if (status == RS_OK) status = open_bytes(&o, dumps, n_dumps, err);
+    return end(&o, out, status);
 }
 
 void rs_flight_close(rs_flight *flight)
