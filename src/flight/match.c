@@ -65,7 +65,9 @@ static size_t collect(const rs_flight *flight, const rs_fl_group *group, item *i
             uint32_t first = i;
             i = stop;
             if (is_torn(rank, member, first, stop)) continue;
-            items[n++] = (item){seq, {member->rank, member->slot, member->begin + first, stop - first}};
+            items[n++] = (item){seq,
+                                {member->rank, member->slot, member->begin + first, stop - first,
+                                 rank->entries[rank->order[member->begin + first]].call}};
             if (seq < *low) *low = seq;
             if (seq > *high) *high = seq;
         }
@@ -139,7 +141,8 @@ bool rs_fl_find_unit(const rs_flight *flight, const rs_fl_member *member, int64_
     }
     uint32_t stop = low;
     while (stop < member->n && rank->entries[order[stop]].seq == seq) stop++;
-    *unit = (rs_fl_unit){member->rank, member->slot, member->begin + low, stop - low};
+    *unit = (rs_fl_unit){member->rank, member->slot, member->begin + low, stop - low,
+                         stop > low ? rank->entries[order[low]].call : 0};
     return stop > low;
 }
 
@@ -410,8 +413,7 @@ static bool dtypes_agree(const rs_flight *flight, const rs_fl_op *op, uint32_t p
 void rs_fl_check_op(const rs_flight *flight, const rs_fl_op *op, uint64_t *scratch, rs_fl_mismatch *out)
 {
     ballot b = {scratch, scratch + op->n, op->n};
-    const rs_fl_entry *first = rs_fl_unit_entry(flight, &op->units[0], 0);
-    const rs_fl_call *call = rs_fl_call_of(flight, first);
+    const rs_fl_call *call = &flight->calls[op->units[0].call];
     const rs_fl_group *group = &flight->groups[op->group];
     bool same = op->units[0].n == 1;
     out->verdict = RS_FLIGHT_HEALTHY;
@@ -419,7 +421,7 @@ void rs_fl_check_op(const rs_flight *flight, const rs_fl_op *op, uint64_t *scrat
     out->n_culprits = 0;
     out->contradiction = false;
     for (size_t i = 1; same && i < op->n; i++)
-        same = op->units[i].n == 1 && rs_fl_unit_entry(flight, &op->units[i], 0)->call == first->call;
+        same = op->units[i].n == 1 && op->units[i].call == op->units[0].call;
     if (same && call->kind != RS_FL_ALL_TO_ALL && own_types_fit(call) &&
         (!group->described || sizes_fit(call, group->n)))
         return;

@@ -8,6 +8,7 @@
 typedef struct rs_fl_unit {
     uint32_t rank, slot;
     uint32_t first, n; /* in rank->order */
+    uint32_t call;     /* of its first entry: comparing most units needs no look at the entries */
 } rs_fl_unit;
 
 /* One collective: the units of the ranks that have it, by rank. */
