@@ -147,9 +147,10 @@ static rs_status show_text(const request *r, rs_flight *flight, const rs_sink *s
     bool healthy = report->root.verdict == RS_FLIGHT_HEALTHY;
     put_colored(&layout, healthy ? "\x1b[1;32m" : "\x1b[1;31m", report->root.summary);
     char line[256], a[32], b[32];
-    snprintf(line, sizeof line, "verdict %s; %s dumps, %s operations, %zu groups",
+    snprintf(line, sizeof line, "verdict %s; %s dumps, %s operations, %zu group%s",
              rs_flight_verdict_name(report->root.verdict), rs_human_count((int64_t)report->n_ranks, a),
-             rs_human_count((int64_t)report->n_entries, b), report->n_groups);
+             rs_human_count((int64_t)report->n_entries, b), report->n_groups,
+             report->n_groups == 1 ? "" : "s");
     rs_layout_wrap(&layout, "", line);
     show_proof(r, flight, report, &layout);
     show_findings(r, report, &layout);

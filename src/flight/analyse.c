@@ -202,7 +202,7 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
             if (is_new) ranks[n++] = rank;
         }
     rs_map64_clear(&seen);
-    qsort(ranks, n, sizeof *ranks, by_number);
+    if (n) qsort(ranks, n, sizeof *ranks, by_number);
     for (size_t i = 0; status == RS_OK && i < n; i++)
         rs_problems_add(&flight->problems, NULL, ranks[i],
                         flight->settings.allow_missing ? RS_NOTE : RS_WARNING, "dump_missing",
@@ -313,7 +313,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && a->n_found == 0) status = rs_fl_find_straggler(a, err);
     if (status == RS_OK) status = find_missing_dumps(a, err);
     if (status != RS_OK) return status;
-    qsort(a->found, a->n_found, sizeof *a->found, by_weight);
+    if (a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     promote_config(a);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);

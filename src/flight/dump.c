@@ -1,9 +1,11 @@
 /* One dump: from a tree of values to entries. Nothing recurses; every child looked at is paid from a budget
  * that grows with the size of the file, so that values which refer to each other over and over cost no more
  * than others. */
+#include "flight/keys.h"
 #include "flight/model.h"
 
 #include "input/json.h"
+#include "input/json_values.h"
 #include "input/pickle.h"
 
 #include <math.h>
@@ -46,113 +48,6 @@ void rs_fl_draft_clear(rs_fl_draft *draft)
     rs_strings_clear(&draft->frame_keys);
     rs_strings_clear(&draft->stack_keys);
     *draft = (rs_fl_draft){0};
-}
-
-/* ---- keys -----------------------------------------------------------------------------------------------
- */
-
-typedef enum key {
-    KEY_OTHER = 1,
-    KEY_VERSION,
-    KEY_ENTRIES,
-    KEY_PG_CONFIG,
-    KEY_PG_STATUS,
-    KEY_COMM_STATE,
-    KEY_NCCL_VERSION,
-    KEY_LIB_VERSION,
-    KEY_FRAMES,
-    KEY_RECORD_ID,
-    KEY_PG_ID,
-    KEY_PROCESS_GROUP,
-    KEY_THREAD_NAME,
-    KEY_THREAD_ID,
-    KEY_SEQ,
-    KEY_P2P_SEQ,
-    KEY_OP_ID,
-    KEY_PROFILING_NAME,
-    KEY_CREATED,
-    KEY_DURATION,
-    KEY_INPUT_SIZES,
-    KEY_OUTPUT_SIZES,
-    KEY_INPUT_DTYPES,
-    KEY_OUTPUT_DTYPES,
-    KEY_STATE,
-    KEY_STARTED,
-    KEY_COMPLETED,
-    KEY_RETIRED,
-    KEY_TIMEOUT,
-    KEY_IS_P2P,
-    KEY_NAME,
-    KEY_FILENAME,
-    KEY_LINE,
-    KEY_DESC,
-    KEY_RANKS,
-    KEY_LAST_ENQUEUED,
-    KEY_LAST_STARTED,
-    KEY_LAST_COMPLETED
-} key;
-
-static const struct {
-    const char *text;
-    uint8_t length;
-    uint8_t key;
-} keys[] = {
-#define K(text, key)                                                                                         \
-    {                                                                                                        \
-        text, sizeof text - 1, key                                                                           \
-    }
-    K("name", KEY_NAME),
-    K("filename", KEY_FILENAME),
-    K("line", KEY_LINE),
-    K("frames", KEY_FRAMES),
-    K("record_id", KEY_RECORD_ID),
-    K("pg_id", KEY_PG_ID),
-    K("process_group", KEY_PROCESS_GROUP),
-    K("thread_name", KEY_THREAD_NAME),
-    K("thread_id", KEY_THREAD_ID),
-    K("collective_seq_id", KEY_SEQ),
-    K("p2p_seq_id", KEY_P2P_SEQ),
-    K("op_id", KEY_OP_ID),
-    K("profiling_name", KEY_PROFILING_NAME),
-    K("time_created_ns", KEY_CREATED),
-    K("duration_ms", KEY_DURATION),
-    K("input_sizes", KEY_INPUT_SIZES),
-    K("output_sizes", KEY_OUTPUT_SIZES),
-    K("input_dtypes", KEY_INPUT_DTYPES),
-    K("output_dtypes", KEY_OUTPUT_DTYPES),
-    K("state", KEY_STATE),
-    K("time_discovered_started_ns", KEY_STARTED),
-    K("time_discovered_completed_ns", KEY_COMPLETED),
-    K("retired", KEY_RETIRED),
-    K("timeout_ms", KEY_TIMEOUT),
-    K("is_p2p", KEY_IS_P2P),
-    K("version", KEY_VERSION),
-    K("entries", KEY_ENTRIES),
-    K("pg_config", KEY_PG_CONFIG),
-    K("pg_status", KEY_PG_STATUS),
-    K("nccl_comm_state", KEY_COMM_STATE),
-    K("nccl_version", KEY_NCCL_VERSION),
-    K("comm_lib_version", KEY_LIB_VERSION),
-    K("desc", KEY_DESC),
-    K("ranks", KEY_RANKS),
-    K("last_enqueued_collective", KEY_LAST_ENQUEUED),
-    K("last_started_collective", KEY_LAST_STARTED),
-    K("last_completed_collective", KEY_LAST_COMPLETED),
-#undef K
-};
-
-static key key_of(rs_value *node)
-{
-    if (node->type != RS_VALUE_TEXT) return KEY_OTHER;
-    if (node->tag) return (key)node->tag;
-    key k = KEY_OTHER;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (keys[i].length == node->n && memcmp(keys[i].text, node->as.text, node->n) == 0) {
-            k = (key)keys[i].key;
-            break;
-        }
-    node->tag = (uint8_t)k;
-    return k;
 }
 
 /* ---- the state of one reading ---------------------------------------------------------------------------
@@ -326,10 +221,10 @@ static uint32_t frame_id(build *b, uint32_t node)
     int64_t line = 0;
     rs_value_walk walk = rs_value_children(b->v, node);
     while (next_pair(b, &walk, &k, &value)) {
-        switch (key_of(&b->v->nodes[k])) {
-        case KEY_NAME: name = text_id(b, value); break;
-        case KEY_FILENAME: file = text_id(b, value); break;
-        case KEY_LINE:
+        switch (rs_fl_key_of(&b->v->nodes[k])) {
+        case RS_FL_KEY_NAME: name = text_id(b, value); break;
+        case RS_FL_KEY_FILENAME: file = text_id(b, value); break;
+        case RS_FL_KEY_LINE:
             if (!int_of(b, value, &line)) line = 0;
             break;
         default: break;
@@ -417,49 +312,49 @@ static void read_entry(build *b, uint32_t node, uint8_t *p2p_said)
         return;
     }
     while (next_pair(b, &walk, &k, &value)) {
-        switch (key_of(&b->v->nodes[k])) {
-        case KEY_FRAMES: frames = value; break;
-        case KEY_RECORD_ID:
+        switch (rs_fl_key_of(&b->v->nodes[k])) {
+        case RS_FL_KEY_FRAMES: frames = value; break;
+        case RS_FL_KEY_RECORD_ID:
             if (int_of(b, value, &i)) e.record_id = i;
             break;
-        case KEY_PG_ID:
+        case RS_FL_KEY_PG_ID:
             if (int_of(b, value, &i)) e.pg_id = narrow(i);
             break;
-        case KEY_PROCESS_GROUP: read_process_group(b, value, &uid, &desc); break;
-        case KEY_THREAD_NAME: {
+        case RS_FL_KEY_PROCESS_GROUP: read_process_group(b, value, &uid, &desc); break;
+        case RS_FL_KEY_THREAD_NAME: {
             uint32_t id = text_id(b, value);
             if (id != RS_FL_NONE) e.thread = id;
             break;
         }
-        case KEY_SEQ:
+        case RS_FL_KEY_SEQ:
             if (int_of(b, value, &i)) e.seq = i;
             break;
-        case KEY_P2P_SEQ:
+        case RS_FL_KEY_P2P_SEQ:
             if (int_of(b, value, &i)) e.p2p_seq = i;
             break;
-        case KEY_OP_ID:
+        case RS_FL_KEY_OP_ID:
             if (int_of(b, value, &i)) e.op_id = i;
             break;
-        case KEY_PROFILING_NAME: name = text_id(b, value); break;
-        case KEY_CREATED: e.created = time_of(b, value); break;
-        case KEY_STARTED: e.started = time_of(b, value); break;
-        case KEY_COMPLETED: e.completed = time_of(b, value); break;
-        case KEY_DURATION:
+        case RS_FL_KEY_PROFILING_NAME: name = text_id(b, value); break;
+        case RS_FL_KEY_CREATED: e.created = time_of(b, value); break;
+        case RS_FL_KEY_STARTED: e.started = time_of(b, value); break;
+        case RS_FL_KEY_COMPLETED: e.completed = time_of(b, value); break;
+        case RS_FL_KEY_DURATION:
             if (b->v->nodes[value].type == RS_VALUE_REAL)
                 e.duration_ms = b->v->nodes[value].as.f;
             else if (int_of(b, value, &i))
                 e.duration_ms = (double)i;
             break;
-        case KEY_INPUT_SIZES: in_sizes = value; break;
-        case KEY_OUTPUT_SIZES: out_sizes = value; break;
-        case KEY_INPUT_DTYPES: in_dtypes = value; break;
-        case KEY_OUTPUT_DTYPES: out_dtypes = value; break;
-        case KEY_STATE: e.state = state_of(&b->v->nodes[value]); break;
-        case KEY_RETIRED: e.retired = truth_of(b, value); break;
-        case KEY_TIMEOUT:
+        case RS_FL_KEY_INPUT_SIZES: in_sizes = value; break;
+        case RS_FL_KEY_OUTPUT_SIZES: out_sizes = value; break;
+        case RS_FL_KEY_INPUT_DTYPES: in_dtypes = value; break;
+        case RS_FL_KEY_OUTPUT_DTYPES: out_dtypes = value; break;
+        case RS_FL_KEY_STATE: e.state = state_of(&b->v->nodes[value]); break;
+        case RS_FL_KEY_RETIRED: e.retired = truth_of(b, value); break;
+        case RS_FL_KEY_TIMEOUT:
             if (int_of(b, value, &i)) e.timeout_ms = narrow(i);
             break;
-        case KEY_IS_P2P: said = truth_of(b, value); break;
+        case RS_FL_KEY_IS_P2P: said = truth_of(b, value); break;
         default: break;
         }
     }
@@ -574,9 +469,9 @@ static void read_pg_config(build *b, uint32_t node)
         if (b->nomem) return;
         rs_value_walk fields = rs_value_children(b->v, value);
         while (next_pair(b, &fields, &field, &inner)) {
-            key f = key_of(&b->v->nodes[field]);
-            if (f == KEY_DESC) b->draft->groups[g].desc = text_id(b, inner);
-            if (f == KEY_RANKS) b->draft->groups[g].members = ranks_text(b, inner);
+            rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
+            if (f == RS_FL_KEY_DESC) b->draft->groups[g].desc = text_id(b, inner);
+            if (f == RS_FL_KEY_RANKS) b->draft->groups[g].members = ranks_text(b, inner);
         }
         b->draft->groups[g].configured = b->draft->groups[g].members != RS_FL_NONE;
     }
@@ -593,12 +488,12 @@ static void read_pg_status(build *b, uint32_t node)
         if (!int_of(b, k, &s.pg_id)) continue;
         rs_value_walk fields = rs_value_children(b->v, value);
         while (next_pair(b, &fields, &field, &inner)) {
-            key f = key_of(&b->v->nodes[field]);
+            rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
             int64_t i;
             if (!int_of(b, inner, &i)) continue;
-            if (f == KEY_LAST_ENQUEUED) s.enqueued = i;
-            if (f == KEY_LAST_STARTED) s.began = i;
-            if (f == KEY_LAST_COMPLETED) s.done = i;
+            if (f == RS_FL_KEY_LAST_ENQUEUED) s.enqueued = i;
+            if (f == RS_FL_KEY_LAST_STARTED) s.began = i;
+            if (f == RS_FL_KEY_LAST_COMPLETED) s.done = i;
         }
         if (!RS_GROW_ONE(b->draft->status, b->draft->n_status, b->draft->status_capacity)) {
             b->nomem = true;
@@ -629,26 +524,26 @@ static bool read_root(build *b, uint32_t root)
     if (root == RS_NO_NODE || b->v->nodes[root].type != RS_VALUE_MAP) return false;
     rs_value_walk walk = rs_value_children(b->v, root);
     while (next_pair(b, &walk, &k, &value)) {
-        switch (key_of(&b->v->nodes[k])) {
-        case KEY_VERSION:
+        switch (rs_fl_key_of(&b->v->nodes[k])) {
+        case RS_FL_KEY_VERSION:
             read_version(b, value);
             known = true;
             break;
-        case KEY_LIB_VERSION:
-        case KEY_NCCL_VERSION: {
+        case RS_FL_KEY_LIB_VERSION:
+        case RS_FL_KEY_NCCL_VERSION: {
             uint32_t id = text_id(b, value);
             if (id != RS_FL_NONE) b->draft->rank.library = id;
             break;
         }
-        case KEY_COMM_STATE:
+        case RS_FL_KEY_COMM_STATE:
             if (b->v->nodes[value].type == RS_VALUE_MAP) b->draft->rank.n_comms = b->v->nodes[value].n / 2;
             break;
-        case KEY_PG_STATUS: read_pg_status(b, value); break;
-        case KEY_PG_CONFIG:
+        case RS_FL_KEY_PG_STATUS: read_pg_status(b, value); break;
+        case RS_FL_KEY_PG_CONFIG:
             config = value;
             known = true;
             break;
-        case KEY_ENTRIES:
+        case RS_FL_KEY_ENTRIES:
             entries = value;
             known = true;
             break;
@@ -658,88 +553,6 @@ static bool read_root(build *b, uint32_t root)
     if (config != RS_NO_NODE) read_pg_config(b, config);
     if (entries != RS_NO_NODE) read_entries(b, entries);
     return known;
-}
-
-/* ---- JSON -----------------------------------------------------------------------------------------------
- */
-
-static rs_values_step push_json_text(rs_values *v, const rs_json_text *text)
-{
-    const char *bytes = (const char *)text->bytes;
-    size_t n = text->length;
-    if (text->escaped || text->high) {
-        char *out = n <= v->limits.max_string ? rs_arena_alloc(&v->texts, 3 * n + 1) : NULL;
-        if (!out) return RS_STEP_NOMEM;
-        n = rs_json_decode(text->bytes, text->length, out, NULL);
-        bytes = out;
-    }
-    if (n > UINT32_MAX) return RS_STEP_LIMIT;
-    return rs_values_push_node(v, &(rs_value){.type = RS_VALUE_TEXT, .n = (uint32_t)n, .as.text = bytes});
-}
-
-static rs_values_step push_json_number(rs_values *v, const rs_json_text *text)
-{
-    rs_value value = {.type = RS_VALUE_INT};
-    bool plain = !memchr(text->bytes, '.', text->length) && !memchr(text->bytes, 'e', text->length) &&
-                 !memchr(text->bytes, 'E', text->length);
-    if (!plain || !rs_json_int(text->bytes, text->length, &value.as.i)) {
-        value.type = RS_VALUE_REAL;
-        if (!rs_json_real(text->bytes, text->length, &value.as.f)) value.as.f = NAN;
-    }
-    return rs_values_push_node(v, &value);
-}
-
-static rs_values_step json_step(rs_values *v, rs_json_token token, const rs_json_text *text)
-{
-    rs_value container = {.type = token == RS_JSON_T_OBJECT ? RS_VALUE_MAP : RS_VALUE_LIST,
-                          .as.chunks = {RS_NO_CHUNK, RS_NO_CHUNK}};
-    switch (token) {
-    case RS_JSON_T_OBJECT:
-    case RS_JSON_T_ARRAY: {
-        rs_values_step s = rs_values_push_node(v, &container);
-        return s == RS_STEP_OK ? rs_values_push_mark(v) : s;
-    }
-    case RS_JSON_T_OBJECT_END:
-    case RS_JSON_T_ARRAY_END: {
-        if (!v->n_marks) return RS_STEP_EMPTY;
-        size_t from = v->marks[--v->n_marks];
-        return rs_values_attach(v, v->stack[from - 1], from, false);
-    }
-    case RS_JSON_T_KEY:
-    case RS_JSON_T_STRING: return push_json_text(v, text);
-    case RS_JSON_T_NUMBER: return push_json_number(v, text);
-    case RS_JSON_T_TRUE:
-    case RS_JSON_T_FALSE:
-        return rs_values_push_node(v, &(rs_value){.type = RS_VALUE_BOOL, .as.i = token == RS_JSON_T_TRUE});
-    case RS_JSON_T_NULL: return rs_values_push_node(v, &(rs_value){.type = RS_VALUE_NONE});
-    default: return RS_STEP_EMPTY;
-    }
-}
-
-static rs_status read_json(rs_values *v, const uint8_t *bytes, size_t n, const char *file,
-                           rs_pickle_info *info, rs_error *err)
-{
-    rs_json_reader reader;
-    rs_values_begin(v, NULL);
-    rs_json_reader_init(&reader, bytes, n);
-    *info = (rs_pickle_info){.root = RS_NO_NODE};
-    for (;;) {
-        rs_json_token token = rs_json_next(&reader);
-        info->consumed = rs_json_at(&reader);
-        if (token == RS_JSON_T_END) break;
-        rs_values_step s = RS_STEP_OK;
-        if (token != RS_JSON_T_ERROR) s = json_step(v, token, &reader.text);
-        if (token != RS_JSON_T_ERROR && s == RS_STEP_OK) continue;
-        if (s == RS_STEP_NOMEM) return rs_fail_nomem(err, file);
-        info->truncated = token == RS_JSON_T_ERROR && reader.status == RS_JSON_END;
-        info->root = rs_values_close_all(v);
-        return rs_fail_at(err, s == RS_STEP_LIMIT ? RS_ERR_LIMIT : RS_ERR_FORMAT, file, info->consumed, "%s",
-                          s == RS_STEP_LIMIT ? "too many values"
-                          : info->truncated  ? "the JSON text is cut short"
-                                             : "this is not JSON");
-    }
-    info->root = v->n_stack ? v->stack[0] : RS_NO_NODE;
-    return RS_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------
@@ -782,8 +595,9 @@ rs_status rs_fl_read_dump(rs_fl_reader *scratch, const uint8_t *bytes, size_t n,
     rs_pickle_info info;
     size_t skip;
     bool json = looks_like_json(bytes, n, &skip);
-    rs_status status = json ? read_json(&scratch->values, bytes + skip, n - skip, file, &info, &fault)
-                            : rs_pickle_read(&scratch->values, bytes, n, file, NULL, &info, &fault);
+    rs_status status =
+        json ? rs_json_read_values(&scratch->values, bytes + skip, n - skip, file, &info, &fault)
+             : rs_pickle_read(&scratch->values, bytes, n, file, NULL, &info, &fault);
     if (status == RS_ERR_NOMEM) {
         if (err) *err = fault;
         return status;

@@ -204,6 +204,6 @@ rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char 
         else
             status = add_file(files, path, rank, true, prefix, err);
     }
-    if (status == RS_OK) qsort(files->items, files->n, sizeof *files->items, by_path);
+    if (status == RS_OK && files->n) qsort(files->items, files->n, sizeof *files->items, by_path);
     return status;
 }

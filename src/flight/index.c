@@ -33,7 +33,7 @@ const rs_fl_member *rs_fl_member_of(const rs_flight *flight, uint32_t rank, uint
 
 static rs_status sort_ranks(rs_flight *flight, rs_error *err)
 {
-    qsort(flight->ranks, flight->n_ranks, sizeof *flight->ranks, compare_ranks);
+    if (flight->n_ranks) qsort(flight->ranks, flight->n_ranks, sizeof *flight->ranks, compare_ranks);
     for (size_t i = 1; i < flight->n_ranks; i++)
         if (flight->ranks[i].rank == flight->ranks[i - 1].rank)
             return rs_fail(

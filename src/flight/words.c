@@ -290,6 +290,18 @@ static const char *mismatch(words *w)
                              rs_fl_print(flight, "%zu later operation%s of the group differ%s too.",
                                          w->f->more, w->f->more == 1 ? "" : "s", w->f->more == 1 ? "s" : "")))
         return NULL;
+    if (!w->g->p2p && !w->f->contradiction &&
+        !prove(w->a, -1, NULL,
+               w->g->n_culprits < w->g->n_members
+                   ? "Ruled out: that the others are wrong. They agree with each other; the culprits are the "
+                     "fewer."
+                   : "There is no majority: which of the differing ranks is right, the record cannot tell."))
+        return NULL;
+    if (w->g->p2p &&
+        !prove(w->a, -1, NULL,
+               "Ruled out: two transfers that do not belong together. They are the same in number, "
+               "counted from the beginning of the pair or from its last completed transfer."))
+        return NULL;
     if (w->f->contradiction && w->g->verdict == RS_FLIGHT_SIZE_MISMATCH)
         return rs_fl_print(
             flight,

@@ -368,7 +368,7 @@ static rs_status analyse_bytes(const void *bytes, size_t n, size_t *n_entries)
     /* The bytes are copied so that a sanitizer sees a step beyond their end. */
     void *copy = malloc(n + !n);
     assert_non_null(copy);
-    memcpy(copy, bytes, n);
+    if (n) memcpy(copy, bytes, n);
     rs_flight_bytes one = {copy, n, 0, "dump"};
     rs_status status = rs_flight_open_bytes(&one, 1, NULL, &flight, &err);
     free(copy);
