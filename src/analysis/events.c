@@ -329,7 +329,7 @@ static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
     step_finder finder = {0};
     int64_t last;
-    status = rs_trace_work(t, run->policy, &finder.work, err);
+    status = rs_trace_work_details(t, run->policy, &finder.work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
     if (status == RS_OK) status = rs_trace_span(t, &p->first, &last, err);
     int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");
@@ -430,6 +430,7 @@ const rs_analysis rs_analysis_events = {
              "with --absolute as in the file.",
     .examples = "rankscope events --where 'cat=kernel,name~gemm,dur>=100' trace.json.gz\n"
                 "rankscope events --where 'stream=7,step=3' --format csv trace.json.gz",
+    .columns = RS_COLUMN_BIT(EXTERNAL_ID),
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .table_sets = table_sets,

@@ -252,7 +252,7 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
             if (i == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
             if (i == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
         }
-        status = rs_trace_work(t, run->policy, &work, err);
+        status = rs_trace_work_details(t, run->policy, &work, err);
     }
     if (status == RS_OK) {
         p->n_gpu = work->n;

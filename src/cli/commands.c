@@ -112,13 +112,17 @@ static const struct {
     {GROUP_SETUP, "man"},
 };
 
+static const char *const usages[] = {[RS_INPUT_TRACES] = "[options] PATH...",
+                                     [RS_INPUT_TWO_JOBS] = "[options] A B",
+                                     [RS_INPUT_FILE] = "[options] FILE"};
+
 static void describe_analysis(const rs_analysis *analysis, rs_command *out)
 {
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     *out = (rs_command){.name = rs_analysis_name(analysis),
                         .help = rs_analysis_help(analysis),
-                        .usage = "[options] PATH...",
+                        .usage = usages[rs_analysis_input(analysis)],
                         .about = rs_analysis_about(analysis),
                         .examples = rs_analysis_examples(analysis),
                         .groups = {{"Options", specs, n}},

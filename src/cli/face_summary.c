@@ -48,7 +48,7 @@ static void headline(const rs_table *ranks, rs_layout *layout)
 static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout)
 {
     static const char *const parts[] = {"computation_us", "exposed_comm_us", "exposed_copies_us", "idle_us"};
-    static const char *const names[] = {"compute", "exposed communication", "exposed copies", "idle_us"};
+    static const char *const names[] = {"compute", "exposed communication", "exposed copies", "idle"};
     char legend[200], label[40], value[64];
     size_t used = 0;
     for (size_t k = 0; k < 4; k++)

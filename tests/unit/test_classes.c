@@ -48,7 +48,7 @@ static const sample samples[] = {
     {RS_KIND_MEMSET, "Memset (Device)", M, M, C},
     {RS_KIND_SYNC, "Stream Wait Event", C, O, C},
     {RS_KIND_SYNC, "Stream Sync", C, O, C},
-    {RS_KIND_MTIA_WORK, "dma_request", C, M, C},
+    {RS_KIND_MTIA_WORK, "dma_request", M, M, C},
     {RS_KIND_MTIA_WORK, "event_wait", C, C, C},
     {RS_KIND_KERNEL, "", C, C, C},
 };

@@ -102,7 +102,7 @@ static void test_steps(void **state)
     assert_int_equal(rs_trace_step_at(s, n, 3, 50), -1); /* another process */
     rs_policy own = rs_policy_of(RS_COMPAT_NONE);
     const rs_work *w;
-    assert_int_equal(rs_trace_work(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
     assert_int_equal(w->n, 3);
     assert_int_equal(w->n_unlinked, 2);
     assert_int_equal(w->step[0], 7);
@@ -111,7 +111,7 @@ static void test_steps(void **state)
     rs_trace_clear(&t);
     t = trace_of(&b);
     t.steps_wanted = "8";
-    assert_int_equal(rs_trace_work(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
     assert_int_equal(w->n, 1);
     rs_trace_clear(&t);
     rs_events_free(b.e);
@@ -125,7 +125,7 @@ static void test_negative_duration_counts_as_none(void **state)
     rs_trace t = trace_of(&b);
     rs_policy own = rs_policy_of(RS_COMPAT_NONE);
     const rs_work *w;
-    assert_int_equal(rs_trace_work(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
     assert_int_equal(w->end[0], 100);
     rs_trace_clear(&t);
     rs_events_free(b.e);
@@ -148,7 +148,7 @@ static void test_hta_window(void **state)
     rs_trace t = trace_of(&b);
     rs_policy hta = rs_policy_of(RS_COMPAT_HTA);
     const rs_work *w;
-    assert_int_equal(rs_trace_work(&t, &hta, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
     assert_int_equal(w->n_steps_seen, 2);
     assert_int_equal(w->first_step, 1);
     assert_int_equal(w->n, 2);
@@ -157,10 +157,10 @@ static void test_hta_window(void **state)
     assert_int_equal(w->start[0], 41000);
     assert_int_equal(w->end[0], 40000);
     hta.keep_last_step = true;
-    assert_int_equal(rs_trace_work(&t, &hta, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
     assert_int_equal(w->n, 3);
     rs_policy exact = rs_policy_of(RS_COMPAT_HTA_EXACT);
-    assert_int_equal(rs_trace_work(&t, &exact, &w, NULL), RS_OK);
+    assert_int_equal(rs_trace_work_details(&t, &exact, &w, NULL), RS_OK);
     assert_int_equal(w->start[0], 40200);
     assert_int_equal(w->end[0], 40700);
     rs_trace_clear(&t);
@@ -203,7 +203,7 @@ static void test_every_allocation_may_fail(void **state)
             const rs_work *w;
             rs_error err = RS_ERROR_INIT;
             rs_test_fail_allocation(++k);
-            status = rs_trace_work(&t, &policy, &w, &err);
+            status = rs_trace_work_details(&t, &policy, &w, &err);
             rs_test_fail_allocation(0);
             assert_true(status == RS_OK || (status == RS_ERR_NOMEM && err.n_causes == 1));
             rs_trace_clear(&t);
