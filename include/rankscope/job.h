@@ -70,8 +70,10 @@ typedef struct rs_job_stats {
     uint64_t bytes_read; /* of the files */
     uint64_t bytes_text; /* after inflating */
     uint64_t events;
-    double load_seconds; /* wall time in the readers, summed over ranks */
-    double analysis_seconds;
+    double load_seconds;     /* wall time in the readers, summed over ranks */
+    double index_seconds;    /* in what analyses share and the first of them pays: links between launches and
+                                work */
+    double analysis_seconds; /* in the analyses themselves */
 } rs_job_stats;
 
 RS_API rs_job_stats rs_job_get_stats(const rs_job *job);

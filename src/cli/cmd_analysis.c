@@ -206,16 +206,18 @@ static void print_stats(const rs_job *job, const rs_job *other, double seconds)
         stats.bytes_text += more.bytes_text;
         stats.events += more.events;
         stats.load_seconds += more.load_seconds;
+        stats.index_seconds += more.index_seconds;
         stats.analysis_seconds += more.analysis_seconds;
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     char read[32], text[32], events[32], peak[32];
-    rs_complain("%s read, %s of text, %s events, %.3f s (loading %.3f s, analysis %.3f s), peak memory %s",
-                rs_human_bytes((int64_t)stats.bytes_read, read),
-                rs_human_bytes((int64_t)stats.bytes_text, text),
-                rs_human_count((int64_t)stats.events, events), seconds, stats.load_seconds,
-                stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
+    rs_complain(
+        "%s read, %s of text, %s events, %.3f s (loading %.3f s, links %.3f s, analysis %.3f s), peak memory "
+        "%s",
+        rs_human_bytes((int64_t)stats.bytes_read, read), rs_human_bytes((int64_t)stats.bytes_text, text),
+        rs_human_count((int64_t)stats.events, events), seconds, stats.load_seconds, stats.index_seconds,
+        stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
 /* Whether some problem that was reported has the error as its detail. */

@@ -61,10 +61,14 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
     rs_status status = rs_input_load(job, input, s->analysis->columns, s->threads_each, err);
-    if (status != RS_OK) return status;
+    if (status != RS_OK) {
+        if (err->n_causes && !err->causes[0].file[0]) rs_error_wrap(err, "%s", input->path);
+        return status;
+    }
     s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
     if (!s->units[i]) return rs_fail_nomem(err, "results");
     struct timespec from, to;
+    double shared = 0;
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
@@ -75,16 +79,20 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
         bool wanted = job->settings.renumber || u->rank == RS_NO_VALUE ||
                       rs_options_in_ranges(s->ranks_wanted, "ranks", u->rank);
         if (!wanted) continue;
+        shared -= t->index_seconds;
         status = s->analysis->rank(&s->run, t, &u->value, err);
+        shared += t->index_seconds;
         if (status != RS_OK) {
-            rs_error_wrap(err, "%s", input->path);
+            /* a wrong option is wrong for every file */
+            if (status != RS_ERR_USAGE) rs_error_wrap(err, "%s", input->path);
             break;
         }
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     pthread_mutex_lock(&job->lock);
+    job->stats.index_seconds += shared;
     job->stats.analysis_seconds +=
-        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9 - shared;
     pthread_mutex_unlock(&job->lock);
     if (!job->settings.keep) rs_input_release(input);
     return status;

@@ -90,6 +90,7 @@ struct rs_trace {
     size_t n_gpu_rows;
     bool have_gpu_rows;
     rs_links *links;
+    double index_seconds; /* spent on links so far */
     bool have_calls; /* links is complete, not only launch_of and the counts */
     rs_step *steps;
     size_t n_steps;
