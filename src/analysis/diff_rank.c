@@ -155,6 +155,7 @@ static bool work_in_steps(const rs_work *w, rs_work *out, void **memory)
         out->end[at] = w->end[i];
         out->row[at] = w->row[i];
         out->class[at++] = w->class[i];
+        out->n_class[w->class[i]]++;
         out->n_unlinked += w->launch[i] == RS_NO_ROW;
     }
     out->n = at;
@@ -181,7 +182,8 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     *partial = p;
     bool in_steps = strcmp(rs_options_text(run->options, "per"), "step") == 0;
     totals t = {.e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names")};
-    rs_status status = rs_trace_work(trace, run->policy, &work, err);
+    rs_status status = in_steps ? rs_trace_work_details(trace, run->policy, &work, err)
+                                : rs_trace_work(trace, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
     if (status != RS_OK) return status;
