@@ -444,7 +444,7 @@ static void test_reference_bombs(void **state)
              "\x80\x02}(U\x07"
              "entries](}(U\x0einput_sizesxxx](K\x01K\x01"
              "eq\x01U\x0binput_sizes](",
-             59);
+             57);
     for (int i = 0; i < 50000; i++) text_add(&t, "h\x01", 2);
     text_add(&t,
              "eU\x0eprofiling_nameU\x0cnccl:barrierU\x0dprocess_groupU\x01"
