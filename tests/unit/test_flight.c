@@ -450,7 +450,7 @@ static void test_reference_bombs(void **state)
              "eU\x0eprofiling_nameU\x0cnccl:barrierU\x0dprocess_groupU\x01"
              "0U\x05stateU\x09"
              "completedu2",
-             78);
+             69);
     for (int i = 0; i < 2000; i++) text_add(&t, "2", 1);
     text_add(&t, "eu.", 3);
     analyse_bytes(t.s, t.n, &entries);
