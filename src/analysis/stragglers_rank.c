@@ -205,7 +205,7 @@ rs_status rs_arrivals_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     *partial = a;
     a->base_ns = t->events->info.base_time_ns;
     rs_status status = rs_trace_span(t, &a->first_ns, &last, err);
-    if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
+    if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);
     if (status == RS_OK && !collect(t, work, a)) status = rs_fail_nomem(err, "collectives");
     return status;
 }
