@@ -63,6 +63,17 @@ struct rs_analysis {
     rs_steps_seen (*steps_seen)(const void *partial);
 };
 
+/* A column of a table spec: name, INT/REAL/TIME/TEXT, unit without RS_UNIT_, help, title (NULL: the name). */
+#define RS_COLUMN(name, type, unit, help, title)                                                             \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+/* A table spec over an array of columns. */
+#define RS_TABLE(name, help, columns)                                                                        \
+    {                                                                                                        \
+        name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
+    }
+
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
  * ignored. */
 void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);

@@ -17,44 +17,36 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a rank with the most operators"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
 #define DELAY_COLUMNS                                                                                        \
-    COLUMN("mean_op_delay_us", REAL, US, "from the operator's start to its first launch call, mean",         \
-           "op to launch"),                                                                                  \
-        COLUMN("max_op_delay_us", TIME, US, "longest of these", "max"),                                      \
-        COLUMN("mean_launch_delay_us", REAL, US,                                                             \
-               "from a launch call's start to the start of its first kernel, mean over the calls",           \
-               "launch to start"),                                                                           \
-        COLUMN("max_launch_delay_us", TIME, US, "longest of these", "max"),                                  \
-        COLUMN("mean_queued_us", REAL, US,                                                                   \
-               "of that, after the call had returned: waiting in the stream, mean", "queued")
+    RS_COLUMN("mean_op_delay_us", REAL, US, "from the operator's start to its first launch call, mean",      \
+              "op to launch"),                                                                               \
+        RS_COLUMN("max_op_delay_us", TIME, US, "longest of these", "max"),                                   \
+        RS_COLUMN("mean_launch_delay_us", REAL, US,                                                          \
+                  "from a launch call's start to the start of its first kernel, mean over the calls",        \
+                  "launch to start"),                                                                        \
+        RS_COLUMN("max_launch_delay_us", TIME, US, "longest of these", "max"),                               \
+        RS_COLUMN("mean_queued_us", REAL, US,                                                                \
+                  "of that, after the call had returned: waiting in the stream, mean", "queued")
 static const rs_column_spec operator_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("name", TEXT, NONE, "operator: the innermost around the launch on its thread", "operator"),
-    COLUMN("operators", INT, COUNT, "executions that launched something themselves", "executions"),
-    COLUMN("launches", INT, COUNT, "launch calls", NULL),
-    COLUMN("kernels", INT, COUNT, "GPU work they launched; a graph launch has many", "GPU events"),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("name", TEXT, NONE, "operator: the innermost around the launch on its thread", "operator"),
+    RS_COLUMN("operators", INT, COUNT, "executions that launched something themselves", "executions"),
+    RS_COLUMN("launches", INT, COUNT, "launch calls", NULL),
+    RS_COLUMN("kernels", INT, COUNT, "GPU work they launched; a graph launch has many", "GPU events"),
     DELAY_COLUMNS,
 };
 static const rs_column_spec sequence_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("aten_op_name", TEXT, NONE, "operator", "operator"),
-    COLUMN("kernel_sequence", TEXT, NONE, "the GPU work one execution launched, in order of launch",
-           "launches"),
-    COLUMN("occurrence_count", INT, COUNT, "executions", "executions"),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("aten_op_name", TEXT, NONE, "operator", "operator"),
+    RS_COLUMN("kernel_sequence", TEXT, NONE, "the GPU work one execution launched, in order of launch",
+              "launches"),
+    RS_COLUMN("occurrence_count", INT, COUNT, "executions", "executions"),
     DELAY_COLUMNS,
 };
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
 static const rs_table_spec operator_table =
-    TABLE("delays", "one row is one operator name of one rank", operator_columns);
+    RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
 static const rs_table_spec sequence_table =
-    TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
+    RS_TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
 static const rs_table_spec *const tables[] = {&operator_table, &sequence_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 enum { OPERATORS, SEQUENCES };

@@ -9,26 +9,22 @@
 #include "base/suggest.h"
 #include "input/json.h"
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-
 static const rs_column_spec event_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),
-    COLUMN("phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL),
-    COLUMN("category", TEXT, NONE, "the event's cat", NULL),
-    COLUMN("name", TEXT, NONE, "the event's name", NULL),
-    COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
-    COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
-    COLUMN("ts_us", TIME, US, "start, from the job's first event (with --absolute: as in the file)", "start"),
-    COLUMN("dur_us", TIME, US, "duration", "duration"),
-    COLUMN("step", INT, ID, "training step it belongs to", NULL),
-    COLUMN("device", INT, ID, "device ordinal", NULL),
-    COLUMN("stream", INT, ID, "stream", NULL),
-    COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
-    COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),
+    RS_COLUMN("phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL),
+    RS_COLUMN("category", TEXT, NONE, "the event's cat", NULL),
+    RS_COLUMN("name", TEXT, NONE, "the event's name", NULL),
+    RS_COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
+    RS_COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
+    RS_COLUMN("ts_us", TIME, US, "start, from the job's first event (with --absolute: as in the file)",
+              "start"),
+    RS_COLUMN("dur_us", TIME, US, "duration", "duration"),
+    RS_COLUMN("step", INT, ID, "training step it belongs to", NULL),
+    RS_COLUMN("device", INT, ID, "device ordinal", NULL),
+    RS_COLUMN("stream", INT, ID, "stream", NULL),
+    RS_COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
+    RS_COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
 };
 static const rs_table_spec events_table = {"events", "One row an event, in file order.", event_columns,
                                            sizeof event_columns / sizeof *event_columns};

@@ -54,18 +54,14 @@ static const rs_column_spec hta_type_columns[] = {
     {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
 };
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
 static const rs_table_spec own_names =
-    TABLE("kernels", "one row is one kernel name of one rank", name_columns);
+    RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
 static const rs_table_spec own_types =
-    TABLE("types", "one row is one combination of kinds of one rank", type_columns);
-static const rs_table_spec hta_names = TABLE(
+    RS_TABLE("types", "one row is one combination of kinds of one rank", type_columns);
+static const rs_table_spec hta_names = RS_TABLE(
     "kernels", "one row is one kernel name of one rank, as HTA's get_gpu_kernel_breakdown", hta_name_columns);
 static const rs_table_spec hta_types =
-    TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
+    RS_TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
 static const rs_table_spec *const own_tables[] = {&own_names, &own_types};
 static const rs_table_spec *const hta_tables[] = {&hta_names, &hta_types};
 static const rs_table_set sets[] = {

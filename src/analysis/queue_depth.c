@@ -1,10 +1,11 @@
 #include "analysis/queue_depth.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/keymap.h"
 #include "base/memory.h"
+#include "base/numpy_order.h"
 
 void rs_queue_series_clear(rs_queue_series *series)
 {
@@ -12,26 +13,61 @@ void rs_queue_series_clear(rs_queue_series *series)
     *series = (rs_queue_series){0};
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const rs_queue_sample *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
-    if (x->change != y->change) return x->change > y->change ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
+/* Lengths, for samples that stand by stream and time. */
 static void run_up(rs_queue_series *s)
 {
     int64_t length = 0;
-    if (s->n) qsort(s->items, s->n, sizeof *s->items, by_place);
     for (size_t i = 0; i < s->n; i++) {
         const rs_queue_sample *before = i ? &s->items[i - 1] : NULL;
         if (!before || before->stream != s->items[i].stream || before->device != s->items[i].device)
             length = 0;
         s->items[i].length = length += s->items[i].change;
     }
+}
+
+/* Puts the samples, already ordered by time in order[], by stream and device without touching that order. */
+static bool put_by_stream(rs_queue_series *s, rs_keyed *order)
+{
+    rs_queue_sample *sorted = rs_malloc(s->n * sizeof *sorted);
+    bool ok = sorted != NULL;
+    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].stream;
+    ok = ok && rs_keyed_sort(order, s->n);
+    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].device;
+    ok = ok && rs_keyed_sort(order, s->n);
+    for (size_t i = 0; ok && i < s->n; i++) sorted[i] = s->items[order[i].value];
+    if (!ok) {
+        rs_free(sorted);
+        return false;
+    }
+    rs_free(s->items);
+    s->items = sorted;
+    s->capacity = s->n;
+    run_up(s);
+    return true;
+}
+
+/* By stream and time; equal times stand as they came in, or as pandas leaves them. */
+static bool put_in_order(rs_queue_series *s, bool as_pandas)
+{
+    rs_keyed *order = rs_malloc(s->n * sizeof *order);
+    int64_t *keys = as_pandas ? rs_malloc(s->n * sizeof *keys) : NULL;
+    uint32_t *places = as_pandas ? rs_malloc(s->n * sizeof *places) : NULL;
+    bool ok = order && (!as_pandas || (keys && places));
+    for (size_t i = 0; ok && i < s->n; i++) {
+        order[i] = (rs_keyed){s->items[i].ns, (uint32_t)i};
+        if (as_pandas) keys[i] = s->items[i].ns;
+    }
+    if (ok && as_pandas) {
+        rs_numpy_argsort(keys, s->n, places);
+        for (size_t i = 0; i < s->n; i++) order[i].value = places[i];
+    } else if (ok) {
+        ok = rs_keyed_sort(order, s->n);
+    }
+    ok = ok && put_by_stream(s, order);
+    rs_free(order);
+    rs_free(keys);
+    rs_free(places);
+    return ok;
 }
 
 static bool add(rs_queue_series *s, rs_queue_sample sample)
@@ -44,19 +80,19 @@ static bool add(rs_queue_series *s, rs_queue_sample sample)
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *out, rs_error *err)
 {
     const rs_events *e = trace->events;
-    for (size_t i = 0; i < w->n; i++) {
-        if (w->launch[i] == RS_NO_ROW) continue;
-        const rs_thread *t = &e->threads[e->thread[w->row[i]]];
-        rs_queue_sample s = {
-            e->start[w->launch[i]], w->device[i], w->stream[i], t->pid, t->tid, 0, w->launch[i], 1};
-        bool ok = add(out, s);
-        s.ns = w->start[i];
-        s.row = w->row[i];
-        s.change = -1;
-        if (!ok || !add(out, s)) return rs_fail_nomem(err, "queue lengths");
+    /* all launches before all starts: where one time has both, work waits for no time but is seen to */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < w->n; i++) {
+            if (w->launch[i] == RS_NO_ROW) continue;
+            const rs_thread *t = &e->threads[e->thread[w->row[i]]];
+            uint32_t row = pass ? w->row[i] : w->launch[i];
+            int64_t ns = pass ? w->start[i] : e->start[row];
+            if (!add(out, (rs_queue_sample){ns, w->device[i], w->stream[i], t->pid, t->tid, 0, row,
+                                            (int8_t)(pass ? -1 : 1)}))
+                return rs_fail_nomem(err, "queue lengths");
+        }
     }
-    run_up(out);
-    return RS_OK;
+    return put_in_order(out, false) ? RS_OK : rs_fail_nomem(err, "queue lengths");
 }
 
 static bool is_hta_launch(const char *name)
@@ -71,8 +107,8 @@ static bool is_hta_launch(const char *name)
     return false;
 }
 
-/* next[i]: the launch before it with the same correlation. */
-static bool chain_launches(const rs_trace *trace, const rs_hta_frame *f, rs_keymap *last, uint32_t *next)
+/* first: the first row with a stream of each correlation, in frame order; next: the one after it. */
+static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < f->n; i++) {
@@ -80,46 +116,62 @@ static bool chain_launches(const rs_trace *trace, const rs_hta_frame *f, rs_keym
         if (f->correlation[i] < min) min = f->correlation[i];
         if (f->correlation[i] > max) max = f->correlation[i];
     }
-    bool ok = rs_keymap_init(last, min, max, f->n);
+    bool ok = rs_keymap_init(first, min, max, f->n);
     for (size_t i = f->n; ok && i-- > 0;) {
-        /* a partner in the file's first event is "none" to HTA */
-        if (f->correlation[i] == -1 || f->partner[i] == RS_NO_ROW || f->partner[i] == 0) continue;
-        if (!is_hta_launch(rs_event_name(trace->events, f->row[i]))) continue;
-        next[i] = rs_keymap_get(last, f->correlation[i]);
-        ok = rs_keymap_put(last, f->correlation[i], (uint32_t)i);
+        if (f->correlation[i] == -1 || f->stream[i] == -1) continue;
+        next[i] = rs_keymap_get(first, f->correlation[i]);
+        ok = rs_keymap_put(first, f->correlation[i], (uint32_t)i);
     }
     return ok;
 }
 
-rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *f, rs_queue_series *out, rs_error *err)
+/* A launch that HTA counts: a partner in the file's first event is "none" to it. */
+static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
+{
+    return f->correlation[i] != -1 && f->partner[i] != RS_NO_ROW && f->partner[i] != 0 &&
+           is_hta_launch(rs_event_name(trace->events, f->row[i]));
+}
+
+/* All launches, each once for every piece of its work, then all work that was launched so. */
+static bool collect_hta(const rs_trace *trace, const rs_hta_frame *f, const rs_keymap *first,
+                        const uint32_t *next, uint8_t *launched, rs_queue_series *out, bool *too_many)
 {
     const rs_events *e = trace->events;
-    rs_keymap last = {.min = 0, .max = -1};
-    uint32_t *next = rs_malloc(f->n * sizeof *next);
-    bool ok = next && chain_launches(trace, f, &last, next), too_many = false;
-    for (size_t i = 0; ok && !too_many && i < f->n; i++) {
-        if (f->stream[i] == -1 || f->correlation[i] == -1) continue;
-        uint32_t launch = rs_keymap_get(&last, f->correlation[i]);
-        if (launch == RS_KEYMAP_NONE) continue;
-        const rs_thread *t = &e->threads[e->thread[f->row[i]]];
-        rs_queue_sample s = {f->start[i], -1, f->stream[i], t->pid, t->tid, 0, f->row[i], -1};
-        ok = add(out, s);
-        s.change = 1;
-        for (; ok && launch != RS_KEYMAP_NONE; launch = next[launch]) {
-            s.ns = f->start[launch];
-            s.row = f->row[launch];
-            ok = add(out, s);
-            too_many = out->n / 64 > f->n;
-            if (too_many) break;
+    for (size_t i = 0; i < f->n; i++) {
+        if (!counts(trace, f, i)) continue;
+        for (uint32_t g = rs_keymap_get(first, f->correlation[i]); g != RS_KEYMAP_NONE; g = next[g]) {
+            const rs_thread *t = &e->threads[e->thread[f->row[g]]];
+            launched[g] = 1;
+            if (!add(out, (rs_queue_sample){f->start[i], -1, f->stream[g], t->pid, t->tid, 0, f->row[i], 1}))
+                return false;
+            *too_many = out->n / 64 > f->n;
+            if (*too_many) return true;
         }
     }
-    rs_keymap_clear(&last);
+    for (size_t g = 0; g < f->n; g++) {
+        const rs_thread *t = &e->threads[e->thread[f->row[g]]];
+        if (launched[g] &&
+            !add(out, (rs_queue_sample){f->start[g], -1, f->stream[g], t->pid, t->tid, 0, f->row[g], -1}))
+            return false;
+    }
+    return true;
+}
+
+rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *f, rs_queue_series *out, rs_error *err)
+{
+    rs_keymap first = {.min = 0, .max = -1};
+    uint32_t *next = rs_malloc(f->n * sizeof *next);
+    uint8_t *launched = rs_calloc(f->n, 1);
+    bool too_many = false;
+    bool ok = next && launched && chain_work(f, &first, next) &&
+              collect_hta(trace, f, &first, next, launched, out, &too_many);
+    rs_keymap_clear(&first);
     rs_free(next);
+    rs_free(launched);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
             "correlation ids repeat so often that HTA's table would have over 64 rows an event");
-    if (!ok) return rs_fail_nomem(err, "queue lengths");
-    run_up(out);
+    if (!ok || !put_in_order(out, true)) return rs_fail_nomem(err, "queue lengths");
     return RS_OK;
 }

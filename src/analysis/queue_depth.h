@@ -14,7 +14,7 @@ typedef struct rs_queue_sample {
     int8_t change;                    /* +1 launch, -1 start */
 } rs_queue_sample;
 
-/* By stream (device, then number), then time; launches before starts where times are equal, then rows. */
+/* By stream (device, then number), then time; launches before starts where times are equal. */
 typedef struct rs_queue_series {
     rs_queue_sample *items;
     size_t n, capacity;
@@ -24,7 +24,7 @@ void rs_queue_series_clear(rs_queue_series *series);
 
 /* Every piece of linked work waits from its launch's start to its own. */
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_series *out, rs_error *err);
-/* HTA's rules: certain launching calls only, streams by number alone. */
+/* HTA's rules: certain launching calls only, streams by number alone, equal times as pandas leaves them. */
 rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *frame, rs_queue_series *out,
                           rs_error *err);
 

@@ -16,53 +16,45 @@ static const rs_option_spec options[] = {
      "a step that is longer than its rank's median step by more than PCT percent may stand out"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
 static const rs_column_spec step_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("step", INT, ID, "number of the step", NULL),
-    COLUMN("start_us", TIME, US, "its start on the host; unknown when only the GPU shows it", "start"),
-    COLUMN("length_us", TIME, US, "its length on the host", "length"),
-    COLUMN("vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %"),
-    COLUMN("gpu_span_us", TIME, US,
-           "first start to last end of the GPU work launched in it; the next four make it up", "GPU span"),
-    COLUMN("compute_us", TIME, US, "computation runs", "compute"),
-    COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
-    COLUMN("exposed_copy_us", TIME, US, "copies or memsets run and neither of them", "exposed copies"),
-    COLUMN("idle_us", TIME, US, "none of the step's work runs", "idle"),
-    COLUMN("busy_pct", REAL, PERCENT, "share of the GPU span in which its work runs", "busy %"),
-    COLUMN("host_wait_us", TIME, US, "idle while its next work had not even been launched: launch-bound",
-           "host wait"),
-    COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait_us of the GPU span", "launch-bound %"),
-    COLUMN("data_loading_us", TIME, US, "host time in data loader calls", "data loading"),
-    COLUMN("comm_us", TIME, US, "communication runs, hidden or not", "comm, all"),
-    COLUMN("copy_us", TIME, US, "copies or memsets run, hidden or not", "copies, all"),
-    COLUMN("gpu_events", INT, COUNT, "pieces of GPU work launched in it", "GPU events"),
-    COLUMN("outlier", TEXT, NONE,
-           "why it stands out: the kind of time that grew most against the rank's median; unknown for "
-           "ordinary steps",
-           NULL),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("step", INT, ID, "number of the step", NULL),
+    RS_COLUMN("start_us", TIME, US, "its start on the host; unknown when only the GPU shows it", "start"),
+    RS_COLUMN("length_us", TIME, US, "its length on the host", "length"),
+    RS_COLUMN("vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %"),
+    RS_COLUMN("gpu_span_us", TIME, US,
+              "first start to last end of the GPU work launched in it; the next four make it up", "GPU span"),
+    RS_COLUMN("compute_us", TIME, US, "computation runs", "compute"),
+    RS_COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
+    RS_COLUMN("exposed_copy_us", TIME, US, "copies or memsets run and neither of them", "exposed copies"),
+    RS_COLUMN("idle_us", TIME, US, "none of the step's work runs", "idle"),
+    RS_COLUMN("busy_pct", REAL, PERCENT, "share of the GPU span in which its work runs", "busy %"),
+    RS_COLUMN("host_wait_us", TIME, US, "idle while its next work had not even been launched: launch-bound",
+              "host wait"),
+    RS_COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait_us of the GPU span", "launch-bound %"),
+    RS_COLUMN("data_loading_us", TIME, US, "host time in data loader calls", "data loading"),
+    RS_COLUMN("comm_us", TIME, US, "communication runs, hidden or not", "comm, all"),
+    RS_COLUMN("copy_us", TIME, US, "copies or memsets run, hidden or not", "copies, all"),
+    RS_COLUMN("gpu_events", INT, COUNT, "pieces of GPU work launched in it", "GPU events"),
+    RS_COLUMN("outlier", TEXT, NONE,
+              "why it stands out: the kind of time that grew most against the rank's median; unknown for "
+              "ordinary steps",
+              NULL),
 };
 static const rs_column_spec rank_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("steps", INT, COUNT, "steps with a length", NULL),
-    COLUMN("mean_us", REAL, US, "mean length", "mean"),
-    COLUMN("median_us", TIME, US, "median length", "median"),
-    COLUMN("min_us", TIME, US, "shortest", "min"),
-    COLUMN("max_us", TIME, US, "longest", "max"),
-    COLUMN("slowest_step", INT, ID, "the longest step", "slowest"),
-    COLUMN("std_us", REAL, US, "standard deviation of a sample; unknown for one step", "std"),
-    COLUMN("outliers", INT, COUNT, "steps that stand out", NULL),
-    COLUMN("gpu_events_outside", INT, COUNT, "GPU work that belongs to no step", "GPU events outside"),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("steps", INT, COUNT, "steps with a length", NULL),
+    RS_COLUMN("mean_us", REAL, US, "mean length", "mean"),
+    RS_COLUMN("median_us", TIME, US, "median length", "median"),
+    RS_COLUMN("min_us", TIME, US, "shortest", "min"),
+    RS_COLUMN("max_us", TIME, US, "longest", "max"),
+    RS_COLUMN("slowest_step", INT, ID, "the longest step", "slowest"),
+    RS_COLUMN("std_us", REAL, US, "standard deviation of a sample; unknown for one step", "std"),
+    RS_COLUMN("outliers", INT, COUNT, "steps that stand out", NULL),
+    RS_COLUMN("gpu_events_outside", INT, COUNT, "GPU work that belongs to no step", "GPU events outside"),
 };
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec step_table = TABLE("steps", "one row is one step of one rank", step_columns);
-static const rs_table_spec rank_table = TABLE("ranks", "one row is one rank", rank_columns);
+static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
+static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
 static const rs_table_spec *const tables[] = {&step_table, &rank_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 enum { STEPS, RANKS };

@@ -14,59 +14,52 @@ static const rs_option_spec options[] = {
      "align: take out of the clocks what the common ends of collectives show; trust: use them as they are"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
 static const rs_column_spec rank_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("collectives", INT, COUNT, "collectives matched with other ranks", NULL),
-    COLUMN("times_last", INT, COUNT, "of these, the rank arrived last", "last"),
-    COLUMN("last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %"),
-    COLUMN("late_us", TIME, US, "sum of how long after the first member it arrived", "late"),
-    COLUMN("mean_late_us", REAL, US, "mean of it", "mean late"),
-    COLUMN("max_late_us", TIME, US, "most of it", "max late"),
-    COLUMN("cost_us", TIME, US,
-           "sum over collectives it was last at: how long after the last but one; what would be saved if it "
-           "were "
-           "not last",
-           "cost"),
-    COLUMN("waited_us", TIME, US, "sum of how long it waited for the last member", "waited"),
-    COLUMN("mean_waited_us", REAL, US, "mean of it", "mean waited"),
-    COLUMN("clock_offset_us", TIME, US,
-           "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead"),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("collectives", INT, COUNT, "collectives matched with other ranks", NULL),
+    RS_COLUMN("times_last", INT, COUNT, "of these, the rank arrived last", "last"),
+    RS_COLUMN("last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %"),
+    RS_COLUMN("late_us", TIME, US, "sum of how long after the first member it arrived", "late"),
+    RS_COLUMN("mean_late_us", REAL, US, "mean of it", "mean late"),
+    RS_COLUMN("max_late_us", TIME, US, "most of it", "max late"),
+    RS_COLUMN(
+        "cost_us", TIME, US,
+        "sum over collectives it was last at: how long after the last but one; what would be saved if it "
+        "were "
+        "not last",
+        "cost"),
+    RS_COLUMN("waited_us", TIME, US, "sum of how long it waited for the last member", "waited"),
+    RS_COLUMN("mean_waited_us", REAL, US, "mean of it", "mean waited"),
+    RS_COLUMN("clock_offset_us", TIME, US,
+              "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead"),
 };
 static const rs_column_spec collective_columns[] = {
-    COLUMN("group", TEXT, NONE, "process group; the stream where the trace names none", NULL),
-    COLUMN("group_desc", TEXT, NONE, "its description", "description"),
-    COLUMN("op", TEXT, NONE, "operation", NULL),
-    COLUMN("seq", INT, ID, "its number in the group; unknown: matched by order", NULL),
-    COLUMN("step", INT, ID, "training step of the first member", NULL),
-    COLUMN("ranks", INT, COUNT, "members matched", NULL),
-    COLUMN("start_us", TIME, US, "first arrival", "start"),
-    COLUMN("first_rank", INT, ID, "who came first", "first"),
-    COLUMN("last_rank", INT, ID, "who came last", "last"),
-    COLUMN("late_us", TIME, US, "last arrival after the first", "late"),
-    COLUMN("cost_us", TIME, US, "last arrival after the last but one", "cost"),
-    COLUMN("waited_us", TIME, US, "sum over members of the time until the last came", "waited"),
-    COLUMN("transfer_us", TIME, US, "from the last arrival to the last end", "transfer"),
+    RS_COLUMN("group", TEXT, NONE, "process group; the stream where the trace names none", NULL),
+    RS_COLUMN("group_desc", TEXT, NONE, "its description", "description"),
+    RS_COLUMN("op", TEXT, NONE, "operation", NULL),
+    RS_COLUMN("seq", INT, ID, "its number in the group; unknown: matched by order", NULL),
+    RS_COLUMN("step", INT, ID, "training step of the first member", NULL),
+    RS_COLUMN("ranks", INT, COUNT, "members matched", NULL),
+    RS_COLUMN("start_us", TIME, US, "first arrival", "start"),
+    RS_COLUMN("first_rank", INT, ID, "who came first", "first"),
+    RS_COLUMN("last_rank", INT, ID, "who came last", "last"),
+    RS_COLUMN("late_us", TIME, US, "last arrival after the first", "late"),
+    RS_COLUMN("cost_us", TIME, US, "last arrival after the last but one", "cost"),
+    RS_COLUMN("waited_us", TIME, US, "sum over members of the time until the last came", "waited"),
+    RS_COLUMN("transfer_us", TIME, US, "from the last arrival to the last end", "transfer"),
 };
 static const rs_column_spec clock_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("reference_rank", INT, ID, "whose clock it is compared with", "reference"),
-    COLUMN("offset_us", TIME, US, "how far it is ahead", "ahead"),
-    COLUMN("spread_us", TIME, US,
-           "median distance of single collectives from that, over all links to the reference", "spread"),
-    COLUMN("collectives", INT, COUNT, "collectives of the weakest link; 0: nothing to compare with", NULL),
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("reference_rank", INT, ID, "whose clock it is compared with", "reference"),
+    RS_COLUMN("offset_us", TIME, US, "how far it is ahead", "ahead"),
+    RS_COLUMN("spread_us", TIME, US,
+              "median distance of single collectives from that, over all links to the reference", "spread"),
+    RS_COLUMN("collectives", INT, COUNT, "collectives of the weakest link; 0: nothing to compare with", NULL),
 };
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec rank_table = TABLE("stragglers", "one row is one rank", rank_columns);
+static const rs_table_spec rank_table = RS_TABLE("stragglers", "one row is one rank", rank_columns);
 static const rs_table_spec collective_table =
-    TABLE("collectives", "one row is one collective, by its first arrival", collective_columns);
-static const rs_table_spec clock_table = TABLE("clocks", "one row is one rank's clock", clock_columns);
+    RS_TABLE("collectives", "one row is one collective, by its first arrival", collective_columns);
+static const rs_table_spec clock_table = RS_TABLE("clocks", "one row is one rank's clock", clock_columns);
 static const rs_table_spec *const tables[] = {&rank_table, &collective_table, &clock_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
 enum { RANKS, COLLECTIVES, CLOCKS };
