@@ -95,7 +95,7 @@ rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *
     return put_in_order(out, false) ? RS_OK : rs_fail_nomem(err, "queue lengths");
 }
 
-static bool is_hta_launch(const char *name)
+bool rs_queue_is_hta_launch(const char *name)
 {
     static const char *const names[] = {
         "cudaLaunchKernel", "cudaLaunchKernelExC",      "cuLaunchKernel",
@@ -129,7 +129,7 @@ static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
 static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
 {
     return f->correlation[i] != -1 && f->partner[i] != RS_NO_ROW && f->partner[i] != 0 &&
-           is_hta_launch(rs_event_name(trace->events, f->row[i]));
+           rs_queue_is_hta_launch(rs_event_name(trace->events, f->row[i]));
 }
 
 /* All launches, each once for every piece of its work, then all work that was launched so. */

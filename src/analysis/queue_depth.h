@@ -28,4 +28,7 @@ rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_serie
 rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *frame, rs_queue_series *out,
                           rs_error *err);
 
+/* Whether HTA counts a host call of this name as a launch. */
+bool rs_queue_is_hta_launch(const char *name);
+
 #endif
