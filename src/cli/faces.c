@@ -1,13 +1,13 @@
 #include "cli/face_tools.h"
 
+#include <string.h>
+
 static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
-    {"doctor", rs_face_doctor},
-    {"info", rs_face_info},
-    {"summary", rs_face_summary},
-    {NULL, NULL}, /* the end */
+    {"doctor", rs_face_doctor}, {"info", rs_face_info}, {"summary", rs_face_summary},
+    {"tree", rs_face_tree},     {NULL, NULL}, /* the end */
 };
 
 rs_face_fn rs_face_find(const char *name)
@@ -15,4 +15,12 @@ rs_face_fn rs_face_find(const char *name)
     for (size_t i = 0; faces[i].name; i++)
         if (strcmp(faces[i].name, name) == 0) return faces[i].render;
     return NULL;
+}
+
+bool rs_face_nests(const char *name, const rs_result *result, size_t *table, size_t *depth_column)
+{
+    if (strcmp(name, "tree") != 0 || result->n_tables == 0) return false;
+    *table = 0;
+    *depth_column = rs_face_column(result->tables[0], "depth");
+    return true;
 }

@@ -50,11 +50,23 @@ static uint32_t new_node(fold *f, uint32_t parent, uint32_t name, const char *ki
     return (uint32_t)o->n++;
 }
 
+/* Steps have their number in their name: folded, they are one. */
+static uint32_t shown_name(fold *f, uint32_t row)
+{
+    static const char step[] = "ProfilerStep#";
+    const rs_string *s = &f->e->strings.items[f->e->name[row]];
+    if (f->s->each || s->length < sizeof step || memcmp(s->text, step, sizeof step - 1) != 0)
+        return rs_pool_add(&f->out->pool, f->e, f->e->name[row], &f->ok);
+    uint32_t id = rs_strings_add(&f->out->pool.strings, step, sizeof step - 2);
+    if (id == RS_NO_STRING) f->ok = false;
+    return id;
+}
+
 /* The node for an event below a parent. */
 static uint32_t place(fold *f, uint32_t parent, uint32_t row)
 {
     rs_kind kind = rs_event_kind(f->e, row);
-    uint32_t name = rs_pool_add(&f->out->pool, f->e, f->e->name[row], &f->ok);
+    uint32_t name = shown_name(f, row);
     if (!f->ok) return RS_NO_NODE;
     if (f->s->each) return new_node(f, parent, name, rs_kind_name(kind), row);
     bool is_new;
@@ -154,12 +166,13 @@ static void add_work(fold *f, uint32_t node)
     }
 }
 
-/* The thread's own node: its GPU time is the union over all that it launched. */
+/* The thread's own node: its GPU time is the union over all that it launched. Where only some of its events
+ * are asked for, it is the sum over them instead, which add_root makes. */
 static bool add_thread(fold *f, size_t first, size_t end, uint32_t *out)
 {
     const rs_tree *t = f->t;
     const rs_events *e = f->e;
-    size_t from = t->gpu_first[first], to = t->gpu_first[end];
+    size_t from = t->gpu_first[first], to = f->s->root ? from : t->gpu_first[end];
     rs_interval *items = rs_malloc((to - from + 1) * sizeof *items);
     *out = new_node(f, RS_NO_NODE, thread_label(f, e->thread[t->row[first]]), "thread", RS_NO_ROW);
     if (!items || !f->ok) {
@@ -180,6 +193,16 @@ static bool add_thread(fold *f, size_t first, size_t end, uint32_t *out)
     return ok;
 }
 
+static void add_root(fold *f, uint32_t thread, uint32_t node)
+{
+    rs_folded_node *n = &f->out->nodes[thread];
+    int64_t host = f->e->duration[f->t->row[node]];
+    if (host > 0) n->host = rs_add_sat(n->host, host);
+    if (!f->s->root) return;
+    n->gpu = rs_add_sat(n->gpu, f->t->busy[node]);
+    n->n_kernels += rs_tree_kernels(f->t, node);
+}
+
 static bool fold_thread(fold *f, size_t first, size_t end)
 {
     const rs_tree *t = f->t;
@@ -194,8 +217,7 @@ static bool fold_thread(fold *f, size_t first, size_t end)
         if (!inside) {
             f->out->n_found++;
             parent = thread;
-            rs_folded_node *n = &f->out->nodes[thread];
-            if (f->e->duration[t->row[node]] > 0) n->host = rs_add_sat(n->host, f->e->duration[t->row[node]]);
+            add_root(f, thread, (uint32_t)node);
         }
         if (f->s->depth && f->out->nodes[parent].depth >= f->s->depth) continue;
         f->folded[node] = place(f, parent, t->row[node]);
