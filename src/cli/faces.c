@@ -6,6 +6,7 @@ static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
+    {"collectives", rs_face_collectives},
     {"doctor", rs_face_doctor}, {"info", rs_face_info}, {"summary", rs_face_summary},
     {"tree", rs_face_tree},     {NULL, NULL}, /* the end */
 };
