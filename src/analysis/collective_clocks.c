@@ -170,6 +170,7 @@ static void judge(aligner *w)
         size_t n = distances(w, rank, true);
         if (!n) n = distances(w, rank, false);
         clock->n = n;
+        clock->worst = 0;
         clock->aligned = n > 0;
         if (!n) continue;
         for (size_t i = 0; i < n; i++) {

@@ -166,7 +166,9 @@ static trial try_shift(const matcher *m, const item *a, size_t n_a, const item *
     return t;
 }
 
-#define NEAR 50000 /* ns that ends of one collective may lie apart without meaning anything */
+#define NEAR 20000 /* ns that ends of one collective may lie apart without meaning anything */
+#define SAME_CLOCK                                                                                           \
+    10000000 /* ns within which clocks are taken to be the same: beyond that distances say nothing */
 
 /* Where the kernels of rank b begin in those of rank a. */
 static int64_t find_shift(const matcher *m, const item *a, size_t n_a, const item *b, size_t n_b)
@@ -179,7 +181,9 @@ static int64_t find_shift(const matcher *m, const item *a, size_t n_a, const ite
         bool better = t.wrong < best.wrong;
         if (t.wrong == best.wrong) {
             int64_t gain = rs_sub_sat(best.spread, t.spread);
-            better = gain > NEAR || (gain >= -NEAR && t.distance < best.distance);
+            bool near = t.distance < SAME_CLOCK || best.distance < SAME_CLOCK;
+            better = gain > NEAR ||
+                     (gain >= -NEAR && (near ? t.distance < best.distance : t.overlap > best.overlap));
         }
         if (!better) continue;
         best = t;
@@ -258,10 +262,9 @@ static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq,
     return true;
 }
 
-static bool match_channel(matcher *m, size_t first, size_t end, size_t *capacity)
+static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, size_t *capacity)
 {
     size_t n = end - first;
-    bool by_seq = numbered(m, first, end);
     if (by_seq)
         for (size_t i = first; i < end; i++) m->items[i].number = op_of(m, &m->items[i])->seq;
     else
@@ -280,6 +283,17 @@ static bool match_channel(matcher *m, size_t first, size_t end, size_t *capacity
     }
     rs_free(keys);
     rs_free(sorted);
+    return ok;
+}
+
+static bool match_channels(matcher *m, bool by_seq, size_t *capacity)
+{
+    bool ok = true;
+    for (size_t c = 0; ok && c < m->channels.n; c++) {
+        size_t first = m->first[c], end = m->first[c + 1];
+        if (first < end && numbered(m, first, end) == by_seq)
+            ok = match_channel(m, first, end, by_seq, capacity);
+    }
     return ok;
 }
 
@@ -356,9 +370,11 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool a
         ok = sort_into_channels(&m);
         out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
         ok = ok && out->arrivals;
-        for (size_t c = 0; ok && c < m.channels.n; c++)
-            if (m.first[c] < m.first[c + 1]) ok = match_channel(&m, m.first[c], m.first[c + 1], &capacity);
-        if (!ok) status = rs_fail_nomem(err, "collectives");
+        ok = ok && match_channels(&m, true, &capacity);
+        /* what numbers tell of the clocks helps to match what has none */
+        if (ok && align) status = rs_coll_align(out, err);
+        ok = ok && match_channels(&m, false, &capacity);
+        if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
     }
     rs_free(m.items);
     rs_free(m.first);
