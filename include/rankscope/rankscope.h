@@ -7,5 +7,6 @@
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
 #include "rankscope/render.h"
+#include "rankscope/flight.h"
 
 #endif

@@ -6,9 +6,18 @@ static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
+    {"annotations", rs_face_annotations},
     {"collectives", rs_face_collectives},
-    {"doctor", rs_face_doctor}, {"info", rs_face_info}, {"summary", rs_face_summary},
-    {"tree", rs_face_tree},     {NULL, NULL}, /* the end */
+    {"delays", rs_face_delays},
+    {"diff", rs_face_diff},
+    {"doctor", rs_face_doctor},
+    {"info", rs_face_info},
+    {"memory", rs_face_memory},
+    {"steps", rs_face_steps},
+    {"stragglers", rs_face_stragglers},
+    {"summary", rs_face_summary},
+    {"tree", rs_face_tree},
+    {NULL, NULL}, /* the end */
 };
 
 rs_face_fn rs_face_find(const char *name)
