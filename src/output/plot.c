@@ -1,0 +1,279 @@
+#include "output/plot.h"
+
+#ifndef RS_HAVE_PLPLOT
+
+bool rs_plot_available(void)
+{
+    return false;
+}
+
+rs_status rs_plot_png(const rs_plot *plot, const char *path, rs_error *err)
+{
+    (void)plot;
+    return rs_fail_at(err, RS_ERR_USAGE, path, RS_NO_OFFSET,
+                      "this build cannot draw: it was made without the plotting library PLplot "
+                      "(libplplot-dev and plplot-driver-cairo)");
+}
+
+#else
+
+#include <math.h>
+#include <plplot.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+
+bool rs_plot_available(void)
+{
+    return true;
+}
+
+/* PLplot keeps its state in globals and leaves through an exit handler when it cannot go on: one drawing at a
+ * time, and the handler jumps back here. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static jmp_buf escape;
+static char reason[160];
+
+static int on_exit_wanted(const char *message)
+{
+    snprintf(reason, sizeof reason, "%s", message);
+    longjmp(escape, 1);
+}
+
+static void on_abort(const char *message)
+{
+    snprintf(reason, sizeof reason, "%s", message);
+}
+
+enum { PAPER, INK, GRID, FADED, FIRST_FREE };
+
+#define FONT_POINTS 1.0
+#define LEFT 0.065
+#define RIGHT 0.985
+#define BOTTOM 0.10
+#define TOP 0.80
+
+static void set_color(PLINT index, uint32_t rgb, double alpha)
+{
+    plscol0a(index, (PLINT)(rgb >> 16 & 255), (PLINT)(rgb >> 8 & 255), (PLINT)(rgb & 255), alpha);
+}
+
+/* Text with PLplot's escape character doubled, so that it stands for itself. */
+static void plain_text(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 3 < size; text++) {
+        if (*text == '#') out[n++] = '#';
+        out[n++] = *text;
+    }
+    out[n] = '\0';
+}
+
+static void side_text(const char *side, double away, double at, double just, const char *text)
+{
+    char plain[512];
+    plain_text(text, plain, sizeof plain);
+    plmtex(side, away, at, just, plain);
+}
+
+/* ---- the data ----------------------------------------------------------------------------------------- */
+
+static double cut(double y, double limit)
+{
+    return y > limit ? limit : y < 0 ? 0 : y;
+}
+
+/* Bands and lines break where nothing is known. */
+static void draw_band(const rs_plot *p, const rs_plot_line *l, double *xs, double *ys)
+{
+    for (size_t i = 0; i < p->n;) {
+        size_t end = i, k = 0;
+        while (end < p->n && !isnan(l->low[end]) && !isnan(l->high[end])) end++;
+        for (size_t j = i; j < end; j++, k++) {
+            xs[k] = p->x[j];
+            ys[k] = cut(l->high[j], p->y_to);
+        }
+        for (size_t j = end; j-- > i; k++) {
+            xs[k] = p->x[j];
+            ys[k] = cut(l->low[j], p->y_to);
+        }
+        if (k > 2) plfill((PLINT)k, xs, ys);
+        i = end > i ? end : i + 1;
+    }
+}
+
+static void draw_line(const rs_plot *p, const rs_plot_line *l, double *xs, double *ys)
+{
+    for (size_t i = 0; i < p->n;) {
+        size_t k = 0;
+        for (; i < p->n && !isnan(l->mid[i]); i++, k++) {
+            xs[k] = p->x[i];
+            ys[k] = cut(l->mid[i], p->y_to);
+        }
+        if (k > 1) plline((PLINT)k, xs, ys);
+        if (k == 1) plpoin(1, xs, ys, 17);
+        i += k == 0;
+    }
+}
+
+static void draw_marks(const rs_plot *p)
+{
+    double least = (p->x_to - p->x_from) / p->width * 2; /* thinner ones could not be seen */
+    for (size_t kind = 0; kind < p->n_kinds; kind++) {
+        set_color(FIRST_FREE, p->kinds[kind].color, 0.30);
+        plcol0(FIRST_FREE);
+        for (size_t i = 0; i < p->kinds[kind].n; i++) {
+            double from = p->kinds[kind].marks[i].from, to = p->kinds[kind].marks[i].to;
+            if (to - from < least) {
+                double middle = (from + to) / 2;
+                from = middle - least / 2;
+                to = middle + least / 2;
+            }
+            double xs[] = {fmax(from, p->x_from), fmin(to, p->x_to), fmin(to, p->x_to),
+                           fmax(from, p->x_from)};
+            double ys[] = {0, 0, p->y_to, p->y_to};
+            if (xs[1] > xs[0]) plfill(4, xs, ys);
+        }
+    }
+}
+
+/* ---- the frame ---------------------------------------------------------------------------------------- */
+
+/* One row above the frame: a stroke or a patch, then the name. */
+static void draw_legend(const rs_plot *p)
+{
+    double x = LEFT, y = TOP + 0.035;
+    plvpor(0, 1, 0, 1);
+    plwind(0, 1, 0, 1);
+    plschr(0, 0.85 * FONT_POINTS);
+    size_t n = p->n_lines + p->n_kinds;
+    for (size_t i = 0; i < n; i++) {
+        bool line = i < p->n_lines;
+        const char *name = line ? p->lines[i].name : p->kinds[i - p->n_lines].name;
+        uint32_t rgb = line ? p->lines[i].color : p->kinds[i - p->n_lines].color;
+        if (!line && !p->kinds[i - p->n_lines].n) continue;
+        double x_2 = x + 0.025;
+        if (!line || p->lines[i].low) {
+            double xs[] = {x, x_2, x_2, x}, ys[] = {y - 0.011, y - 0.011, y + 0.011, y + 0.011};
+            set_color(FIRST_FREE, rgb, line ? 0.22 : 0.35);
+            plcol0(FIRST_FREE);
+            plfill(4, xs, ys);
+        }
+        if (line) {
+            set_color(FIRST_FREE, rgb, 1);
+            plcol0(FIRST_FREE);
+            plwidth(2.2);
+            pllsty(p->lines[i].dashed ? 2 : 1);
+            pljoin(x, y, x_2, y);
+            pllsty(1);
+        }
+        char plain[256];
+        plain_text(name, plain, sizeof plain);
+        plcol0(INK);
+        plptex(x_2 + 0.008, y, 1, 0, 0, plain);
+        /* the length of text in this size, told by its letters: PLplot measures only where it draws */
+        x = x_2 + 0.008 + 0.0068 * (double)strlen(name) * 1400 / p->width + 0.022;
+    }
+}
+
+static void draw_frame(const rs_plot *p)
+{
+    plvpor(LEFT, RIGHT, BOTTOM, TOP);
+    plwind(p->x_from, p->x_to, 0, p->y_to);
+    plsxax(9, 0);
+    plsyax(6, 0);
+    plschr(0, FONT_POINTS * 0.85);
+    plcol0(GRID);
+    plwidth(0.7);
+    plbox("g", 0, 0, "g", 0, 0);
+    draw_marks(p);
+}
+
+static void draw_axes(const rs_plot *p)
+{
+    plcol0(INK);
+    plwidth(1);
+    plschr(0, FONT_POINTS * 0.85);
+    plbox("bcnst", 0, 0, "bcnstv", 0, 0);
+    plschr(0, FONT_POINTS * 0.95);
+    side_text("b", 3.0, 0.5, 0.5, p->x_label);
+    side_text("l", 4.2, 0.5, 0.5, p->y_label);
+    plschr(0, FONT_POINTS * 1.25);
+    side_text("t", 4.6, 0, 0, p->title);
+    plschr(0, FONT_POINTS * 0.85);
+    plcol0(FADED);
+    side_text("t", 4.4, 0, 0, p->subtitle);
+}
+
+static void draw(const rs_plot *p, double *xs, double *ys)
+{
+    pladv(0);
+    draw_frame(p);
+    for (size_t i = 0; i < p->n_lines; i++) {
+        if (!p->lines[i].low) continue;
+        set_color(FIRST_FREE, p->lines[i].color, 0.22);
+        plcol0(FIRST_FREE);
+        draw_band(p, &p->lines[i], xs, ys);
+    }
+    for (size_t i = 0; i < p->n_lines; i++) {
+        set_color(FIRST_FREE, p->lines[i].color, 1);
+        plcol0(FIRST_FREE);
+        plwidth(1.7);
+        pllsty(p->lines[i].dashed ? 2 : 1);
+        draw_line(p, &p->lines[i], xs, ys);
+        pllsty(1);
+    }
+    draw_axes(p);
+    draw_legend(p);
+}
+
+static void start(const rs_plot *p, const char *path)
+{
+    plsexit(on_exit_wanted);
+    plsabort(on_abort);
+    plsdev("pngcairo");
+    plsfnam(path);
+    plspage(96, 96, (PLINT)p->width, (PLINT)p->height, 0, 0);
+    set_color(PAPER, 0xffffff, 1);
+    plinit();
+    plsfont(PL_FCI_SANS, PL_FCI_UPRIGHT, PL_FCI_MEDIUM);
+    plscolbg(255, 255, 255);
+    set_color(INK, 0x222222, 1);
+    set_color(GRID, 0xdddddd, 1);
+    set_color(FADED, 0x666666, 1);
+}
+
+rs_status rs_plot_png(const rs_plot *p, const char *path, rs_error *err)
+{
+    double *xs = rs_malloc((2 * p->n + 2) * sizeof *xs), *ys = rs_malloc((2 * p->n + 2) * sizeof *ys);
+    if (!xs || !ys) {
+        rs_free(xs);
+        rs_free(ys);
+        return rs_fail_nomem(err, "a picture");
+    }
+    pthread_mutex_lock(&lock);
+    reason[0] = '\0';
+    /* what changed after setjmp is not looked at after a jump */
+    volatile bool ok = false;
+    if (setjmp(escape) == 0) {
+        start(p, path);
+        draw(p, xs, ys);
+        plend();
+        ok = reason[0] == '\0';
+    }
+    struct stat info;
+    ok = ok && stat(path, &info) == 0 && info.st_size > 0;
+    rs_status status = ok ? RS_OK
+                          : rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "the picture cannot be drawn: %s",
+                                       reason[0] ? reason : "no file came out");
+    pthread_mutex_unlock(&lock);
+    rs_free(xs);
+    rs_free(ys);
+    return status;
+}
+
+#endif
