@@ -138,8 +138,8 @@ static void describe(const rs_metrics *m, const rs_dataset *d, char *out, size_t
 {
     double hidden = rs_dataset_metric(d, RS_M_HIDDEN_SHARE);
     size_t used = 0;
-    used += (size_t)snprintf(out, size, "%zu rank%s, %llu records", d->n_series, d->n_series == 1 ? "" : "s",
-                             (unsigned long long)d->count);
+    used += (size_t)snprintf(out, size, "%zu rank%s, %llu records (line: median, band: all)", d->n_series,
+                             d->n_series == 1 ? "" : "s", (unsigned long long)d->count);
     if (m->settings.aorta) return;
     if (isfinite(hidden) && used < size)
         used += (size_t)snprintf(out + used, size - used,

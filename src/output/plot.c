@@ -51,11 +51,14 @@ static void on_abort(const char *message)
 
 enum { PAPER, INK, GRID, FADED, FIRST_FREE };
 
-#define FONT_POINTS 1.0
-#define LEFT 0.065
+/* Sizes of text as PLplot scales them, and the size of a letter M in pixels at scale 1. */
+#define BODY 0.56
+#define HEADING 0.82
+#define EM_PIXELS 28.2
+#define LEFT 0.06
 #define RIGHT 0.985
-#define BOTTOM 0.10
-#define TOP 0.80
+#define BOTTOM 0.095
+#define TOP 0.83
 
 static void set_color(PLINT index, uint32_t rgb, double alpha)
 {
@@ -143,41 +146,64 @@ static void draw_marks(const rs_plot *p)
 
 /* ---- the frame ---------------------------------------------------------------------------------------- */
 
+/* About how wide a text is, in shares of the picture: PLplot measures only where it draws. */
+static double text_width(const rs_plot *p, const char *text)
+{
+    double ems = 0;
+    for (; *text; text++)
+        ems += strchr("iljftr.,:()|! ", *text) ? 0.37
+               : strchr("mwMW%@", *text)       ? 0.93
+               : (unsigned char)*text >= 0x80  ? 0.35 /* a part of a letter */
+               : *text >= 'A' && *text <= 'Z'  ? 0.70
+                                               : 0.61;
+    return ems * EM_PIXELS * BODY / p->width;
+}
+
+static void draw_sample(const rs_plot_line *line, uint32_t rgb, double x, double x_2, double y)
+{
+    if (!line || line->low) {
+        double xs[] = {x, x_2, x_2, x}, ys[] = {y - 0.010, y - 0.010, y + 0.010, y + 0.010};
+        set_color(FIRST_FREE, rgb, line ? 0.25 : 0.35);
+        plcol0(FIRST_FREE);
+        plfill(4, xs, ys);
+    }
+    if (!line) return;
+    set_color(FIRST_FREE, rgb, 1);
+    plcol0(FIRST_FREE);
+    plwidth(2.2);
+    pllsty(line->dashed ? 2 : 1);
+    pljoin(x, y, x_2, y);
+    pllsty(1);
+}
+
 /* One row above the frame: a stroke or a patch, then the name. */
 static void draw_legend(const rs_plot *p)
 {
     double x = LEFT, y = TOP + 0.035;
     plvpor(0, 1, 0, 1);
     plwind(0, 1, 0, 1);
-    plschr(0, 0.85 * FONT_POINTS);
-    size_t n = p->n_lines + p->n_kinds;
-    for (size_t i = 0; i < n; i++) {
-        bool line = i < p->n_lines;
-        const char *name = line ? p->lines[i].name : p->kinds[i - p->n_lines].name;
-        uint32_t rgb = line ? p->lines[i].color : p->kinds[i - p->n_lines].color;
-        if (!line && !p->kinds[i - p->n_lines].n) continue;
-        double x_2 = x + 0.025;
-        if (!line || p->lines[i].low) {
-            double xs[] = {x, x_2, x_2, x}, ys[] = {y - 0.011, y - 0.011, y + 0.011, y + 0.011};
-            set_color(FIRST_FREE, rgb, line ? 0.22 : 0.35);
-            plcol0(FIRST_FREE);
-            plfill(4, xs, ys);
-        }
-        if (line) {
-            set_color(FIRST_FREE, rgb, 1);
-            plcol0(FIRST_FREE);
-            plwidth(2.2);
-            pllsty(p->lines[i].dashed ? 2 : 1);
-            pljoin(x, y, x_2, y);
-            pllsty(1);
-        }
+    plschr(0, BODY);
+    for (size_t i = 0; i < p->n_lines + p->n_kinds; i++) {
+        const rs_plot_line *line = i < p->n_lines ? &p->lines[i] : NULL;
+        const rs_plot_mark_kind *kind = line ? NULL : &p->kinds[i - p->n_lines];
+        if (kind && !kind->n) continue;
+        const char *name = line ? line->name : kind->name;
         char plain[256];
         plain_text(name, plain, sizeof plain);
+        draw_sample(line, line ? line->color : kind->color, x, x + 0.022, y);
         plcol0(INK);
-        plptex(x_2 + 0.008, y, 1, 0, 0, plain);
-        /* the length of text in this size, told by its letters: PLplot measures only where it draws */
-        x = x_2 + 0.008 + 0.0068 * (double)strlen(name) * 1400 / p->width + 0.022;
+        plwidth(1);
+        plptex(x + 0.028, y, 1, 0, 0, plain);
+        x += 0.028 + text_width(p, name) + 0.022;
     }
+}
+
+/* A round distance of about an eighth of the axis. */
+static double round_step(double span)
+{
+    double power = pow(10, floor(log10(span / 8)));
+    double share = span / 8 / power;
+    return power * (share <= 1 ? 1 : share <= 2 ? 2 : share <= 5 ? 5 : 10);
 }
 
 static void draw_frame(const rs_plot *p)
@@ -186,10 +212,10 @@ static void draw_frame(const rs_plot *p)
     plwind(p->x_from, p->x_to, 0, p->y_to);
     plsxax(9, 0);
     plsyax(6, 0);
-    plschr(0, FONT_POINTS * 0.85);
+    plschr(0, BODY);
     plcol0(GRID);
     plwidth(0.7);
-    plbox("g", 0, 0, "g", 0, 0);
+    plbox("g", round_step(p->x_to - p->x_from), 0, "g", 0, 0);
     draw_marks(p);
 }
 
@@ -197,16 +223,17 @@ static void draw_axes(const rs_plot *p)
 {
     plcol0(INK);
     plwidth(1);
-    plschr(0, FONT_POINTS * 0.85);
-    plbox("bcnst", 0, 0, "bcnstv", 0, 0);
-    plschr(0, FONT_POINTS * 0.95);
-    side_text("b", 3.0, 0.5, 0.5, p->x_label);
-    side_text("l", 4.2, 0.5, 0.5, p->y_label);
-    plschr(0, FONT_POINTS * 1.25);
-    side_text("t", 4.6, 0, 0, p->title);
-    plschr(0, FONT_POINTS * 0.85);
+    plschr(0, BODY);
+    plsmaj(0, 0.6);
+    plsmin(0, 0.5);
+    plbox("bcnst", round_step(p->x_to - p->x_from), 0, "bcnstv", 0, 0);
+    side_text("b", 3.4, 0.5, 0.5, p->x_label);
+    side_text("l", 4.6, 0.5, 0.5, p->y_label);
     plcol0(FADED);
-    side_text("t", 4.4, 0, 0, p->subtitle);
+    side_text("t", 4.2, 0, 0, p->subtitle);
+    plcol0(INK);
+    plschr(0, HEADING);
+    side_text("t", 4.6, 0, 0, p->title);
 }
 
 static void draw(const rs_plot *p, double *xs, double *ys)
