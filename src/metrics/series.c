@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "metrics/lines.h"
+#include "input/lines.h"
 
 /* ---- sums --------------------------------------------------------------------------------------------- */
 

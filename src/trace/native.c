@@ -49,6 +49,12 @@ static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
     return status;
 }
 
+/* Numbers far below zero stand for texts where threads are told apart. */
+static int64_t plain_id(int64_t id)
+{
+    return id < -(INT64_C(1) << 62) ? 0 : id;
+}
+
 rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint64_t offset, rs_error *err)
 {
     if (r->start == RS_NO_TIME || r->end == RS_NO_TIME || (r->start == 0 && r->end == 0)) {
@@ -70,8 +76,13 @@ rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint
     uint32_t category_name = rs_strings_add(&e->strings, r->category, strlen(r->category));
     if (name == RS_NO_STRING || category_name == RS_NO_STRING) return rs_fail_nomem(err, "strings");
     uint32_t category = rs_events_category(e, category_name);
-    uint32_t thread = rs_events_thread(
-        e, (rs_thread){.pid = r->pid, .tid = r->tid, .pid_text = RS_NO_STRING, .tid_text = RS_NO_STRING});
+    /* work stands on its stream, as Kineto has it */
+    bool on_stream = category != UINT32_MAX && rs_kind_is_gpu_work(e->categories[category].kind) &&
+                     r->stream != RS_NO_VALUE;
+    uint32_t thread = rs_events_thread(e, (rs_thread){.pid = plain_id(r->pid),
+                                                      .tid = plain_id(on_stream ? r->stream : r->tid),
+                                                      .pid_text = RS_NO_STRING,
+                                                      .tid_text = RS_NO_STRING});
     if (category == UINT32_MAX || thread == UINT32_MAX) return rs_fail_nomem(err, "threads");
     e->start[e->n] = r->start;
     e->duration[e->n] = rs_sub_sat(end, r->start);

@@ -1,4 +1,4 @@
-#include "metrics/lines.h"
+#include "input/lines.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A text line by line, in bounded memory. */
-#ifndef RS_METRICS_LINES_H
-#define RS_METRICS_LINES_H
+#ifndef RS_INPUT_LINES_H
+#define RS_INPUT_LINES_H
 
 #include "input/source.h"
 
