@@ -56,13 +56,24 @@ RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 
+/* As rs_job_run for an analysis that compares two jobs: a is what is compared with, b what is judged. */
+RS_API rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
+                                 rs_compat compat, rs_result *result, rs_error *err);
+
+/* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), one file that is no trace (rs_job_run on a job
+ * of that file alone), or traces. */
+typedef enum rs_input_kind { RS_INPUT_TRACES, RS_INPUT_TWO_JOBS, RS_INPUT_FILE } rs_input_kind;
+RS_API rs_input_kind rs_analysis_input(const rs_analysis *analysis);
+
 /* What the loads of this job cost so far. */
 typedef struct rs_job_stats {
     uint64_t bytes_read; /* of the files */
     uint64_t bytes_text; /* after inflating */
     uint64_t events;
-    double load_seconds; /* wall time in the readers, summed over ranks */
-    double analysis_seconds;
+    double load_seconds;     /* wall time in the readers, summed over ranks */
+    double index_seconds;    /* in what analyses share and the first of them pays: links between launches and
+                                work */
+    double analysis_seconds; /* in the analyses themselves */
 } rs_job_stats;
 
 RS_API rs_job_stats rs_job_get_stats(const rs_job *job);

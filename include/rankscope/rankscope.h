@@ -8,5 +8,6 @@
 #include "rankscope/job.h"
 #include "rankscope/metrics.h"
 #include "rankscope/render.h"
+#include "rankscope/flight.h"
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef RS_ANALYSIS_ANALYSIS_H
 #define RS_ANALYSIS_ANALYSIS_H
 
+#include "input/source.h"
 #include "rankscope/analysis.h"
 #include "trace/trace.h"
 
@@ -21,6 +22,7 @@ typedef struct rs_partial {
     const char *source;      /* the file, for messages */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
+    unsigned side;           /* 0, or 1 for the ranks of the second job of a comparison, which come last */
 } rs_partial;
 
 /* The training steps a rank showed, for peers that decide over all ranks. */
@@ -46,6 +48,11 @@ struct rs_analysis {
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     bool with_host; /* needs host events loaded too (all analyses get GPU events) */
+    bool two_sided; /* compares two jobs: rs_job_run_pair */
+
+    /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
+     * result->tables. */
+    rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
 
     /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL. */
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
@@ -55,6 +62,17 @@ struct rs_analysis {
     /* The steps this rank showed; NULL unless the analysis follows HTA's window. */
     rs_steps_seen (*steps_seen)(const void *partial);
 };
+
+/* A column of a table spec: name, INT/REAL/TIME/TEXT, unit without RS_UNIT_, help, title (NULL: the name). */
+#define RS_COLUMN(name, type, unit, help, title)                                                             \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+/* A table spec over an array of columns. */
+#define RS_TABLE(name, help, columns)                                                                        \
+    {                                                                                                        \
+        name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
+    }
 
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
  * ignored. */

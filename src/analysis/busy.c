@@ -7,15 +7,14 @@
 
 bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
 {
-    size_t count = 0, at = 0;
-    for (size_t i = 0; i < work->n; i++) count += class == RS_N_CLASSES || work->class[i] == class;
+    bool all = class == RS_N_CLASSES;
+    size_t count = all ? work->n : work->n_class[class], at = 0;
     rs_interval *items = rs_malloc(count * sizeof *items);
     *out = NULL;
     *n = 0;
     if (!items) return false;
-    for (size_t i = 0; i < work->n; i++)
-        if (class == RS_N_CLASSES || work->class[i] == class)
-            items[at++] = (rs_interval){work->start[i], work->end[i]};
+    for (size_t i = 0; at < count && i < work->n; i++)
+        if (all || work->class[i] == class) items[at++] = (rs_interval){work->start[i], work->end[i]};
     if (!rs_intervals_sort(items, count)) {
         rs_free(items);
         return false;
@@ -25,46 +24,57 @@ bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_
     return true;
 }
 
-static void add_up(const rs_work *work, const rs_interval_set *classes, const rs_interval_set *all,
-                   rs_busy *b)
+/* The union of everything. Where all work has one of the three classes it follows from the sweep. */
+static bool add_union_of_all(const rs_work *work, rs_busy *b)
 {
-    b->n = work->n;
-    b->n_unlinked = work->n_unlinked;
-    b->n_steps_seen = work->n_steps_seen;
-    b->first_step = work->first_step;
-    for (size_t i = 0; i < work->n; i++) b->n_class[work->class[i]]++;
-    if (all->n) {
-        b->first = all->items[0].start;
-        b->last = all->items[all->n - 1].end;
-        b->span = rs_sub_sat(b->last, b->first);
-        b->busy = rs_intervals_length(all->items, all->n);
-        b->idle = rs_sub_sat(b->span, b->busy);
+    bool simple = work->n_class[RS_CLASS_OTHER] == 0;
+    for (size_t i = 0; i < work->n; i++) {
+        if (work->end[i] < work->start[i]) simple = false;
+        if (i == 0 || work->start[i] < b->first) b->first = work->start[i];
+        if (i == 0 || work->end[i] > b->last) b->last = work->end[i];
     }
-    b->compute = rs_intervals_length(classes[0].items, classes[0].n);
-    b->comm = rs_intervals_length(classes[1].items, classes[1].n);
-    b->memory = rs_intervals_length(classes[2].items, classes[2].n);
-    b->overlapped_comm = b->sweep[3] + b->sweep[7];
-    b->exposed_comm = b->sweep[2] + b->sweep[6];
-    b->exposed_memory = b->sweep[4];
+    if (simple) {
+        for (int m = 1; m < 8; m++) b->busy = rs_add_sat(b->busy, b->sweep[m]);
+        return true;
+    }
+    rs_interval *items;
+    size_t n;
+    if (!rs_work_union(work, RS_N_CLASSES, &items, &n)) return false;
+    if (n) b->last = items[n - 1].end; /* a peer's span ends with its last group */
+    b->busy = rs_intervals_length(items, n);
+    rs_free(items);
+    return true;
 }
 
-rs_status rs_busy_of(const rs_work *work, int64_t quantum, rs_busy *out, rs_error *err)
+rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
 {
     static const rs_class order[3] = {RS_CLASS_COMPUTE, RS_CLASS_COMM, RS_CLASS_MEMORY};
-    rs_interval *items[4] = {NULL};
-    rs_interval_set sets[4] = {{NULL, 0}};
+    rs_interval *items[3] = {NULL};
+    rs_interval_set sets[3] = {{NULL, 0}};
+    int64_t *sums[3] = {&out->compute, &out->comm, &out->memory};
     bool ok = true;
-    memset(out, 0, sizeof *out);
-    for (int i = 0; ok && i < 4; i++) {
-        ok = rs_work_union(work, i < 3 ? order[i] : RS_N_CLASSES, &items[i], &sets[i].n);
+    *out = (rs_busy){.n = work->n,
+                     .n_unlinked = work->n_unlinked,
+                     .n_steps_seen = work->n_steps_seen,
+                     .first_step = work->first_step};
+    memcpy(out->n_class, work->n_class, sizeof out->n_class);
+    for (int i = 0; ok && i < 3; i++) {
+        ok = rs_work_union(work, order[i], &items[i], &sets[i].n);
         sets[i].items = items[i];
+        *sums[i] = rs_intervals_length(sets[i].items, sets[i].n);
     }
     if (ok) {
-        rs_intervals_sweep(sets, 3, quantum, out->sweep);
-        add_up(work, sets, &sets[3], out);
+        rs_intervals_sweep(sets, 3, 1, out->sweep);
+        ok = add_union_of_all(work, out);
     }
-    for (int i = 0; i < 4; i++) rs_free(items[i]);
-    return ok ? RS_OK : rs_fail_nomem(err, "intervals of GPU work");
+    for (int i = 0; i < 3; i++) rs_free(items[i]);
+    if (!ok) return rs_fail_nomem(err, "intervals of GPU work");
+    out->span = rs_sub_sat(out->last, out->first);
+    out->idle = rs_sub_sat(out->span, out->busy);
+    out->overlapped_comm = out->sweep[3] + out->sweep[7];
+    out->exposed_comm = out->sweep[2] + out->sweep[6];
+    out->exposed_memory = out->sweep[4];
+    return RS_OK;
 }
 
 double rs_percent(int64_t part, int64_t whole)
@@ -79,7 +89,7 @@ rs_status rs_busy_rank(const rs_run *run, rs_trace *trace, void **partial, rs_er
     if (status != RS_OK) return status;
     rs_busy *b = rs_malloc(sizeof *b);
     if (!b) return rs_fail_nomem(err, "a rank's times");
-    status = rs_busy_of(work, 1, b, err);
+    status = rs_busy_of(work, b, err);
     if (status != RS_OK) {
         rs_free(b);
         return status;

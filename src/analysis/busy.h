@@ -31,8 +31,7 @@ typedef struct rs_busy {
  * out of memory. */
 bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n);
 
-/* quantum: what rs_intervals_sweep cuts pieces down to; 1 but under a peer's rules. */
-rs_status rs_busy_of(const rs_work *work, int64_t quantum, rs_busy *out, rs_error *err);
+rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err);
 
 /* The rank, free_partial and steps_seen of an analysis whose partial is one rs_busy. */
 rs_status rs_busy_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);

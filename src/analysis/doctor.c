@@ -8,35 +8,27 @@
 #include "analysis/doctor_checks.h"
 #include "base/memory.h"
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-
 static const rs_column_spec finding_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("severity", TEXT, NONE, "ok, note, warning or unfit", NULL),
-    COLUMN("check", TEXT, NONE, "what was checked", NULL),
-    COLUMN("finding", TEXT, NONE, "what was found, with its number", NULL),
-    COLUMN("count", INT, COUNT, "how many events or calls it concerns", NULL),
-    COLUMN("disables", TEXT, NONE, "analyses that it disables or weakens", NULL),
-    COLUMN("remedy", TEXT, NONE, "what to do in the next recording", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("severity", TEXT, NONE, "ok, note, warning or unfit", NULL),
+    RS_COLUMN("check", TEXT, NONE, "what was checked", NULL),
+    RS_COLUMN("finding", TEXT, NONE, "what was found, with its number", NULL),
+    RS_COLUMN("count", INT, COUNT, "how many events or calls it concerns", NULL),
+    RS_COLUMN("disables", TEXT, NONE, "analyses that it disables or weakens", NULL),
+    RS_COLUMN("remedy", TEXT, NONE, "what to do in the next recording", NULL),
 };
 static const rs_column_spec launch_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("call", TEXT, NONE, "runtime or driver call that launches work", NULL),
-    COLUMN("calls", INT, COUNT, "calls", NULL),
-    COLUMN("with_work", INT, COUNT, "calls whose GPU work is in the file", "with work"),
-    COLUMN("work", INT, COUNT, "GPU events they own", NULL),
-    COLUMN("coverage_percent", REAL, PERCENT, "share of calls with work", "coverage"),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("call", TEXT, NONE, "runtime or driver call that launches work", NULL),
+    RS_COLUMN("calls", INT, COUNT, "calls", NULL),
+    RS_COLUMN("with_work", INT, COUNT, "calls whose GPU work is in the file", "with work"),
+    RS_COLUMN("work", INT, COUNT, "GPU events they own", NULL),
+    RS_COLUMN("coverage_pct", REAL, PERCENT, "share of calls with work", "coverage"),
 };
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec findings_table = TABLE("findings", "One row a rank and check.", finding_columns);
+static const rs_table_spec findings_table =
+    RS_TABLE("findings", "One row a rank and check.", finding_columns);
 static const rs_table_spec launches_table =
-    TABLE("launches", "One row a rank and launching call: is its work in the file?", launch_columns);
+    RS_TABLE("launches", "One row a rank and launching call: is its work in the file?", launch_columns);
 
 static void findings_free(void *partial)
 {

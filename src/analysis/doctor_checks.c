@@ -228,7 +228,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
     const rs_work *work;
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     rs_status status = rs_trace_links(t, &links, err);
-    if (status == RS_OK) status = rs_trace_work(t, &policy, &work, err);
+    if (status == RS_OK) status = rs_trace_work_details(t, &policy, &work, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < work->n; i++) c->comm_kernels += work->class[i] == RS_CLASS_COMM;
     count_calls(t, links, f);

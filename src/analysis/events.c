@@ -9,26 +9,22 @@
 #include "base/suggest.h"
 #include "input/json.h"
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-
 static const rs_column_spec event_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),
-    COLUMN("phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL),
-    COLUMN("category", TEXT, NONE, "the event's cat", NULL),
-    COLUMN("name", TEXT, NONE, "the event's name", NULL),
-    COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
-    COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
-    COLUMN("ts", TIME, US, "start, from the job's first event (with --absolute: as in the file)", "start"),
-    COLUMN("dur", TIME, US, "duration", "duration"),
-    COLUMN("step", INT, ID, "training step it belongs to", NULL),
-    COLUMN("device", INT, ID, "device ordinal", NULL),
-    COLUMN("stream", INT, ID, "stream", NULL),
-    COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
-    COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),
+    RS_COLUMN("phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL),
+    RS_COLUMN("category", TEXT, NONE, "the event's cat", NULL),
+    RS_COLUMN("name", TEXT, NONE, "the event's name", NULL),
+    RS_COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
+    RS_COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
+    RS_COLUMN("ts_us", TIME, US, "start, from the job's first event (with --absolute: as in the file)",
+              "start"),
+    RS_COLUMN("dur_us", TIME, US, "duration", "duration"),
+    RS_COLUMN("step", INT, ID, "training step it belongs to", NULL),
+    RS_COLUMN("device", INT, ID, "device ordinal", NULL),
+    RS_COLUMN("stream", INT, ID, "stream", NULL),
+    RS_COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
+    RS_COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
 };
 static const rs_table_spec events_table = {"events", "One row an event, in file order.", event_columns,
                                            sizeof event_columns / sizeof *event_columns};
@@ -329,7 +325,7 @@ static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
     step_finder finder = {0};
     int64_t last;
-    status = rs_trace_work(t, run->policy, &finder.work, err);
+    status = rs_trace_work_details(t, run->policy, &finder.work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
     if (status == RS_OK) status = rs_trace_span(t, &p->first, &last, err);
     int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");
@@ -430,6 +426,7 @@ const rs_analysis rs_analysis_events = {
              "with --absolute as in the file.",
     .examples = "rankscope events --where 'cat=kernel,name~gemm,dur>=100' trace.json.gz\n"
                 "rankscope events --where 'stream=7,step=3' --format csv trace.json.gz",
+    .columns = RS_COLUMN_BIT(EXTERNAL_ID),
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .table_sets = table_sets,

@@ -7,70 +7,62 @@
 #include "analysis/analysis.h"
 #include "base/memory.h"
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-
 static const rs_column_spec rank_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("file", TEXT, NONE, "input file", NULL),
-    COLUMN("rank_from", TEXT, NONE, "where the rank number comes from", "rank from"),
-    COLUMN("split_by", TEXT, NONE,
-           "how a merged file was told apart into ranks; unknown for an ordinary file", NULL),
-    COLUMN("packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes", NULL),
-    COLUMN("form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL),
-    COLUMN("text_bytes", INT, BYTES, "size of the text, unpacked", "text"),
-    COLUMN("events", INT, COUNT, "events of this rank", NULL),
-    COLUMN("lost", INT, COUNT, "events of the file that were damaged beyond use", NULL),
-    COLUMN("truncated", TEXT, NONE, "yes when the text breaks off", NULL),
-    COLUMN("rounded_times", INT, COUNT, "times of the file with digits below the nanosecond", "rounded"),
-    COLUMN("start_unix_ns", INT, ID,
-           "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL),
-    COLUMN("first", TIME, US, "first event on the file's own clock", NULL),
-    COLUMN("span", TIME, US, "first start to last end of all complete events", NULL),
-    COLUMN("steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL),
-    COLUMN("first_step", INT, ID, "number of the first step", NULL),
-    COLUMN("last_step", INT, ID, "number of the last step", NULL),
-    COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
-    COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
-    COLUMN("device_name", TEXT, NONE, "first device", "device"),
-    COLUMN("backend", TEXT, NONE, "communication backend", NULL),
-    COLUMN("world_size", INT, COUNT, "ranks of the whole job", "world"),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("file", TEXT, NONE, "input file", NULL),
+    RS_COLUMN("rank_from", TEXT, NONE, "where the rank number comes from", "rank from"),
+    RS_COLUMN("split_by", TEXT, NONE,
+              "how a merged file was told apart into ranks; unknown for an ordinary file", NULL),
+    RS_COLUMN("packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes", NULL),
+    RS_COLUMN("form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL),
+    RS_COLUMN("text_bytes", INT, BYTES, "size of the text, unpacked", "text"),
+    RS_COLUMN("events", INT, COUNT, "events of this rank", NULL),
+    RS_COLUMN("lost", INT, COUNT, "events of the file that were damaged beyond use", NULL),
+    RS_COLUMN("truncated", TEXT, NONE, "yes when the text breaks off", NULL),
+    RS_COLUMN("rounded_times", INT, COUNT, "times of the file with digits below the nanosecond", "rounded"),
+    RS_COLUMN("start_unix_ns", INT, ID,
+              "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL),
+    RS_COLUMN("first_us", TIME, US, "first event on the file's own clock", "first"),
+    RS_COLUMN("span_us", TIME, US, "first start to last end of all complete events", "span"),
+    RS_COLUMN("steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL),
+    RS_COLUMN("first_step", INT, ID, "number of the first step", NULL),
+    RS_COLUMN("last_step", INT, ID, "number of the last step", NULL),
+    RS_COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
+    RS_COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
+    RS_COLUMN("device_name", TEXT, NONE, "first device", "device"),
+    RS_COLUMN("backend", TEXT, NONE, "communication backend", NULL),
+    RS_COLUMN("world_size", INT, COUNT, "ranks of the whole job", "world"),
 };
 static const rs_column_spec category_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("category", TEXT, NONE, "the event's cat; empty for metadata and the like", NULL),
-    COLUMN("kind", TEXT, NONE, "what rankscope takes it for", NULL),
-    COLUMN("events", INT, COUNT, "events", NULL),
-    COLUMN("spans", INT, COUNT, "of these, complete events with a duration", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("category", TEXT, NONE, "the event's cat; empty for metadata and the like", NULL),
+    RS_COLUMN("kind", TEXT, NONE, "what rankscope takes it for", NULL),
+    RS_COLUMN("events", INT, COUNT, "events", NULL),
+    RS_COLUMN("spans", INT, COUNT, "of these, complete events with a duration", NULL),
+    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
 };
 static const rs_column_spec stream_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("device", INT, ID, "device ordinal", NULL),
-    COLUMN("stream", INT, ID, "stream", NULL),
-    COLUMN("events", INT, COUNT, "GPU work on it", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("first", TIME, US, "first start, from the rank's first event", NULL),
-    COLUMN("last", TIME, US, "last end, from the rank's first event", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("device", INT, ID, "device ordinal", NULL),
+    RS_COLUMN("stream", INT, ID, "stream", NULL),
+    RS_COLUMN("events", INT, COUNT, "GPU work on it", NULL),
+    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    RS_COLUMN("first_us", TIME, US, "first start, from the rank's first event", "first"),
+    RS_COLUMN("last_us", TIME, US, "last end, from the rank's first event", "last"),
 };
 static const rs_column_spec software_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("item", TEXT, NONE, "what the file says about itself", NULL),
-    COLUMN("value", TEXT, NONE, "its value", NULL),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("item", TEXT, NONE, "what the file says about itself", NULL),
+    RS_COLUMN("value", TEXT, NONE, "its value", NULL),
 };
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec ranks_table = TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
 static const rs_table_spec categories_table =
-    TABLE("categories", "One row a rank and category.", category_columns);
+    RS_TABLE("categories", "One row a rank and category.", category_columns);
 static const rs_table_spec streams_table =
-    TABLE("streams", "One row a rank, device and stream.", stream_columns);
-static const rs_table_spec software_table = TABLE("software", "One row a rank and fact.", software_columns);
+    RS_TABLE("streams", "One row a rank, device and stream.", stream_columns);
+static const rs_table_spec software_table =
+    RS_TABLE("software", "One row a rank and fact.", software_columns);
 
 enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
 
@@ -252,7 +244,7 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
             if (i == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
             if (i == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
         }
-        status = rs_trace_work(t, run->policy, &work, err);
+        status = rs_trace_work_details(t, run->policy, &work, err);
     }
     if (status == RS_OK) {
         p->n_gpu = work->n;

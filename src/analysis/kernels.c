@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/hta_fold.h"
 #include "base/memory.h"
 #include "base/stats.h"
 
@@ -53,18 +54,14 @@ static const rs_column_spec hta_type_columns[] = {
     {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
 };
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
 static const rs_table_spec own_names =
-    TABLE("kernels", "one row is one kernel name of one rank", name_columns);
+    RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
 static const rs_table_spec own_types =
-    TABLE("types", "one row is one combination of kinds of one rank", type_columns);
-static const rs_table_spec hta_names = TABLE(
+    RS_TABLE("types", "one row is one combination of kinds of one rank", type_columns);
+static const rs_table_spec hta_names = RS_TABLE(
     "kernels", "one row is one kernel name of one rank, as HTA's get_gpu_kernel_breakdown", hta_name_columns);
 static const rs_table_spec hta_types =
-    TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
+    RS_TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
 static const rs_table_spec *const own_tables[] = {&own_names, &own_types};
 static const rs_table_spec *const hta_tables[] = {&hta_names, &hta_types};
 static const rs_table_set sets[] = {
@@ -260,91 +257,24 @@ static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs
 
 /* ---- HTA's tables ----------------------------------------------------------------------------------- */
 
-typedef struct hta_row {
-    const char *name;
-    double sum, max, min, std, mean; /* us */
-    rs_class class;
-    int64_t rank;
-} hta_row;
-
-typedef struct hta_rows {
-    hta_row *items;
-    size_t n, capacity;
-} hta_rows;
-
 static const char *hta_class_name(rs_class class)
 {
     return class == RS_CLASS_COMPUTE ? "COMPUTATION" : class == RS_CLASS_COMM ? "COMMUNICATION" : "MEMORY";
 }
 
-static double or_zero(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-/* HTA folds by the quantile of the running sums, and from then on takes every statistic over the kernels'
- * totals. */
-static bool fold_hta(const kernel *const *kernels, size_t n, int64_t rank_number, double ratio, size_t top,
-                     hta_rows *out)
-{
-    double *running = rs_malloc(n * sizeof *running), *folded = rs_malloc(n * sizeof *folded), sum = 0;
-    bool ok = running && folded;
-    for (size_t i = 0; ok && i < n; i++) running[i] = sum += (double)kernels[i]->time.sum / 1000;
-    double limit = ok ? rs_quantile(running, n, ratio) : 0;
-    size_t n_folded = 0;
-    for (size_t i = 0; ok && i < n; i++) {
-        double total = (double)kernels[i]->time.sum / 1000;
-        /* a total below zero (rounding makes such) is what HTA takes for "never", and so never folds */
-        if (total >= 0 && (running[i] > limit || i >= top)) {
-            folded[n_folded++] = total;
-            continue;
-        }
-        ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-        if (ok)
-            out->items[out->n++] =
-                (hta_row){kernels[i]->name, total, total, total, 0, total, kernels[i]->class, rank_number};
-    }
-    if (ok && n_folded) {
-        double std = or_zero(rs_std(folded, n_folded)), mean = rs_mean(folded, n_folded);
-        double total = rs_sum(folded, n_folded);
-        rs_sort_doubles(folded, n_folded);
-        ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-        if (ok)
-            out->items[out->n++] = (hta_row){"others", total, folded[n_folded - 1], folded[0],
-                                             std,      mean,  kernels[0]->class,    rank_number};
-    }
-    rs_free(running);
-    rs_free(folded);
-    return ok;
-}
-
-static bool add_hta_rank(const rs_options *o, const rs_partial *partial, hta_rows *out)
+static bool add_hta_rank(const rs_options *o, const rs_partial *partial, rs_hta_rows *out)
 {
     const kernels_partial *p = partial->value;
     size_t top = (size_t)rs_options_int(o, "top");
-    const kernel **of_class = rs_malloc(p->n * sizeof *of_class);
+    rs_hta_named *of_class = rs_malloc((p->n + 1) * sizeof *of_class);
     bool ok = of_class != NULL;
     for (int class = 0; ok && class < RS_CLASS_OTHER; class ++) {
         size_t n = 0;
         for (size_t i = 0; i < p->n; i++)
-            if ((int)p->items[i].class == class) of_class[n++] = &p->items[i];
-        if (n > top) {
-            ok = fold_hta(of_class, n, partial->rank, rs_options_real(o, "duration-ratio"), top, out);
-            continue;
-        }
-        for (size_t i = 0; ok && i < n; i++) {
-            const rs_moments *m = &of_class[i]->time;
-            ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-            if (ok)
-                out->items[out->n++] = (hta_row){.name = of_class[i]->name,
-                                                 .sum = (double)m->sum / 1000,
-                                                 .max = (double)m->max / 1000,
-                                                 .min = (double)m->min / 1000,
-                                                 .std = or_zero(rs_moments_std(m) / 1000),
-                                                 .mean = rs_moments_mean(m) / 1000,
-                                                 .class = of_class[i]->class,
-                                                 .rank = partial->rank};
-        }
+            if ((int)p->items[i].class == class)
+                of_class[n++] = (rs_hta_named){
+                    .name = p->items[i].name, .time = p->items[i].time, .class = p->items[i].class};
+        ok = rs_hta_fold(of_class, n, partial->rank, rs_options_real(o, "duration-ratio"), top, out);
     }
     rs_free(of_class);
     return ok;
@@ -352,7 +282,7 @@ static bool add_hta_rank(const rs_options *o, const rs_partial *partial, hta_row
 
 static int by_hta_order(const void *a, const void *b)
 {
-    const hta_row *x = a, *y = b;
+    const rs_hta_row *x = a, *y = b;
     int c = strcmp(hta_class_name(x->class), hta_class_name(y->class));
     if (c == 0) c = strcmp(x->name, y->name);
     return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
@@ -361,14 +291,14 @@ static int by_hta_order(const void *a, const void *b)
 static rs_status add_hta_names(const rs_run *run, const rs_partial *partials, size_t n, rs_table *t,
                                rs_error *err)
 {
-    hta_rows rows = {0};
+    rs_hta_rows rows = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
         if (partials[i].value) ok = add_hta_rank(run->options, &partials[i], &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_hta_order);
     for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
-        const hta_row *r = &rows.items[i];
+        const rs_hta_row *r = &rows.items[i];
         rs_table_add_text(t, r->name);
         rs_table_add_real(t, r->sum);
         rs_table_add_real(t, r->max);

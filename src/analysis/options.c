@@ -82,7 +82,7 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
 {
     const char *end;
     switch (spec->type) {
-    case RS_OPTION_FLAG: return RS_OK;
+    case RS_OPTION_FLAG:
     case RS_OPTION_TEXT: return RS_OK;
     case RS_OPTION_INT:
         if (rs_parse_whole(text, &v->number, &end) && !*end) return RS_OK;

@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
+#include "rankscope/job.h"
 
 const rs_analysis *const *rs_analyses(size_t *n)
 {
@@ -60,6 +61,11 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
     }
     *n = 0;
     return NULL;
+}
+
+rs_input_kind rs_analysis_input(const rs_analysis *analysis)
+{
+    return analysis->two_sided ? RS_INPUT_TWO_JOBS : analysis->file ? RS_INPUT_FILE : RS_INPUT_TRACES;
 }
 
 void rs_result_clear(rs_result *result)

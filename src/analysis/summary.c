@@ -7,69 +7,61 @@
 
 #include "base/memory.h"
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-
 static const rs_column_spec rank_columns[] = {
-    COLUMN("rank", INT, ID, "rank of the job", NULL),
-    COLUMN("span", TIME, US, "first start to last end of all events", NULL),
-    COLUMN("steps", INT, COUNT, "training steps", NULL),
-    COLUMN("mean_step", TIME, US, "mean length of a step on the host", "step"),
-    COLUMN("gpu_span", TIME, US, "first start to last end of GPU work; the next four make it up", "GPU span"),
-    COLUMN("computation", TIME, US, "at least one computation kernel runs", "compute"),
-    COLUMN("exposed_comm", TIME, US, "communication runs and no computation", "exposed comm"),
-    COLUMN("exposed_copies", TIME, US, "copies or memsets run, no computation, no communication",
-           "exposed copies"),
-    COLUMN("idle", TIME, US, "nothing runs", NULL),
-    COLUMN("busy_percent", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
-    COLUMN("communication", TIME, US, "at least one communication kernel runs", "comm"),
-    COLUMN("host_wait", TIME, US, "idle while the next work had not even been launched", "host wait"),
-    COLUMN("launch_latency", TIME, US, "idle between that work's launch and its start", "after launch"),
-    COLUMN("launch_bound_percent", REAL, PERCENT, "host_wait as a share of gpu_span", "launch-bound"),
-    COLUMN("mean_kernel", TIME, US, "mean duration of linked GPU work", "mean kernel"),
-    COLUMN("mean_launch", TIME, US, "mean duration of the calls that launch it", "mean launch"),
-    COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
-    COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
-    COLUMN("unlinked_percent", REAL, PERCENT, "their share of the GPU time", "unlinked time"),
-    COLUMN("own_time", TIME, US, "gpu_span without exposed communication: what the rank needed for itself",
-           NULL),
-    COLUMN("behind_median_percent", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
+    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
+    RS_COLUMN("span_us", TIME, US, "first start to last end of all events", "span"),
+    RS_COLUMN("steps", INT, COUNT, "training steps", NULL),
+    RS_COLUMN("mean_step_us", TIME, US, "mean length of a step on the host", "step"),
+    RS_COLUMN("gpu_span_us", TIME, US, "first start to last end of GPU work; the next four make it up",
+              "GPU span"),
+    RS_COLUMN("computation_us", TIME, US, "at least one computation kernel runs", "compute"),
+    RS_COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
+    RS_COLUMN("exposed_copies_us", TIME, US, "copies or memsets run, no computation, no communication",
+              "exposed copies"),
+    RS_COLUMN("idle_us", TIME, US, "nothing runs", "idle"),
+    RS_COLUMN("busy_pct", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
+    RS_COLUMN("communication_us", TIME, US, "at least one communication kernel runs", "comm"),
+    RS_COLUMN("host_wait_us", TIME, US, "idle while the next work had not even been launched", "host wait"),
+    RS_COLUMN("launch_latency_us", TIME, US, "idle between that work's launch and its start", "after launch"),
+    RS_COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait as a share of gpu_span", "launch-bound"),
+    RS_COLUMN("mean_kernel_us", TIME, US, "mean duration of linked GPU work", "mean kernel"),
+    RS_COLUMN("mean_launch_us", TIME, US, "mean duration of the calls that launch it", "mean launch"),
+    RS_COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
+    RS_COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
+    RS_COLUMN("unlinked_pct", REAL, PERCENT, "their share of the GPU time", "unlinked time"),
+    RS_COLUMN("own_time_us", TIME, US,
+              "gpu_span without exposed communication: what the rank needed for itself", "own time"),
+    RS_COLUMN("behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
 };
 static const rs_column_spec kernel_columns[] = {
-    COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
-    COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
-    COLUMN("count", INT, COUNT, "executions on all ranks", NULL),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
-    COLUMN("mean", TIME, US, "mean duration", NULL),
+    RS_COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
+    RS_COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
+    RS_COLUMN("count", INT, COUNT, "executions on all ranks", NULL),
+    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    RS_COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+    RS_COLUMN("mean_us", TIME, US, "mean duration", "mean"),
 };
 static const rs_column_spec operator_columns[] = {
-    COLUMN("name", TEXT, NONE, "innermost operator around the launch; the launching call where there is none",
-           "operator"),
-    COLUMN("count", INT, COUNT, "GPU events it launched on all ranks", "GPU events"),
-    COLUMN("time", TIME, US, "sum of their durations", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
+    RS_COLUMN("name", TEXT, NONE,
+              "innermost operator around the launch; the launching call where there is none", "operator"),
+    RS_COLUMN("count", INT, COUNT, "GPU events it launched on all ranks", "GPU events"),
+    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
+    RS_COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
 };
 static const rs_column_spec finding_columns[] = {
-    COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
-    COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
-    COLUMN("share_percent", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about",
-           "share"),
+    RS_COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
+    RS_COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
+    RS_COLUMN("share_pct", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about",
+              "share"),
 };
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec ranks_table = TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
 static const rs_table_spec kernels_table =
-    TABLE("kernels", "One row a kernel name, all ranks together, by time.", kernel_columns);
+    RS_TABLE("kernels", "One row a kernel name, all ranks together, by time.", kernel_columns);
 static const rs_table_spec operators_table =
-    TABLE("operators", "One row an operator name, all ranks together, by the GPU time it launched.",
-          operator_columns);
-static const rs_table_spec findings_table = TABLE(
+    RS_TABLE("operators", "One row an operator name, all ranks together, by the GPU time it launched.",
+             operator_columns);
+static const rs_table_spec findings_table = RS_TABLE(
     "findings", "What to look at first: at most five sentences, the weightiest first.", finding_columns);
 
 enum { RANKS, KERNELS, OPERATORS, FINDINGS };

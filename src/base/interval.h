@@ -21,8 +21,8 @@ typedef struct rs_keyed {
 int64_t rs_add_sat(int64_t a, int64_t b);
 int64_t rs_sub_sat(int64_t a, int64_t b);
 
-/* Stable sorts that take what is in order already as it is: O(n) on sorted input, O(n log runs) otherwise.
- * rs_intervals_sort orders by start. false when out of memory, the items are unchanged then. */
+/* Stable sorts: O(n) on input that is almost in order, O(n log n) otherwise. rs_intervals_sort orders by
+ * start. false when out of memory, the items then stand in any order. */
 bool rs_keyed_sort(rs_keyed *items, size_t n);
 bool rs_intervals_sort(rs_interval *items, size_t n);
 

@@ -7,7 +7,7 @@ bool rs_keymap_init(rs_keymap *map, int64_t min, int64_t max, size_t n)
     *map = (rs_keymap){.min = min, .max = max};
     if (min > max) return true;
     uint64_t range = (uint64_t)max - (uint64_t)min;
-    if (range / 16 > n || range >= SIZE_MAX / sizeof *map->table) return true;
+    if (range / 8 > n || range >= SIZE_MAX / sizeof *map->table) return true;
     size_t bytes = ((size_t)range + 1) * sizeof *map->table;
     map->table = rs_malloc(bytes);
     if (!map->table) return false;

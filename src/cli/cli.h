@@ -57,6 +57,7 @@ int rs_run_help(const rs_command *command, int argc, char **argv);
 int rs_run_man(const rs_command *command, int argc, char **argv);
 int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
+int rs_run_flight(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
 
@@ -86,6 +87,7 @@ extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 
 /* What every analysis takes. */
 extern const rs_option_group rs_input_options, rs_output_options;
+extern const rs_option_group rs_flight_options; /* of the command flight */
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);

@@ -197,17 +197,27 @@ static int print_schema(const request *r)
     return code;
 }
 
-static void print_stats(const rs_job *job, double seconds)
+static void print_stats(const rs_job *job, const rs_job *other, double seconds)
 {
     rs_job_stats stats = rs_job_get_stats(job);
+    if (other) {
+        rs_job_stats more = rs_job_get_stats(other);
+        stats.bytes_read += more.bytes_read;
+        stats.bytes_text += more.bytes_text;
+        stats.events += more.events;
+        stats.load_seconds += more.load_seconds;
+        stats.index_seconds += more.index_seconds;
+        stats.analysis_seconds += more.analysis_seconds;
+    }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     char read[32], text[32], events[32], peak[32];
-    rs_complain("%s read, %s of text, %s events, %.3f s (loading %.3f s, analysis %.3f s), peak memory %s",
-                rs_human_bytes((int64_t)stats.bytes_read, read),
-                rs_human_bytes((int64_t)stats.bytes_text, text),
-                rs_human_count((int64_t)stats.events, events), seconds, stats.load_seconds,
-                stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
+    rs_complain(
+        "%s read, %s of text, %s events, %.3f s (loading %.3f s, links %.3f s, analysis %.3f s), peak memory "
+        "%s",
+        rs_human_bytes((int64_t)stats.bytes_read, read), rs_human_bytes((int64_t)stats.bytes_text, text),
+        rs_human_count((int64_t)stats.events, events), seconds, stats.load_seconds, stats.index_seconds,
+        stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
 /* Whether some problem that was reported has the error as its detail. */
@@ -231,10 +241,18 @@ static int run_job(const request *r)
     rs_progress_start(&progress, !r->quiet && !rs_options_flag(r->out, "no-progress"));
     settings.progress = rs_progress_step;
     settings.progress_context = &progress;
-    rs_job *job = NULL;
+    const rs_analysis *analysis = r->command->analysis;
+    rs_job *job = NULL, *other = NULL;
     rs_result result = {0};
-    rs_status status = rs_job_open(r->arguments.paths, r->arguments.n_paths, &settings, &job, &err);
-    if (status == RS_OK) status = rs_job_run(job, r->command->analysis, r->own, r->compat, &result, &err);
+    rs_status status;
+    if (rs_analysis_input(analysis) == RS_INPUT_TWO_JOBS) {
+        status = rs_job_open(&r->arguments.paths[0], 1, &settings, &job, &err);
+        if (status == RS_OK) status = rs_job_open(&r->arguments.paths[1], 1, &settings, &other, &err);
+        if (status == RS_OK) status = rs_job_run_pair(job, other, analysis, r->own, r->compat, &result, &err);
+    } else {
+        status = rs_job_open(r->arguments.paths, r->arguments.n_paths, &settings, &job, &err);
+        if (status == RS_OK) status = rs_job_run(job, analysis, r->own, r->compat, &result, &err);
+    }
     rs_progress_end(&progress);
     if (status != RS_OK) {
         if (status == RS_ERR_CANCELLED) rs_signal_repeat();
@@ -243,24 +261,50 @@ static int run_job(const request *r)
         int code = is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);
         rs_result_clear(&result);
         rs_job_close(job);
+        rs_job_close(other);
         return code;
     }
     int code = deliver(r, &result);
     rs_report_result(&result, r->quiet);
     if (rs_options_flag(r->out, "stats") || rs_options_flag(r->out, "verbose"))
-        print_stats(job, rs_seconds_now() - start);
+        print_stats(job, other, rs_seconds_now() - start);
     if (code == RS_EXIT_OK && result.found)
         code = RS_EXIT_FOUND;
     else if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS)
         code = RS_EXIT_LOSS;
     rs_result_clear(&result);
     rs_job_close(job);
+    rs_job_close(other);
     return code;
 }
 
 static void make_help(rs_writer *writer, const void *context)
 {
     rs_write_command_help(writer, context);
+}
+
+/* Complains unless there are as many paths as the analysis takes. */
+static bool right_number_of_paths(const request *r)
+{
+    const char *name = r->command->name;
+    size_t n = r->arguments.n_paths;
+    switch (rs_analysis_input(r->command->analysis)) {
+    case RS_INPUT_TWO_JOBS:
+        if (n == 2) return true;
+        rs_complain(
+            "%s: compares two inputs, not %zu: rankscope %s [options] A B (each a trace or a directory)",
+            name, n, name);
+        return false;
+    case RS_INPUT_FILE:
+        if (n == 1) return true;
+        rs_complain("%s: takes one file, not %zu: rankscope %s [options] FILE (- is standard input)", name, n,
+                    name);
+        return false;
+    default:
+        if (n > 0) return true;
+        rs_complain("%s: which traces? rankscope %s [options] PATH... (- is standard input)", name, name);
+        return false;
+    }
 }
 
 int rs_run_analysis(const rs_command *command, int argc, char **argv)
@@ -279,9 +323,7 @@ int rs_run_analysis(const rs_command *command, int argc, char **argv)
         code = rs_complain_error(command->name, &err);
     } else if (rs_options_flag(r.out, "schema")) {
         code = print_schema(&r);
-    } else if (r.arguments.n_paths == 0) {
-        rs_complain("%s: which traces? rankscope %s [options] PATH... (- is standard input)", command->name,
-                    command->name);
+    } else if (!right_number_of_paths(&r)) {
         code = RS_EXIT_USAGE;
     } else {
         code = run_job(&r);

@@ -58,6 +58,30 @@ static const rs_command own[] = {
      .groups = {HELP_GROUP},
      .n_groups = 1,
      .run = rs_run_man},
+    {.name = "flight",
+     .help = "which rank hung, and why: PyTorch flight-recorder dumps",
+     .usage = "[options] DIR...",
+     .about =
+         "Reads the dumps that PyTorch's flight recorder leaves when a job hangs (pickle or JSON, any "
+         "version, "
+         "gzip, zstd, tar, sub-directories) and says which rank is to blame, in which collective, why, and "
+         "where in its code; then shows the proof.\n\n"
+         "Collectives are matched by group and sequence number; who waits for whom is followed through all "
+         "groups, so that ranks which only wait are not accused. What a dump cannot tell (a ring that has "
+         "wrapped, a missing file) stays unknown. Nothing in a dump is ever executed.\n\n"
+         "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH "
+         "sets "
+         "it by hand. Exit code 0: nothing wrong; 1: a hang, mismatch or straggler; 3: no usable dump; 4: "
+         "nothing "
+         "wrong, but a dump was unusable.",
+     .examples = "rankscope flight /tmp/nccl_traces\n"
+                 "rankscope flight --stacks --verbose traces/\n"
+                 "rankscope flight --entries --ranks 0,5 --groups mesh_dp traces/\n"
+                 "rankscope flight --format json traces/ | jq .summary\n"
+                 "rankscope flight --timeline hang.json --database hang.sqlite traces/",
+     .n_groups = 2,
+     .groups = {{0}, {0}},
+     .run = rs_run_flight},
 };
 #define N_OWN (sizeof own / sizeof *own)
 
@@ -110,13 +134,17 @@ static const struct {
     {GROUP_SETUP, "man"},
 };
 
+static const char *const usages[] = {[RS_INPUT_TRACES] = "[options] PATH...",
+                                     [RS_INPUT_TWO_JOBS] = "[options] A B",
+                                     [RS_INPUT_FILE] = "[options] FILE"};
+
 static void describe_analysis(const rs_analysis *analysis, rs_command *out)
 {
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     *out = (rs_command){.name = rs_analysis_name(analysis),
                         .help = rs_analysis_help(analysis),
-                        .usage = "[options] PATH...",
+                        .usage = usages[rs_analysis_input(analysis)],
                         .about = rs_analysis_about(analysis),
                         .examples = rs_analysis_examples(analysis),
                         .groups = {{"Options", specs, n}},
@@ -146,6 +174,10 @@ void rs_command_at(size_t index, rs_command *out)
 {
     if (index < N_OWN) {
         *out = own[index];
+        if (out->run == rs_run_flight) {
+            out->groups[0] = rs_flight_options;
+            out->groups[1] = rs_output_options;
+        }
         return;
     }
     index -= N_OWN;

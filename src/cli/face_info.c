@@ -21,7 +21,7 @@ static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
     rs_layout_value(layout, "rank from", KEYS, rs_face_string(ranks, i, "rank_from"));
     const char *split = rs_face_string(ranks, i, "split_by");
     if (*split && strcmp(split, "one rank") != 0) rs_layout_value(layout, "split by", KEYS, split);
-    rs_human_time(rs_face_int(ranks, i, "span", 0), span);
+    rs_human_time(rs_face_int(ranks, i, "span_us", 0), span);
     snprintf(text, sizeof text, "%s events over %s",
              rs_human_count(rs_face_int(ranks, i, "events", 0), number), span);
     int64_t lost = rs_face_int(ranks, i, "lost", 0), rounded = rs_face_int(ranks, i, "rounded_times", 0);
@@ -70,10 +70,11 @@ static rs_status rank_rows(const rs_table *table, int64_t rank, const char *cons
 
 rs_status rs_face_info(const rs_result *result, rs_layout *layout, rs_error *err)
 {
-    static const char *const categories[] = {"category", "kind", "events", "spans", "time", NULL};
-    static const char *const streams[] = {"device", "stream", "events", "time", "first", "last", NULL};
+    static const char *const categories[] = {"category", "kind", "events", "spans", "time_us", NULL};
+    static const char *const streams[] = {"device",   "stream",  "events", "time_us",
+                                          "first_us", "last_us", NULL};
     static const char *const software[] = {"item", "value", NULL};
-    static const char *const brief[] = {"rank", "file", "events", "steps", "gpu_events", "span", NULL};
+    static const char *const brief[] = {"rank", "file", "events", "steps", "gpu_events", "span_us", NULL};
     const rs_table *ranks = rs_result_table(result, "ranks");
     size_t n = rs_table_n_rows(ranks);
     /* many ranks: a line each, and the first one in full */

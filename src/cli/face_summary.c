@@ -11,7 +11,7 @@
 
 static double share_of(const rs_table *ranks, size_t row, const char *part)
 {
-    double whole = rs_face_number(ranks, row, "gpu_span"), value = rs_face_number(ranks, row, part);
+    double whole = rs_face_number(ranks, row, "gpu_span_us"), value = rs_face_number(ranks, row, part);
     return whole > 0 ? value / whole : 0;
 }
 
@@ -20,10 +20,10 @@ static size_t choose_rows(const rs_table *ranks, size_t rows[MAX_RANKS])
 {
     size_t n = rs_table_n_rows(ranks), kept = 0;
     for (size_t i = 0; i < n; i++) {
-        double own = rs_face_number(ranks, i, "own_time");
+        double own = rs_face_number(ranks, i, "own_time_us");
         size_t at = kept;
         if (n > MAX_RANKS)
-            while (at > 0 && rs_face_number(ranks, rows[at - 1], "own_time") < own) at--;
+            while (at > 0 && rs_face_number(ranks, rows[at - 1], "own_time_us") < own) at--;
         if (at == MAX_RANKS) continue;
         if (kept < MAX_RANKS) kept++;
         for (size_t k = kept - 1; k > at; k--) rows[k] = rows[k - 1];
@@ -37,9 +37,9 @@ static void headline(const rs_table *ranks, rs_layout *layout)
     char text[160], span[32];
     size_t n = rs_table_n_rows(ranks), longest = 0;
     for (size_t i = 1; i < n; i++)
-        if (rs_face_number(ranks, i, "span") > rs_face_number(ranks, longest, "span")) longest = i;
+        if (rs_face_number(ranks, i, "span_us") > rs_face_number(ranks, longest, "span_us")) longest = i;
     int64_t steps = n ? rs_face_int(ranks, longest, "steps", 0) : 0;
-    rs_human_time(n ? rs_face_int(ranks, longest, "span", 0) : 0, span);
+    rs_human_time(n ? rs_face_int(ranks, longest, "span_us", 0) : 0, span);
     snprintf(text, sizeof text, "%zu rank%s, %s recorded, %lld step%s", n, n == 1 ? "" : "s", span,
              (long long)steps, steps == 1 ? "" : "s");
     rs_layout_heading(layout, text, true);
@@ -47,7 +47,7 @@ static void headline(const rs_table *ranks, rs_layout *layout)
 
 static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout)
 {
-    static const char *const parts[] = {"computation", "exposed_comm", "exposed_copies", "idle"};
+    static const char *const parts[] = {"computation_us", "exposed_comm_us", "exposed_copies_us", "idle_us"};
     static const char *const names[] = {"compute", "exposed communication", "exposed copies", "idle"};
     char legend[200], label[40], value[64];
     size_t used = 0;
@@ -59,7 +59,7 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout 
     for (size_t i = 0; i < n; i++) {
         double shares[4];
         for (size_t k = 0; k < 4; k++) shares[k] = share_of(ranks, rows[i], parts[k]);
-        double busy = rs_face_number(ranks, rows[i], "busy_percent");
+        double busy = rs_face_number(ranks, rows[i], "busy_pct");
         snprintf(label, sizeof label, "rank %lld", (long long)rs_face_int(ranks, rows[i], "rank", -1));
         if (isnan(busy))
             snprintf(value, sizeof value, "no GPU work");
@@ -72,19 +72,26 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout 
 static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout,
                              rs_error *err)
 {
-    static const char *const times[] = {"rank",     "span",        "steps",        "mean_step",
-                                        "gpu_span", "computation", "exposed_comm", "exposed_copies",
-                                        "idle",     NULL};
+    static const char *const times[] = {"rank",
+                                        "span_us",
+                                        "steps",
+                                        "mean_step_us",
+                                        "gpu_span_us",
+                                        "computation_us",
+                                        "exposed_comm_us",
+                                        "exposed_copies_us",
+                                        "idle_us",
+                                        NULL};
     static const char *const host[] = {"rank",
-                                       "busy_percent",
-                                       "launch_bound_percent",
-                                       "host_wait",
-                                       "mean_kernel",
-                                       "mean_launch",
+                                       "busy_pct",
+                                       "launch_bound_pct",
+                                       "host_wait_us",
+                                       "mean_kernel_us",
+                                       "mean_launch_us",
                                        "gpu_events",
                                        "unlinked",
-                                       "unlinked_percent",
-                                       "behind_median_percent",
+                                       "unlinked_pct",
+                                       "behind_median_pct",
                                        NULL};
     rs_layout_blank(layout);
     rs_status status = rs_face_part(layout, ranks, times, rows, n, err);
@@ -105,10 +112,10 @@ static void slowest(const rs_table *ranks, rs_layout *layout)
     size_t n = rs_table_n_rows(ranks), worst = 0;
     if (n < 2) return;
     for (size_t i = 1; i < n; i++)
-        if (rs_face_number(ranks, i, "own_time") > rs_face_number(ranks, worst, "own_time")) worst = i;
+        if (rs_face_number(ranks, i, "own_time_us") > rs_face_number(ranks, worst, "own_time_us")) worst = i;
     char text[200], time[32];
-    double behind = rs_face_number(ranks, worst, "behind_median_percent");
-    rs_human_time(rs_face_int(ranks, worst, "own_time", 0), time);
+    double behind = rs_face_number(ranks, worst, "behind_median_pct");
+    rs_human_time(rs_face_int(ranks, worst, "own_time_us", 0), time);
     snprintf(text, sizeof text,
              "Slowest: rank %lld, %s of its own (without waiting in communication), %.1f%% above the median",
              (long long)rs_face_int(ranks, worst, "rank", -1), time, isnan(behind) ? 0.0 : behind);

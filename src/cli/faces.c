@@ -4,8 +4,14 @@ static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
+    {"annotations", rs_face_annotations},
+    {"delays", rs_face_delays},
+    {"diff", rs_face_diff},
     {"doctor", rs_face_doctor},
     {"info", rs_face_info},
+    {"memory", rs_face_memory},
+    {"steps", rs_face_steps},
+    {"stragglers", rs_face_stragglers},
     {"summary", rs_face_summary},
     {NULL, NULL}, /* the end */
 };

@@ -85,6 +85,11 @@ int rs_complain_error(const char *command, const rs_error *err)
 
 static void report_problem(const rs_problem *p)
 {
+    /* the detail of a file that is no use names the file and what is wrong with it: that is the whole message */
+    if (strcmp(p->kind, "unusable_file") == 0 && p->detail) {
+        rs_complain("%s", p->detail);
+        return;
+    }
     char offsets[160] = "", rank[40] = "", count[32] = "";
     size_t used = 0;
     for (unsigned i = 0; i < p->n_offsets && used < sizeof offsets; i++) {

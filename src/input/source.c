@@ -12,13 +12,12 @@
 
 #include "base/memory.h"
 
+#define ZSTD_BLOCK_HEADER 3
 #define IN_BUFFER ((size_t)256 << 10)
 /* A tiny file may legitimately unpack to much more than the ratio: it only matters once this is exceeded. */
 #define RATIO_SLACK ((uint64_t)16 << 20)
 
 #define DEFLATE_MATCH ((size_t)258) /* the longest */
-/* What a zstd decoder needs to see of a frame to tell how much more it needs. */
-#define ZSTD_FRAME_START ((size_t)5)
 
 static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 
@@ -45,7 +44,7 @@ struct rs_source {
     bool gzip_in_member;
     ZSTD_DCtx *zstd;
     bool zstd_in_frame;
-    size_t zstd_hint;  /* bytes the decoder asks for next; 0: a frame's start */
+    size_t zstd_hint;  /* bytes of input that the decoder would like next */
     bool zstd_waiting; /* the decoder may hold text that did not fit the last time */
 };
 
@@ -103,6 +102,7 @@ static rs_status sniff(rs_source *s, rs_error *err)
         s->zstd = ZSTD_createDCtx();
         if (!s->zstd) return rs_fail_nomem(err, "zstd decoder");
         s->zstd_in_frame = true;
+        s->zstd_hint = ZSTD_BLOCK_HEADER;
     }
     return RS_OK;
 }
@@ -307,12 +307,14 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         }
         rs_status status = fill_in(s, err);
         if (status != RS_OK) return status;
-        /* Block by block, and none while text waits inside the decoder: an error takes with it all that the
-         * same call has written before. */
-        size_t want = s->zstd_hint ? s->zstd_hint : ZSTD_FRAME_START, have = s->in_n - s->in_at;
+        /* One block a call: when a call fails, what it had unpacked before the fault does not come out. The
+         * hint counts the header of the block behind, which comes with the next call. */
+        size_t feed = s->zstd_hint > ZSTD_BLOCK_HEADER ? s->zstd_hint - ZSTD_BLOCK_HEADER : s->zstd_hint;
+        if (feed > s->in_n - s->in_at) feed = s->in_n - s->in_at;
+        /* ... and none while text waits inside the decoder */
         bool waiting = s->zstd_waiting;
-        if (waiting) want = 0;
-        ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + (want < have ? want : have), .pos = s->in_at};
+        if (waiting) feed = 0;
+        ZSTD_inBuffer in = {.src = s->in, .size = s->in_at + feed, .pos = s->in_at};
         ZSTD_outBuffer out = {.dst = to + *got, .size = n - *got, .pos = 0};
         size_t r = ZSTD_decompressStream(s->zstd, &out, &in);
         size_t used = in.pos - s->in_at;
@@ -329,7 +331,7 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             }
             break;
         }
-        s->zstd_hint = r;
+        s->zstd_hint = r ? r : ZSTD_BLOCK_HEADER;
         s->zstd_waiting = r != 0 && out.pos == out.size;
         if (r == 0) {
             s->end.members++;

@@ -147,7 +147,7 @@ static void printed_digits(double value, uint64_t *digits, int *exponent)
         d = d * 10 + (uint64_t)(*c - '0');
         places += after;
     }
-    int exp10 = (*c ? atoi(c + 1) : 0) - places;
+    int exp10 = (*c ? (int)strtol(c + 1, NULL, 10) : 0) - places;
     while (d && d % 10 == 0) {
         d /= 10;
         exp10++;

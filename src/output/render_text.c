@@ -82,7 +82,7 @@ static size_t wrap_heading(text_column *c, size_t width)
     size_t n = strlen(text), start = 0, widest = 0;
     c->n_lines = 0;
     while (start < n && c->n_lines < HEADING_LINES) {
-        size_t end = start, fit = n;
+        size_t end, fit = n;
         bool last = c->n_lines + 1 == HEADING_LINES;
         for (end = start; !last && end < n; end++) {
             bool breaks = text[end] == ' ' || text[end] == '_';

@@ -86,6 +86,7 @@ rs_class rs_class_of(rs_kind kind, const char *name, size_t length)
     fold_case(name, length, folded);
     if (CONTAINS_ANY(folded, comm_names)) return RS_CLASS_COMM;
     if (CONTAINS_ANY(folded, memory_names)) return RS_CLASS_MEMORY;
+    if (kind == RS_KIND_MTIA_WORK && strncmp(folded, "dma", 3) == 0) return RS_CLASS_MEMORY;
     return RS_CLASS_COMPUTE;
 }
 

@@ -195,8 +195,9 @@ static rs_status split_by_argument(const rs_events *e, const rs_pids *p, uint32_
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
         uint32_t place = rank_place(&list, c->ints[i]);
-        if (place == RS_NO_DOMAIN) status = rs_fail_nomem(err, "ranks");
-        if (place >= MAX_RANKS)
+        if (place == RS_NO_DOMAIN)
+            status = rs_fail_nomem(err, "ranks");
+        else if (place >= MAX_RANKS)
             status = rs_fail(err, RS_ERR_LIMIT, "more than %d ranks in one file", MAX_RANKS);
         if (status == RS_OK) domain[c->rows[i]] = place;
     }
@@ -224,8 +225,9 @@ static rs_status split_by_document(const rs_events *e, const rs_pids *p, uint32_
     rs_status status = RS_OK;
     for (size_t k = 0; status == RS_OK && k < e->n_documents; k++) {
         uint32_t place = rank_place(&list, e->documents[k].rank);
-        if (place == RS_NO_DOMAIN) status = rs_fail_nomem(err, "ranks");
-        if (place >= MAX_RANKS)
+        if (place == RS_NO_DOMAIN)
+            status = rs_fail_nomem(err, "ranks");
+        else if (place >= MAX_RANKS)
             status = rs_fail(err, RS_ERR_LIMIT, "more than %d ranks in one file", MAX_RANKS);
         size_t end = k + 1 < e->n_documents ? e->documents[k + 1].first_row : e->n;
         for (size_t i = e->documents[k].first_row; status == RS_OK && i < end; i++) domain[i] = place;
@@ -263,7 +265,11 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
         if (status != RS_OK) return status;
         if (n > 1) return finish(e, p, *domain, n, NULL, rule, out, err);
     }
-    if (n_repeated) {
+    if (rs_domains_repeat(n_calls, n_repeated) && !(e->loaded & RS_COLUMN_BIT(EXTERNAL_ID))) {
+        out->needs = RS_COLUMN_BIT(EXTERNAL_ID);
+        return RS_OK;
+    }
+    if (rs_domains_repeat(n_calls, n_repeated)) {
         rs_status status = rs_domains_by_segment(e, file, p, n_calls, n_repeated, *domain, &n, &rule, err);
         if (status != RS_OK) return status;
         if (n > 1) return finish(e, p, *domain, n, NULL, rule, out, err);

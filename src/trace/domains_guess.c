@@ -459,13 +459,17 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, const uint32_t *
     return ok;
 }
 
+bool rs_domains_repeat(size_t n_calls, size_t n_repeated)
+{
+    return n_repeated >= 2 && n_repeated >= n_calls / 8;
+}
+
 rs_status rs_domains_by_segment(const rs_events *e, const char *file, const rs_pids *p, size_t n_calls,
                                 size_t n_repeated, uint32_t *domain, size_t *n, const char **rule,
                                 rs_error *err)
 {
     size_t n_blocks, left;
     *n = 1;
-    if (n_repeated < 2 || n_repeated < n_calls / 8) return RS_OK; /* a few repeats are a defect, not a rank */
     if (!number_blocks(e, domain, &n_blocks) || !join_blocks(e, domain, n_blocks, n) ||
         !count_repeats(e, p, domain, &left))
         return rs_fail_nomem(err, "ranks");

@@ -58,6 +58,13 @@ static void time_row(const rs_events *e, uint32_t row, bool round, int64_t *star
     *end = ns_of_whole_us(floor(ts + dur));
 }
 
+int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row)
+{
+    int64_t start, end;
+    time_row(trace->events, row, frame->rounded, &start, &end);
+    return start;
+}
+
 /* ---- the rows before the cut ------------------------------------------------------------------------- */
 
 static bool *frame_categories(const rs_events *e)
@@ -96,6 +103,7 @@ static rs_hta_frame *all_rows(const rs_trace *trace, bool round)
     }
     rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), correlation = rs_cursor_of(e, RS_COL_CORRELATION);
     f->min_start = RS_NO_TIME;
+    f->rounded = round;
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         if (!in[e->category[row]] || !rs_event_is_span(e, row)) continue;
@@ -254,6 +262,7 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
     rs_keymap_clear(&left);
     if (ok) {
         out->min_start = f->min_start;
+        out->rounded = f->rounded;
         out->n_steps_seen = f->n_steps_seen;
         out->first_step = f->first_step;
         *result = out;
@@ -318,7 +327,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     if (status != RS_OK) return status;
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
-    if (!w) status = rs_fail_nomem(err, "GPU work");
+    if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
     const rs_events *e = trace->events;
@@ -340,6 +349,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         w->start[at] = f->start[i];
         w->end[at] = f->end[i];
         w->class[at] = (uint8_t) class;
+        w->n_class[class]++;
         w->stream[at] = f->stream[i];
         w->device[at] = device;
         w->correlation[at] = f->correlation[i];
@@ -350,6 +360,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     if (status == RS_OK) {
         w->n_steps_seen = f->n_steps_seen;
         w->first_step = f->first_step;
+        w->has_details = true;
         *out = w;
     } else {
         rs_work_free(w);

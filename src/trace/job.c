@@ -10,10 +10,11 @@
 #include "trace/job_internal.h"
 #include "trace/native.h"
 
-/* Arguments that linking launches to their work and telling ranks apart always need. */
+/* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
+ * is read when it turns out to be one. */
 #define BASE_COLUMNS                                                                                         \
     (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(RANK) |      \
-     RS_COLUMN_BIT(EXTERNAL_ID) | RS_COLUMN_BIT(META_NAME))
+     RS_COLUMN_BIT(META_NAME))
 
 static double seconds_now(void)
 {
@@ -132,11 +133,13 @@ static bool on_progress(void *context)
     return go_on;
 }
 
-static rs_status make_traces(rs_input *input, const rs_job_settings *settings, rs_error *err)
+/* *needs: columns that have to be loaded before the ranks of this file can be told apart; 0 when they are. */
+static rs_status make_traces(rs_input *input, const rs_job_settings *settings, uint64_t *needs, rs_error *err)
 {
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
-    if (status != RS_OK) return status;
+    *needs = domains.needs;
+    if (status != RS_OK || *needs) return status;
     if (domains.n > 1 && settings->single_rank) {
         char ranks[160];
         size_t used = 0;
@@ -176,6 +179,8 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, r
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
 {
     columns |= BASE_COLUMNS;
+    if (!input->bytes && strcmp(input->path, "-") == 0)
+        columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
     if (job->settings.all_columns || job->settings.keep) columns = RS_ALL_COLUMNS;
     rs_input_release(input);
@@ -202,11 +207,13 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     if (status != RS_OK) return status;
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
-    status = make_traces(input, &job->settings, err);
+    uint64_t needs;
+    status = make_traces(input, &job->settings, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;
     }
+    if (needs) return rs_input_load(job, input, columns | needs, threads, err);
     pthread_mutex_lock(&job->lock);
     job->stats.bytes_read += bytes_in;
     job->stats.bytes_text += input->events->n_bytes;

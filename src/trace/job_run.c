@@ -61,10 +61,14 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
     rs_status status = rs_input_load(job, input, s->analysis->columns, s->threads_each, err);
-    if (status != RS_OK) return status;
+    if (status != RS_OK) {
+        if (err->n_causes && !err->causes[0].file[0]) rs_error_wrap(err, "%s", input->path);
+        return status;
+    }
     s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
     if (!s->units[i]) return rs_fail_nomem(err, "results");
     struct timespec from, to;
+    double shared = 0;
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
@@ -75,16 +79,20 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
         bool wanted = job->settings.renumber || u->rank == RS_NO_VALUE ||
                       rs_options_in_ranges(s->ranks_wanted, "ranks", u->rank);
         if (!wanted) continue;
+        shared -= t->index_seconds;
         status = s->analysis->rank(&s->run, t, &u->value, err);
+        shared += t->index_seconds;
         if (status != RS_OK) {
-            rs_error_wrap(err, "%s", input->path);
+            /* a wrong option is wrong for every file */
+            if (status != RS_ERR_USAGE) rs_error_wrap(err, "%s", input->path);
             break;
         }
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     pthread_mutex_lock(&job->lock);
+    job->stats.index_seconds += shared;
     job->stats.analysis_seconds +=
-        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9 - shared;
     pthread_mutex_unlock(&job->lock);
     if (!job->settings.keep) rs_input_release(input);
     return status;
@@ -207,15 +215,18 @@ static rs_status create_tables(const rs_analysis *a, rs_compat compat, rs_result
     return RS_OK;
 }
 
-static rs_status merge(run_state *s, rs_result *result, rs_error *err)
+/* The partials of one job, sorted by rank, added behind those that *partials holds already. */
+static rs_status gather(run_state *s, unsigned side, rs_partial **partials, size_t *n_partials, rs_error *err)
 {
     const rs_job *job = s->job;
-    size_t n = 0, at = 0, kept = 0;
+    size_t n = 0, at = 0, kept = *n_partials;
     for (size_t i = 0; i < job->n_inputs; i++) n += s->n_units[i];
     unit **all = rs_malloc(n * sizeof *all);
-    rs_partial *partials = rs_calloc(n, sizeof *partials);
+    rs_partial *grown =
+        n < SIZE_MAX / sizeof *grown - kept ? rs_realloc(*partials, (kept + n + 1) * sizeof *grown) : NULL;
+    if (grown) *partials = grown;
     rs_status status = RS_OK;
-    if (!all || !partials) status = rs_fail_nomem(err, "results");
+    if (!all || !grown) status = rs_fail_nomem(err, "results");
     if (status == RS_OK) {
         for (size_t i = 0; i < job->n_inputs; i++)
             for (size_t k = 0; k < s->n_units[i]; k++) all[at++] = &s->units[i][k];
@@ -224,19 +235,18 @@ static rs_status merge(run_state *s, rs_result *result, rs_error *err)
     if (status == RS_OK) {
         for (size_t i = 0; i < n; i++) {
             if (!rs_options_in_ranges(s->ranks_wanted, "ranks", all[i]->rank)) continue;
-            partials[kept++] = (rs_partial){.rank = all[i]->rank,
-                                            .value = all[i]->value,
-                                            .source = job->inputs[all[i]->input].path,
-                                            .rank_rule = all[i]->rule,
-                                            .domain_rule = job->inputs[all[i]->input].domain_rule};
+            grown[kept++] = (rs_partial){.rank = all[i]->rank,
+                                         .value = all[i]->value,
+                                         .source = job->inputs[all[i]->input].path,
+                                         .rank_rule = all[i]->rule,
+                                         .domain_rule = job->inputs[all[i]->input].domain_rule,
+                                         .side = side};
         }
-        if (kept == 0)
+        if (kept == *n_partials)
             status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
+        *n_partials = kept;
     }
-    if (status == RS_OK) status = create_tables(s->analysis, s->run.compat, result, err);
-    if (status == RS_OK) status = s->analysis->merge(&s->run, partials, kept, result, err);
     rs_free(all);
-    rs_free(partials);
     return status;
 }
 
@@ -272,42 +282,105 @@ static bool must_trim_all(const run_state *s)
     return short_of_two && several;
 }
 
-rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
-                     rs_result *result, rs_error *err)
+/* ---- one job, or two ---------------------------------------------------------------------------------- */
+
+static void end_run(run_state *s)
+{
+    if (s->units && s->n_units) free_units(s);
+    rs_free(s->units);
+    rs_free(s->n_units);
+    rs_free(s->errors);
+}
+
+/* Reads a job's inputs and does every rank's share. */
+static rs_status run_ranks(run_state *s, rs_result *result, rs_error *err)
+{
+    size_t n = s->job->n_inputs;
+    s->units = rs_calloc(n, sizeof *s->units);
+    s->n_units = rs_calloc(n, sizeof *s->n_units);
+    s->errors = rs_calloc(n, sizeof *s->errors);
+    if (!s->units || !s->n_units || !s->errors) return rs_fail_nomem(err, "run");
+    run_all(s);
+    if (must_trim_all(s)) {
+        free_units(s);
+        s->policy.force_trim = true;
+        s->next = 0;
+        run_all(s);
+    }
+    return judge_inputs(s, result, err);
+}
+
+/* An analysis of something that is no trace. */
+static rs_status run_file(const run_state *s, rs_result *result, rs_error *err)
+{
+    const rs_job *job = s->job;
+    if (job->n_inputs != 1)
+        return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", s->analysis->name, job->n_inputs);
+    const rs_input *input = &job->inputs[0];
+    rs_source *source;
+    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
+                                                           job->settings.max_ratio, &source, err)
+                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    status = create_tables(s->analysis, s->run.compat, result, err);
+    if (status == RS_OK) status = s->analysis->file(&s->run, source, result, err);
+    rs_source_close(source);
+    return status;
+}
+
+static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysis *analysis,
+                          const rs_options *options, rs_compat compat, rs_result *result, rs_error *err)
 {
     *result = (rs_result){0};
-    run_state s = {.job = job, .analysis = analysis, .policy = rs_policy_of(compat)};
-    s.policy.keep_last_step = job->settings.include_last_step;
-    s.run = (rs_run){.compat = compat, .policy = &s.policy, .absolute = job->settings.absolute};
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
+    if (n_jobs != (analysis->two_sided ? 2u : 1u))
+        return rs_fail(err, RS_ERR_USAGE, "%s %s", analysis->name,
+                       analysis->two_sided ? "compares two jobs" : "takes one job");
     rs_options *defaults = options ? NULL : rs_options_create(analysis->options, analysis->n_options);
     rs_options *ranks = rs_options_create(ranks_spec, 1);
-    s.run.options = options ? options : defaults;
-    s.ranks_wanted = ranks;
-    s.units = rs_calloc(job->n_inputs, sizeof *s.units);
-    s.n_units = rs_calloc(job->n_inputs, sizeof *s.n_units);
-    s.errors = rs_calloc(job->n_inputs, sizeof *s.errors);
+    run_state s[2] = {{0}};
+    rs_partial *partials = NULL;
+    size_t n_partials = 0;
     rs_status status = RS_OK;
-    if (!s.run.options || !ranks || !s.units || !s.n_units || !s.errors) status = rs_fail_nomem(err, "run");
-    if (status == RS_OK && job->settings.ranks)
-        status = rs_options_set(ranks, "ranks", job->settings.ranks, err);
-    if (status == RS_OK) {
-        run_all(&s);
-        if (must_trim_all(&s)) {
-            free_units(&s);
-            s.policy.force_trim = true;
-            s.next = 0;
-            run_all(&s);
-        }
-        status = judge_inputs(&s, result, err);
+    if ((!options && !defaults) || !ranks) status = rs_fail_nomem(err, "run");
+    if (status == RS_OK && jobs[0]->settings.ranks)
+        status = rs_options_set(ranks, "ranks", jobs[0]->settings.ranks, err);
+    for (unsigned i = 0; i < n_jobs; i++) {
+        s[i].job = jobs[i];
+        s[i].analysis = analysis;
+        s[i].policy = rs_policy_of(compat);
+        s[i].policy.keep_last_step = jobs[i]->settings.include_last_step;
+        s[i].run = (rs_run){.options = options ? options : defaults,
+                            .compat = compat,
+                            .policy = &s[i].policy,
+                            .absolute = jobs[i]->settings.absolute};
+        s[i].ranks_wanted = ranks;
+        if (analysis->file || status != RS_OK) continue;
+        status = run_ranks(&s[i], result, err);
+        if (status == RS_OK) status = gather(&s[i], i, &partials, &n_partials, err);
     }
-    if (status == RS_OK) status = merge(&s, result, err);
-    if (s.units && s.n_units) free_units(&s);
-    rs_free(s.units);
-    rs_free(s.n_units);
-    rs_free(s.errors);
+    if (status == RS_OK && analysis->file) {
+        status = run_file(&s[0], result, err);
+    } else if (status == RS_OK) {
+        status = create_tables(analysis, compat, result, err);
+        if (status == RS_OK) status = analysis->merge(&s[0].run, partials, n_partials, result, err);
+    }
+    rs_free(partials);
+    for (unsigned i = 0; i < n_jobs; i++) end_run(&s[i]);
     rs_options_free(ranks);
     rs_options_free(defaults);
     return status;
+}
+
+rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
+                     rs_result *result, rs_error *err)
+{
+    return run_jobs(&job, 1, analysis, options, compat, result, err);
+}
+
+rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
+                          rs_compat compat, rs_result *result, rs_error *err)
+{
+    return run_jobs((rs_job *const[]){a, b}, 2, analysis, options, compat, result, err);
 }

@@ -12,7 +12,7 @@ typedef struct reading {
     rs_exact_time ts, dur;
     bool has_ts, has_dur;
     unsigned rounded;
-    const uint8_t *args_begin, *args_end;
+    const uint8_t *args_begin;
 } reading;
 
 static uint64_t offset_of(const reading *r, const uint8_t *p)
@@ -35,7 +35,7 @@ void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, u
     core->pending[core->n_pending++].offset = offset;
 }
 
-static void report_pending(rs_kineto *core)
+void rs_kineto_report(rs_kineto *core)
 {
     for (unsigned i = 0; i < core->n_pending; i++)
         rs_problems_add(&core->events->problems, core->file, -1, RS_LOSS, core->pending[i].kind,
@@ -118,7 +118,8 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
             rs_kineto_fail(core, rs_fail_nomem(core->err, "a string"));
             return RS_NO_STRING;
         }
-        n = rs_json_decode(text->bytes, n, out, &repaired);
+        n = text->escaped ? rs_json_decode(text->bytes, n, out, &repaired)
+                          : rs_utf8_repair(text->bytes, n, out);
         bytes = out;
         if (damaged)
             rs_kineto_problem(core, "invalid_utf8",
@@ -246,6 +247,7 @@ static rs_json_status read_phase(reading *r)
 {
     rs_json_text text;
     bool is;
+    r->now.phase = 0;
     rs_json_status s = read_word(r, &text, &is);
     /* the phase is part of the layout: it is not seen as a value */
     if (s == RS_JSON_OK && is && text.length == 1) r->now.phase = text.bytes[0];
@@ -257,6 +259,7 @@ static rs_json_status read_category(reading *r)
     rs_json_text text;
     bool is;
     const uint8_t *begin = r->p;
+    r->now.category = 0;
     rs_json_status s = read_word(r, &text, &is);
     if (s != RS_JSON_OK || !is) return s;
     uint32_t name = rs_kineto_text(r->core, &text, offset_of(r, begin));
@@ -275,6 +278,7 @@ static rs_json_status read_name(reading *r)
     rs_json_text text;
     bool is;
     const uint8_t *begin = r->p;
+    r->now.name = 0;
     rs_json_status s = read_word(r, &text, &is);
     if (s != RS_JSON_OK || !is) return s;
     r->now.name = rs_kineto_text(r->core, &text, offset_of(r, begin));
@@ -290,10 +294,6 @@ static bool push(reading *r, rs_column_id column, int64_t i, double d, uint32_t 
     rs_events *e = r->core->events;
     rs_sparse *s = &e->args[column];
     uint32_t row = (uint32_t)e->n;
-    if (s->n && s->rows[s->n - 1] == row) {
-        s->n--; /* a key given twice: the last one counts */
-        r->core->learnable = false;
-    }
     if (s->n == s->capacity) {
         rs_status status = rs_events_reserve_column(e, column, 1, r->core->err);
         if (status != RS_OK) return rs_kineto_fail(r->core, status);
@@ -422,11 +422,21 @@ static rs_json_status read_object(reading *r, member_fn member)
     }
 }
 
+/* Takes back the present row's value of a column, if there is one: a key given again counts alone. */
+static void forget(rs_kineto *core, size_t column)
+{
+    rs_sparse *s = &core->events->args[column];
+    if (s->n == 0 || s->rows[s->n - 1] != core->events->n) return;
+    s->n--;
+    core->learnable = false;
+}
+
 static rs_json_status argument(reading *r, const rs_json_text *key)
 {
     rs_column_id column = column_of(key->bytes, key->length);
     bool wanted = column < RS_N_COLUMNS && (r->core->columns >> column & 1);
     if (!wanted) return skip(r);
+    forget(r->core, column);
     return rs_column_infos[column].type == RS_COLUMN_TEXT ? read_text_argument(r, column)
                                                           : read_number_argument(r, column);
 }
@@ -464,9 +474,13 @@ static rs_json_status read_flow_id(reading *r)
     rs_json_status s = scalar(r, &text, &is, &quoted);
     int64_t id;
     if (s != RS_JSON_OK) return s;
+    forget(r->core, RS_COL_FLOW_ID);
     if (is && rs_json_int(text.bytes, text.length, &id)) {
         if ((r->core->columns >> RS_COL_FLOW_ID & 1) && !push(r, RS_COL_FLOW_ID, id, 0, 0))
             return RS_JSON_BAD;
+    } else if (is && !quoted) {
+        rs_kineto_problem(r->core, "number_range", "a number that no 64 bits hold; the value is unknown",
+                          offset_of(r, begin));
     }
     if (!is || quoted) r->core->learnable = false;
     see(r->core, begin, r->p, RS_OP_ID, RS_COL_FLOW_ID);
@@ -483,11 +497,13 @@ static rs_json_status member(reading *r, const rs_json_text *key)
     if (KEY_IS(key, "ts")) return read_time(r, &r->ts, &r->has_ts, RS_OP_TS);
     if (KEY_IS(key, "dur")) return read_time(r, &r->dur, &r->has_dur, RS_OP_DUR);
     if (KEY_IS(key, "id")) return read_flow_id(r);
-    if (KEY_IS(key, "args") && *r->p == '{') {
+    if (KEY_IS(key, "args")) {
+        for (size_t i = 0; r->args_begin && i < RS_COL_FLOW_ID; i++) forget(r->core, i);
+        if (r->args_begin) r->core->learnable = false;
+        r->args_begin = NULL;
+        if (*r->p != '{') return skip(r);
         r->args_begin = r->p;
-        rs_json_status s = read_object(r, argument);
-        r->args_end = r->p;
-        return s;
+        return read_object(r, argument);
     }
     return skip(r);
 }
@@ -550,7 +566,7 @@ rs_json_status rs_kineto_event(rs_kineto *core, const uint8_t **p, const uint8_t
     if (s == RS_JSON_OK) s = finish(&r);
     if (s == RS_JSON_OK && core->clean_only && core->defect) s = bad(&r, r.p);
     if (s == RS_JSON_OK && core->failure == RS_OK && rs_kineto_commit(core, &r.now)) {
-        report_pending(core);
+        rs_kineto_report(core);
         core->events->n_rounded += r.rounded;
         if (core->learnable && core->learn_from && !core->defect && !members_repeat(core))
             rs_shapes_learn(core, core->learn_from, r.p, &r.now);

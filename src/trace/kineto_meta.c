@@ -148,6 +148,7 @@ static void read_plain(rs_kineto *core, const rs_json_text *key, rs_json_reader 
 void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t *value, size_t n)
 {
     rs_json_reader r;
+    core->n_pending = 0;
     rs_json_reader_init(&r, value, n);
     r.limits = core->limits;
     const char *k = (const char *)key->bytes;
@@ -163,4 +164,5 @@ void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t 
     } else {
         read_plain(core, key, &r);
     }
+    rs_kineto_report(core);
 }

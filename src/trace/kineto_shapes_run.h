@@ -105,7 +105,7 @@ static inline bool read_real(const uint8_t **p, double *value)
         if (n == 8 || v >= UINT64_C(90071992)) {
             /* long ones are rare and not ours */
             const uint8_t *q = *p + 1;
-            while (*q >= '0' && *q <= '9' && q - begin < 64) q++;
+            while (q - begin < 48 && *q >= '0' && *q <= '9') q++;
             *p = q;
             return rs_json_real(begin, (size_t)(q - begin), value);
         }
@@ -142,13 +142,16 @@ static inline uint32_t guess_slot(uint32_t a, uint32_t b)
     return (a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - 15);
 }
 
+/* Marks a guess that is an array's text: only such a one was found to be valid JSON. */
+#define GUESS_ARRAY UINT32_C(0x80000000)
+
 /* A string's id; *p after its opening quote, then after its closing one. RS_NO_STRING: not for the fast
  * reader. */
 static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t *guess)
 {
     rs_strings *strings = &core->events->strings;
     const uint8_t *begin = *p;
-    if (*guess) {
+    if (*guess && !(*guess & GUESS_ARRAY)) {
         const rs_string *s = &strings->items[*guess - 1];
         if ((size_t)(end - begin) > s->length && begin[s->length] == '"' &&
             same_bytes(begin, (const uint8_t *)s->text, s->length)) {
@@ -165,8 +168,8 @@ static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uin
                        : rs_strings_add(strings, (const char *)begin, n);
     if (id == RS_NO_STRING) return id;
     *p = q + 1;
-    /* a guess must be its own raw text, or a match would skip the decoding */
-    *guess = memchr(begin, '\\', n) ? 0 : id + 1;
+    /* no backslash was met: the text is its own raw spelling, which a guess must be */
+    *guess = id < GUESS_ARRAY - 1 ? id + 1 : 0;
     return id;
 }
 
@@ -176,12 +179,12 @@ static inline uint32_t read_array(rs_kineto *core, rs_strings *strings, const ui
 {
     const uint8_t *begin = *p;
     if (*begin != '[') return RS_NO_STRING;
-    if (*guess) {
-        const rs_string *s = &strings->items[*guess - 1];
-        if ((size_t)(end - begin) > s->length && s->length && s->text[0] == '[' &&
-            same_bytes(begin, (const uint8_t *)s->text, s->length)) {
+    if (*guess & GUESS_ARRAY) {
+        uint32_t id = (*guess & ~GUESS_ARRAY) - 1;
+        const rs_string *s = &strings->items[id];
+        if ((size_t)(end - begin) > s->length && same_bytes(begin, (const uint8_t *)s->text, s->length)) {
             *p = begin + s->length;
-            return *guess - 1;
+            return id;
         }
     }
     if (rs_json_skip(p, end, &core->limits) != RS_JSON_OK) return RS_NO_STRING;
@@ -190,7 +193,7 @@ static inline uint32_t read_array(rs_kineto *core, rs_strings *strings, const ui
     for (size_t i = 0; i < n; i++)
         if (begin[i] >= 0x80 || begin[i] == '\\') return RS_NO_STRING;
     uint32_t id = rs_strings_add(strings, (const char *)begin, n);
-    if (id != RS_NO_STRING) *guess = id + 1;
+    if (id < GUESS_ARRAY - 1) *guess = (id + 1) | GUESS_ARRAY;
     return id;
 }
 
@@ -217,7 +220,8 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
     const uint8_t *q = *p;
     uint32_t parent = 0, at = first;
     for (;;) {
-        if (q > end) return false;
+        if (q > end)
+            return false; /* what stands there was no part of the text: at most 64 bytes are readable */
         rs_edge *edge = &edges[at];
         if (!at || !literal_matches(q, edge)) {
             for (at = edges[parent].child; at; at = edges[at].sibling)
@@ -278,8 +282,9 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
             break;
         case RS_OP_SKIP_STRING: {
             bool high = false;
+            const uint8_t *begin = q;
             q = find_special(q, end, &high);
-            if (q >= end || *q != '"') return false;
+            if (q >= end || *q != '"' || (size_t)(q - begin) > core->limits.max_string) return false;
             q++;
             break;
         }

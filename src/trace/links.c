@@ -1,5 +1,6 @@
 /* Launches and their work. The correlation id tells them; where it fails, the flow events do. */
 #include <string.h>
+#include <time.h>
 
 #include "base/interval.h"
 #include "base/keymap.h"
@@ -26,17 +27,17 @@ typedef struct call_list {
 static bool collect_calls(const rs_trace *trace, call_list *out)
 {
     const rs_events *e = trace->events;
-    rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    const rs_sparse *c = &e->args[RS_COL_CORRELATION];
+    rs_membership member = {trace, 0};
     *out = (call_list){.min = INT64_MAX, .max = INT64_MIN};
-    for (size_t i = 0; i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
+    for (size_t i = 0; i < c->n; i++) {
+        uint32_t row = c->rows[i];
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
-        if (!rs_cursor_seek(&correlation, row)) continue;
-        int64_t key = correlation.column->ints[correlation.at];
+        if (!rs_is_member(&member, row)) continue;
         if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
-        out->items[out->n++] = (rs_keyed){key, row};
-        if (key < out->min) out->min = key;
-        if (key > out->max) out->max = key;
+        out->items[out->n++] = (rs_keyed){c->ints[i], row};
+        if (c->ints[i] < out->min) out->min = c->ints[i];
+        if (c->ints[i] > out->max) out->max = c->ints[i];
     }
     return true;
 }
@@ -86,47 +87,114 @@ static bool put_first(rs_map64 *map, uint64_t key, uint32_t value)
     return true;
 }
 
-/* The flow's start lies on the launch, its end on the work: same thread, same start. */
-static bool follow_flow(const rs_trace *trace, const rs_map64 *places, const rs_map64 *work, uint32_t from,
-                        uint32_t to, rs_links *links)
+/* A flow that ends on work without a launch, and what it turns out to begin on. */
+typedef struct flow {
+    uint32_t work; /* index into gpu_rows */
+    int64_t id;
+    uint32_t from; /* row of the flow's start, RS_NO_ROW: not met */
+    uint32_t call; /* row of the call at that place, RS_NO_ROW: not met */
+} flow;
+
+/* Only what the flows of unlinked work need is remembered: in an ordinary trace next to nothing. */
+typedef struct flow_search {
+    const rs_trace *trace;
+    flow *flows;
+    size_t n, capacity;
+    rs_map64 work;   /* place -> index into gpu_rows, of work without a launch */
+    rs_map64 ids;    /* flow id -> first of flows */
+    rs_map64 places; /* place -> first of flows that begins there */
+} flow_search;
+
+/* Flows that end on unlinked work: same thread, same start. */
+static bool find_ends(flow_search *s, const rs_links *links)
 {
-    const rs_events *e = trace->events;
-    const uint32_t *call = rs_map64_get(places, place_key(e, from));
-    const uint32_t *index = rs_map64_get(work, place_key(e, to));
-    if (!call || !index || !same_place(e, from, *call)) return false;
-    if (!same_place(e, to, trace->gpu_rows[*index]) || links->launch_of[*index] != RS_NO_ROW) return false;
-    links->launch_of[*index] = *call;
+    const rs_trace *t = s->trace;
+    const rs_events *e = t->events;
+    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
+    size_t gpu = 0;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        if (e->phase[row] != 'f' || rs_event_kind(e, row) != RS_KIND_FLOW) continue;
+        /* mostly it stands right behind its work: if that is linked there is nothing to look up */
+        while (gpu < t->n_gpu_rows && t->gpu_rows[gpu] < row) gpu++;
+        if (gpu && same_place(e, row, t->gpu_rows[gpu - 1]) && links->launch_of[gpu - 1] != RS_NO_ROW)
+            continue;
+        const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
+        if (!work || !same_place(e, row, t->gpu_rows[*work]) || !rs_cursor_seek(&id, row)) continue;
+        if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
+        int64_t number = id.column->ints[id.at];
+        s->flows[s->n] = (flow){.work = *work, .id = number, .from = RS_NO_ROW, .call = RS_NO_ROW};
+        if (!put_first(&s->ids, (uint64_t)number, (uint32_t)s->n++)) return false;
+    }
     return true;
+}
+
+static bool find_starts(flow_search *s)
+{
+    const rs_trace *t = s->trace;
+    const rs_events *e = t->events;
+    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
+    for (size_t i = 0; i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        if (e->phase[row] != 's' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(&id, row))
+            continue;
+        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)id.column->ints[id.at]);
+        if (!first || s->flows[*first].from != RS_NO_ROW) continue;
+        s->flows[*first].from = row;
+        if (!put_first(&s->places, place_key(e, row), *first)) return false;
+    }
+    return true;
+}
+
+static void find_calls(flow_search *s)
+{
+    const rs_trace *t = s->trace;
+    const rs_events *e = t->events;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        const uint32_t *first = rs_map64_get(&s->places, place_key(e, row));
+        if (!first) continue;
+        flow *f = &s->flows[*first];
+        if (f->call == RS_NO_ROW && same_place(e, f->from, row)) f->call = row;
+    }
+}
+
+/* The flow's start lies on the launch, its end on the work. */
+static void take_flows(const flow_search *s, rs_links *links)
+{
+    const rs_events *e = s->trace->events;
+    for (size_t i = 0; i < s->n; i++) {
+        const flow *f = &s->flows[i];
+        const flow *begin = &s->flows[*rs_map64_get(&s->ids, (uint64_t)f->id)];
+        if (begin->from == RS_NO_ROW || links->launch_of[f->work] != RS_NO_ROW) continue;
+        const flow *there = &s->flows[*rs_map64_get(&s->places, place_key(e, begin->from))];
+        if (there->call == RS_NO_ROW || !same_place(e, begin->from, there->call)) continue;
+        links->launch_of[f->work] = there->call;
+        links->n_by_flow++;
+    }
 }
 
 static bool link_by_flow(const rs_trace *trace, rs_links *links)
 {
     const rs_events *e = trace->events;
-    rs_map64 places = {0}, work = {0}, starts = {0};
+    flow_search s = {.trace = trace};
     bool ok = true;
     for (size_t i = 0; ok && i < trace->n_gpu_rows; i++)
         if (links->launch_of[i] == RS_NO_ROW)
-            ok = put_first(&work, place_key(e, trace->gpu_rows[i]), (uint32_t)i);
-    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
-    for (size_t i = 0; ok && i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        rs_kind kind = rs_event_kind(e, row);
-        if (rs_kind_is_call(kind) && rs_event_is_span(e, row))
-            ok = put_first(&places, place_key(e, row), row);
-        if (kind == RS_KIND_FLOW && e->phase[row] == 's' && rs_cursor_seek(&id, row))
-            ok = put_first(&starts, (uint64_t)id.column->ints[id.at], row);
+            ok = put_first(&s.work, place_key(e, trace->gpu_rows[i]), (uint32_t)i);
+    ok = ok && find_ends(&s, links);
+    if (ok && s.n) {
+        ok = find_starts(&s);
+        if (ok) {
+            find_calls(&s);
+            take_flows(&s, links);
+        }
     }
-    id = rs_cursor_of(e, RS_COL_FLOW_ID);
-    for (size_t i = 0; ok && i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        if (rs_event_kind(e, row) != RS_KIND_FLOW || e->phase[row] != 'f' || !rs_cursor_seek(&id, row))
-            continue;
-        const uint32_t *from = rs_map64_get(&starts, (uint64_t)id.column->ints[id.at]);
-        if (from && follow_flow(trace, &places, &work, *from, row, links)) links->n_by_flow++;
-    }
-    rs_map64_clear(&places);
-    rs_map64_clear(&work);
-    rs_map64_clear(&starts);
+    rs_map64_clear(&s.work);
+    rs_map64_clear(&s.ids);
+    rs_map64_clear(&s.places);
+    rs_free(s.flows);
     return ok;
 }
 
@@ -187,12 +255,20 @@ static bool build(const rs_trace *trace, rs_links *links)
         links->n_work++;
         links->n_early += trace->events->start[trace->gpu_rows[i]] < trace->events->start[launch];
     }
-    return group_by_call(trace, links);
+    return true;
 }
 
-rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     if (!trace->links) {
+        double begin = seconds_now();
         const uint32_t *rows;
         size_t n;
         rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
@@ -203,7 +279,23 @@ rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
             return rs_fail_nomem(err, "links between launches and GPU work");
         }
         trace->links = links;
+        trace->index_seconds += seconds_now() - begin;
     }
     *out = trace->links;
+    return RS_OK;
+}
+
+rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
+{
+    rs_status status = rs_trace_launches(trace, out, err);
+    if (status != RS_OK || trace->have_calls) return status;
+    double begin = seconds_now();
+    if (!group_by_call(trace, trace->links)) {
+        rs_links_free(trace->links);
+        trace->links = NULL;
+        return rs_fail_nomem(err, "links between launches and GPU work");
+    }
+    trace->have_calls = true;
+    trace->index_seconds += seconds_now() - begin;
     return RS_OK;
 }

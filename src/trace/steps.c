@@ -37,6 +37,7 @@ static bool step_names(const rs_strings *strings, int64_t **out)
 
 static bool order_steps(rs_step *steps, size_t n)
 {
+    if (n == 0) return true;
     rs_keyed *keys = rs_malloc(n * sizeof *keys);
     rs_step *sorted = rs_malloc(n * sizeof *sorted);
     bool ok = keys && sorted;

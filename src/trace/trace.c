@@ -31,15 +31,13 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
 {
     const rs_events *e = trace->events;
     if (!trace->have_gpu_rows) {
-        size_t count = 0, at = 0;
-        for (size_t i = 0; i < trace->n_rows; i++)
-            count += rs_kind_is_gpu_work(rs_event_kind(e, rs_trace_row(trace, i)));
-        trace->gpu_rows = rs_malloc(count * sizeof *trace->gpu_rows);
-        if (!trace->gpu_rows) return rs_fail_nomem(err, "list of GPU work");
-        for (size_t i = 0; at < count && i < trace->n_rows; i++) {
+        size_t at = 0, room = 0;
+        for (size_t i = 0; i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
-            if (rs_kind_is_gpu_work(rs_event_kind(e, row)) && rs_event_is_span(e, row))
-                trace->gpu_rows[at++] = row;
+            if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+            if (at == room && !rs_grow((void **)&trace->gpu_rows, &room, at + 1, sizeof *trace->gpu_rows))
+                return rs_fail_nomem(err, "list of GPU work");
+            trace->gpu_rows[at++] = row;
         }
         trace->n_gpu_rows = at;
         trace->have_gpu_rows = true;
@@ -56,7 +54,8 @@ rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs
     if (!trace->have_span) {
         for (size_t i = 0; i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
-            if (!rs_event_is_span(e, row)) continue;
+            /* the profiler's own span begins with its warm-up, long before anything that was asked for */
+            if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
             int64_t start = e->start[row], end = rs_event_end(e, row);
             if (trace->first_ns == RS_NO_TIME || start < trace->first_ns) trace->first_ns = start;
             if (trace->last_ns == RS_NO_TIME || end > trace->last_ns) trace->last_ns = end;

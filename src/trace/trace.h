@@ -34,16 +34,20 @@ rs_policy rs_policy_of(rs_compat compat);
 /* The GPU work of a rank, in row order, as the policy selects and times it. */
 typedef struct rs_work {
     size_t n;
+    size_t n_class[RS_N_CLASSES];
     uint32_t *row;
-    int64_t *start, *end;     /* ns */
-    uint8_t *class;           /* rs_class */
+    int64_t *start, *end; /* ns */
+    uint8_t *class;       /* rs_class */
+    uint32_t *launch;     /* row of the launching call, RS_NO_ROW when it is not in the file */
+    size_t n_unlinked;    /* work whose launch is not in the file, whether counted or not */
+    size_t n_steps_seen;  /* under HTA's window: distinct steps in this rank before the cut */
+    int64_t first_step;   /* ... the smallest of their numbers, -1 if none */
+
+    /* details: only there when asked for with rs_trace_work_details */
+    bool has_details;
     int64_t *stream, *device; /* -1 when unknown */
     int64_t *correlation;     /* -1 when unknown */
-    uint32_t *launch;         /* row of the launching call, RS_NO_ROW when it is not in the file */
     int64_t *step;            /* number of its step, -1 if none */
-    size_t n_unlinked;        /* work whose launch is not in the file */
-    size_t n_steps_seen;      /* under HTA's window: distinct steps in this rank before the cut */
-    int64_t first_step;       /* ... the smallest of their numbers, -1 if none */
 } rs_work;
 
 /* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
@@ -86,6 +90,8 @@ struct rs_trace {
     size_t n_gpu_rows;
     bool have_gpu_rows;
     rs_links *links;
+    double index_seconds; /* spent on links so far */
+    bool have_calls; /* links is complete, not only launch_of and the counts */
     rs_step *steps;
     size_t n_steps;
     rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */
@@ -94,7 +100,7 @@ struct rs_trace {
     rs_work *work[6];
     rs_policy work_policy[6];
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
-    int64_t first_ns, last_ns; /* span of all complete events; RS_NO_TIME if there are none */
+    int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
     bool have_span;
 };
 
@@ -113,9 +119,12 @@ void rs_trace_clear(rs_trace *trace);
 
 /* Each computes once and keeps; the result is owned by the trace. Not thread-safe on one trace. */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
+/* launch_of and the counts only; call, first and work_row may still be missing. */
+rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
+rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
 /* The GPU's own view of the steps (gpu_user_annotation), for work whose launch is not in the file. */
 rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err);
@@ -139,9 +148,11 @@ typedef struct rs_domains {
     size_t *n_rows;
     int64_t *rank;    /* the rank the events themselves name, else RS_NO_VALUE */
     const char *rule; /* how they were told apart: static text */
+    uint64_t needs;   /* not 0: columns without which the events cannot be told apart; n is 0 then */
 } rs_domains;
 
-/* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. */
+/* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. CORRELATION, RANK and
+ * META_NAME must be loaded; where EXTERNAL_ID turns out to be needed too, out->needs says so. */
 rs_status rs_domains_split(const rs_events *events, const char *file, rs_domains *out, rs_error *err);
 void rs_domains_clear(rs_domains *domains);
 

@@ -10,8 +10,23 @@
 void rs_links_free(rs_links *links);
 void rs_work_free(rs_work *work);
 
-/* An empty work list with room for n rows; NULL when out of memory. */
+/* An empty work list with room for n rows, without details; NULL when out of memory. */
 rs_work *rs_work_create(size_t n);
+/* Makes room for the details of n rows. false when out of memory. */
+bool rs_work_reserve_details(rs_work *work, size_t n);
+
+/* Walks the rows of a rank beside ascending rows of the file: whether each is one of the rank's. */
+typedef struct rs_membership {
+    const rs_trace *trace;
+    size_t at;
+} rs_membership;
+static inline bool rs_is_member(rs_membership *m, uint32_t row)
+{
+    const uint32_t *rows = m->trace->rows;
+    if (!rows) return true;
+    while (m->at < m->trace->n_rows && rows[m->at] < row) m->at++;
+    return m->at < m->trace->n_rows && rows[m->at] == row;
+}
 
 /* The work of a rank in a peer's window (hta_window.c). */
 rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err);

@@ -43,16 +43,19 @@ rs_work *rs_work_create(size_t n)
     w->start = rs_malloc(n * sizeof *w->start);
     w->end = rs_malloc(n * sizeof *w->end);
     w->class = rs_malloc(n);
-    w->stream = rs_malloc(n * sizeof *w->stream);
-    w->device = rs_malloc(n * sizeof *w->device);
-    w->correlation = rs_malloc(n * sizeof *w->correlation);
     w->launch = rs_malloc(n * sizeof *w->launch);
-    w->step = rs_malloc(n * sizeof *w->step);
-    if (w->row && w->start && w->end && w->class && w->stream && w->device && w->correlation && w->launch &&
-        w->step)
-        return w;
+    if (w->row && w->start && w->end && w->class && w->launch) return w;
     rs_work_free(w);
     return NULL;
+}
+
+bool rs_work_reserve_details(rs_work *w, size_t n)
+{
+    if (!w->stream) w->stream = rs_malloc(n * sizeof *w->stream);
+    if (!w->device) w->device = rs_malloc(n * sizeof *w->device);
+    if (!w->correlation) w->correlation = rs_malloc(n * sizeof *w->correlation);
+    if (!w->step) w->step = rs_malloc(n * sizeof *w->step);
+    return w->stream && w->device && w->correlation && w->step;
 }
 
 /* ---- the default: every event of a GPU category ------------------------------------------------------ */
@@ -72,12 +75,9 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *
                       const rs_ranges *wanted, rs_work *w, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), device = rs_cursor_of(e, RS_COL_DEVICE),
-              correlation = rs_cursor_of(e, RS_COL_CORRELATION);
     for (size_t i = 0; i < trace->n_gpu_rows; i++) {
         uint32_t row = trace->gpu_rows[i], launch = links->launch_of[i];
-        int64_t step = step_of(trace, row, launch);
-        if (wanted && !rs_ranges_has(wanted, step)) continue;
+        if (wanted && !rs_ranges_has(wanted, step_of(trace, row, launch))) continue;
         w->n_unlinked += launch == RS_NO_ROW;
         if (policy->linked_only && launch == RS_NO_ROW) continue;
         rs_class class;
@@ -87,11 +87,8 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *
         w->start[at] = e->start[row];
         w->end[at] = e->duration[row] > 0 ? rs_event_end(e, row) : e->start[row];
         w->class[at] = (uint8_t) class;
-        w->stream[at] = rs_cursor_int(&stream, row, -1);
-        w->device[at] = rs_cursor_int(&device, row, -1);
-        w->correlation[at] = rs_cursor_int(&correlation, row, -1);
+        w->n_class[class]++;
         w->launch[at] = launch;
-        w->step[at] = step;
     }
     return RS_OK;
 }
@@ -102,9 +99,11 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
     const rs_step *steps;
     size_t n_steps;
     rs_ranges wanted = {0};
-    rs_status status = rs_trace_links(trace, &links, err);
-    if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    rs_status status = rs_trace_launches(trace, &links, err);
+    if (status == RS_OK && trace->steps_wanted) {
+        status = rs_trace_steps(trace, &steps, &n_steps, err);
+        if (status == RS_OK) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    }
     if (status != RS_OK) return status;
     rs_work *w = rs_work_create(trace->n_gpu_rows);
     status = w ? fill(trace, policy, links, trace->steps_wanted ? &wanted : NULL, w, err)
@@ -118,6 +117,27 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
     return RS_OK;
 }
 
+/* The rows stand in file order here, so the columns are walked once. */
+static rs_status add_details(rs_trace *trace, rs_work *w, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    const rs_step *steps;
+    size_t n_steps;
+    rs_status status = rs_trace_steps(trace, &steps, &n_steps, err);
+    if (status != RS_OK) return status;
+    if (!rs_work_reserve_details(w, w->n)) return rs_fail_nomem(err, "GPU work");
+    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), device = rs_cursor_of(e, RS_COL_DEVICE),
+              correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    for (size_t i = 0; i < w->n; i++) {
+        w->stream[i] = rs_cursor_int(&stream, w->row[i], -1);
+        w->device[i] = rs_cursor_int(&device, w->row[i], -1);
+        w->correlation[i] = rs_cursor_int(&correlation, w->row[i], -1);
+        w->step[i] = step_of(trace, w->row[i], w->launch[i]);
+    }
+    w->has_details = true;
+    return RS_OK;
+}
+
 static bool same_policy(const rs_policy *a, const rs_policy *b)
 {
     return a->compat == b->compat && a->rows_by_stream == b->rows_by_stream && a->classes == b->classes &&
@@ -126,7 +146,7 @@ static bool same_policy(const rs_policy *a, const rs_policy *b)
            a->linked_only == b->linked_only;
 }
 
-rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
     size_t at = 0;
     while (at < RS_N_WORK && trace->work[at] && !same_policy(&trace->work_policy[at], policy)) at++;
@@ -145,4 +165,21 @@ rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work 
     }
     *out = trace->work[at];
     return RS_OK;
+}
+
+rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+{
+    rs_work *w;
+    rs_status status = need_work(trace, policy, &w, err);
+    if (status == RS_OK) *out = w;
+    return status;
+}
+
+rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+{
+    rs_work *w;
+    rs_status status = need_work(trace, policy, &w, err);
+    if (status == RS_OK && !w->has_details) status = add_details(trace, w, err);
+    if (status == RS_OK) *out = w;
+    return status;
 }

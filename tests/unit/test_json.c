@@ -311,8 +311,7 @@ static void test_mutations_judged_alike(void **state)
 {
     (void)state;
     static const char *const seeds[] = {
-        "{\"a\": [1, -2.5e3, true, false, null], \"b\\n\": {\"c\": \"\\u00e9\\\"x\", \"d\": {}}, \"e\": "
-        "[[0]]}",
+        "{\"a\": [1, -2.5e3, true, null], \"b\\n\": {\"c\": \"\\u00e9\\\"x\", \"d\": {}}, \"e\": [[0]]}",
         "[{\"ph\":\"X\",\"ts\":123.456,\"args\":{\"Input Dims\":[[2,3],[]],\"x\":NaN}},{\"ph\":\"M\"}]",
         "\"only a string\"",
         "[0.0, 1E-5, -0, 12345678901, Infinity, -Infinity]",

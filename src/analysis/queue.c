@@ -1,0 +1,314 @@
+/* queue: how much launched work waits on each stream. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+#include "analysis/describe.h"
+#include "analysis/queue_depth.h"
+#include "base/keymap.h"
+#include "base/memory.h"
+#include "trace/hta_window.h"
+
+static const rs_option_spec options[] = {
+    {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "print every change"},
+    {"blocked", RS_OPTION_FLAG, NULL, NULL, NULL, "print how long the queue was full"},
+    {"max-length", RS_OPTION_INT, "N", NULL, "1024", "a queue this long is full"},
+};
+
+static const rs_column_spec own_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
+    {"launched", RS_INT, RS_UNIT_COUNT, "pieces of work that were launched", NULL},
+    {"mean", RS_REAL, RS_UNIT_COUNT, "waiting work, weighted by time from the first launch to the last start",
+     "mean waiting"},
+    {"max", RS_INT, RS_UNIT_COUNT, "most that waited at once", "max waiting"},
+    {"empty_pct", RS_REAL, RS_UNIT_PERCENT, "of that time nothing waited", "empty %"},
+};
+static const rs_column_spec own_series_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"index", RS_INT, RS_UNIT_ID, "position in traceEvents of the launch or of the work", NULL},
+    {"ts_us", RS_TIME, RS_UNIT_US, "when it changes", "time"},
+    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
+    {"queue_length", RS_INT, RS_UNIT_COUNT, "work that waits from now on", NULL},
+};
+static const rs_column_spec own_blocked_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
+    {"blocked_us", RS_TIME, RS_UNIT_US, "the queue held --max-length or more", "blocked"},
+    {"blocked_pct", RS_REAL, RS_UNIT_PERCENT, "of the time from the first launch to the last start",
+     "blocked %"},
+};
+static const rs_column_spec hta_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
+    RS_DESCRIPTION_COLUMNS(RS_UNIT_COUNT, "samples"),
+};
+static const rs_column_spec hta_series_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"index", RS_INT, RS_UNIT_ID, "position in traceEvents", NULL},
+    {"ts", RS_REAL, RS_UNIT_US, "from the job's first event", NULL},
+    {"pid", RS_INT, RS_UNIT_ID, "of the work", NULL},
+    {"tid", RS_INT, RS_UNIT_ID, "of the work", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
+    {"queue_length", RS_INT, RS_UNIT_COUNT, "launches whose work has not started", NULL},
+};
+static const rs_column_spec hta_blocked_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"stream", RS_INT, RS_UNIT_ID, "the last stream that was full", NULL},
+    {"duration_at_max_queue_length", RS_REAL, RS_UNIT_US, "time to the next sample, summed", NULL},
+    {"relative_duration_at_max_queue_length", RS_REAL, RS_UNIT_RATIO,
+     "of the time between first and last start", NULL},
+};
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+static const rs_table_spec own_summary = {"queue", "one row is one stream", own_columns, COUNT(own_columns)};
+static const rs_table_spec own_series = {"series", "one row is one change; filled with --series",
+                                         own_series_columns, COUNT(own_series_columns)};
+static const rs_table_spec own_blocked = {"blocked", "one row is one stream whose queue was full",
+                                          own_blocked_columns, COUNT(own_blocked_columns)};
+static const rs_table_spec hta_summary = {"queue", "one row is one stream, as HTA's get_queue_length_summary",
+                                          hta_columns, COUNT(hta_columns)};
+static const rs_table_spec hta_series = {"series", "one row is one change; filled with --series",
+                                         hta_series_columns, COUNT(hta_series_columns)};
+static const rs_table_spec hta_blocked = {"blocked",
+                                          "one row is one rank, as HTA keeps only one stream of it",
+                                          hta_blocked_columns, COUNT(hta_blocked_columns)};
+static const rs_table_spec *const own_tables[] = {&own_summary, &own_series, &own_blocked};
+static const rs_table_spec *const hta_tables[] = {&hta_summary, &hta_series, &hta_blocked};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 3}, {RS_COMPAT_HTA, hta_tables, 3}, {RS_COMPAT_HTA_EXACT, hta_tables, 3}};
+enum { SUMMARY, SERIES, BLOCKED };
+
+/* ---- one rank --------------------------------------------------------------------------------------- */
+
+typedef struct stream_sum {
+    int64_t device, stream, launched, max, blocked, first, last;
+    double weighted, empty; /* ns */
+    bool full;
+    rs_description lengths;
+} stream_sum;
+
+typedef struct queue_partial {
+    stream_sum *streams;
+    size_t n_streams, capacity;
+    rs_queue_series series; /* kept with --series only */
+    int64_t zero;           /* the rank's first event, INT64_MAX if none */
+    int64_t first, last;    /* HTA: first and last start of the rank's rows */
+    rs_steps_seen seen;
+} queue_partial;
+
+static void free_partial(void *partial)
+{
+    queue_partial *p = partial;
+    if (!p) return;
+    rs_free(p->streams);
+    rs_queue_series_clear(&p->series);
+    rs_free(p);
+}
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    return ((const queue_partial *)partial)->seen;
+}
+
+/* Adds up the samples of one stream, which stand by time. */
+static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch)
+{
+    if (!RS_GROW_ONE(p->streams, p->n_streams, p->capacity)) return false;
+    stream_sum sum = {.device = s[0].device, .stream = s[0].stream, .first = s[0].ns, .last = s[n - 1].ns};
+    for (size_t i = 0; i < n; i++) {
+        scratch[i] = (double)s[i].length;
+        sum.launched += s[i].change > 0;
+        if (i == 0 || s[i].length > sum.max) sum.max = s[i].length;
+        if (s[i].length >= full) sum.full = true;
+        if (i + 1 == n) break;
+        int64_t time = rs_sub_sat(s[i + 1].ns, s[i].ns);
+        sum.weighted += (double)time * (double)s[i].length;
+        if (s[i].length <= 0) sum.empty += (double)time;
+        if (s[i].length >= full) sum.blocked = rs_add_sat(sum.blocked, time);
+    }
+    sum.lengths = rs_describe(scratch, n);
+    p->streams[p->n_streams++] = sum;
+    return true;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    queue_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "queue lengths");
+    rs_status status = RS_OK;
+    if (run->policy->rows_by_stream) {
+        rs_hta_frame *f;
+        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        if (status == RS_OK) {
+            p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
+            p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
+            for (size_t i = 0; i < f->n; i++) {
+                if (i == 0 || f->start[i] < p->first) p->first = f->start[i];
+                if (i == 0 || f->start[i] > p->last) p->last = f->start[i];
+            }
+            status = rs_queue_of_hta(trace, f, &p->series, err);
+            rs_hta_frame_free(f);
+        }
+    } else {
+        int64_t last;
+        status = rs_trace_span(trace, &p->zero, &last, err);
+        if (p->zero == RS_NO_TIME) p->zero = INT64_MAX;
+        const rs_work *w;
+        if (status == RS_OK) status = rs_trace_work_details(trace, run->policy, &w, err);
+        if (status == RS_OK) status = rs_queue_of(trace, w, &p->series, err);
+    }
+    double *scratch = status == RS_OK ? rs_malloc(p->series.n * sizeof *scratch) : NULL;
+    bool ok = scratch != NULL;
+    const rs_queue_sample *s = p->series.items;
+    for (size_t i = 0, end; ok && i < p->series.n; i = end) {
+        for (end = i + 1; end < p->series.n && s[end].stream == s[i].stream && s[end].device == s[i].device;
+             end++) {
+        }
+        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch);
+    }
+    rs_free(scratch);
+    if (status == RS_OK && !ok) status = rs_fail_nomem(err, "queue lengths");
+    if (status != RS_OK) {
+        free_partial(p);
+        return status;
+    }
+    if (!rs_options_flag(run->options, "series")) rs_queue_series_clear(&p->series);
+    *partial = p;
+    return RS_OK;
+}
+
+/* ---- all ranks -------------------------------------------------------------------------------------- */
+
+static void add_place(rs_table *t, int64_t rank_number, int64_t device, int64_t stream)
+{
+    rs_table_add_int(t, rank_number);
+    if (device >= 0)
+        rs_table_add_int(t, device);
+    else
+        rs_table_add_null(t);
+    rs_table_add_int(t, stream);
+}
+
+static rs_status add_own(const queue_partial *p, int64_t rank_number, int64_t zero, rs_result *result,
+                         rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
+        const stream_sum *s = &p->streams[i];
+        int64_t span = rs_sub_sat(s->last, s->first);
+        rs_table *t = result->tables[SUMMARY];
+        add_place(t, rank_number, s->device, s->stream);
+        rs_table_add_int(t, s->launched);
+        rs_table_add_real(t, span ? s->weighted / (double)span : (double)NAN);
+        rs_table_add_int(t, s->max);
+        rs_table_add_real(t, span ? 100 * s->empty / (double)span : (double)NAN);
+        status = rs_table_end_row(t, err);
+        if (status != RS_OK || !s->full) continue;
+        t = result->tables[BLOCKED];
+        add_place(t, rank_number, s->device, s->stream);
+        rs_table_add_time(t, s->blocked);
+        rs_table_add_real(t, rs_percent(s->blocked, span));
+        status = rs_table_end_row(t, err);
+    }
+    rs_table *t = result->tables[SERIES];
+    for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
+        const rs_queue_sample *s = &p->series.items[i];
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, s->row);
+        rs_table_add_time(t, rs_sub_sat(s->ns, zero));
+        if (s->device >= 0)
+            rs_table_add_int(t, s->device);
+        else
+            rs_table_add_null(t);
+        rs_table_add_int(t, s->stream);
+        rs_table_add_int(t, s->length);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+static rs_status add_hta(const queue_partial *p, int64_t rank_number, int64_t zero, rs_result *result,
+                         rs_error *err)
+{
+    rs_status status = RS_OK;
+    const stream_sum *full = NULL;
+    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
+        const stream_sum *s = &p->streams[i];
+        rs_table *t = result->tables[SUMMARY];
+        if (s->full) full = s;
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, s->stream);
+        rs_add_description(t, &s->lengths, -1);
+        status = rs_table_end_row(t, err);
+    }
+    if (status == RS_OK && full) {
+        rs_table *t = result->tables[BLOCKED];
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, full->stream);
+        rs_table_add_real(t, (double)full->blocked / 1000);
+        rs_table_add_real(t, (double)full->blocked / (double)rs_sub_sat(p->last, p->first));
+        status = rs_table_end_row(t, err);
+    }
+    rs_table *t = result->tables[SERIES];
+    for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
+        const rs_queue_sample *s = &p->series.items[i];
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, s->row);
+        rs_table_add_real(t, (double)rs_sub_sat(s->ns, zero) / 1000);
+        rs_table_add_int(t, s->pid);
+        rs_table_add_int(t, s->tid);
+        rs_table_add_int(t, s->stream);
+        rs_table_add_int(t, s->length);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    int64_t zero = INT64_MAX;
+    rs_status status = RS_OK;
+    result->main_table = rs_options_flag(run->options, "series")    ? SERIES
+                         : rs_options_flag(run->options, "blocked") ? BLOCKED
+                                                                    : SUMMARY;
+    for (size_t i = 0; i < n; i++) {
+        const queue_partial *p = partials[i].value;
+        if (p && p->zero < zero) zero = p->zero;
+    }
+    if (run->absolute && !run->policy->rows_by_stream) zero = 0;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const queue_partial *p = partials[i].value;
+        if (!p || p->n_streams == 0) {
+            rs_result_note(result, "rank %lld: no launched GPU work", (long long)partials[i].rank);
+            continue;
+        }
+        status = run->policy->rows_by_stream ? add_hta(p, partials[i].rank, zero, result, err)
+                                             : add_own(p, partials[i].rank, zero, result, err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_queue = {
+    .name = "queue",
+    .help = "How much launched work waits on each stream, and how long the queue is full",
+    .about = "Work waits from the start of its launch to its own start; a graph launch adds all it owns at "
+             "once. The\n"
+             "mean is weighted by time. A launch into a full queue blocks the host: --blocked tells for how "
+             "long the\n"
+             "queue held --max-length.",
+    .examples = "rankscope queue trace.json.gz\nrankscope queue --blocked --max-length 1000 traces/\n"
+                "rankscope queue --series --format csv trace.json.gz",
+    .options = options,
+    .n_options = COUNT(options),
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = COUNT(sets),
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .steps_seen = steps_seen,
+};

@@ -1,0 +1,262 @@
+/* steps: how long each training step took, what its time went to, and which steps stand out. */
+#include "analysis/steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "step|rank", "step",
+     "step: every step of every rank; rank: the spread over each rank's steps"},
+    {"outlier", RS_OPTION_REAL, "PCT", NULL, "10",
+     "a step that is longer than its rank's median step by more than PCT percent may stand out"},
+};
+
+static const rs_column_spec step_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("step", INT, ID, "number of the step", NULL),
+    RS_COLUMN("start_us", TIME, US, "its start on the host; unknown when only the GPU shows it", "start"),
+    RS_COLUMN("length_us", TIME, US, "its length on the host", "length"),
+    RS_COLUMN("vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %"),
+    RS_COLUMN("gpu_span_us", TIME, US,
+              "first start to last end of the GPU work launched in it; the next four make it up", "GPU span"),
+    RS_COLUMN("compute_us", TIME, US, "computation runs", "compute"),
+    RS_COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
+    RS_COLUMN("exposed_copy_us", TIME, US, "copies or memsets run and neither of them", "exposed copies"),
+    RS_COLUMN("idle_us", TIME, US, "none of the step's work runs", "idle"),
+    RS_COLUMN("busy_pct", REAL, PERCENT, "share of the GPU span in which its work runs", "busy %"),
+    RS_COLUMN("host_wait_us", TIME, US, "idle while its next work had not even been launched: launch-bound",
+              "host wait"),
+    RS_COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait_us of the GPU span", "launch-bound %"),
+    RS_COLUMN("data_loading_us", TIME, US, "host time in data loader calls", "data loading"),
+    RS_COLUMN("comm_us", TIME, US, "communication runs, hidden or not", "comm, all"),
+    RS_COLUMN("copy_us", TIME, US, "copies or memsets run, hidden or not", "copies, all"),
+    RS_COLUMN("gpu_events", INT, COUNT, "pieces of GPU work launched in it", "GPU events"),
+    RS_COLUMN("outlier", TEXT, NONE,
+              "why it stands out: the kind of time that grew most against the rank's median; unknown for "
+              "ordinary steps",
+              NULL),
+};
+static const rs_column_spec rank_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("steps", INT, COUNT, "steps with a length", NULL),
+    RS_COLUMN("mean_us", REAL, US, "mean length", "mean"),
+    RS_COLUMN("median_us", TIME, US, "median length", "median"),
+    RS_COLUMN("min_us", TIME, US, "shortest", "min"),
+    RS_COLUMN("max_us", TIME, US, "longest", "max"),
+    RS_COLUMN("slowest_step", INT, ID, "the longest step", "slowest"),
+    RS_COLUMN("std_us", REAL, US, "standard deviation of a sample; unknown for one step", "std"),
+    RS_COLUMN("outliers", INT, COUNT, "steps that stand out", NULL),
+    RS_COLUMN("gpu_events_outside", INT, COUNT, "GPU work that belongs to no step", "GPU events outside"),
+};
+static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
+static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
+static const rs_table_spec *const tables[] = {&step_table, &rank_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+enum { STEPS, RANKS };
+
+/* ---- what is ordinary ---------------------------------------------------------------------------------- */
+
+typedef struct ordinary {
+    size_t n;                  /* steps with a length */
+    int64_t length, deviation; /* median length, median distance from it */
+    int64_t kinds[RS_N_STEP_KINDS];
+} ordinary;
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int64_t middle(int64_t *values, size_t n)
+{
+    if (n == 0) return 0;
+    qsort(values, n, sizeof *values, compare_times);
+    int64_t low = values[(n - 1) / 2], high = values[n / 2];
+    return rs_add_sat(low, rs_sub_sat(high, low) / 2);
+}
+
+static bool find_ordinary(const rs_rank_steps *p, ordinary *out)
+{
+    int64_t *values = rs_malloc((p->n + 1) * sizeof *values);
+    *out = (ordinary){0};
+    if (!values) return false;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->items[i].length != RS_NO_TIME) values[out->n++] = p->items[i].length;
+    out->length = middle(values, out->n);
+    for (size_t i = 0; i < out->n; i++) {
+        int64_t d = rs_sub_sat(values[i], out->length);
+        values[i] = d < 0 ? rs_sub_sat(0, d) : d;
+    }
+    out->deviation = middle(values, out->n);
+    for (int k = 0; k < RS_N_STEP_KINDS; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < p->n; i++)
+            if (p->items[i].length != RS_NO_TIME)
+                values[n++] = rs_step_kind_time(&p->items[i], (rs_step_kind)k);
+        out->kinds[k] = middle(values, n);
+    }
+    rs_free(values);
+    return true;
+}
+
+/* Longer than the median by the share asked for and by more than steps differ anyway (3 standard deviations
+ * of a normal distribution, told by the median distance). Of fewer than three steps none is ordinary. */
+static bool stands_out(const rs_step_times *s, const ordinary *o, double percent)
+{
+    if (o->n < 3 || s->length == RS_NO_TIME) return false;
+    double above = (double)s->length - (double)o->length;
+    return above > (double)o->length * percent / 100 && above > 3 * 1.4826 * (double)o->deviation;
+}
+
+/* What grew most; where nothing on the GPU or in the loader explains half of it, the host did. */
+static const char *explain(const rs_step_times *s, const ordinary *o)
+{
+    static const char *const names[RS_N_STEP_KINDS] = {"computation",    "exposed communication",
+                                                       "exposed copies", "host launches late",
+                                                       "idle",           "data loading"};
+    int64_t most = rs_sub_sat(s->length, o->length) / 2;
+    const char *name = "host";
+    for (int k = 0; k < RS_N_STEP_KINDS; k++) {
+        int64_t more = rs_sub_sat(rs_step_kind_time(s, (rs_step_kind)k), o->kinds[k]);
+        /* the loader is the reason where the GPU then waits just as long */
+        bool loader = k == RS_STEP_DATA_LOADING && more > 0 && more >= most / 2;
+        if (more <= most && !loader) continue;
+        most = more;
+        name = names[k];
+    }
+    return name;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------
+ */
+
+static void add_time_if(rs_table *t, int64_t ns)
+{
+    if (ns == RS_NO_TIME)
+        rs_table_add_null(t);
+    else
+        rs_table_add_time(t, ns);
+}
+
+static rs_status add_step(rs_table *t, int64_t rank, const rs_step_times *s, const ordinary *o, bool out,
+                          int64_t origin, rs_error *err)
+{
+    const rs_busy *b = &s->gpu;
+    rs_table_add_int(t, rank);
+    rs_table_add_int(t, s->number);
+    add_time_if(t, s->start == RS_NO_TIME ? RS_NO_TIME : rs_sub_sat(s->start, origin));
+    add_time_if(t, s->length);
+    rs_table_add_real(t, s->length == RS_NO_TIME ? (double)NAN
+                                                 : rs_percent(rs_sub_sat(s->length, o->length), o->length));
+    const int64_t times[] = {b->span, b->compute, b->exposed_comm, b->exposed_memory, b->idle};
+    for (size_t i = 0; i < 5; i++) rs_table_add_time(t, times[i]);
+    rs_table_add_real(t, rs_percent(b->busy, b->span));
+    rs_table_add_time(t, s->host_wait);
+    rs_table_add_real(t, rs_percent(s->host_wait, b->span));
+    rs_table_add_time(t, s->data_loading);
+    rs_table_add_time(t, b->comm);
+    rs_table_add_time(t, b->memory);
+    rs_table_add_int(t, (int64_t)b->n);
+    rs_table_add_text(t, out ? explain(s, o) : NULL);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_rank(rs_table *t, int64_t rank, const rs_rank_steps *p, const ordinary *o,
+                          const rs_moments *m, int64_t slowest, int64_t n_out, rs_error *err)
+{
+    rs_table_add_int(t, rank);
+    rs_table_add_int(t, (int64_t)m->n);
+    rs_table_add_real(t, rs_moments_mean(m) / 1000);
+    if (m->n) {
+        rs_table_add_time(t, o->length);
+        rs_table_add_time(t, m->min);
+        rs_table_add_time(t, m->max);
+        rs_table_add_int(t, slowest);
+    } else {
+        for (int i = 0; i < 4; i++) rs_table_add_null(t);
+    }
+    rs_table_add_real(t, rs_moments_std(m) / 1000);
+    rs_table_add_int(t, n_out);
+    rs_table_add_int(t, (int64_t)p->n_outside);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_partial(const rs_run *run, const rs_partial *partial, int64_t origin, rs_result *result,
+                             rs_error *err)
+{
+    const rs_rank_steps *p = partial->value;
+    double percent = rs_options_real(run->options, "outlier");
+    ordinary o;
+    rs_moments lengths = {0};
+    int64_t slowest = 0, n_out = 0;
+    if (p->n == 0) {
+        rs_result_note(result, "rank %lld: no steps: the recording has no ProfilerStep#N annotations%s",
+                       (long long)partial->rank, p->n_gpu ? "" : ", nor GPU work");
+        return RS_OK;
+    }
+    if (!find_ordinary(p, &o)) return rs_fail_nomem(err, "steps");
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        const rs_step_times *s = &p->items[i];
+        bool out = stands_out(s, &o, percent);
+        n_out += out;
+        if (s->length != RS_NO_TIME) {
+            if (lengths.n == 0 || s->length > lengths.max) slowest = s->number;
+            rs_moments_add(&lengths, s->length);
+        }
+        status = add_step(result->tables[STEPS], partial->rank, s, &o, out, origin, err);
+    }
+    if (p->n_outside)
+        rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work belong to no step",
+                       (long long)partial->rank, p->n_outside, p->n_gpu);
+    if (status != RS_OK) return status;
+    return add_rank(result->tables[RANKS], partial->rank, p, &o, &lengths, slowest, n_out, err);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    int64_t origin = RS_NO_TIME;
+    for (size_t i = 0; i < n && !run->absolute; i++) {
+        const rs_rank_steps *p = partials[i].value;
+        if (p->first_ns != RS_NO_TIME && (origin == RS_NO_TIME || p->first_ns < origin)) origin = p->first_ns;
+    }
+    if (origin == RS_NO_TIME) origin = 0;
+    result->main_table = strcmp(rs_options_text(run->options, "by"), "rank") == 0 ? RANKS : STEPS;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++)
+        status = add_partial(run, &partials[i], origin, result, err);
+    return status;
+}
+
+const rs_analysis rs_analysis_steps = {
+    .name = "steps",
+    .help = "Each training step: its length, what its GPU time went to, and which steps stand out",
+    .about =
+        "A step is a ProfilerStep#N annotation of the host. GPU work belongs to the step it was launched in, "
+        "wherever it runs; its span, from the first start to the last end, is divided into computation, "
+        "exposed "
+        "communication, exposed copies and idle. Idle time is host wait as long as the next work had not "
+        "been "
+        "launched.\n\n"
+        "A step stands out when it is longer than the median of the rank's steps by more than --outlier "
+        "percent "
+        "and by more than three standard deviations (told by the median distance from the median); the "
+        "column "
+        "outlier then names the kind of time that grew most. Of fewer than three steps none stands out.",
+    .examples = "rankscope steps traces/\nrankscope steps --by rank traces/\n"
+                "rankscope steps --steps 3-5 --outlier 5 --format csv trace.json.gz",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .rank = rs_steps_rank,
+    .merge = merge,
+    .free_partial = rs_steps_free,
+};

@@ -1,0 +1,41 @@
+/* What a rank did in each training step. */
+#ifndef RS_ANALYSIS_STEPS_H
+#define RS_ANALYSIS_STEPS_H
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+
+/* The kinds of time a step is compared with its rank's other steps by. */
+typedef enum rs_step_kind {
+    RS_STEP_COMPUTATION,
+    RS_STEP_EXPOSED_COMM,
+    RS_STEP_EXPOSED_COPIES,
+    RS_STEP_HOST_WAIT,
+    RS_STEP_OTHER_IDLE,
+    RS_STEP_DATA_LOADING,
+    RS_N_STEP_KINDS
+} rs_step_kind;
+
+/* One step of one rank; times in ns. */
+typedef struct rs_step_times {
+    int64_t number;
+    int64_t start, length; /* on the host; RS_NO_TIME when only the GPU shows the step */
+    rs_busy gpu;           /* of the work launched in the step */
+    int64_t host_wait;     /* idle time in which the next work of the step had not even been launched */
+    int64_t data_loading;  /* host time in data loader calls that start in the step */
+} rs_step_times;
+
+typedef struct rs_rank_steps {
+    rs_step_times *items; /* by number */
+    size_t n;
+    int64_t first_ns; /* of the rank's events */
+    size_t n_gpu;     /* GPU work in all */
+    size_t n_outside; /* ... that belongs to no step */
+} rs_rank_steps;
+
+rs_status rs_steps_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+void rs_steps_free(void *partial);
+
+int64_t rs_step_kind_time(const rs_step_times *step, rs_step_kind kind);
+
+#endif

@@ -1,0 +1,251 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steps.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/ranges.h"
+
+void rs_steps_free(void *partial)
+{
+    rs_rank_steps *p = partial;
+    if (!p) return;
+    rs_free(p->items);
+    rs_free(p);
+}
+
+int64_t rs_step_kind_time(const rs_step_times *s, rs_step_kind kind)
+{
+    switch (kind) {
+    case RS_STEP_COMPUTATION: return s->gpu.compute;
+    case RS_STEP_EXPOSED_COMM: return s->gpu.exposed_comm;
+    case RS_STEP_EXPOSED_COPIES: return s->gpu.exposed_memory;
+    case RS_STEP_HOST_WAIT: return s->host_wait;
+    case RS_STEP_OTHER_IDLE: return rs_sub_sat(s->gpu.idle, s->host_wait);
+    default: return s->data_loading;
+    }
+}
+
+/* ---- which steps there are ---------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = ((const rs_step_times *)a)->number, y = ((const rs_step_times *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static rs_step_times *find_step(const rs_rank_steps *p, int64_t number)
+{
+    rs_step_times key = {.number = number};
+    return p->n ? bsearch(&key, p->items, p->n, sizeof key, by_number) : NULL;
+}
+
+/* One entry a number: a step that several processes or threads show lasts from the first start to the last
+ * end.
+ */
+static void unite_steps(rs_rank_steps *p)
+{
+    size_t kept = 0;
+    if (p->n) qsort(p->items, p->n, sizeof *p->items, by_number);
+    for (size_t i = 0; i < p->n; i++) {
+        const rs_step_times *x = &p->items[i];
+        rs_step_times *last = kept ? &p->items[kept - 1] : NULL;
+        if (!last || last->number != x->number) {
+            p->items[kept++] = *x;
+            continue;
+        }
+        if (x->start == RS_NO_TIME) continue;
+        if (last->start == RS_NO_TIME) {
+            *last = *x;
+            continue;
+        }
+        int64_t end = rs_add_sat(last->start, last->length), other = rs_add_sat(x->start, x->length);
+        if (x->start < last->start) last->start = x->start;
+        last->length = rs_sub_sat(other > end ? other : end, last->start);
+    }
+    p->n = kept;
+}
+
+static bool list_steps(const rs_step *host, size_t n_host, const rs_step *gpu, size_t n_gpu,
+                       const rs_ranges *wanted, rs_rank_steps *p)
+{
+    p->items = rs_calloc(n_host + n_gpu + 1, sizeof *p->items);
+    if (!p->items) return false;
+    for (size_t i = 0; i < n_host; i++)
+        if (!wanted || rs_ranges_has(wanted, host[i].number))
+            p->items[p->n++] = (rs_step_times){.number = host[i].number,
+                                               .start = host[i].start,
+                                               .length = rs_sub_sat(host[i].end, host[i].start)};
+    for (size_t i = 0; i < n_gpu; i++)
+        if (!wanted || rs_ranges_has(wanted, gpu[i].number))
+            p->items[p->n++] =
+                (rs_step_times){.number = gpu[i].number, .start = RS_NO_TIME, .length = RS_NO_TIME};
+    unite_steps(p);
+    return true;
+}
+
+/* ---- GPU work by step --------------------------------------------------------------------------------- */
+
+/* Idle time between the work of one step that is the host's: until the next work was launched. */
+static bool judge_gaps(const rs_trace *t, const rs_work *part, rs_step_times *step)
+{
+    rs_keyed *order = rs_malloc((part->n + 1) * sizeof *order);
+    if (!order) return false;
+    for (size_t i = 0; i < part->n; i++) order[i] = (rs_keyed){part->start[i], (uint32_t)i};
+    bool ok = rs_keyed_sort(order, part->n);
+    int64_t reach = 0;
+    for (size_t i = 0; ok && i < part->n; i++) {
+        uint32_t k = order[i].value;
+        if (i > 0 && part->start[k] > reach && part->launch[k] != RS_NO_ROW) {
+            int64_t gap = rs_sub_sat(part->start[k], reach);
+            int64_t wait = rs_sub_sat(t->events->start[part->launch[k]], reach);
+            step->host_wait = rs_add_sat(step->host_wait, wait < 0 ? 0 : wait > gap ? gap : wait);
+        }
+        if (i == 0 || part->end[k] > reach) reach = part->end[k];
+    }
+    rs_free(order);
+    return ok;
+}
+
+/* The work of all steps side by side, each step's in row order. */
+typedef struct sorted_work {
+    int64_t *start, *end;
+    uint8_t *class;
+    uint32_t *launch;
+    size_t *first; /* by step; one more at the end */
+} sorted_work;
+
+static void clear_sorted(sorted_work *s)
+{
+    rs_free(s->start);
+    rs_free(s->end);
+    rs_free(s->class);
+    rs_free(s->launch);
+    rs_free(s->first);
+}
+
+static bool sort_work(const rs_work *w, rs_rank_steps *p, sorted_work *s)
+{
+    size_t *at = rs_calloc(p->n + 1, sizeof *at);
+    uint32_t *step_of = rs_malloc((w->n + 1) * sizeof *step_of);
+    *s = (sorted_work){.start = rs_malloc((w->n + 1) * sizeof *s->start),
+                       .end = rs_malloc((w->n + 1) * sizeof *s->end),
+                       .class = rs_malloc(w->n + 1),
+                       .launch = rs_malloc((w->n + 1) * sizeof *s->launch),
+                       .first = rs_calloc(p->n + 2, sizeof *s->first)};
+    bool ok = at && step_of && s->start && s->end && s->class && s->launch && s->first;
+    const rs_step_times *step = NULL;
+    for (size_t i = 0; ok && i < w->n; i++) {
+        if (w->step[i] < 0)
+            step = NULL;
+        else if (!step || step->number != w->step[i])
+            step = find_step(p, w->step[i]);
+        step_of[i] = step ? (uint32_t)(step - p->items) : UINT32_MAX;
+        if (step)
+            s->first[step_of[i] + 1]++;
+        else
+            p->n_outside++;
+    }
+    for (size_t i = 0; ok && i < p->n; i++) s->first[i + 1] += s->first[i];
+    for (size_t i = 0; ok && i < p->n; i++) at[i] = s->first[i];
+    for (size_t i = 0; ok && i < w->n; i++) {
+        if (step_of[i] == UINT32_MAX) continue;
+        size_t k = at[step_of[i]]++;
+        s->start[k] = w->start[i];
+        s->end[k] = w->end[i];
+        s->class[k] = w->class[i];
+        s->launch[k] = w->launch[i];
+    }
+    rs_free(at);
+    rs_free(step_of);
+    return ok;
+}
+
+static rs_status divide_work(const rs_trace *t, const rs_work *w, rs_rank_steps *p, rs_error *err)
+{
+    sorted_work s;
+    rs_status status = sort_work(w, p, &s) ? RS_OK : rs_fail_nomem(err, "steps");
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        size_t from = s.first[i];
+        rs_work part = {.n = s.first[i + 1] - from,
+                        .start = s.start + from,
+                        .end = s.end + from,
+                        .class = s.class + from,
+                        .launch = s.launch + from};
+        for (size_t k = 0; k < part.n; k++) {
+            part.n_unlinked += part.launch[k] == RS_NO_ROW;
+            part.n_class[part.class[k]]++;
+        }
+        status = rs_busy_of(&part, &p->items[i].gpu, err);
+        if (status == RS_OK && !judge_gaps(t, &part, &p->items[i])) status = rs_fail_nomem(err, "steps");
+    }
+    clear_sorted(&s);
+    return status;
+}
+
+/* ---- data loading ------------------------------------------------------------------------------------- */
+
+static bool is_loader(const rs_string *name)
+{
+    static const char prefix[] = "enumerate(DataLoader)";
+    return name->length >= sizeof prefix - 1 && memcmp(name->text, prefix, sizeof prefix - 1) == 0;
+}
+
+/* The time of data loader calls, by the step they start in; simultaneous ones count once. */
+static bool add_loading(const rs_trace *t, const rs_step *steps, size_t n_steps, rs_rank_steps *p)
+{
+    const rs_events *e = t->events;
+    uint8_t *loads = rs_calloc(e->strings.n + 1, 1);
+    rs_keyed *calls = NULL;
+    size_t n = 0, capacity = 0;
+    bool ok = loads != NULL, any = false;
+    for (size_t i = 0; ok && i < e->strings.n; i++) any |= loads[i] = is_loader(&e->strings.items[i]);
+    for (size_t i = 0; ok && any && i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        rs_kind kind = rs_event_kind(e, row);
+        if (!loads[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
+        if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_CPU_OP) continue;
+        ok = RS_GROW_ONE(calls, n, capacity);
+        if (ok) calls[n++] = (rs_keyed){e->start[row], row};
+    }
+    ok = ok && rs_keyed_sort(calls, n);
+    int64_t reach = INT64_MIN;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t row = calls[i].value;
+        int64_t start = calls[i].key, end = rs_event_end(e, row);
+        int64_t number = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, start);
+        rs_step_times *step = number < 0 ? NULL : find_step(p, number);
+        if (start < reach) start = reach;
+        if (end <= start) continue;
+        reach = end;
+        if (step) step->data_loading = rs_add_sat(step->data_loading, rs_sub_sat(end, start));
+    }
+    rs_free(loads);
+    rs_free(calls);
+    return ok;
+}
+
+rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+{
+    const rs_work *work;
+    const rs_step *host, *gpu;
+    size_t n_host, n_gpu;
+    int64_t last;
+    rs_ranges wanted = {0};
+    rs_rank_steps *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "steps");
+    *partial = p;
+    rs_status status = rs_trace_span(t, &p->first_ns, &last, err);
+    if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);
+    if (status == RS_OK) status = rs_trace_steps(t, &host, &n_host, err);
+    if (status == RS_OK) status = rs_trace_gpu_steps(t, &gpu, &n_gpu, err);
+    if (status == RS_OK && t->steps_wanted) status = rs_ranges_parse(t->steps_wanted, &wanted, err);
+    if (status != RS_OK) return status;
+    p->n_gpu = work->n;
+    if (!list_steps(host, n_host, gpu, n_gpu, t->steps_wanted ? &wanted : NULL, p))
+        status = rs_fail_nomem(err, "steps");
+    if (status == RS_OK) status = divide_work(t, work, p, err);
+    if (status == RS_OK && !add_loading(t, host, n_host, p)) status = rs_fail_nomem(err, "steps");
+    rs_ranges_clear(&wanted);
+    return status;
+}

@@ -1,0 +1,294 @@
+/* Ranks of merged files: every rule, and what must be refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "builder.h"
+
+enum { RANKS = 4, LAUNCHES = 20 };
+
+typedef struct shape {
+    int64_t cpu_pid[RANKS], gpu_pid[RANKS];
+    int64_t correlation_step; /* added to ids from rank to rank; 0: they collide */
+    bool rank_argument, window_end, external_ids;
+} shape;
+
+/* One rank as the profiler writes it: operators, launches, work. Its kernels last (rank + 1) * 10 ns. */
+static void add_rank(builder *b, const shape *s, int r)
+{
+    int64_t shift = r * 137, pid = s->cpu_pid[r];
+#define RANK_MARK()                                                                                          \
+    do {                                                                                                     \
+        if (s->rank_argument) add_arg(b, RS_COL_RANK, 10 + r);                                               \
+    } while (0)
+    for (int64_t i = 0; i < LAUNCHES; i++) {
+        if (s->external_ids)
+            add_op(b, "aten::mm", pid, 1000 * i + shift, 200, i + 1);
+        else
+            add_row(b, 'X', "cpu_op", "aten::mm", pid, pid, 1000 * i + shift, 200);
+        RANK_MARK();
+        add_call(b, "cudaLaunchKernel", pid, 1000 * i + 50 + shift, i + r * s->correlation_step);
+        RANK_MARK();
+    }
+    for (int64_t i = 0; i < LAUNCHES; i++) {
+        add_kernel(b, "gemm", s->gpu_pid[r], 7, 1000 * i + 300 + shift, 10 * (r + 1),
+                   i + r * s->correlation_step);
+        RANK_MARK();
+    }
+    if (s->window_end) add_row(b, 'i', "", "Record Window End", pid, pid, 100000, RS_NO_TIME);
+#undef RANK_MARK
+}
+
+static builder build(const shape *s)
+{
+    builder b = builder_create();
+    for (int r = 0; r < RANKS; r++) add_rank(&b, s, r);
+    return b;
+}
+
+/* The same rows in another order. */
+static builder shuffled(const rs_events *from)
+{
+    builder b = builder_create();
+    size_t n = from->n;
+    static uint32_t order[4096];
+    assert_true(n <= 4096);
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+    uint64_t x = 42;
+    for (size_t i = n; i > 1; i--) {
+        x = x * UINT64_C(6364136223846793005) + 1;
+        size_t k = (size_t)((x >> 33) % i);
+        uint32_t swap = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = swap;
+    }
+    static const rs_column_id columns[] = {RS_COL_RANK, RS_COL_CORRELATION, RS_COL_EXTERNAL_ID,
+                                           RS_COL_STREAM};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t row = order[i];
+        rs_thread t = from->threads[from->thread[row]];
+        add_row(&b, (char)from->phase[row],
+                from->strings.items[from->categories[from->category[row]].name].text,
+                rs_event_name(from, row), t.pid, t.tid, from->start[row], from->duration[row]);
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            int64_t value;
+            if (rs_events_int(from, columns[c], row, &value)) add_arg(&b, columns[c], value);
+        }
+    }
+    return b;
+}
+
+/* Every rank has its own work and nothing else: all linked, of the duration that is its mark. */
+static void check(const builder *b, size_t n, const int *mark_of, int64_t first_rank)
+{
+    rs_domains d;
+    rs_error err = RS_ERROR_INIT;
+    char line[600];
+    if (rs_domains_split(b->e, "merged.json", &d, &err) != RS_OK)
+        fail_msg("%s", rs_error_text(&err, line, sizeof line));
+    assert_int_equal(d.n, n);
+    size_t rows = 0;
+    for (size_t k = 0; k < n; k++) {
+        rs_trace t;
+        rows += d.n_rows[k];
+        rs_trace_init(&t, b->e, d.rows[k], d.n_rows[k]);
+        d.rows[k] = NULL;
+        const rs_links *l;
+        assert_int_equal(rs_trace_links(&t, &l, NULL), RS_OK);
+        assert_int_equal(l->n_work, LAUNCHES);
+        assert_int_equal(l->n_unlinked, 0);
+        assert_int_equal(l->n_early, 0);
+        for (size_t i = 0; i < t.n_gpu_rows; i++)
+            assert_int_equal(b->e->duration[t.gpu_rows[i]], 10 * (mark_of[k] + 1));
+        if (first_rank >= 0) assert_int_equal(d.rank[k], first_rank + mark_of[k]);
+        rs_trace_clear(&t);
+    }
+    assert_int_equal(rows, b->e->n);
+    rs_domains_clear(&d);
+}
+
+static const int in_order[] = {0, 1, 2, 3};
+
+static void test_rank_argument(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {5, 5, 5, 5}, .rank_argument = true};
+    builder b = build(&s);
+    check(&b, RANKS, in_order, 10);
+    builder mixed = shuffled(b.e);
+    rs_domains d;
+    assert_int_equal(rs_domains_split(mixed.e, "m", &d, NULL), RS_OK);
+    assert_int_equal(d.n, RANKS);
+    assert_string_equal(d.rule, "args.rank");
+    rs_domains_clear(&d);
+    rs_events_free(mixed.e);
+    rs_events_free(b.e);
+}
+
+static void expect_one(const builder *b)
+{
+    rs_domains d;
+    assert_int_equal(rs_domains_split(b->e, "f", &d, NULL), RS_OK);
+    assert_int_equal(d.n, 1);
+    assert_null(d.rows);
+    rs_domains_clear(&d);
+}
+
+static void test_stray_rank_argument_is_no_rank(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    shape s = {.cpu_pid = {5, 5, 5, 5}};
+    add_rank(&b, &s, 0);
+    for (int i = 0; i < 3; i++) {
+        add_row(&b, 'X', "user_annotation", "barrier", 5, 5, 10, 10);
+        add_arg(&b, RS_COL_RANK, i);
+    }
+    expect_one(&b);
+    rs_events_free(b.e);
+}
+
+static void expect_refusal(const builder *b, const char *word)
+{
+    rs_domains d;
+    rs_error err = RS_ERROR_INIT;
+    char line[900];
+    assert_int_equal(rs_domains_split(b->e, "merged.json", &d, &err), RS_ERR_AMBIGUOUS);
+    rs_error_text(&err, line, sizeof line);
+    if (!strstr(line, word)) fail_msg("%s", line);
+}
+
+static void test_processes_side_by_side(void **state)
+{
+    (void)state;
+    /* ranks count by ascending pid, wherever they stand in the file */
+    shape s = {.cpu_pid = {50, 20, 40, 30}, .gpu_pid = {0, 1, 2, 3}};
+    static const int by_pid[] = {1, 3, 2, 0};
+    builder b = build(&s);
+    check(&b, RANKS, by_pid, -1);
+    builder mixed = shuffled(b.e); /* order destroyed, ids collide: time has to tell */
+    check(&mixed, RANKS, by_pid, -1);
+    rs_events_free(mixed.e);
+    rs_events_free(b.e);
+}
+
+static void test_processes_with_ids_apart(void **state)
+{
+    (void)state;
+    /* two processes of one device: only the correlation ids tell whose the work is */
+    shape s = {.cpu_pid = {20, 30, 40, 50}, .gpu_pid = {0, 0, 1, 1}, .correlation_step = 1000};
+    builder b = build(&s);
+    check(&b, RANKS, in_order, -1);
+    builder mixed = shuffled(b.e);
+    check(&mixed, RANKS, in_order, -1);
+    rs_events_free(mixed.e);
+    rs_events_free(b.e);
+}
+
+static void test_processes_that_cannot_be_told(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {20, 30, 40, 50}, .gpu_pid = {0, 0, 0, 0}};
+    builder b = build(&s);
+    expect_refusal(&b, "20, 30, 40, 50");
+    rs_events_free(b.e);
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {5, 5, 5, 5}, .external_ids = true};
+    builder b = build(&s);
+    check(&b, RANKS, in_order, -1);
+    builder mixed = shuffled(b.e);
+    expect_refusal(&mixed, "correlation");
+    rs_events_free(mixed.e);
+    rs_events_free(b.e);
+    s = (shape){.cpu_pid = {5, 5, 5, 5}, .window_end = true};
+    b = build(&s);
+    check(&b, RANKS, in_order, -1);
+    rs_events_free(b.e);
+    s = (shape){.cpu_pid = {5, 5, 5, 5}, .window_end = true, .external_ids = true};
+    b = build(&s);
+    check(&b, RANKS, in_order, -1);
+    rs_events_free(b.e);
+}
+
+static void test_documents(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {5, 5, 5, 5}};
+    builder b = builder_create();
+    b.e->documents = rs_calloc(RANKS, sizeof *b.e->documents);
+    for (int r = 0; r < RANKS; r++) {
+        b.e->documents[r] = (rs_document){.first_row = (uint32_t)b.e->n, .rank = 10 + r};
+        add_rank(&b, &s, r);
+    }
+    b.e->n_documents = RANKS;
+    check(&b, RANKS, in_order, 10);
+    rs_events_free(b.e);
+}
+
+static void test_one_rank(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {5, 5, 5, 5}, .window_end = true, .external_ids = true};
+    builder b = builder_create();
+    add_rank(&b, &s, 0);
+    expect_one(&b);
+    add_call(&b, "cudaLaunchKernel", 5, 50000, 3); /* one repeated correlation is a defect, not a rank */
+    expect_one(&b);
+    add_call(&b, "cudaStreamSynchronize", 6, 50000, 100); /* a process that launches nothing */
+    expect_one(&b);
+    rs_events_free(b.e);
+    b = builder_create();
+    expect_one(&b);
+    rs_events_free(b.e);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    shape shapes[] = {{.cpu_pid = {5, 5, 5, 5}, .rank_argument = true},
+                      {.cpu_pid = {50, 20, 40, 30}, .gpu_pid = {0, 1, 2, 3}},
+                      {.cpu_pid = {5, 5, 5, 5}, .external_ids = true}};
+    for (size_t i = 0; i < 4; i++) {
+        builder b = build(&shapes[i % 3]);
+        if (i == 3) {
+            builder plain = build(&shapes[1]);
+            rs_events_free(b.e);
+            b = shuffled(plain.e);
+            rs_events_free(plain.e);
+        }
+        rs_status status = RS_ERR_NOMEM;
+        for (uint64_t k = 1; status != RS_OK; k++) {
+            rs_domains d;
+            rs_test_fail_allocation(k);
+            status = rs_domains_split(b.e, "f", &d, NULL);
+            rs_test_fail_allocation(0);
+            assert_true(status == RS_OK || status == RS_ERR_NOMEM);
+            rs_domains_clear(&d);
+        }
+        rs_events_free(b.e);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rank_argument),
+        cmocka_unit_test(test_stray_rank_argument_is_no_rank),
+        cmocka_unit_test(test_processes_side_by_side),
+        cmocka_unit_test(test_processes_with_ids_apart),
+        cmocka_unit_test(test_processes_that_cannot_be_told),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_one_rank),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* Intervals against a second answer: every nanosecond of a small axis counted one by one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+
+#define AXIS 64
+
+static uint64_t seed;
+
+static uint32_t next_random(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(seed >> 33);
+}
+
+static size_t random_intervals(rs_interval *out, size_t most)
+{
+    size_t n = next_random() % (most + 1);
+    for (size_t i = 0; i < n; i++) {
+        int64_t start = next_random() % AXIS;
+        out[i] = (rs_interval){start, start + next_random() % (uint32_t)(AXIS - start + 1)};
+    }
+    return n;
+}
+
+static void paint(const rs_interval *items, size_t n, bool *axis)
+{
+    memset(axis, 0, AXIS * sizeof *axis);
+    for (size_t i = 0; i < n; i++)
+        for (int64_t t = items[i].start; t < items[i].end; t++) axis[t] = true;
+}
+
+static void test_sets_equal_counting(void **state)
+{
+    (void)state;
+    for (seed = 1; seed < 3000; seed++) {
+        uint64_t before = seed;
+        rs_interval a[12], b[12], c[12], left[24];
+        bool pa[AXIS], pb[AXIS], pc[AXIS], pl[AXIS];
+        size_t na = random_intervals(a, 12), nb = random_intervals(b, 12), nc = random_intervals(c, 12);
+        paint(a, na, pa);
+        paint(b, nb, pb);
+        paint(c, nc, pc);
+        assert_true(rs_intervals_sort(a, na) && rs_intervals_sort(b, nb) && rs_intervals_sort(c, nc));
+        na = rs_intervals_unite(a, na);
+        nb = rs_intervals_unite(b, nb);
+        nc = rs_intervals_unite(c, nc);
+        for (size_t i = 1; i < na; i++) assert_true(a[i].start > a[i - 1].end);
+        int64_t length = 0, both = 0, want[8] = {0}, time[8];
+        for (int t = 0; t < AXIS; t++) {
+            length += pa[t];
+            both += pa[t] && pb[t];
+            want[pa[t] + 2 * pb[t] + 4 * pc[t]]++;
+        }
+        assert_int_equal(rs_intervals_length(a, na), length);
+        assert_int_equal(rs_intervals_intersection(a, na, b, nb), both);
+        size_t nl = rs_intervals_subtract(a, na, b, nb, left);
+        paint(left, nl, pl);
+        for (int t = 0; t < AXIS; t++) assert_int_equal(pl[t], pa[t] && !pb[t]);
+        rs_intervals_sweep((rs_interval_set[]){{a, na}, {b, nb}, {c, nc}}, 3, 1, time);
+        for (int m = 1; m < 8; m++) assert_int_equal(time[m], want[m]);
+        seed = before;
+    }
+}
+
+static void test_sort_is_stable(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    rs_keyed *items = rs_malloc(N * sizeof *items);
+    for (int shape = 0; shape < 4; shape++) {
+        for (uint32_t i = 0; i < N; i++)
+            items[i] = (rs_keyed){shape == 0   ? i
+                                  : shape == 1 ? N - i
+                                  : shape == 2 ? next_random() % 50
+                                               : (i % 700),
+                                  i};
+        assert_true(rs_keyed_sort(items, N));
+        for (size_t i = 1; i < N; i++) {
+            assert_true(items[i - 1].key <= items[i].key);
+            if (items[i - 1].key == items[i].key) assert_true(items[i - 1].value < items[i].value);
+        }
+    }
+    rs_free(items);
+}
+
+static void test_negative_interval_shortens_the_union(void **state)
+{
+    (void)state;
+    /* what a peer's rounding makes of a kernel shorter than a microsecond */
+    rs_interval items[] = {{0, 10}, {12, 11}, {12, 15}};
+    size_t n = rs_intervals_unite(items, 3);
+    assert_int_equal(n, 3);
+    assert_int_equal(rs_intervals_length(items, n), 10 - 1 + 3);
+}
+
+static void test_sweep_cuts_pieces(void **state)
+{
+    (void)state;
+    int64_t time[4];
+    rs_interval a[] = {{0, 2500}}, b[] = {{1200, 4999}};
+    rs_intervals_sweep((rs_interval_set[]){{a, 1}, {b, 1}}, 2, 1000, time);
+    assert_int_equal(time[1], 1000);
+    assert_int_equal(time[3], 1000);
+    assert_int_equal(time[2], 2000);
+}
+
+static void test_no_overflow(void **state)
+{
+    (void)state;
+    rs_interval items[] = {{INT64_MIN, -1}, {5, INT64_MAX}};
+    assert_int_equal(rs_intervals_length(items, 2), INT64_MAX);
+    assert_int_equal(rs_sub_sat(INT64_MIN, 1), INT64_MIN);
+    assert_int_equal(rs_sub_sat(INT64_MAX, -1), INT64_MAX);
+    assert_int_equal(rs_add_sat(INT64_MIN, -1), INT64_MIN);
+}
+
+static void test_sort_reports_lack_of_memory(void **state)
+{
+    (void)state;
+    rs_interval items[64];
+    for (int i = 0; i < 64; i++) items[i] = (rs_interval){64 - i, 64};
+    for (uint64_t k = 1; k <= 2; k++) {
+        rs_test_fail_allocation(k);
+        bool ok = rs_intervals_sort(items, 64);
+        rs_test_fail_allocation(0);
+        assert_false(ok);
+        int64_t sum = 0; /* nothing is lost */
+        for (int i = 0; i < 64; i++) sum += items[i].start;
+        assert_int_equal(sum, 64 * 65 / 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sets_equal_counting),
+        cmocka_unit_test(test_sort_is_stable),
+        cmocka_unit_test(test_negative_interval_shortens_the_union),
+        cmocka_unit_test(test_sweep_cuts_pieces),
+        cmocka_unit_test(test_no_overflow),
+        cmocka_unit_test(test_sort_reports_lack_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* Links, steps, work and HTA's window on events built by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "builder.h"
+#include "trace/hta_window.h"
+
+static rs_trace trace_of(builder *b)
+{
+    rs_trace t;
+    rs_trace_init(&t, b->e, NULL, b->e->n);
+    return t;
+}
+
+static void test_correlation_and_graphs(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    uint32_t early = add_kernel(&b, "before its launch", 0, 7, 5, 10, 1);
+    uint32_t launch = add_call(&b, "cudaLaunchKernel", 9, 100, 1);
+    uint32_t graph = add_call(&b, "cudaGraphLaunch", 9, 200, 2);
+    add_call(&b, "cudaLaunchKernel", 9, 250, 1); /* repeats: loses */
+    uint32_t k2 = add_kernel(&b, "b", 0, 7, 400, 10, 2);
+    uint32_t k1 = add_kernel(&b, "a", 0, 8, 300, 10, 2);
+    add_kernel(&b, "launch not in the file", 0, 8, 500, 10, 77);
+    add_kernel(&b, "no correlation", 0, 8, 600, 10, -1);
+    rs_trace t = trace_of(&b);
+    const rs_links *l;
+    assert_int_equal(rs_trace_links(&t, &l, NULL), RS_OK);
+    assert_int_equal(l->n_calls, 2);
+    assert_int_equal(l->call[0], launch);
+    assert_int_equal(l->call[1], graph);
+    assert_int_equal(l->work_row[l->first[0]], early);
+    assert_int_equal(l->first[2] - l->first[1], 2);
+    assert_int_equal(l->work_row[l->first[1]], k1); /* by start, not by row */
+    assert_int_equal(l->work_row[l->first[1] + 1], k2);
+    assert_int_equal(l->n_unlinked, 2);
+    assert_int_equal(l->n_duplicate, 1);
+    assert_int_equal(l->n_early, 1);
+    assert_int_equal(l->n_by_flow, 0);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+static void test_flow_tells_where_correlation_fails(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    uint32_t call = add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 9, 9, 100, 10);
+    add_row(&b, 's', "ac2g", "ac2g", 9, 9, 100, RS_NO_TIME);
+    add_arg(&b, RS_COL_FLOW_ID, 5);
+    add_kernel(&b, "k", 0, 7, 300, 10, -1);
+    add_row(&b, 'f', "ac2g", "ac2g", 0, 7, 300, RS_NO_TIME);
+    add_arg(&b, RS_COL_FLOW_ID, 5);
+    add_kernel(&b, "its flow ends elsewhere", 0, 7, 400, 10, -1);
+    add_row(&b, 'f', "ac2g", "ac2g", 0, 7, 401, RS_NO_TIME);
+    add_arg(&b, RS_COL_FLOW_ID, 5);
+    rs_trace t = trace_of(&b);
+    const rs_links *l;
+    assert_int_equal(rs_trace_links(&t, &l, NULL), RS_OK);
+    assert_int_equal(l->n_by_flow, 1);
+    assert_int_equal(l->launch_of[0], call);
+    assert_int_equal(l->launch_of[1], RS_NO_ROW);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+static void add_step(builder *b, const char *category, const char *name, int64_t pid, int64_t start,
+                     int64_t duration)
+{
+    add_row(b, 'X', category, name, pid, pid, start, duration);
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_step(&b, "user_annotation", "ProfilerStep#8", 9, 100, 100);
+    add_step(&b, "user_annotation", "ProfilerStep#7", 9, 0, 100);
+    add_step(&b, "user_annotation", "ProfilerStep#9", 9, 120, 20); /* inside 8 */
+    add_step(&b, "user_annotation", "ProfilerStep#x", 9, 0, 900);  /* no step */
+    add_step(&b, "gpu_user_annotation", "ProfilerStep#8", 0, 300, 100);
+    add_call(&b, "cudaLaunchKernel", 9, 50, 1);
+    add_kernel(&b, "of 7", 0, 7, 310, 10, 1);
+    add_kernel(&b, "of 8, by the GPU's annotation", 0, 7, 330, 10, -1);
+    add_kernel(&b, "of none", 0, 7, 900, 10, -1);
+    rs_trace t = trace_of(&b);
+    const rs_step *s;
+    size_t n;
+    assert_int_equal(rs_trace_steps(&t, &s, &n, NULL), RS_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(s[0].number, 7);
+    assert_int_equal(rs_trace_step_at(s, n, 9, 0), 7);
+    assert_int_equal(rs_trace_step_at(s, n, 9, 100), 8);
+    assert_int_equal(rs_trace_step_at(s, n, 9, 130), 9);
+    assert_int_equal(rs_trace_step_at(s, n, 9, 150), 8);
+    assert_int_equal(rs_trace_step_at(s, n, 9, 200), -1);
+    assert_int_equal(rs_trace_step_at(s, n, 3, 50), -1); /* another process */
+    rs_policy own = rs_policy_of(RS_COMPAT_NONE);
+    const rs_work *w;
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 3);
+    assert_int_equal(w->n_unlinked, 2);
+    assert_int_equal(w->step[0], 7);
+    assert_int_equal(w->step[1], 8);
+    assert_int_equal(w->step[2], -1);
+    rs_trace_clear(&t);
+    t = trace_of(&b);
+    t.steps_wanted = "8";
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 1);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+static void test_negative_duration_counts_as_none(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_kernel(&b, "k", 0, 7, 100, -50, 1);
+    rs_trace t = trace_of(&b);
+    rs_policy own = rs_policy_of(RS_COMPAT_NONE);
+    const rs_work *w;
+    assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(w->end[0], 100);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+/* Rounding of a half-microsecond kernel, the lost last step, and the row that a repeated correlation doubles.
+ */
+static void test_hta_window(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_step(&b, "user_annotation", "ProfilerStep#1", 9, 0, 100000);
+    add_step(&b, "user_annotation", "ProfilerStep#2", 9, 100000, 100000);
+    add_call(&b, "cudaLaunchKernel", 9, 10000, 1);
+    add_call(&b, "cudaLaunchKernel", 9, 20000, 1);
+    add_call(&b, "cudaLaunchKernel", 9, 150000, 2);
+    uint32_t first = add_kernel(&b, "short", 0, 7, 40200, 500, 1);
+    add_kernel(&b, "launched in the last step", 0, 7, 160000, 5000, 2);
+    add_kernel(&b, "launch not in the file", 0, 7, 170000, 5000, 3);
+    rs_trace t = trace_of(&b);
+    rs_policy hta = rs_policy_of(RS_COMPAT_HTA);
+    const rs_work *w;
+    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
+    assert_int_equal(w->n_steps_seen, 2);
+    assert_int_equal(w->first_step, 1);
+    assert_int_equal(w->n, 2);
+    assert_int_equal(w->row[0], first);
+    assert_int_equal(w->row[1], first);
+    assert_int_equal(w->start[0], 41000);
+    assert_int_equal(w->end[0], 40000);
+    hta.keep_last_step = true;
+    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 3);
+    rs_policy exact = rs_policy_of(RS_COMPAT_HTA_EXACT);
+    assert_int_equal(rs_trace_work_details(&t, &exact, &w, NULL), RS_OK);
+    assert_int_equal(w->start[0], 40200);
+    assert_int_equal(w->end[0], 40700);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+static void test_doubles_of_microseconds(void **state)
+{
+    (void)state;
+    assert_true(rs_hta_us(1234567891234567) == 1234567891234.567);
+    assert_true(rs_hta_us(1719946000123456789) == 1719946000123456.789);
+    assert_true(rs_hta_us(-1500) == -1.5);
+}
+
+static void build_sample(builder *b)
+{
+    *b = builder_create();
+    add_step(b, "user_annotation", "ProfilerStep#1", 9, 0, 1000);
+    add_step(b, "user_annotation", "ProfilerStep#2", 9, 1000, 1000);
+    for (int64_t i = 0; i < 40; i++) {
+        add_call(b, "cudaLaunchKernel", 9, i * 50, i * 1000003); /* ids far apart: the hash map */
+        add_kernel(b, i % 3 ? "gemm" : "ncclDevKernel_AllReduce", 0, 7 + i % 2, 2100 - i * 50, 60,
+                   i * 1000003);
+    }
+    add_kernel(b, "lost", 0, 7, 5000, 60, -1);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const rs_compat modes[] = {RS_COMPAT_NONE, RS_COMPAT_HTA, RS_COMPAT_TRACELENS};
+    builder b;
+    build_sample(&b);
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        rs_policy policy = rs_policy_of(modes[m]);
+        rs_status status = RS_ERR_NOMEM;
+        uint64_t k = 0;
+        while (status != RS_OK) {
+            rs_trace t = trace_of(&b);
+            const rs_work *w;
+            rs_error err = RS_ERROR_INIT;
+            rs_test_fail_allocation(++k);
+            status = rs_trace_work_details(&t, &policy, &w, &err);
+            rs_test_fail_allocation(0);
+            assert_true(status == RS_OK || (status == RS_ERR_NOMEM && err.n_causes == 1));
+            rs_trace_clear(&t);
+        }
+        assert_true(k > 10);
+    }
+    rs_events_free(b.e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_correlation_and_graphs),
+        cmocka_unit_test(test_flow_tells_where_correlation_fails),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_negative_duration_counts_as_none),
+        cmocka_unit_test(test_hta_window),
+        cmocka_unit_test(test_doubles_of_microseconds),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
