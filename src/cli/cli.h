@@ -55,6 +55,7 @@ int rs_complain_command(const char *name);
 int rs_run_analysis(const rs_command *command, int argc, char **argv);
 int rs_run_help(const rs_command *command, int argc, char **argv);
 int rs_run_man(const rs_command *command, int argc, char **argv);
+int rs_run_capture(const rs_command *command, int argc, char **argv);
 int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
@@ -79,6 +80,9 @@ const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments 
 /* The short form of an option ('o' for "output"), 0 if it has none. */
 char rs_short_option(const char *name);
 
+/* What `capture` takes. */
+#define RS_CAPTURE_N_OPTIONS 4
+extern const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS];
 /* What `metrics` takes. */
 #define RS_METRICS_N_OPTIONS 11
 #define RS_METRICS_N_OUTPUTS 7

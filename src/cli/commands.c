@@ -39,6 +39,25 @@ static const rs_command own[] = {
      .groups = {METRICS_GROUPS},
      .n_groups = 2,
      .run = rs_run_metrics},
+    {.name = "capture",
+     .help = "run a training command under rocprofv3 or nsys, one output a rank",
+     .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
+     .about =
+         "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
+         "directory, with a manifest of ranks, host, processes, devices and clocks. Signals go to the "
+         "command, "
+         "and its exit code is the exit code; faults of capture itself are 125.\n\n"
+         "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: "
+         "torchrun "
+         "--no-python ... rankscope capture -- python train.py. With RANKSCOPE_RUN set, all ranks share the "
+         "directory of that name instead of a timestamp.\n\n"
+         "ROCPROF_ARGS replaces rocprofv3's arguments, ROCPROF_OUTPUT_DIR is the default output directory.",
+     .examples = "rankscope capture --dry-run -- python train.py\n"
+                 "torchrun --no-python --nproc_per_node 8 rankscope capture -- python train.py",
+     .arguments = "",
+     .groups = {{"Options", rs_capture_option_specs, RS_CAPTURE_N_OPTIONS}},
+     .n_groups = 1,
+     .run = rs_run_capture},
     {.name = "completions",
      .help = "print the completion script for a shell",
      .usage = "bash|zsh|fish",
