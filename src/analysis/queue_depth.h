@@ -14,7 +14,7 @@ typedef struct rs_queue_sample {
     int8_t change;                    /* +1 launch, -1 start */
 } rs_queue_sample;
 
-/* By stream (device, then number), then time; launches before starts where times are equal, then rows. */
+/* By stream (device, then number), then time; launches before starts where times are equal. */
 typedef struct rs_queue_series {
     rs_queue_sample *items;
     size_t n, capacity;

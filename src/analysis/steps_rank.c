@@ -172,7 +172,10 @@ static rs_status divide_work(const rs_trace *t, const rs_work *w, rs_rank_steps 
                         .end = s.end + from,
                         .class = s.class + from,
                         .launch = s.launch + from};
-        for (size_t k = 0; k < part.n; k++) part.n_unlinked += part.launch[k] == RS_NO_ROW;
+        for (size_t k = 0; k < part.n; k++) {
+            part.n_unlinked += part.launch[k] == RS_NO_ROW;
+            part.n_class[part.class[k]]++;
+        }
         status = rs_busy_of(&part, &p->items[i].gpu, err);
         if (status == RS_OK && !judge_gaps(t, &part, &p->items[i])) status = rs_fail_nomem(err, "steps");
     }
@@ -233,7 +236,7 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     if (!p) return rs_fail_nomem(err, "steps");
     *partial = p;
     rs_status status = rs_trace_span(t, &p->first_ns, &last, err);
-    if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
+    if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &host, &n_host, err);
     if (status == RS_OK) status = rs_trace_gpu_steps(t, &gpu, &n_gpu, err);
     if (status == RS_OK && t->steps_wanted) status = rs_ranges_parse(t->steps_wanted, &wanted, err);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/faces.h"
 #include "cli/trace_files.h"
+#include "output/formats.h"
 
 typedef struct request {
     const rs_command *command;
@@ -164,6 +165,14 @@ static rs_status show(const request *r, const rs_result *result, const rs_sink *
         return rs_render_result(&one, 0, &r->render, sink, err);
     }
     if (face && r->render.format == RS_FORMAT_TEXT) return show_face(face, r, result, sink, err);
+    size_t nested, depth_column;
+    if (r->render.format == RS_FORMAT_JSON &&
+        rs_face_nests(r->command->name, result, &nested, &depth_column)) {
+        rs_writer writer;
+        rs_writer_init(&writer, sink);
+        rs_write_json_result_nested(&writer, result, nested, depth_column);
+        return rs_writer_finish(&writer, err);
+    }
     return rs_render_result(result, result->main_table, &r->render, sink, err);
 }
 

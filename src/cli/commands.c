@@ -8,6 +8,12 @@ static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL,
         "Options", help_specs, 1                                                                             \
     }
 
+#define METRICS_GROUPS                                                                                       \
+    {"Options", rs_metrics_option_specs, RS_METRICS_N_OPTIONS},                                              \
+    {                                                                                                        \
+        "Output", rs_metrics_output_specs, RS_METRICS_N_OUTPUTS                                              \
+    }
+
 static const rs_command own[] = {
     {.name = "help",
      .help = "explain a command: options, tables, examples",
@@ -17,6 +23,41 @@ static const rs_command own[] = {
      .groups = {HELP_GROUP},
      .n_groups = 1,
      .run = rs_run_help},
+    {.name = "metrics",
+     .help = "overlap of computation and communication from rank metrics, compared between runs",
+     .usage = "--log-dir DIR --label NAME [...] --output DIR [options]",
+     .about =
+         "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
+         "collectives ran and how much of the one the other hid, and writes summary.json and a timeline "
+         "picture for each label into the output directory.\n\n"
+         "With --reference and --candidate two labels are compared: difference, ratio, which is better, and "
+         "whether the difference exceeds the noise of the runs.\n\n"
+         "The first 5 records of each rank are warm-up and left out; --skip-warmup changes that.",
+     .examples = "rankscope metrics --log-dir logs/ --label today --output report/\n"
+                 "rankscope metrics --log-dir a/ --label old --log-dir b/ --label new --output cmp/ \\\n"
+                 "    --reference old --candidate new --fail-on 'worse_percent > 5, beyond_noise >= 1'",
+     .groups = {METRICS_GROUPS},
+     .n_groups = 2,
+     .run = rs_run_metrics},
+    {.name = "capture",
+     .help = "run a training command under rocprofv3 or nsys, one output a rank",
+     .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
+     .about =
+         "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
+         "directory, with a manifest of ranks, host, processes, devices and clocks. Signals go to the "
+         "command, "
+         "and its exit code is the exit code; faults of capture itself are 125.\n\n"
+         "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: "
+         "torchrun "
+         "--no-python ... rankscope capture -- python train.py. With RANKSCOPE_RUN set, all ranks share the "
+         "directory of that name instead of a timestamp.\n\n"
+         "ROCPROF_ARGS replaces rocprofv3's arguments, ROCPROF_OUTPUT_DIR is the default output directory.",
+     .examples = "rankscope capture --dry-run -- python train.py\n"
+                 "torchrun --no-python --nproc_per_node 8 rankscope capture -- python train.py",
+     .arguments = "",
+     .groups = {{"Options", rs_capture_option_specs, RS_CAPTURE_N_OPTIONS}},
+     .n_groups = 1,
+     .run = rs_run_capture},
     {.name = "completions",
      .help = "print the completion script for a shell",
      .usage = "bash|zsh|fish",
@@ -36,6 +77,49 @@ static const rs_command own[] = {
      .groups = {HELP_GROUP},
      .n_groups = 1,
      .run = rs_run_man},
+    {.name = "flight",
+     .help = "which rank hung, and why: PyTorch flight-recorder dumps",
+     .usage = "[options] DIR...",
+     .about =
+         "Reads the dumps that PyTorch's flight recorder leaves when a job hangs (pickle or JSON, any "
+         "version, "
+         "gzip, zstd, tar, sub-directories) and says which rank is to blame, in which collective, why, and "
+         "where in its code; then shows the proof.\n\n"
+         "Collectives are matched by group and sequence number; who waits for whom is followed through all "
+         "groups, so that ranks which only wait are not accused. What a dump cannot tell (a ring that has "
+         "wrapped, a missing file) stays unknown. Nothing in a dump is ever executed.\n\n"
+         "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH "
+         "sets "
+         "it by hand. Exit code 0: nothing wrong; 1: a hang, mismatch or straggler; 3: no usable dump; 4: "
+         "nothing "
+         "wrong, but a dump was unusable.",
+     .examples = "rankscope flight /tmp/nccl_traces\n"
+                 "rankscope flight --stacks --verbose traces/\n"
+                 "rankscope flight --entries --ranks 0,5 --groups mesh_dp traces/\n"
+                 "rankscope flight --format json traces/ | jq .summary\n"
+                 "rankscope flight --timeline hang.json --database hang.sqlite traces/",
+     .n_groups = 2,
+     .groups = {{0}, {0}},
+     .run = rs_run_flight},
+    {.name = "fuse",
+     .help = "several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
+     .usage = "-o FILE [options] PATH...",
+     .about =
+         "Writes one trace with the events of all ranks, packed by FILE's name: .json, .json.gz or "
+         ".json.zst. The inputs are read twice and never held whole.\n\n"
+         "Processes, flows, correlations, External ids, sequence numbers and Python ids of the n-th rank "
+         "are moved by n times a power of ten, so that no two ranks share one; every event says its rank "
+         "in args.rank; processes are named and ordered by rank. What each file says of itself stands "
+         "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
+         "gives alone.\n\n"
+         "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
+         "which those end; the report says by how much each rank was shifted and what distance remains.",
+     .examples =
+         "rankscope fuse -o all.json.gz traces/\n"
+         "rankscope fuse -o gpu.json.zst --categories kernel,gpu_memcpy,gpu_memset --ranks 0-7 traces/",
+     .n_groups = 3,
+     .groups = {{0}, {0}, {0}},
+     .run = rs_run_fuse},
 };
 #define N_OWN (sizeof own / sizeof *own)
 
@@ -128,6 +212,15 @@ void rs_command_at(size_t index, rs_command *out)
 {
     if (index < N_OWN) {
         *out = own[index];
+        if (out->run == rs_run_flight) {
+            out->groups[0] = rs_flight_options;
+            out->groups[1] = rs_output_options;
+        }
+        if (out->run == rs_run_fuse) {
+            out->groups[0] = rs_fuse_options;
+            out->groups[1] = rs_input_options;
+            out->groups[2] = rs_output_options;
+        }
         return;
     }
     index -= N_OWN;

@@ -288,6 +288,35 @@ static void give_back(rs_windows *w)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* How much to put behind n bytes that were too few. A record longer than a block is looked at again with
+ * every window: windows that double keep that linear in its length. */
+static size_t worth_adding(const rs_windows *w, size_t n)
+{
+    size_t more = n < w->max_window / 2 ? n : w->max_window > n ? w->max_window - n : 0;
+    return more > BLOCK ? more : BLOCK;
+}
+
+/* Puts further blocks behind the window, which lies in `own`. */
+static rs_status append_blocks(rs_windows *w, size_t wanted, rs_error *err)
+{
+    while (!w->now.last && w->now.n < wanted) {
+        give_back(w);
+        const block *b = await_block(w);
+        if (b->status != RS_OK) {
+            if (err) *err = b->error;
+            return b->status;
+        }
+        rs_status status = carry_to_own(w, w->own, w->now.n, b->n, err);
+        if (status != RS_OK) return status;
+        memcpy(w->own + w->now.n, b->bytes, b->n + RS_WINDOW_PADDING);
+        w->now.data = w->own;
+        w->now.n += b->n;
+        w->now.last = b->last;
+        w->now.slot = b->prepared ? (int)(w->consumed % w->n_slots) : -1;
+    }
+    return RS_OK;
+}
+
 static rs_status next_from_slot(rs_windows *w, const uint8_t *left, size_t n_left, rs_error *err)
 {
     bool in_place = w->memory && left && n_left && left >= w->memory && left < w->memory + w->memory_n;
@@ -325,7 +354,7 @@ static rs_status next_from_slot(rs_windows *w, const uint8_t *left, size_t n_lef
     w->now.n = n_left + b->n;
     w->now.last = b->last;
     w->now.slot = b->prepared ? (int)(w->consumed % w->n_slots) : -1;
-    return RS_OK;
+    return n_left > BLOCK ? append_blocks(w, n_left + worth_adding(w, n_left), err) : RS_OK;
 }
 
 rs_status rs_windows_next(rs_windows *w, size_t used, rs_window *out, rs_error *err)
@@ -344,14 +373,14 @@ rs_status rs_windows_next(rs_windows *w, size_t used, rs_window *out, rs_error *
         w->now.slot = -1;
         status = next_from_memory(w, left, n_left, err);
     } else {
-        size_t got = 0;
+        size_t got = 0, wanted = worth_adding(w, n_left);
         w->now.slot = -1;
-        status = carry_to_own(w, left, n_left, BLOCK, err);
-        if (status == RS_OK) status = rs_source_read(w->source, w->own + n_left, BLOCK, &got, err);
+        status = carry_to_own(w, left, n_left, wanted, err);
+        if (status == RS_OK) status = rs_source_read(w->source, w->own + n_left, wanted, &got, err);
         if (status == RS_OK) {
             w->now.data = w->own;
             w->now.n = n_left + got;
-            w->now.last = got < BLOCK;
+            w->now.last = got < wanted;
             memset(w->own + w->now.n, 0, RS_WINDOW_PADDING);
         }
     }

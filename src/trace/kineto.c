@@ -2,107 +2,50 @@
 
 #include <string.h>
 
-#include "input/windows.h"
-#include "trace/kineto_core.h"
+#include "trace/kineto_reader.h"
 
-/* Where in the text the reader stands, between two steps. */
-typedef enum place {
-    AT_DOCUMENT, /* outside: a value or the end may come */
-    AT_MEMBER,   /* in the top-level object: a member, a comma or the closing brace */
-    AT_ELEMENT,  /* in the event array: an event, a comma or the closing bracket */
-    AT_DAMAGE,   /* out of step: looking for the next event */
-    AT_END
-} place;
-
-typedef struct reader {
-    rs_kineto core;
-    rs_windows *windows;
-    rs_window window;
-    const uint8_t *p, *end;
-    place place;
-    bool bare_array;    /* the array is the document itself */
-    bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
-    bool first_element; /* no element of the array has been met */
-    bool open;          /* inside a document */
-    bool saw_events;    /* an event array or an event has been met */
-    bool in_events;     /* ... in this document */
-    bool stray;         /* separators outside any array have been reported */
-    uint64_t damage_at; /* offset at which damage began */
-    bool in_member;     /* it began beside the events */
-    bool junk;          /* ... where an event was expected: what it was is told by what follows */
-    bool junk_element;  /* ... and a comma or bracket stood before it */
-    uint8_t before;     /* while AT_DAMAGE: the last byte that is no white space */
-    rs_shapes_run_fn run;
-    rs_ahead *ahead; /* NULL: one thread reads everything */
-    const rs_load_settings *settings;
-} reader;
-
-static uint64_t offset_of(const reader *r, const uint8_t *p)
-{
-    return r->window.offset + (uint64_t)(p - r->window.data);
-}
-
-static void problem(reader *r, const char *kind, const char *message, uint64_t offset)
+void rs_reader_problem(rs_reader *r, const char *kind, const char *message, uint64_t offset)
 {
     rs_problems_add(&r->core.events->problems, r->core.file, -1, RS_LOSS, kind, message, offset);
 }
 
-/* Gets more text, keeping everything from p on. */
-static rs_status more(reader *r, rs_error *err)
+rs_status rs_reader_more(rs_reader *r, rs_error *err)
 {
     if (r->settings->progress && !r->settings->progress(r->settings->progress_context))
         return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
     rs_status status =
         rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window, err);
+    r->core.learn_from = NULL;
+    if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
-    r->core.learn_from = NULL;
-    return status;
+    return RS_OK;
 }
 
 /* The text ran out in the middle of something: more of it, or it is cut off. */
-static rs_status short_of_text(reader *r, rs_error *err)
+static rs_status short_of_text(rs_reader *r, rs_error *err)
 {
-    if (!r->window.last) return more(r, err);
+    if (!r->window.last) return rs_reader_more(r, err);
     r->core.events->truncated = true;
-    problem(r, "truncated", "the text ends inside the trace; everything before that was read",
-            offset_of(r, r->end));
+    rs_reader_problem(r, "truncated", "the text ends inside the trace; everything before that was read",
+                      rs_reader_offset(r, r->end));
     r->p = r->end;
     r->place = AT_END;
     return RS_OK;
 }
 
-/* Starts looking for a place where reading can go on. */
-static void out_of_step(reader *r, const uint8_t *from, const uint8_t *fault)
-{
-    r->damage_at = offset_of(r, from);
-    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
-    r->junk = false;
-    r->in_member = r->place == AT_MEMBER;
-    r->p = fault > from ? fault : from + 1;
-    if (r->p > r->end) r->p = r->end;
-    r->before = 0;
-    for (const uint8_t *p = r->p; p > from + 1 && !r->before; p--)
-        if (!rs_json_is_space(p[-1])) r->before = p[-1];
-    r->place = AT_DAMAGE;
-}
-
-static void damaged(reader *r, const char *kind, const char *message, const uint8_t *from,
-                    const uint8_t *fault)
-{
-    problem(r, kind, message, offset_of(r, from));
-    out_of_step(r, from, fault);
-}
-
 /* ---- documents -------------------------------------------------------------------------------------- */
 
-static bool begin_document(reader *r)
+bool rs_reader_begin_document(rs_reader *r)
 {
     rs_events *e = r->core.events;
     r->open = true;
     r->in_events = false;
     /* one that brought no events says nothing about ranks: its place is taken over */
-    if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) return true;
+    if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) {
+        e->documents[e->n_documents - 1].rank = RS_NO_VALUE;
+        return true;
+    }
     if (!RS_GROW_ONE(e->documents, e->n_documents, e->documents_capacity))
         return rs_kineto_fail(&r->core, rs_fail_nomem(r->core.err, "documents"));
     e->documents[e->n_documents++] = (rs_document){.first_row = (uint32_t)e->n, .rank = RS_NO_VALUE};
@@ -139,31 +82,18 @@ bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end)
     return looks_like_event(p, end, &is_event) == RS_JSON_OK && is_event;
 }
 
-static const char *fault_message(rs_json_status s)
-{
-    if (s == RS_JSON_DEEP) return "an event nests deeper than the limit; dropped";
-    if (s == RS_JSON_LONG) return "an event holds a string beyond the limit; dropped";
-    return "an event is no valid JSON; dropped";
-}
-
 static const char *fault_kind(rs_json_status s)
 {
     return s == RS_JSON_DEEP ? "too_deep" : s == RS_JSON_LONG ? "long_string" : "bad_event";
 }
 
-/* Something that is no event where one was expected. */
-static void junk(reader *r, const uint8_t *from, const uint8_t *fault, bool after_separator)
-{
-    out_of_step(r, from, fault);
-    r->junk = true;
-    r->junk_element = after_separator;
-}
-
 /* Reads the event at p. */
-static rs_status read_event(reader *r, bool after_separator, rs_error *err)
+static rs_status read_event(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p;
     rs_json_status s = rs_kineto_event(&r->core, &r->p, r->end, r->window.data, r->window.offset);
+    bool separated = r->separated;
+    if (s != RS_JSON_END) r->separated = false;
     if (s == RS_JSON_OK) {
         r->core.learn_from = r->p;
         return RS_OK;
@@ -174,30 +104,30 @@ static rs_status read_event(reader *r, bool after_separator, rs_error *err)
         return short_of_text(r, err);
     }
     if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
-        junk(r, begin, begin + 1, after_separator);
+        rs_reader_junk(r, begin, begin + 1, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
-    damaged(r, fault_kind(s), fault_message(s), begin, r->p);
+    rs_reader_damaged(r, fault_kind(s), rs_reader_fault(s), begin, r->p);
     return RS_OK;
 }
 
-static rs_status at_document(reader *r, rs_error *err)
+static rs_status at_document(rs_reader *r, rs_error *err)
 {
     r->p = rs_json_space(r->p, r->end);
     r->core.learn_from = NULL;
     if (r->p >= r->end) {
-        if (!r->window.last) return more(r, err);
+        if (!r->window.last) return rs_reader_more(r, err);
         r->place = AT_END;
         return RS_OK;
     }
     if (*r->p == '[') {
         r->p++;
         r->core.events->form = "array";
-        r->bare_array = r->first_element = true;
+        r->bare_array = r->separated = true;
         r->place = AT_ELEMENT;
-        if (!begin_document(r)) return r->core.failure;
+        if (!rs_reader_begin_document(r)) return r->core.failure;
         r->in_events = true;
         return RS_OK;
     }
@@ -210,31 +140,32 @@ static rs_status at_document(reader *r, rs_error *err)
             r->core.events->form = "lines";
             r->saw_events = true;
             r->core.learn_from = NULL;
-            return read_event(r, true, err);
+            r->separated = true;
+            return read_event(r, err);
         }
         r->p++;
         r->core.events->form = "object";
         r->bare_array = false;
         r->place = AT_MEMBER;
-        return begin_document(r) ? RS_OK : r->core.failure;
+        return rs_reader_begin_document(r) ? RS_OK : r->core.failure;
     }
     if (r->saw_events && (*r->p == ',' || *r->p == ']' || *r->p == '}')) {
         /* after a stray bracket every event is followed by one of these: one defect, not many */
         if (!r->stray)
-            problem(r, "trailing_text", "text after the trace that is no event; passed over",
-                    offset_of(r, r->p));
+            rs_reader_problem(r, "trailing_text", "text after the trace that is no event; passed over",
+                              rs_reader_offset(r, r->p));
         r->stray = true;
         r->p++;
         return RS_OK;
     }
     if (!r->saw_events)
-        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, offset_of(r, r->p),
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, r->p),
                           "is no JSON trace: expected { or [ here, found byte 0x%02x", *r->p);
-    damaged(r, "trailing_text", "text after the trace that is no event; passed over", r->p, r->p);
+    rs_reader_damaged(r, "trailing_text", "text after the trace that is no event; passed over", r->p, r->p);
     return RS_OK;
 }
 
-static rs_status at_member(reader *r, rs_error *err)
+static rs_status at_member(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p = rs_json_space(r->p, r->end);
     if (r->p >= r->end) return short_of_text(r, err);
@@ -261,14 +192,14 @@ static rs_status at_member(reader *r, rs_error *err)
     }
     if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
         r->p = q + 1;
-        r->saw_events = r->in_events = r->first_element = true;
+        r->saw_events = r->in_events = r->separated = true;
         r->place = AT_ELEMENT;
         return RS_OK;
     }
     if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 &&
         *q == '[')
         return rs_fail_at(
-            err, RS_ERR_FORMAT, r->core.file, offset_of(r, begin),
+            err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, begin),
             "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
     const uint8_t *value = q;
     if (s == RS_JSON_OK) s = rs_json_skip(&q, r->end, &r->core.limits);
@@ -281,12 +212,12 @@ static rs_status at_member(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin, q);
+    rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin, q);
     return RS_OK;
 }
 
 /* An element that is no object: it keeps its place in the count. */
-static rs_status odd_element(reader *r, bool after_separator, rs_error *err)
+static rs_status odd_element(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p, *next;
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
@@ -298,34 +229,37 @@ static rs_status odd_element(reader *r, bool after_separator, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
+    bool separated = r->separated;
+    r->separated = false;
     r->core.learn_from = NULL;
     if (s == RS_JSON_BAD) {
-        junk(r, begin, r->p, after_separator);
+        rs_reader_junk(r, begin, r->p, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
     if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
     if (s == RS_JSON_OK)
-        problem(r, "not_an_event", "an element of the event array is no object; dropped",
-                offset_of(r, begin));
+        rs_reader_problem(r, "not_an_event", "an element of the event array is no object; dropped",
+                          rs_reader_offset(r, begin));
     else
-        damaged(r, fault_kind(s), fault_message(s), begin, r->p);
+        rs_reader_damaged(r, fault_kind(s), rs_reader_fault(s), begin, r->p);
     return RS_OK;
 }
 
 /* Where the run begins that was read ahead in this window, if it still lies before the reader; else the end.
  */
-static const uint8_t *ahead_of(const reader *r)
+static const uint8_t *ahead_of(const rs_reader *r)
 {
     if (!r->ahead || r->window.slot < 0) return r->end;
     uint64_t begin = rs_ahead_begin(r->ahead, (unsigned)r->window.slot);
-    return begin >= offset_of(r, r->p) && begin < offset_of(r, r->end)
+    return begin >= rs_reader_offset(r, r->p) && begin < rs_reader_offset(r, r->end)
                ? r->window.data + (begin - r->window.offset)
                : r->end;
 }
 
-static rs_status take_ahead(reader *r, rs_error *err)
+static rs_status take_ahead(rs_reader *r, rs_error *err)
 {
+    r->separated = false;
     uint64_t end;
     rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
     if (status != RS_OK) return status;
@@ -334,7 +268,7 @@ static rs_status take_ahead(reader *r, rs_error *err)
     return RS_OK;
 }
 
-static rs_status at_element(reader *r, rs_error *err)
+static rs_status at_element(rs_reader *r, rs_error *err)
 {
     const uint8_t *ahead = ahead_of(r);
     if (r->run && r->core.learn_from == r->p) {
@@ -352,11 +286,9 @@ static rs_status at_element(reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    bool separated = comma || r->first_element;
-    r->first_element = false;
+    r->separated |= comma; /* kept while the element waits for more text */
     r->saw_object |= *r->p == '{';
-    if (*r->p == '{')
-        return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, separated, err);
+    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
     if (*r->p == ']') {
         r->p++;
         r->core.learn_from = NULL;
@@ -365,164 +297,20 @@ static rs_status at_element(reader *r, rs_error *err)
         if (r->bare_array) r->saw_events = true;
         return RS_OK;
     }
-    return odd_element(r, separated, err);
-}
-
-/* ---- damage ----------------------------------------------------------------------------------------- */
-
-/* How far a place must be seen to be judged. */
-#define LOOK_AHEAD 256
-
-static bool is_member_key(const uint8_t *p, const uint8_t *end)
-{
-    static const char *const keys[] = {"traceName",
-                                       "displayTimeUnit",
-                                       "baseTimeNanoseconds",
-                                       "deviceProperties",
-                                       "distributedInfo",
-                                       "schemaVersion",
-                                       "INFO",
-                                       "WARNING",
-                                       "ERROR",
-                                       "trace_id",
-                                       "otherData",
-                                       "metadata",
-                                       "stackFrames",
-                                       "systemTraceEvents"};
-    rs_json_text key;
-    if (p >= end || *p != '"' || rs_json_string(&p, end, LOOK_AHEAD, &key) != RS_JSON_OK) return false;
-    p = rs_json_space(p, end);
-    if (p >= end || *p != ':') return false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i]) == key.length && memcmp(keys[i], key.bytes, key.length) == 0) return true;
-    return false;
-}
-
-static bool begins_object(const uint8_t *p, const uint8_t *end)
-{
-    p = rs_json_space(p + 1, end);
-    return p < end && *p == '"';
-}
-
-/* At '}': does the document end here? Either the text does or another document begins. */
-static bool ends_document(const reader *r, const uint8_t *p)
-{
-    p = rs_json_space(p + 1, r->end);
-    return p >= r->end ? r->window.last : *p == '{' && begins_object(p, r->end);
-}
-
-/* At '{': does an event begin here? The first member of many nested objects has a key that events have too,
- * but they stand behind a colon, or behind something else only where that was damaged. */
-static bool begins_event(const reader *r, const uint8_t *p, uint8_t before)
-{
-    if (before == ':' || !rs_kineto_looks_like_event(p, r->end)) return false;
-    if (before == 0 || before == ',' || before == '[' || before == '}' || before == ']') return true;
-    p = rs_json_space(p + 1, r->end);
-    return r->end - p >= 4 && memcmp(p, "\"ph\"", 4) == 0;
-}
-
-/* At ']': does the event array end here? Either a known top-level member follows or the document closes. */
-static bool ends_array(const reader *r, const uint8_t *p)
-{
-    p = rs_json_space(p + 1, r->end);
-    if (r->bare_array) return p >= r->end ? r->window.last : *p == '{' || *p == '[';
-    if (p >= r->end) return false;
-    if (*p == ',') return is_member_key(rs_json_space(p + 1, r->end), r->end);
-    return *p == '}' && ends_document(r, p);
-}
-
-/* Counts what stood where an event was expected: an element of its own, or bytes that cling to another. */
-static void judge_junk(reader *r, bool alone)
-{
-    if (!r->junk) return;
-    r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
-    r->junk = false;
-    if (!r->junk_element || !alone) {
-        problem(r, "stray_text", "text between events that is no event; passed over", r->damage_at);
-        return;
-    }
-    problem(r, "bad_event", fault_message(RS_JSON_BAD), r->damage_at);
-    r->core.events->n_lost++;
-    rs_kineto_lost_row(&r->core); /* a failure shows in core.failure */
-}
-
-static void back_in_step(reader *r, const uint8_t *p, place at)
-{
-    r->core.events->bytes_lost += offset_of(r, p) - r->damage_at;
-    r->p = p;
-    r->place = at;
-}
-
-/* Looks for a place where reading can go on: an event that is introduced by a comma, a bracket or a brace,
- * the end of the array, or its beginning. None of these can stand inside a valid string, whose quotes are
- * escaped. */
-static rs_status at_damage(reader *r, rs_error *err)
-{
-    static const char events_key[] = "\"traceEvents\"";
-    const uint8_t *p = r->p, *judged = r->window.last
-                                           ? r->end
-                                           : r->end - (r->window.n > LOOK_AHEAD ? LOOK_AHEAD : r->window.n);
-    uint8_t before = r->before;
-    for (; p < judged; p++) {
-        uint8_t c = *p;
-        if (rs_json_is_space(c)) continue;
-        if (c == '{' && begins_event(r, p, before)) {
-            judge_junk(r, before == ',');
-            r->saw_events = r->in_events = true;
-            back_in_step(r, p, r->open ? AT_ELEMENT : AT_DOCUMENT);
-            return RS_OK;
-        }
-        if (c == '{' && !r->open && r->saw_events && before != ':' && before != ',' && before != '[' &&
-            begins_object(p, r->end)) {
-            back_in_step(r, p, AT_DOCUMENT);
-            return RS_OK;
-        }
-        if (c == ']' && r->open && r->in_events && ends_array(r, p)) {
-            judge_junk(r, true);
-            back_in_step(r, p + 1, r->bare_array ? AT_DOCUMENT : AT_MEMBER);
-            if (r->bare_array) r->open = false;
-            return RS_OK;
-        }
-        if (r->in_member && r->in_events && c == '}' && ends_document(r, p)) {
-            back_in_step(r, p, AT_MEMBER);
-            return RS_OK;
-        }
-        if (r->in_member && c == ',' && is_member_key(rs_json_space(p + 1, r->end), r->end)) {
-            back_in_step(r, p, AT_MEMBER);
-            return RS_OK;
-        }
-        if (c == '"' && !r->in_events && (size_t)(r->end - p) > sizeof events_key &&
-            memcmp(p, events_key, sizeof events_key - 1) == 0) {
-            back_in_step(r, p, AT_MEMBER);
-            return RS_OK;
-        }
-        before = c;
-    }
-    r->p = p;
-    r->before = before;
-    if (!r->window.last) return more(r, err);
-    judge_junk(r, true);
-    r->core.events->bytes_lost += offset_of(r, r->end) - r->damage_at;
-    if (r->open) {
-        r->core.events->truncated = true;
-        problem(r, "truncated", "nothing readable comes after the damage; everything before it was read",
-                offset_of(r, r->end));
-    }
-    r->place = AT_END;
-    return RS_OK;
+    return odd_element(r, err);
 }
 
 /* ---- the whole text --------------------------------------------------------------------------------- */
 
-static rs_status read_text(reader *r, rs_error *err)
+static rs_status read_text(rs_reader *r, rs_error *err)
 {
-    rs_status status = more(r, err);
+    rs_status status = rs_reader_more(r, err);
     while (status == RS_OK && r->place != AT_END) {
         switch (r->place) {
         case AT_DOCUMENT: status = at_document(r, err); break;
         case AT_MEMBER: status = at_member(r, err); break;
         case AT_ELEMENT: status = at_element(r, err); break;
-        default: status = at_damage(r, err); break;
+        default: status = rs_reader_at_damage(r, err); break;
         }
         if (status == RS_OK) status = r->core.failure;
     }
@@ -588,7 +376,7 @@ static void note_packing(rs_source *source, rs_events *e, const char *file)
                         end.offset);
 }
 
-static rs_status check_usable(const reader *r, rs_error *err)
+static rs_status check_usable(const rs_reader *r, rs_error *err)
 {
     const rs_events *e = r->core.events;
     if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
@@ -596,7 +384,7 @@ static rs_status check_usable(const reader *r, rs_error *err)
     if (e->truncated)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
                           "the text ends before the first event");
-    if (!r->saw_events)
+    if (!r->saw_events || e->n > 0)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
                           "is no trace: it has no \"traceEvents\" and no events");
     return RS_OK;
@@ -604,7 +392,7 @@ static rs_status check_usable(const reader *r, rs_error *err)
 
 /* A plain file or memory is read by all threads; a packed one is unpacked by one of them and read by another.
  */
-static rs_status open_text(reader *r, rs_source *source, rs_error *err)
+static rs_status open_text(rs_reader *r, rs_source *source, rs_error *err)
 {
     /* a record is an event or a member of the header: many strings, however short those are to be */
     size_t n, max_window = 16 * r->core.limits.max_string;
@@ -623,7 +411,7 @@ static rs_status open_text(reader *r, rs_source *source, rs_error *err)
 rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
     *out = NULL;
-    reader r = {.settings = settings, .place = AT_DOCUMENT};
+    rs_reader r = {.settings = settings, .place = AT_DOCUMENT};
     r.core.file = rs_source_name(source);
     r.core.err = err;
     r.core.columns = settings->columns;
@@ -639,9 +427,11 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (status == RS_OK) status = open_text(&r, source, err);
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
-        r.core.events->n_bytes = offset_of(&r, r.end);
         static const char *const packings[] = {"plain", "gzip", "zstd"};
-        r.core.events->packing = packings[rs_source_packing(source)];
+        rs_events *e = r.core.events;
+        e->n_bytes = rs_reader_offset(&r, r.end);
+        e->packing = packings[rs_source_packing(source)];
+        if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
         note_packing(source, r.core.events, r.core.file);
         status = check_usable(&r, err);
     }

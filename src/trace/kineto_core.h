@@ -1,10 +1,14 @@
 /* The parts of the Kineto reader and what they share. Private to src/trace/kineto*.c.
  *
- * kineto.c         the document around the events: where the array is, what the file says about itself,
- * recovery kineto_event.c   one event, any layout: the reference reader kineto_shapes.c  one event whose
- * layout was seen before: the fast reader, compiled once for each SIMD level kineto_learn.c   turns events
- * that the reference reader understood into layouts for the fast one kineto_time.c    decimal microseconds to
- * nanoseconds kineto_parallel.c blocks of events read ahead on other threads */
+ * - kineto.c: the document around the events: where the array is, what follows it
+ * - kineto_damage.c: finding the way back into step after damage
+ * - kineto_meta.c: what the file says about itself
+ * - kineto_event.c: one event, any layout: the reference reader
+ * - kineto_shapes*.c: one event whose layout was seen before: the fast reader, compiled once for each SIMD
+ * level
+ * - kineto_learn.c: turns events that the reference reader understood into layouts for the fast one
+ * - kineto_time.c: decimal microseconds to nanoseconds
+ * - kineto_parallel.c: blocks of events read ahead on other threads */
 #ifndef RS_TRACE_KINETO_CORE_H
 #define RS_TRACE_KINETO_CORE_H
 

@@ -103,7 +103,7 @@ void rs_ahead_prepare(void *context, unsigned slot, const uint8_t *bytes, size_t
     for (;;) {
         const uint8_t *event = p;
         if (s->core.learn_from) {
-            ahead->run(&s->core, &p, end);
+            if (ahead->run) ahead->run(&s->core, &p, end);
             if (s->core.failure != RS_OK) break;
             event = rs_json_space(p, end);
             if (event >= end || *event != ',') break;

@@ -1,0 +1,166 @@
+/* Flight-recorder dumps: which rank made a job hang, in which collective, why, and where in its code.
+ *
+ * PyTorch keeps the last few thousand collectives of each rank in a ring and writes it out when a job hangs.
+ * rs_flight_open reads the dumps of one job (pickle or JSON, any version, one rank each), rs_flight_report
+ * matches them by group and sequence number, follows who waits for whom, and names the ranks nobody is waited
+ * for by.
+ *
+ * Times are nanoseconds of the ranks' own unsynchronised clocks unless a name says otherwise. An rs_flight is
+ * not thread-safe; several may be used side by side. Everything a function returns by pointer is owned by the
+ * rs_flight and lives until rs_flight_close, tables excepted, which the caller frees. */
+#ifndef RANKSCOPE_FLIGHT_H
+#define RANKSCOPE_FLIGHT_H
+
+#include "rankscope/job.h"
+#include "rankscope/render.h"
+#include "rankscope/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rs_flight_verdict {
+    RS_FLIGHT_HEALTHY,
+    RS_FLIGHT_RANK_MISSING,         /* a rank with a dump never issued what others wait in */
+    RS_FLIGHT_DUMP_MISSING,         /* others wait for a rank whose dump is missing or unusable */
+    RS_FLIGHT_TYPE_MISMATCH,        /* ranks issued different operations under one sequence number */
+    RS_FLIGHT_SIZE_MISMATCH,        /* the same operation on different numbers of elements */
+    RS_FLIGHT_DTYPE_MISMATCH,       /* ... of different element types */
+    RS_FLIGHT_STATE_MISMATCH,       /* all joined; some completed, the culprits did not */
+    RS_FLIGHT_STUCK,                /* all joined, none completed: the transfer itself hangs */
+    RS_FLIGHT_BLOCKED_BEFORE_START, /* all joined; the culprits' GPUs never reached it */
+    RS_FLIGHT_P2P_SIZE_MISMATCH,
+    RS_FLIGHT_P2P_ORDER,         /* sends of a pair are received in another order */
+    RS_FLIGHT_P2P_DEADLOCK,      /* sends and receives wait for each other in a circle */
+    RS_FLIGHT_CROSS_GROUP_ORDER, /* ranks use groups in different orders: a circle through collectives */
+    RS_FLIGHT_STRAGGLER,         /* no hang; one rank is late again and again */
+    RS_FLIGHT_BAD_CONFIG,        /* ranks disagree about a group, or use one that no dump describes */
+    RS_FLIGHT_BAD_INPUT          /* no dump was usable */
+} rs_flight_verdict;
+
+/* "rank_missing", ...: the word that stands in JSON. Static text. */
+RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
+
+typedef struct rs_flight_settings {
+    unsigned jobs;           /* threads that read dumps; 0: one for each core */
+    uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
+    uint64_t max_file;       /* bytes of one dump after inflating; 0: 4 GiB */
+    const char *prefix;      /* only files whose name contains it; the rank follows it. NULL: any file */
+    bool allow_missing;      /* dumps that are not there are no fault by themselves */
+    int64_t replica_size;    /* > 0: torchft. Ranks of "default_pg" count within replicas of that size */
+    rs_progress_fn progress; /* files read and files in all; NULL: none */
+    void *progress_context;
+} rs_flight_settings;
+
+typedef struct rs_flight rs_flight;
+
+/* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH), packed or
+ * not. Unusable files become problems, not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight
+ * is still given out, so that its problems can be shown), RS_ERR_AMBIGUOUS when two usable dumps claim one
+ * rank, RS_ERR_IO for a path that cannot be opened, RS_ERR_NOMEM, RS_ERR_CANCELLED. The settings' strings are
+ * borrowed during the call. Cost: linear in the bytes; memory about 100 bytes an entry. */
+RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
+                                rs_flight **out, rs_error *err);
+/* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
+typedef struct rs_flight_bytes {
+    const void *bytes;
+    size_t n;
+    int64_t rank;
+    const char *name; /* stands for the file's in messages */
+} rs_flight_bytes;
+RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
+                                      const rs_flight_settings *settings, rs_flight **out, rs_error *err);
+
+RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
+
+/* One line of proof. */
+typedef struct rs_flight_evidence {
+    int64_t rank;      /* -1: about no one rank */
+    int64_t record_id; /* the entry it speaks of, -1 if none */
+    const char *text;  /* one sentence */
+    const char *state; /* of that entry, NULL if none */
+    uint32_t stack;    /* its frames: rs_flight_stack; 0 if none */
+} rs_flight_evidence;
+
+typedef struct rs_flight_finding {
+    rs_flight_verdict verdict;
+    const char *group;      /* uid, NULL if it concerns no one group */
+    const char *group_desc; /* NULL if unknown */
+    int64_t seq;            /* collective or p2p sequence number, -1 if none */
+    bool p2p;
+    const char *op;         /* "all_reduce", NULL if none */
+    const int64_t *members; /* of the group, as written in the dumps */
+    size_t n_members;
+    const int64_t *culprits; /* global ranks, ascending */
+    size_t n_culprits;
+    size_t n_waiters;    /* ranks that wait for it, directly or through others */
+    const char *summary; /* one sentence */
+    const rs_flight_evidence *evidence;
+    size_t n_evidence;
+} rs_flight_finding;
+
+/* A rank that waits. */
+typedef struct rs_flight_waiting {
+    int64_t rank;
+    const char *group, *group_desc;
+    int64_t seq;
+    bool p2p;
+    const char *op, *state;
+    const int64_t *waits_for; /* ranks, ascending */
+    size_t n_waits_for;
+} rs_flight_waiting;
+
+typedef struct rs_flight_report {
+    rs_flight_finding root; /* the verdict; healthy when nothing is wrong */
+    const rs_flight_finding
+        *findings; /* everything that looked wrong, the root first; what only waits is not here */
+    size_t n_findings;
+    const rs_flight_waiting *waiting; /* by rank */
+    size_t n_waiting;
+    const rs_problems *problems;
+    size_t n_ranks;   /* usable dumps */
+    size_t n_entries; /* in all of them */
+    size_t n_groups;
+    size_t n_unusable; /* dumps that exist but could not be used */
+    bool newest_known; /* whether any entry carries a time */
+    int64_t newest_ns; /* the newest stamp of any rank, clock offsets removed */
+} rs_flight_report;
+
+/* Analyses once and keeps the result. O(entries). */
+RS_API rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, rs_error *err);
+
+/* Defects of the input, also when opening failed. */
+RS_API const rs_problems *rs_flight_problems(const rs_flight *flight);
+
+/* A stack as lines "function at file:line", innermost frame first, "\n" between them; "" for stack 0. */
+RS_API const char *rs_flight_stack(rs_flight *flight, uint32_t stack);
+
+/* Tables; the caller frees them. NULL and err on failure. groups: names or descriptions, comma separated;
+ * ranks: "0,3,8-15"; NULL selects all. RS_ERR_USAGE for a group or rank that does not exist. */
+RS_API rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const char *groups, bool stacks,
+                                   rs_error *err);
+RS_API rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_error *err);
+RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
+RS_API rs_table *rs_flight_collectives(rs_flight *flight,
+                                       rs_error *err); /* durations and bandwidth by group and op */
+RS_API rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err); /* one row a rank */
+/* The entries side by side: one row a sequence number and group, one column a rank. */
+RS_API rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, const char *groups,
+                                        rs_error *err);
+/* The specs of the tables above, for --schema; side_by_side has columns that depend on the data and is not
+ * among them. */
+RS_API const rs_table_spec *const *rs_flight_tables(size_t *n);
+
+/* The report as the one JSON object that `flight --format json` prints. */
+RS_API rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* A Chrome/Perfetto trace of the recorded operations: one process a rank, one track a group, clocks aligned.
+ */
+RS_API rs_status rs_flight_write_timeline(rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* An SQLite database (tables groups, memberships, tracebacks, collectives, nccl_calls), made anew: an
+ * existing file is replaced. */
+RS_API rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

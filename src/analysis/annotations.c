@@ -1,0 +1,271 @@
+/* annotations: GPU time under the user's own annotations. */
+#include "analysis/annotations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/busy.h"
+#include "analysis/hta_fold.h"
+#include "base/interval.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "annotation|kernel", "annotation",
+     "annotation: one row a name; kernel: the kernels under each"},
+    {"from", RS_OPTION_CHOICE, "SIDE", "host|gpu", NULL,
+     "host: work launched inside the host's annotations (default); gpu: work inside the GPU's own "
+     "(gpu_user_annotation), as HTA has it"},
+    {"top", RS_OPTION_INT, "N", NULL, "1000",
+     "name at most N annotations of a rank; under --compat hta num_kernels"},
+    {"duration-ratio", RS_OPTION_REAL, "X", NULL, "0.8", "only under --compat hta: its duration_ratio"},
+    {"keep", RS_OPTION_TEXT, "TEXT,...", NULL, NULL,
+     "only under --compat hta: names that contain one of these texts are never folded"},
+};
+
+#define COLUMN(name, type, unit, help, title)                                                                \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+static const rs_column_spec own_columns[] = {
+    COLUMN("rank", INT, ID, "rank", NULL),
+    COLUMN("name", TEXT, NONE, "annotation; unknown: under none. ProfilerStep#* stands for all steps",
+           "annotation"),
+    COLUMN("count", INT, COUNT, "how often it stands in the trace", NULL),
+    COLUMN("length_us", TIME, US, "sum of the annotations' own lengths", "length"),
+    COLUMN("mean_length_us", REAL, US, "mean length", "mean length"),
+    COLUMN("gpu_us", TIME, US,
+           "sum of the durations of all GPU work inside, nested annotations included; each piece once a name",
+           "GPU time"),
+    COLUMN("gpu_pct", REAL, PERCENT, "gpu_us of the rank's GPU work", "GPU %"),
+    COLUMN("gpu_events", INT, COUNT, "pieces of GPU work inside", "GPU events"),
+    COLUMN("own_us", TIME, US,
+           "the same of work whose innermost annotation it is: these add up to the rank's GPU work",
+           "own GPU time"),
+    COLUMN("own_pct", REAL, PERCENT, "own_us of the rank's GPU work", "own %"),
+    COLUMN("own_events", INT, COUNT, "pieces of GPU work whose innermost annotation it is", "own events"),
+    COLUMN("own_compute_us", TIME, US, "computation in own_us", "compute"),
+    COLUMN("own_comm_us", TIME, US, "communication in own_us", "comm"),
+    COLUMN("own_copy_us", TIME, US, "copies and memsets in own_us", "copies"),
+};
+static const rs_column_spec kernel_columns[] = {
+    COLUMN("rank", INT, ID, "rank", NULL),
+    COLUMN("annotation", TEXT, NONE, "the innermost annotation; unknown: none", NULL),
+    COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
+    COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
+    COLUMN("count", INT, COUNT, "how often it ran", NULL),
+    COLUMN("sum_us", TIME, US, "total duration", "sum"),
+    COLUMN("share_pct", REAL, PERCENT, "of the annotation's own GPU time", "share %"),
+    COLUMN("mean_us", REAL, US, "mean duration", "mean"),
+    COLUMN("min_us", TIME, US, "shortest", "min"),
+    COLUMN("max_us", TIME, US, "longest", "max"),
+};
+static const rs_column_spec hta_columns[] = {
+    COLUMN("name", TEXT, NONE, "annotation, or others", NULL),
+    COLUMN("sum (us)", REAL, US, "total length", NULL),
+    COLUMN("max (us)", REAL, US, "longest; of totals when HTA folded names", NULL),
+    COLUMN("min (us)", REAL, US, "shortest; of totals when HTA folded names", NULL),
+    COLUMN("stddev", REAL, US, "standard deviation; of totals when HTA folded names", NULL),
+    COLUMN("mean (us)", REAL, US, "mean; of totals when HTA folded names", NULL),
+    COLUMN("rank", INT, ID, "rank", NULL),
+};
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec own_table =
+    TABLE("annotations", "one row is one annotation name of one rank", own_columns);
+static const rs_table_spec kernel_table =
+    TABLE("kernels", "one row is one kernel under one annotation of one rank", kernel_columns);
+static const rs_table_spec hta_table = TABLE(
+    "annotations", "one row is one annotation name of one rank, as HTA's get_gpu_user_annotation_breakdown",
+    hta_columns);
+static const rs_table_spec *const own_tables[] = {&own_table, &kernel_table};
+static const rs_table_spec *const hta_tables[] = {&hta_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+enum { ANNOTATIONS, KERNELS };
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    const rs_annotations *p = partial;
+    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
+}
+
+/* ---- the default tables ------------------------------------------------------------------------------- */
+
+static rs_status add_own(rs_table *t, int64_t rank, const rs_annotated *a, int64_t all, rs_error *err)
+{
+    rs_table_add_int(t, rank);
+    rs_table_add_text(t, a->name);
+    if (a->name) {
+        rs_table_add_int(t, (int64_t)a->length.n);
+        rs_table_add_time(t, a->length.sum);
+        rs_table_add_real(t, rs_moments_mean(&a->length) / 1000);
+        rs_table_add_time(t, a->gpu_time);
+        rs_table_add_real(t, rs_percent(a->gpu_time, all));
+        rs_table_add_int(t, a->n_gpu);
+    } else {
+        for (int i = 0; i < 6; i++) rs_table_add_null(t);
+    }
+    rs_table_add_time(t, a->own_time);
+    rs_table_add_real(t, rs_percent(a->own_time, all));
+    rs_table_add_int(t, a->n_own);
+    rs_table_add_time(t, a->own_class[RS_CLASS_COMPUTE]);
+    rs_table_add_time(t, a->own_class[RS_CLASS_COMM]);
+    rs_table_add_time(t, a->own_class[RS_CLASS_MEMORY]);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_kernel(rs_table *t, int64_t rank, const rs_annotated *a, const rs_annotated_kernel *k,
+                            rs_error *err)
+{
+    rs_table_add_int(t, rank);
+    rs_table_add_text(t, a->name);
+    rs_table_add_text(t, k->name);
+    rs_table_add_text(t, rs_class_name(k->class));
+    rs_table_add_int(t, (int64_t)k->time.n);
+    rs_table_add_time(t, k->time.sum);
+    rs_table_add_real(t, rs_percent(k->time.sum, a->own_time));
+    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
+    rs_table_add_time(t, k->time.min);
+    rs_table_add_time(t, k->time.max);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
+{
+    const rs_annotations *p = partial->value;
+    long long number = partial->rank;
+    bool gpu = rs_annotations_of_gpu(run);
+    int64_t all = 0, top = rs_options_int(run->options, "top");
+    size_t shown = 0, named = p->n ? p->n - 1 : 0;
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].own_time);
+    if (named == 0) {
+        rs_result_note(result, "rank %lld: no user annotations on the %s%s", number, gpu ? "GPU" : "host",
+                       p->n_other_source == 0 ? ""
+                       : gpu                  ? "; --from host uses the host's"
+                                              : "; --from gpu uses the GPU's");
+        return RS_OK;
+    }
+    if (p->n_work == 0) rs_result_note(result, "rank %lld: no GPU work", number);
+    if (p->n_too_deep)
+        rs_result_note(result,
+                       "rank %lld: %zu annotations are nested too deeply and count as what they are in",
+                       number, p->n_too_deep);
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        const rs_annotated *a = &p->items[i];
+        if (a->name ? (int64_t)shown++ >= top : a->n_own == 0) continue;
+        status = add_own(result->tables[ANNOTATIONS], partial->rank, a, all, err);
+    }
+    for (size_t i = 0; status == RS_OK && i < p->n_kernels; i++) {
+        const rs_annotated_kernel *k = &p->kernels[i];
+        const rs_annotated *a = &p->items[k->slot];
+        if (a->name && (int64_t)k->slot >= top) continue;
+        status = add_kernel(result->tables[KERNELS], partial->rank, a, k, err);
+    }
+    return status;
+}
+
+/* ---- HTA's table -------------------------------------------------------------------------------------- */
+
+static bool is_kept(const char *name, const char *list)
+{
+    for (const char *at = list; at && *at;) {
+        size_t n = strcspn(at, ",");
+        for (const char *p = name; n && *p; p++)
+            if (strncmp(p, at, n) == 0) return true;
+        at += n;
+        if (*at) at++;
+    }
+    return false;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const rs_hta_named *x = a, *y = b;
+    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const rs_hta_row *)a)->name, ((const rs_hta_row *)b)->name);
+}
+
+static rs_status add_hta_rank(const rs_run *run, const rs_partial *partial, rs_table *t, rs_error *err)
+{
+    const rs_annotations *p = partial->value;
+    rs_hta_named *items = rs_malloc((p->n + 1) * sizeof *items);
+    rs_hta_rows rows = {0};
+    size_t n = 0;
+    for (size_t i = 0; items && i < p->n; i++)
+        if (p->items[i].name)
+            items[n++] =
+                (rs_hta_named){.name = p->items[i].name,
+                               .time = p->items[i].length,
+                               .keep = is_kept(p->items[i].name, rs_options_text(run->options, "keep"))};
+    if (items && n) qsort(items, n, sizeof *items, by_length);
+    bool ok = items && rs_hta_fold(items, n, partial->rank, rs_options_real(run->options, "duration-ratio"),
+                                   (size_t)rs_options_int(run->options, "top"), &rows);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "annotations");
+    if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_name);
+    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
+        const rs_hta_row *r = &rows.items[i];
+        rs_table_add_text(t, r->name);
+        const double values[] = {r->sum, r->max, r->min, r->std, r->mean};
+        for (size_t k = 0; k < 5; k++) rs_table_add_real(t, values[k]);
+        rs_table_add_int(t, r->rank);
+        status = rs_table_end_row(t, err);
+    }
+    rs_free(items);
+    rs_free(rows.items);
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    bool hta = run->policy->rows_by_stream;
+    rs_status status = RS_OK;
+    if (!hta)
+        result->main_table =
+            strcmp(rs_options_text(run->options, "by"), "kernel") == 0 ? KERNELS : ANNOTATIONS;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_annotations *p = partials[i].value;
+        if (hta && p->n <= 1)
+            rs_result_note(result, "rank %lld: no user annotations on the %s", (long long)partials[i].rank,
+                           rs_annotations_of_gpu(run) ? "GPU" : "host");
+        status = hta ? add_hta_rank(run, &partials[i], result->tables[0], err)
+                     : add_rank(run, &partials[i], result, err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_annotations = {
+    .name = "annotations",
+    .help = "GPU time under user annotations (record_function), nested ones told apart",
+    .about =
+        "By default GPU work belongs to the annotations of the host that were open, on the launching thread, "
+        "when "
+        "it was launched. The own time counts each piece of work once, under its innermost annotation; the "
+        "rest "
+        "stands in a row without a name, so that own times add up to the rank's GPU work. The GPU time of an "
+        "annotation includes what is nested in it. What the autograd thread launches is also inside the "
+        "annotation "
+        "that waits for it, on the thread of that process with most annotations.\n\n"
+        "With --from gpu the annotations are the profiler's gpu_user_annotation events, and work belongs to "
+        "those "
+        "of its stream that are open when it starts. Under --compat hta the table is HTA's: lengths of these "
+        "events, nested ones counted twice.",
+    .examples = "rankscope annotations trace.json.gz\nrankscope annotations --by kernel trace.json.gz\n"
+                "rankscope annotations --compat hta --format csv traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = sizeof sets / sizeof *sets,
+    .with_host = true,
+    .rank = rs_annotations_rank,
+    .merge = merge,
+    .free_partial = rs_annotations_free,
+    .steps_seen = steps_seen,
+};

@@ -1,0 +1,355 @@
+/* diff: kernels, operators and calls of two jobs, by count and time. */
+#include "analysis/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/gate.h"
+#include "base/interval.h"
+#include "base/strings.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "name|total", "name",
+     "name: every kernel, operator and call; total: both jobs as a whole. --fail-on looks at these rows"},
+    {"per", RS_OPTION_CHOICE, "UNIT", "total|rank|step", "total",
+     "total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is in steps"},
+    {"kind", RS_OPTION_CHOICE, "KIND", "all|gpu|operator|call", "all",
+     "only GPU work, operators, or runtime calls"},
+    {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a kind whose time changed most"},
+    {"short-names", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "kernels without their template and call arguments, so that builds can be compared"},
+    {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
+     "exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and"},
+};
+
+#define COLUMN(name, type, unit, help, title)                                                                \
+    {                                                                                                        \
+        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
+    }
+static const rs_column_spec name_columns[] = {
+    COLUMN("kind", TEXT, NONE,
+           "computation, communication, memory, operator (host time, nested ones included) or call", NULL),
+    COLUMN("name", TEXT, NONE, "kernel, copy, operator or call", NULL),
+    COLUMN("change", TEXT, NONE, "added, removed, more, fewer or same, by count", NULL),
+    COLUMN("count_a", REAL, COUNT, "how often in A", "count A"),
+    COLUMN("count_b", REAL, COUNT, "how often in B", "count B"),
+    COLUMN("count_diff", REAL, COUNT, "B less A", "diff"),
+    COLUMN("time_a_us", TIME, US, "sum of durations in A", "time A"),
+    COLUMN("time_b_us", TIME, US, "sum of durations in B", "time B"),
+    COLUMN("time_diff_us", TIME, US, "B less A", "diff"),
+    COLUMN("time_change_pct", REAL, PERCENT, "time_diff_us of time_a_us; unknown where A has none",
+           "change %"),
+    COLUMN("impact_pct", REAL, PERCENT, "time_diff_us of A's whole GPU time (operator time, call time)",
+           "impact %"),
+};
+static const rs_column_spec total_columns[] = {
+    COLUMN("metric", TEXT, NONE, "what is compared; names that end in _us are times in microseconds", NULL),
+    COLUMN("a", REAL, NONE, "in A", "A"),
+    COLUMN("b", REAL, NONE, "in B", "B"),
+    COLUMN("diff", REAL, NONE, "B less A", NULL),
+    COLUMN("change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %"),
+};
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec name_table = TABLE(
+    "diff", "one row is one name: GPU work first, then operators, then calls, by how much its time changed",
+    name_columns);
+static const rs_table_spec total_table = TABLE("totals", "one row is one number of both jobs", total_columns);
+static const rs_table_spec *const tables[] = {&name_table, &total_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+enum { NAMES, TOTALS };
+enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };
+
+typedef struct side {
+    size_t n_ranks, n_steps;
+    int64_t step_length;
+    size_t n_gpu;
+    int64_t span, busy, compute, exposed_comm, exposed_copies, idle, comm;
+    int64_t time[N_GROUPS], count[N_GROUPS];
+    double unit; /* what sums are divided by; 0: nothing to divide by */
+} side;
+
+typedef struct row {
+    uint32_t name;
+    uint8_t kind;
+    int64_t count[2], time[2];
+    int64_t diff; /* ns, in the unit */
+} row;
+
+typedef struct comparison {
+    side sides[2];
+    rs_strings names;
+    rs_map64 places;
+    row *rows;
+    size_t n, capacity;
+} comparison;
+
+static unsigned group_of(unsigned kind)
+{
+    return kind == RS_DIFF_OPERATOR ? GROUP_OPERATOR : kind == RS_DIFF_CALL ? GROUP_CALL : GROUP_GPU;
+}
+
+static bool add_partial(comparison *c, const rs_partial *partial)
+{
+    const rs_diff_rank *p = partial->value;
+    side *s = &c->sides[partial->side];
+    s->n_ranks++;
+    s->n_steps += p->n_steps;
+    s->step_length = rs_add_sat(s->step_length, p->step_length);
+    s->n_gpu += p->gpu.n;
+    s->span = rs_add_sat(s->span, p->gpu.span);
+    s->busy = rs_add_sat(s->busy, p->gpu.busy);
+    s->compute = rs_add_sat(s->compute, p->gpu.compute);
+    s->exposed_comm = rs_add_sat(s->exposed_comm, p->gpu.exposed_comm);
+    s->exposed_copies = rs_add_sat(s->exposed_copies, p->gpu.exposed_memory);
+    s->idle = rs_add_sat(s->idle, p->gpu.idle);
+    s->comm = rs_add_sat(s->comm, p->gpu.comm);
+    for (size_t i = 0; i < p->n; i++) {
+        const rs_diff_name *x = &p->items[i];
+        bool is_new;
+        uint32_t name = rs_strings_add(&c->names, x->name, x->length);
+        uint32_t *place =
+            name == RS_NO_STRING ? NULL : rs_map64_put(&c->places, (uint64_t)x->kind << 32 | name, &is_new);
+        if (!place || (is_new && !RS_GROW_ONE(c->rows, c->n, c->capacity))) return false;
+        if (is_new) {
+            *place = (uint32_t)c->n;
+            c->rows[c->n++] = (row){.name = name, .kind = x->kind};
+        }
+        row *r = &c->rows[*place];
+        r->count[partial->side] += x->count;
+        r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);
+        unsigned g = group_of(x->kind);
+        s->count[g] += x->count;
+        s->time[g] = rs_add_sat(s->time[g], x->time);
+    }
+    return true;
+}
+
+static double in_unit(const side *s, double value)
+{
+    return s->unit > 0 ? value / s->unit : (double)NAN;
+}
+
+static int64_t time_in_unit(const side *s, int64_t ns)
+{
+    if (s->unit == 1) return ns;
+    double value = in_unit(s, (double)ns);
+    return isnan(value) ? 0 : (int64_t)llround(value);
+}
+
+/* ---- rows -----------------------------------------------------------------------------------------------
+ */
+
+typedef struct sort_key {
+    const comparison *c;
+    const row *r;
+} sort_key;
+
+static int by_change(const void *a, const void *b)
+{
+    const sort_key *p = a, *q = b;
+    const row *x = p->r, *y = q->r;
+    unsigned g = group_of(x->kind), h = group_of(y->kind);
+    if (g != h) return g < h ? -1 : 1;
+    int64_t dx = x->diff < 0 ? rs_sub_sat(0, x->diff) : x->diff,
+            dy = y->diff < 0 ? rs_sub_sat(0, y->diff) : y->diff;
+    if (dx != dy) return dx > dy ? -1 : 1;
+    int64_t tx = rs_add_sat(x->time[0], x->time[1]), ty = rs_add_sat(y->time[0], y->time[1]);
+    if (tx != ty) return tx > ty ? -1 : 1;
+    const rs_string *n = &p->c->names.items[x->name], *m = &p->c->names.items[y->name];
+    int c = memcmp(n->text, m->text, n->length < m->length ? n->length : m->length);
+    if (c) return c;
+    if (n->length != m->length) return n->length < m->length ? -1 : 1;
+    return (int)x->kind - (int)y->kind;
+}
+
+static const char *change_of(const row *r, double a, double b)
+{
+    if (r->count[0] == 0) return "added";
+    if (r->count[1] == 0) return "removed";
+    return b > a ? "more" : b < a ? "fewer" : "same";
+}
+
+static rs_status add_name(const comparison *c, const row *r, rs_table *t, rs_error *err)
+{
+    const rs_string *name = &c->names.items[r->name];
+    const side *sa = &c->sides[0], *sb = &c->sides[1];
+    double a = in_unit(sa, (double)r->count[0]), b = in_unit(sb, (double)r->count[1]);
+    if (isnan(a)) a = 0; /* a job without steps has none of it in steps */
+    if (isnan(b)) b = 0;
+    int64_t ta = time_in_unit(sa, r->time[0]), tb = time_in_unit(sb, r->time[1]);
+    rs_table_add_text(t, rs_diff_kind_name(r->kind));
+    rs_table_add_text_n(t, name->text, name->length);
+    rs_table_add_text(t, change_of(r, a, b));
+    rs_table_add_real(t, a);
+    rs_table_add_real(t, b);
+    rs_table_add_real(t, b - a);
+    rs_table_add_time(t, ta);
+    rs_table_add_time(t, tb);
+    rs_table_add_time(t, r->diff);
+    rs_table_add_real(t, rs_percent(r->diff, ta));
+    rs_table_add_real(t, rs_percent(r->diff, time_in_unit(sa, sa->time[group_of(r->kind)])));
+    return rs_table_end_row(t, err);
+}
+
+static bool is_wanted(const char *kind, unsigned group)
+{
+    static const char *const names[N_GROUPS] = {"gpu", "operator", "call"};
+    return strcmp(kind, "all") == 0 || strcmp(kind, names[group]) == 0;
+}
+
+static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_error *err)
+{
+    const char *kind = rs_options_text(run->options, "kind");
+    bool limited = rs_options_is_set(run->options, "top");
+    int64_t top = rs_options_int(run->options, "top"), shown[N_GROUPS] = {0};
+    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
+    if (!order) return rs_fail_nomem(err, "names");
+    for (size_t i = 0; i < c->n; i++) {
+        row *r = &c->rows[i];
+        r->diff = rs_sub_sat(time_in_unit(&c->sides[1], r->time[1]), time_in_unit(&c->sides[0], r->time[0]));
+        order[i] = (sort_key){c, r};
+    }
+    if (c->n) qsort(order, c->n, sizeof *order, by_change);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < c->n; i++) {
+        unsigned group = group_of(order[i].r->kind);
+        if (!is_wanted(kind, group) || (limited && shown[group]++ >= top)) continue;
+        status = add_name(c, order[i].r, t, err);
+    }
+    rs_free(order);
+    return status;
+}
+
+/* ---- totals ---------------------------------------------------------------------------------------------
+ */
+
+static rs_status add_metric(rs_table *t, const char *name, double a, double b, rs_error *err)
+{
+    rs_table_add_text(t, name);
+    rs_table_add_real(t, a);
+    rs_table_add_real(t, b);
+    rs_table_add_real(t, b - a);
+    rs_table_add_real(t, a != 0 ? 100 * (b - a) / a : (double)NAN);
+    return rs_table_end_row(t, err);
+}
+
+static double mean_step(const side *s)
+{
+    return s->n_steps ? (double)s->step_length / (double)s->n_steps / 1000 : (double)NAN;
+}
+
+static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
+{
+    const side *a = &c->sides[0], *b = &c->sides[1];
+#define TIME_OF(field) in_unit(a, (double)a->field / 1000), in_unit(b, (double)b->field / 1000)
+#define COUNT_OF(field) in_unit(a, (double)a->field), in_unit(b, (double)b->field)
+    const struct {
+        const char *name;
+        double a, b;
+    } metrics[] = {
+        {"ranks", (double)a->n_ranks, (double)b->n_ranks},
+        {"steps", (double)a->n_steps, (double)b->n_steps},
+        {"mean_step_us", mean_step(a), mean_step(b)},
+        {"gpu_span_us", TIME_OF(span)},
+        {"busy_us", TIME_OF(busy)},
+        {"compute_us", TIME_OF(compute)},
+        {"exposed_comm_us", TIME_OF(exposed_comm)},
+        {"exposed_copy_us", TIME_OF(exposed_copies)},
+        {"idle_us", TIME_OF(idle)},
+        {"comm_us", TIME_OF(comm)},
+        {"gpu_time_us", TIME_OF(time[GROUP_GPU])},
+        {"gpu_events", COUNT_OF(count[GROUP_GPU])},
+        {"operators", COUNT_OF(count[GROUP_OPERATOR])},
+        {"calls", COUNT_OF(count[GROUP_CALL])},
+        {"call_time_us", TIME_OF(time[GROUP_CALL])},
+    };
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < sizeof metrics / sizeof *metrics; i++)
+        status = add_metric(t, metrics[i].name, metrics[i].a, metrics[i].b, err);
+    return status;
+}
+
+/* ---- both -----------------------------------------------------------------------------------------------
+ */
+
+static void settle_units(const rs_run *run, comparison *c, rs_result *result)
+{
+    const char *per = rs_options_text(run->options, "per");
+    for (int i = 0; i < 2; i++) {
+        side *s = &c->sides[i];
+        s->unit = strcmp(per, "step") == 0   ? (double)s->n_steps
+                  : strcmp(per, "rank") == 0 ? (double)s->n_ranks
+                                             : 1;
+        if (s->n_gpu == 0)
+            rs_result_note(result, "%c: no GPU work%s", 'A' + i, s->unit > 0 ? "" : " in steps");
+        if (s->unit <= 0)
+            rs_result_note(result,
+                           "%c has no steps: --per step finds nothing there; --per rank counts everything",
+                           'A' + i);
+    }
+    const side *a = &c->sides[0], *b = &c->sides[1];
+    bool total = strcmp(per, "total") == 0;
+    if (total && a->n_ranks != b->n_ranks)
+        rs_result_note(
+            result,
+            "A and B have %zu and %zu ranks: sums differ for that alone; --per rank compares the mean rank",
+            a->n_ranks, b->n_ranks);
+    if (strcmp(per, "step") != 0 && a->n_steps * b->n_ranks != b->n_steps * a->n_ranks && a->n_steps &&
+        b->n_steps)
+        rs_result_note(result,
+                       "A and B have %zu and %zu steps, all ranks together: sums differ for that alone; "
+                       "--per step compares the mean step",
+                       a->n_steps, b->n_steps);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    comparison c = {.n = 0};
+    bool ok = rs_strings_init(&c.names);
+    for (size_t i = 0; ok && i < n; i++) ok = add_partial(&c, &partials[i]);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "names");
+    if (status == RS_OK) {
+        settle_units(run, &c, result);
+        result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
+        status = add_names(run, &c, result->tables[NAMES], err);
+    }
+    if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
+    if (status == RS_OK)
+        status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+    rs_strings_clear(&c.names);
+    rs_map64_clear(&c.places);
+    rs_free(c.rows);
+    return status;
+}
+
+const rs_analysis rs_analysis_diff = {
+    .name = "diff",
+    .help = "Kernels, operators and calls of two traces or jobs, by count and time",
+    .about = "A is what is compared with, B what is judged; each is a trace or a directory with one trace a "
+             "rank. Names "
+             "are compared over all ranks together. GPU work counts with its duration, operators and calls "
+             "with their "
+             "host time, operators nested in it included. --ranks and --steps apply to both.\n\n"
+             "With --fail-on the exit code is 1 when a row meets the expression: of the names, or with --by "
+             "total of the "
+             "totals. The change in percent of a name that A does not have is unknown and meets nothing.",
+    .examples = "rankscope diff before.json.gz after.json.gz\n"
+                "rankscope diff --per step --short-names --kind gpu --top 20 before/ after/\n"
+                "rankscope diff --per step --by total --fail-on 'change_pct > 5%' before/ after/\n"
+                "rankscope diff --per step --kind gpu --fail-on 'time_change_pct > 10, impact_pct > 1' "
+                "before/ after/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .with_host = true,
+    .two_sided = true,
+    .rank = rs_diff_rank_of,
+    .merge = merge,
+    .free_partial = rs_diff_free,
+};

@@ -1,0 +1,32 @@
+/* Two jobs by name: what a rank contributes. */
+#ifndef RS_ANALYSIS_DIFF_H
+#define RS_ANALYSIS_DIFF_H
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+#include "base/memory.h"
+
+/* What a name is. The first ones are rs_class. */
+enum { RS_DIFF_OPERATOR = RS_N_CLASSES, RS_DIFF_CALL, RS_N_DIFF_KINDS };
+const char *rs_diff_kind_name(unsigned kind);
+
+typedef struct rs_diff_name {
+    const char *name; /* in the partial's arena */
+    uint32_t length;
+    uint8_t kind;
+    int64_t count, time; /* ns, sum of durations */
+} rs_diff_name;
+
+typedef struct rs_diff_rank {
+    rs_arena names;
+    rs_diff_name *items;
+    size_t n, capacity;
+    rs_busy gpu;
+    size_t n_steps;      /* different numbers, of those asked for */
+    int64_t step_length; /* sum of the steps' lengths on the host */
+} rs_diff_rank;
+
+rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+void rs_diff_free(void *partial);
+
+#endif

@@ -1,0 +1,206 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "base/interval.h"
+#include "base/ranges.h"
+#include "base/strings.h"
+
+const char *rs_diff_kind_name(unsigned kind)
+{
+    return kind == RS_DIFF_OPERATOR ? "operator"
+           : kind == RS_DIFF_CALL   ? "call"
+                                    : rs_class_name((rs_class)kind);
+}
+
+void rs_diff_free(void *partial)
+{
+    rs_diff_rank *p = partial;
+    if (!p) return;
+    rs_arena_clear(&p->names);
+    rs_free(p->items);
+    rs_free(p);
+}
+
+/* ---- short names ------------------------------------------------------------------------------------- */
+
+/* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
+ * Names that are not balanced stay as they are. Returns the length written. */
+static size_t shorten(const char *name, size_t length, char *out)
+{
+    size_t depth = 0, used = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        if (c == '-' && i + 1 < length && name[i + 1] == '>') {
+            i++;
+            continue;
+        }
+        if (c == '<' || c == '(') {
+            depth++;
+        } else if (c == '>' || c == ')') {
+            if (depth == 0) goto unbalanced;
+            depth--;
+        } else if (depth == 0) {
+            out[used++] = c;
+        }
+    }
+    while (used && out[used - 1] == ' ') used--;
+    if (depth || used == 0) goto unbalanced;
+    size_t from = used;
+    while (from && out[from - 1] != ' ') from--;
+    memmove(out, out + from, used - from);
+    return used - from;
+unbalanced:
+    memcpy(out, name, length);
+    return length;
+}
+
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+typedef struct totals {
+    const rs_events *e;
+    rs_diff_rank *p;
+    rs_map64 places; /* by kind and string id */
+    bool shorten;
+} totals;
+
+static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
+{
+    bool is_new;
+    rs_diff_rank *p = t->p;
+    uint32_t *place = rs_map64_put(&t->places, (uint64_t)kind << 32 | name, &is_new);
+    if (!place) return false;
+    if (is_new) {
+        const rs_string *s = &t->e->strings.items[name];
+        bool cut = t->shorten && kind < RS_N_CLASSES && kind != RS_CLASS_MEMORY;
+        if (!RS_GROW_ONE(p->items, p->n, p->capacity)) return false;
+        char *copy = rs_arena_alloc(&p->names, (size_t)s->length + 1);
+        if (!copy) return false;
+        size_t length = s->length;
+        if (cut)
+            length = shorten(s->text, s->length, copy);
+        else
+            memcpy(copy, s->text, length);
+        copy[length] = '\0';
+        *place = (uint32_t)p->n;
+        p->items[p->n++] = (rs_diff_name){.name = copy, .length = (uint32_t)length, .kind = (uint8_t)kind};
+    }
+    rs_diff_name *x = &p->items[*place];
+    x->count++;
+    x->time = rs_add_sat(x->time, time);
+    return true;
+}
+
+static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, size_t n_steps, bool in_steps,
+                     const rs_ranges *wanted)
+{
+    const rs_events *e = t->e;
+    for (size_t i = 0; i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        rs_kind kind = rs_event_kind(e, row);
+        bool call = rs_kind_is_call(kind);
+        if ((kind != RS_KIND_CPU_OP && !call) || !rs_event_is_span(e, row)) continue;
+        if (in_steps || wanted) {
+            int64_t step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]);
+            if (in_steps && step < 0) continue;
+            if (wanted && !rs_ranges_has(wanted, step)) continue;
+        }
+        int64_t time = e->duration[row] > 0 ? e->duration[row] : 0;
+        if (!add(t, call ? RS_DIFF_CALL : RS_DIFF_OPERATOR, e->name[row], time)) return false;
+    }
+    return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int64_t x = ((const rs_step *)a)->number, y = ((const rs_step *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+/* How many steps there are, and how long they are together. */
+static bool add_steps(const rs_step *steps, size_t n, const rs_ranges *wanted, rs_diff_rank *p)
+{
+    rs_step *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    size_t kept = 0;
+    if (!sorted) return false;
+    for (size_t i = 0; i < n; i++)
+        if (!wanted || rs_ranges_has(wanted, steps[i].number)) sorted[kept++] = steps[i];
+    if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
+    for (size_t i = 0, next; i < kept; i = next) {
+        int64_t start = sorted[i].start, end = sorted[i].end;
+        for (next = i + 1; next < kept && sorted[next].number == sorted[i].number; next++) {
+            if (sorted[next].start < start) start = sorted[next].start;
+            if (sorted[next].end > end) end = sorted[next].end;
+        }
+        p->n_steps++;
+        p->step_length = rs_add_sat(p->step_length, rs_sub_sat(end, start));
+    }
+    rs_free(sorted);
+    return true;
+}
+
+/* The work that belongs to a step, as a view of arrays of its own. */
+static bool work_in_steps(const rs_work *w, rs_work *out, void **memory)
+{
+    size_t n = w->n, at = 0;
+    *memory = rs_malloc(n * (2 * sizeof(int64_t) + sizeof(uint32_t) + 1) + 1);
+    if (!*memory) return false;
+    *out = (rs_work){.start = *memory};
+    out->end = out->start + n;
+    out->row = (uint32_t *)(out->end + n);
+    out->class = (uint8_t *)(out->row + n);
+    for (size_t i = 0; i < n; i++) {
+        if (w->step[i] < 0) continue;
+        out->start[at] = w->start[i];
+        out->end[at] = w->end[i];
+        out->row[at] = w->row[i];
+        out->class[at++] = w->class[i];
+        out->n_class[w->class[i]]++;
+        out->n_unlinked += w->launch[i] == RS_NO_ROW;
+    }
+    out->n = at;
+    return true;
+}
+
+static rs_status add_gpu(totals *t, const rs_work *w, rs_error *err)
+{
+    rs_status status = rs_busy_of(w, &t->p->gpu, err);
+    for (size_t i = 0; status == RS_OK && i < w->n; i++)
+        if (!add(t, w->class[i], t -> e -> name[w->row[i]], rs_sub_sat(w->end[i], w->start[i])))
+            status = rs_fail_nomem(err, "names");
+    return status;
+}
+
+rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_work *work;
+    const rs_step *steps;
+    size_t n_steps;
+    rs_ranges wanted = {0};
+    rs_diff_rank *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "names");
+    *partial = p;
+    bool in_steps = strcmp(rs_options_text(run->options, "per"), "step") == 0;
+    totals t = {.e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names")};
+    rs_status status = in_steps ? rs_trace_work_details(trace, run->policy, &work, err)
+                                : rs_trace_work(trace, run->policy, &work, err);
+    if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
+    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    if (status != RS_OK) return status;
+    const rs_ranges *only = trace->steps_wanted ? &wanted : NULL;
+    if (!add_steps(steps, n_steps, only, p)) status = rs_fail_nomem(err, "steps");
+    if (status == RS_OK && in_steps) {
+        rs_work part;
+        void *memory = NULL;
+        status =
+            work_in_steps(work, &part, &memory) ? add_gpu(&t, &part, err) : rs_fail_nomem(err, "GPU work");
+        rs_free(memory);
+    } else if (status == RS_OK) {
+        status = add_gpu(&t, work, err);
+    }
+    if (status == RS_OK && !add_host(&t, trace, steps, n_steps, in_steps, only))
+        status = rs_fail_nomem(err, "names");
+    rs_map64_clear(&t.places);
+    rs_ranges_clear(&wanted);
+    return status;
+}

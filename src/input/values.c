@@ -1,0 +1,133 @@
+#include "input/values.h"
+
+#include <string.h>
+
+void rs_values_begin(rs_values *values, const rs_value_limits *limits)
+{
+    values->n_nodes = values->n_refs = values->n_chunks = values->n_stack = values->n_marks = 0;
+    rs_arena_clear(&values->texts);
+    rs_value_limits l = limits ? *limits : (rs_value_limits){0};
+    if (!l.max_nodes) l.max_nodes = UINT64_C(64) << 20;
+    if (l.max_nodes > UINT32_MAX / 8) l.max_nodes = UINT32_MAX / 8;
+    if (!l.max_bytes) l.max_bytes = UINT64_C(4) << 30;
+    if (!l.max_depth) l.max_depth = 1024;
+    if (l.max_depth > UINT16_MAX) l.max_depth = UINT16_MAX;
+    if (!l.max_string) l.max_string = UINT64_C(16) << 20;
+    values->limits = l;
+}
+
+void rs_values_clear(rs_values *values)
+{
+    rs_free(values->nodes);
+    rs_free(values->refs);
+    rs_free(values->chunks);
+    rs_free(values->stack);
+    rs_free(values->marks);
+    rs_arena_clear(&values->texts);
+    *values = (rs_values){0};
+}
+
+static uint64_t bytes_held(const rs_values *values)
+{
+    return values->nodes_capacity * sizeof *values->nodes + values->refs_capacity * sizeof *values->refs +
+           values->chunks_capacity * sizeof *values->chunks + values->stack_capacity * sizeof *values->stack +
+           values->texts.total;
+}
+
+static rs_values_step push(rs_values *values, uint32_t node)
+{
+    if (values->n_stack == values->stack_capacity) {
+        if (values->n_stack >= values->limits.max_nodes) return RS_STEP_LIMIT;
+        if (!rs_grow((void **)&values->stack, &values->stack_capacity, values->n_stack + 1,
+                     sizeof *values->stack))
+            return RS_STEP_NOMEM;
+    }
+    values->stack[values->n_stack++] = node;
+    return RS_STEP_OK;
+}
+
+rs_values_step rs_values_push_node(rs_values *values, const rs_value *value)
+{
+    if (values->n_nodes == values->nodes_capacity) {
+        if (bytes_held(values) > values->limits.max_bytes) return RS_STEP_LIMIT;
+        if (!rs_grow((void **)&values->nodes, &values->nodes_capacity, values->n_nodes + 1,
+                     sizeof *values->nodes))
+            return RS_STEP_NOMEM;
+    }
+    if (values->n_nodes >= values->limits.max_nodes) return RS_STEP_LIMIT;
+    values->nodes[values->n_nodes] = *value;
+    return push(values, (uint32_t)values->n_nodes++);
+}
+
+rs_values_step rs_values_push_ref(rs_values *values, uint32_t node)
+{
+    return node < values->n_nodes ? push(values, node) : RS_STEP_EMPTY;
+}
+
+rs_values_step rs_values_push_mark(rs_values *values)
+{
+    if (values->n_marks >= values->limits.max_depth) return RS_STEP_LIMIT;
+    if (!RS_GROW_ONE(values->marks, values->n_marks, values->marks_capacity)) return RS_STEP_NOMEM;
+    values->marks[values->n_marks++] = (uint32_t)values->n_stack;
+    return RS_STEP_OK;
+}
+
+rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, bool drop_odd)
+{
+    rs_value *container = &values->nodes[node];
+    size_t n = values->n_stack - from;
+    if (container->type == RS_VALUE_MAP && n % 2) {
+        if (!drop_odd) return RS_STEP_EMPTY;
+        n--;
+    }
+    if (n) {
+        if (values->n_refs + n > 4 * values->limits.max_nodes || values->n_chunks >= values->limits.max_nodes)
+            return RS_STEP_LIMIT;
+        if (values->n_refs + n > values->refs_capacity && bytes_held(values) > values->limits.max_bytes)
+            return RS_STEP_LIMIT;
+        if (!rs_grow((void **)&values->refs, &values->refs_capacity, values->n_refs + n,
+                     sizeof *values->refs) ||
+            !RS_GROW_ONE(values->chunks, values->n_chunks, values->chunks_capacity))
+            return RS_STEP_NOMEM;
+        unsigned deepest = 0;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t child = values->stack[from + i];
+            values->refs[values->n_refs + i] = child;
+            if (values->nodes[child].type >= RS_VALUE_LIST && values->nodes[child].depth >= deepest)
+                deepest = values->nodes[child].depth + 1u;
+        }
+        if (deepest >= values->limits.max_depth) return RS_STEP_LIMIT;
+        if (deepest > container->depth) container->depth = (uint16_t)deepest;
+        uint32_t last = container->as.chunks.last;
+        /* A one-by-one append lengthens the last run when nothing else was attached in between. */
+        if (last != RS_NO_CHUNK && values->chunks[last].first + values->chunks[last].n == values->n_refs) {
+            values->chunks[last].n += (uint32_t)n;
+        } else {
+            uint32_t chunk = (uint32_t)values->n_chunks++;
+            values->chunks[chunk] =
+                (rs_value_chunk){.first = (uint32_t)values->n_refs, .n = (uint32_t)n, .next = RS_NO_CHUNK};
+            if (last == RS_NO_CHUNK)
+                container->as.chunks.first = chunk;
+            else
+                values->chunks[last].next = chunk;
+            container->as.chunks.last = chunk;
+        }
+        container->n += (uint32_t)n;
+        values->n_refs += n;
+    }
+    values->n_stack = from;
+    return RS_STEP_OK;
+}
+
+uint32_t rs_values_close_all(rs_values *values)
+{
+    while (values->n_marks) {
+        size_t from = values->marks[--values->n_marks];
+        if (from > values->n_stack || from == 0) continue;
+        uint32_t below = values->stack[from - 1];
+        if (values->nodes[below].type < RS_VALUE_LIST ||
+            rs_values_attach(values, below, from, true) != RS_STEP_OK)
+            values->n_stack = from;
+    }
+    return values->n_stack ? values->stack[0] : RS_NO_NODE;
+}

@@ -1,0 +1,111 @@
+/* A training job in small: a random SPMD program over nested TP x PP x DP groups is run on a model of hosts,
+ * GPU streams and clocks, with one fault, and each rank's flight recorder is written in the real formats. The
+ * truth is known because the fault was made here. */
+#ifndef FLIGHT_SIM_H
+#define FLIGHT_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum sim_fault {
+    SIM_NONE,
+    SIM_HOST_STOP, /* a host stops issuing */
+    SIM_CRASH,     /* the same, and it leaves no dump */
+    SIM_TYPE,      /* one rank calls another collective */
+    SIM_SIZE,      /* ... with another size */
+    SIM_DTYPE,     /* ... with another element type */
+    SIM_GPU_BLOCK, /* a GPU never reaches an operation that its host issued */
+    SIM_NETWORK,   /* everybody joins, nothing moves */
+    SIM_HALF_DONE, /* everybody else completes */
+    SIM_P2P_SIZE,
+    SIM_P2P_DEADLOCK, /* both ends receive */
+    SIM_CROSS_ORDER,  /* one rank issues collectives of two groups the other way round */
+    SIM_STRAGGLER,
+    SIM_N_FAULTS
+} sim_fault;
+
+const char *sim_fault_name(sim_fault fault);
+
+typedef struct sim_settings {
+    uint64_t seed;
+    sim_fault fault;
+    unsigned tp, pp, dp;    /* 0: random */
+    unsigned steps, layers; /* 0: random */
+    unsigned ring;          /* entries a recorder keeps; 0: random */
+    int clock_ms;           /* hosts' clocks differ by up to this; -1: random */
+    int json;               /* 0 pickle, 1 JSON, -1: random, may be mixed */
+} sim_settings;
+
+enum {
+    SIM_ALL_REDUCE,
+    SIM_ALL_GATHER,
+    SIM_REDUCE_SCATTER,
+    SIM_ALL_TO_ALL,
+    SIM_BROADCAST,
+    SIM_BARRIER,
+    SIM_SEND,
+    SIM_RECV,
+    SIM_MARK
+};
+
+/* One record. A batch is several records with one p2p or collective number, and an end mark. */
+typedef struct sim_op {
+    uint8_t kind, dtype, state;                 /* state: 0 scheduled, 1 started, 2 completed */
+    bool p2p, more;                             /* more: the next record belongs to the same launch */
+    int16_t src, dst;                           /* inside the group */
+    uint32_t group, numel, seq, p2p_seq, place; /* place: which source line */
+    uint32_t ordinal;                           /* of the send or receive in its ordered pair */
+    int64_t created, started, completed;
+} sim_op;
+
+typedef struct sim_group {
+    char uid[24];
+    char desc[24];
+    unsigned *ranks, n;
+    /* while running */
+    unsigned arrived;
+    uint32_t seq;
+    int64_t ready;
+} sim_group;
+
+typedef struct sim_rank {
+    sim_op *ops;
+    size_t n, capacity;
+    size_t host, gpu; /* next to be issued, at the head of the stream */
+    size_t stop_host; /* issues nothing from here on */
+    size_t block_gpu; /* never starts this one */
+    int64_t host_ns, gpu_ns, clock_ns, slow_ns;
+    uint32_t groups[4], n_groups;
+    bool at_head, lost;
+} sim_rank;
+
+typedef struct sim_job {
+    sim_settings s;
+    uint64_t rng;
+    unsigned tp, pp, dp, world, window;
+    sim_group *groups;
+    uint32_t n_groups;
+    sim_rank *ranks;
+    struct sim_pair {
+        uint32_t sends, recvs;
+    } * pairs;         /* by group and ends: started so far */
+    bool bare_batches; /* as real recorders: inside a batch nothing is ever marked completed */
+    bool shared_uids, timing;
+    int version; /* minor */
+    /* the truth */
+    sim_fault fault;
+    unsigned guilty, partner;
+    uint32_t fault_group, fault_seq;
+    bool fatal; /* a mismatch that hangs, rather than passing unnoticed */
+} sim_job;
+
+/* Makes and runs a job; false when memory runs out or the fault finds no place in the program. */
+bool sim_run(sim_job *job, const sim_settings *settings);
+void sim_free(sim_job *job);
+uint64_t sim_random(sim_job *job);
+
+/* Writes one file a rank that is not lost; false on an I/O error. */
+bool sim_write(const sim_job *job, const char *directory);
+
+#endif

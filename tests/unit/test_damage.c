@@ -1,0 +1,387 @@
+/* Damage: what is lost, what is kept, where it is said to be, and that every other event keeps its row. */
+#include "support.h"
+
+/* The event that is damaged stands between others, of which there are enough for their layouts to be known.
+ */
+#define AROUND 6
+
+static void add_good(text *t, size_t i)
+{
+    text_printf(t,
+                "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"good %zu\", \"pid\": 1, \"tid\": 2, "
+                "\"ts\": %zu.5, \"dur\": 1, "
+                "\"args\": {\"External id\": %zu, \"Input Dims\": [[2, 3], []], \"x\": {\"name\": \"y\"}}}",
+                i % 2, 10 * i, i);
+}
+
+typedef struct form {
+    const char *name, *begin, *separator, *end;
+} form;
+
+static const form forms[] = {
+    {"object", "{\"schemaVersion\":1,\"traceEvents\":[", ",\n",
+     "],\n\"traceName\":\"last\",\"displayTimeUnit\":\"ms\"}"},
+    {"object that ends with its events", "{\"traceEvents\":[", ",", "]}"},
+    {"array", "[", ",\n  ", "]\n"},
+    {"lines", "", "\n", "\n"},
+};
+
+typedef struct damage {
+    const char *text; /* of the element, without separators */
+    const char *kind;
+    const char *at; /* what stands at the reported offset; NULL: the element's first byte */
+    bool kept;      /* the event is there, though not whole */
+    const char *name;
+} damage;
+
+#define HEAD "{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 1, \"tid\": 7, "
+
+static const damage damages[] = {
+    /* lost */
+    {HEAD "\"name\": \"a \"quoted\" name\", \"ts\": 5, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"a {\"ph\" name\", \"ts\": 5, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\" \"ts\": 5, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\" 5, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"dur\": 1, }", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5 6, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": , \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 1.2.3, \"dur\": 1}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"name\" \"x\"}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\"; {\"name\": \"x\"}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\" {\"name\": \"x\"}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"x\": [1, 2}, \"y\": 3}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"x\": 1]}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"x\": tru}}", "bad_event", NULL, false, NULL},
+    {HEAD "\"name\": n, \"ts\": 5}", "bad_event", NULL, false, NULL},
+    {"{ph\": \"X\", \"name\": \"n\", \"ts\": 5, \"args\": {\"name\": \"x\"}}", "bad_event", NULL, false,
+     NULL},
+    /* kept, with one value unknown or repaired; the offset is that value's */
+    {HEAD "\"name\": \"tab\there\", \"ts\": 5, \"dur\": 1}", "control_character", "\"tab", true, "tab\there"},
+    {HEAD "\"name\": \"bell\x07\", \"ts\": 5, \"dur\": 1}", "control_character", "\"bell", true, "bell\x07"},
+    {HEAD "\"name\": \"\xff\xfe\", \"ts\": 5, \"dur\": 1}", "invalid_utf8", "\"\xff", true,
+     "\xef\xbf\xbd\xef\xbf\xbd"},
+    {HEAD "\"name\": \"\\x41\", \"ts\": 5, \"dur\": 1}", "bad_escape", "\"\\x41", true, "\\x41"},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"dur\": 1, \"args\": {\"stream\": 99999999999999999999}}",
+     "number_range", "9999", true, "n"},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"dur\": 1, \"args\": {\"stream\": NaN}}", "number_range", "NaN", true,
+     "n"},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"dur\": 1, \"args\": {\"stream\": -Infinity}}", "number_range",
+     "-Infinity", true, "n"},
+    {HEAD "\"name\": \"n\", \"ts\": 5, \"dur\": 1, \"args\": {\"stream\": 1e400}}", "number_range", "1e400",
+     true, "n"},
+    {HEAD "\"name\": \"n\", \"ts\": NaN, \"dur\": 1}", "bad_time", "NaN", true, "n"},
+    {HEAD "\"name\": \"n\", \"ts\": 99999999999999999999, \"dur\": 1}", "bad_time", "9999", true, "n"},
+    {HEAD "\"name\": \"n\", \"ts\": \"soon\", \"dur\": 1}", "bad_time", "\"soon", true, "n"},
+};
+
+static void build(text *t, const form *f, const char *element, size_t n, size_t place, size_t *at)
+{
+    text_puts(t, f->begin);
+    for (size_t i = 0; i <= 2 * AROUND; i++) {
+        if (i) text_puts(t, f->separator);
+        if (i == place) {
+            *at = t->n;
+            text_add(t, element, n);
+        } else {
+            add_good(t, i);
+        }
+    }
+    text_puts(t, f->end);
+}
+
+/* All rows but one are those of the undamaged text. */
+static void check_others(const rs_events *e, const rs_events *whole, size_t place)
+{
+    assert_int_equal(e->n, whole->n);
+    assert_true(same_rows(e, 0, whole, 0, place));
+    assert_true(same_rows(e, place + 1, whole, place + 1, whole->n - place - 1));
+}
+
+static void check_damage(const form *f, const damage *d, size_t n, size_t place, int simd)
+{
+    text t = {0}, good = {0}, ok = {0};
+    size_t at, offset = d->at ? (size_t)(strstr(d->text, d->at) - d->text) : 0;
+    add_good(&ok, place);
+    build(&t, f, d->text, n, place, &at);
+    build(&good, f, ok.s, ok.n, place, &at);
+    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS, .simd = simd};
+    rs_events *e, *whole = load(good.s, good.n);
+    assert_int_equal(load_with(t.s, t.n, &settings, &e, NULL), RS_OK);
+    if (e->n != whole->n || problem_total(e) != 1 || !problem_of(e, d->kind) ||
+        problem_of(e, d->kind)->offsets[0] != at + offset) {
+        for (size_t i = 0; i < e->problems.n; i++)
+            print_message("%s x %d at %d\n", e->problems.items[i].kind, (int)e->problems.items[i].count,
+                          (int)e->problems.items[i].offsets[0]);
+        fail_msg("%s, element %zu (at %zu): %zu rows from %s", f->name, place, at, e->n, d->text);
+    }
+    assert_false(e->truncated);
+    check_others(e, whole, place);
+    assert_int_equal(e->n_lost, !d->kept);
+    assert_int_equal(problem_of(e, d->kind)->severity, RS_LOSS);
+    if (d->kept) assert_string_equal(rs_event_name(e, place), d->name);
+    if (d->kept) assert_int_equal(e->phase[place], 'X');
+    if (!d->kept) assert_int_equal(e->phase[place], 0);
+    if (!d->kept) assert_true(e->bytes_lost >= n && e->bytes_lost < n + 8);
+    if (strstr(f->end, "last")) assert_string_equal(text_at(e, e->info.trace_name), "last");
+    rs_events_free(e);
+    rs_events_free(whole);
+    text_clear(&t);
+    text_clear(&good);
+    text_clear(&ok);
+}
+
+static void test_every_damage_everywhere(void **state)
+{
+    (void)state;
+    static const size_t places[] = {0, AROUND, 2 * AROUND};
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+        for (size_t d = 0; d < sizeof damages / sizeof *damages; d++)
+            for (size_t p = 0; p < 3; p++)
+                if (forms[f].begin[0] || damages[d].text[1] == '"') /* else see below */
+                    check_damage(&forms[f], &damages[d], strlen(damages[d].text), places[p],
+                                 (int)(d % 4) + 1);
+}
+
+/* A line whose first key is broken cannot be told from a document's header: it has no row, the others have.
+ */
+static void test_line_without_a_key(void **state)
+{
+    (void)state;
+    for (size_t place = 0; place < 8; place++) {
+        text t = {0}, good = {0};
+        for (size_t i = 0; i < 8; i++) {
+            if (i == place) text_puts(&t, "{ph\": \"X\", \"name\": \"n\", \"args\": {\"name\": \"x\"}}");
+            if (i != place) add_good(&t, i);
+            if (i != place) add_good(&good, i);
+            text_puts(&t, "\n");
+            text_puts(&good, "\n");
+        }
+        rs_events *e = load(t.s, t.n), *whole = load(good.s, good.n);
+        assert_int_equal(problem_total(e), 1 + (place == 7)); /* behind the last nothing shows what it was */
+        assert_int_equal(problem_count(e, "bad_header"), 1);
+        assert_int_equal(e->n, 7);
+        assert_true(same_rows(e, 0, whole, 0, 7));
+        rs_events_free(e);
+        rs_events_free(whole);
+        text_clear(&t);
+        text_clear(&good);
+    }
+}
+
+static void test_nul_bytes(void **state)
+{
+    (void)state;
+    static const char in_name[] = HEAD "\"name\": \"a\0b\", \"ts\": 5}",
+                      outside[] = HEAD "\"name\": \0\"a\", \"ts\": 5}";
+    const damage kept = {in_name, "control_character", "\"a", true, "a"},
+                 lost = {outside, "bad_event", NULL, false, NULL};
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        check_damage(&forms[f], &kept, sizeof in_name - 1, AROUND, 0);
+        check_damage(&forms[f], &lost, sizeof outside - 1, AROUND, 0);
+    }
+}
+
+static void test_deep_and_long(void **state)
+{
+    (void)state;
+    text deep = {0}, lengthy = {0};
+    text_puts(&deep, HEAD "\"args\": {\"x\": ");
+    for (int i = 0; i < 5000; i++) text_puts(&deep, "[");
+    for (int i = 0; i < 5000; i++) text_puts(&deep, "]");
+    text_puts(&deep, "}}");
+    text_puts(&lengthy, HEAD "\"name\": \"");
+    while (lengthy.n < (size_t)17 << 20)
+        text_puts(&lengthy, "seventeen mebibytes of a name are more than may be ");
+    text_puts(&lengthy, "\"}");
+    const damage too_deep = {deep.s, "too_deep", NULL, false, NULL},
+                 too_long = {lengthy.s, "long_string", NULL, false, NULL};
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        check_damage(&forms[f], &too_deep, deep.n, AROUND, 0);
+        check_damage(&forms[f], &too_long, lengthy.n, AROUND, 0);
+    }
+    text_clear(&deep);
+    text_clear(&lengthy);
+}
+
+/* ---- between the events ----------------------------------------------------------------------------- */
+
+/* Two arrays of good events with something between them that ought to be a comma; every event stays in its
+ * row. */
+static void check_between(const char *between, const char *kind, size_t problems)
+{
+    for (size_t f = 0; f < 3; f++) {
+        text t = {0}, good = {0};
+        size_t at = 0;
+        text_puts(&t, forms[f].begin);
+        text_puts(&good, forms[f].begin);
+        for (size_t i = 0; i < 2 * AROUND; i++) {
+            if (i) text_puts(&good, ",");
+            if (i == AROUND) at = t.n;
+            if (i) text_puts(&t, i == AROUND ? between : ",");
+            add_good(&t, i);
+            add_good(&good, i);
+        }
+        text_puts(&t, forms[f].end);
+        text_puts(&good, forms[f].end);
+        rs_events *e = load(t.s, t.n), *whole = load(good.s, good.n);
+        if (e->n != whole->n || problem_total(e) != problems || (kind && !problem_of(e, kind)))
+            fail_msg("%s with %s: %zu rows, %d problems, %s", forms[f].name, between, e->n,
+                     (int)problem_total(e), e->problems.n ? e->problems.items[0].kind : "");
+        assert_true(same_rows(e, 0, whole, 0, whole->n));
+        assert_int_equal(e->n_lost, 0);
+        assert_false(e->truncated);
+        if (kind) {
+            uint64_t offset = problem_of(e, kind)->offsets[0];
+            assert_true(offset >= at && offset <= at + strlen(between));
+        }
+        rs_events_free(e);
+        rs_events_free(whole);
+        text_clear(&t);
+        text_clear(&good);
+    }
+}
+
+static void test_between(void **state)
+{
+    (void)state;
+    check_between(" ", NULL, 0); /* a missing comma takes nothing with it */
+    check_between("x", "stray_text", 1);
+    check_between(",x", "stray_text", 1);
+    check_between("x,", "stray_text", 1);
+    check_between(",{", "stray_text", 1);
+    check_between("\x01", "stray_text", 1);
+}
+
+static void test_stray_bracket(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < 3; f++) {
+        text t = {0}, good = {0};
+        text_puts(&t, forms[f].begin);
+        text_puts(&good, forms[f].begin);
+        for (size_t i = 0; i < 2 * AROUND; i++) {
+            if (i) text_puts(&good, ",");
+            if (i) text_puts(&t, i == AROUND ? "]," : ",");
+            add_good(&t, i);
+            add_good(&good, i);
+        }
+        text_puts(&t, forms[f].end);
+        text_puts(&good, forms[f].end);
+        rs_events *e = load(t.s, t.n), *whole = load(good.s, good.n);
+        assert_int_equal(problem_total(e), 1);
+        assert_int_equal(e->n, whole->n);
+        assert_true(same_rows(e, 0, whole, 0, whole->n));
+        assert_int_equal(e->n_lost, 0);
+        assert_false(e->truncated);
+        rs_events_free(e);
+        rs_events_free(whole);
+        text_clear(&t);
+        text_clear(&good);
+    }
+}
+
+/* ---- beside the events ------------------------------------------------------------------------------ */
+
+#define ONE "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}"
+
+static void test_beside(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *s, *kind, *at; /* what stands at the reported offset */
+        size_t n;
+        const char *name; /* traceName that is still found */
+    } cases[] = {
+        {"{\"x\": oops, \"traceEvents\":[" ONE "]}", "bad_header", "\"x\"", 1, NULL},
+        {"{\"x\": {\"y\": [1,}, \"deviceProperties\":[{\"id\":0,\"name\":\"d\"}], \"traceEvents\":[" ONE
+         "," ONE "]}",
+         "bad_header", "\"x\"", 2, NULL},
+        {"{x\": 1, \"traceName\":\"t\", \"traceEvents\":[" ONE "]}", "bad_header", "x\"", 1, "t"},
+        {"{\"traceEvents\":[" ONE "], \"x\": nul}", "bad_header", "\"x\"", 1, NULL},
+        {"{\"traceEvents\":[" ONE "], \"x\": {\"a\" 1}, \"traceName\":\"t\"}", "bad_header", "\"x\"", 1, "t"},
+        {"{\"traceEvents\":[" ONE "], \"x\" 1, \"y\": 2}", "bad_header", "\"x\"", 1, NULL},
+        {"{\"traceEvents\":[" ONE "]} garbage", "trailing_text", "garbage", 1, NULL},
+        {"[" ONE "] garbage [" ONE "]", "trailing_text", "garbage", 2, NULL},
+        {"[" ONE "] garbage\n{\"traceEvents\":[" ONE "]}", "trailing_text", "garbage", 2, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rs_events *e = load_text(cases[i].s);
+        const rs_problem *p = problem_of(e, cases[i].kind);
+        if (e->n != cases[i].n || problem_total(e) != 1 || !p || e->truncated ||
+            p->offsets[0] != (uint64_t)(strstr(cases[i].s, cases[i].at) - cases[i].s))
+            fail_msg("%s: %zu events, %d problems, %s at %d", cases[i].s, e->n, (int)problem_total(e),
+                     e->problems.n ? e->problems.items[0].kind : "none", p ? (int)p->offsets[0] : -1);
+        if (cases[i].name) assert_string_equal(text_at(e, e->info.trace_name), cases[i].name);
+        rs_events_free(e);
+    }
+}
+
+/* The last event of a document is damaged: the next document is one of its own all the same. */
+static void test_last_event_of_a_document(void **state)
+{
+    (void)state;
+    rs_events *e = load_text(
+        "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" ONE ",{\"ph\":\"X\" \"name\":\"b\"}]}\n"
+        "{\"distributedInfo\":{\"rank\":2},\"traceEvents\":[" ONE ",{\"ph\":\"X\",}],\"traceName\":\"t\"}"
+        "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":[" ONE "]}");
+    assert_int_equal(e->n, 5);
+    assert_int_equal(problem_total(e), 2);
+    assert_int_equal(e->n_documents, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(e->documents[i].first_row, 2 * i);
+        assert_int_equal(e->documents[i].rank, i + 1);
+    }
+    rs_events_free(e);
+}
+
+/* Every damage in a text of several windows, far from its beginning, read by several threads. */
+static void test_in_large_texts(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof damages / sizeof *damages; d++) {
+        text t = {0}, good = {0};
+        text_puts(&t, "[");
+        for (size_t i = 0; i < 3500; i++) {
+            if (i) text_puts(&t, ",");
+            if (i % 700 == 650) {
+                text_puts(&t, damages[d].text);
+            } else {
+                add_good(&t, i);
+            }
+        }
+        text_puts(&t, "]");
+        rs_events *first = NULL;
+        for (unsigned threads = 1; threads < 4; threads++) {
+            const rs_load_settings settings = {.columns = RS_ALL_COLUMNS, .threads = threads};
+            rs_events *e;
+            assert_int_equal(load_file(t.s, t.n, &settings, &e, NULL), RS_OK);
+            assert_int_equal(e->n, 3500);
+            assert_int_equal(problem_total(e), 5);
+            assert_int_equal(problem_count(e, damages[d].kind), 5);
+            if (first) assert_true(same_events(first, e));
+            if (first)
+                rs_events_free(e);
+            else
+                first = e;
+        }
+        rs_events_free(first);
+        text_clear(&t);
+        text_clear(&good);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_damage_everywhere),
+        cmocka_unit_test(test_line_without_a_key),
+        cmocka_unit_test(test_nul_bytes),
+        cmocka_unit_test(test_deep_and_long),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_stray_bracket),
+        cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_last_event_of_a_document),
+        cmocka_unit_test(test_in_large_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
