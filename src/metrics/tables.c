@@ -394,11 +394,12 @@ static rs_status gate_table(const rs_gate *gate, bool compared, size_t *table, r
     *table = COMPARISON;
     if (compared && rs_gate_check(gate, specs[COMPARISON], &ignored) == RS_OK) return RS_OK;
     *table = DATASETS;
-    if (rs_gate_check(gate, specs[DATASETS], err) == RS_OK) return RS_OK;
+    rs_status status = rs_gate_check(gate, specs[DATASETS], err);
+    if (status == RS_OK) return RS_OK;
     if (!compared && rs_gate_check(gate, specs[COMPARISON], &ignored) == RS_OK)
         return rs_fail(err, RS_ERR_USAGE,
                        "these columns are the comparison's: give --reference and --candidate");
-    return err->status;
+    return status;
 }
 
 rs_status rs_metrics_gate_check(const char *text, bool compared, rs_error *err)
