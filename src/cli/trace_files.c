@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "input/source.h"
-#include "output/packed.h"
+#include "output/packer.h"
 #include "output/trace_overlay.h"
 
 /* The input files of a result, each with the ranks in it. */
@@ -74,16 +74,16 @@ static char *name_in_directory(const file_list *l, size_t file, const char *dire
 static rs_status write_packed(rs_source *source, const rs_overlay *overlay, const rs_sink *below,
                               rs_pack pack, bool *truncated, rs_error *err)
 {
-    rs_packed *packed;
-    rs_status status = rs_packed_create(below, pack, &packed, err);
+    rs_packer *packer;
+    rs_status status = rs_packer_open(pack, below, &packer, err);
     if (status != RS_OK) return status;
-    rs_sink sink = rs_packed_sink(packed);
+    rs_sink sink = rs_packer_sink(packer);
     rs_writer writer;
     rs_writer_init(&writer, &sink);
     status = rs_overlay_write(source, overlay, &writer, truncated, err);
     if (status == RS_OK) status = rs_writer_finish(&writer, err);
-    if (status == RS_OK) status = rs_packed_finish(packed, err);
-    rs_packed_free(packed);
+    if (status == RS_OK) status = rs_packer_finish(packer, err);
+    rs_packer_close(packer);
     return status;
 }
 

@@ -131,6 +131,7 @@ static rs_status copy_array(copier *c)
         if (byte == ']') {
             write_further(c, ",\n");
             c->p++;
+            write_up_to(c, c->p);
             return RS_OK;
         }
         if (byte == 0) {
