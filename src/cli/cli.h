@@ -55,6 +55,8 @@ int rs_complain_command(const char *name);
 int rs_run_analysis(const rs_command *command, int argc, char **argv);
 int rs_run_help(const rs_command *command, int argc, char **argv);
 int rs_run_man(const rs_command *command, int argc, char **argv);
+int rs_run_capture(const rs_command *command, int argc, char **argv);
+int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_fuse(const rs_command *command, int argc, char **argv);
@@ -78,6 +80,15 @@ void rs_arguments_clear(rs_arguments *arguments);
 const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments *arguments, const char *name);
 /* The short form of an option ('o' for "output"), 0 if it has none. */
 char rs_short_option(const char *name);
+
+/* What `capture` takes. */
+#define RS_CAPTURE_N_OPTIONS 4
+extern const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS];
+/* What `metrics` takes. */
+#define RS_METRICS_N_OPTIONS 11
+#define RS_METRICS_N_OUTPUTS 7
+extern const rs_option_spec rs_metrics_option_specs[RS_METRICS_N_OPTIONS];
+extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 
 /* What every analysis takes. */
 extern const rs_option_group rs_input_options, rs_output_options;

@@ -8,6 +8,12 @@ static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL,
         "Options", help_specs, 1                                                                             \
     }
 
+#define METRICS_GROUPS                                                                                       \
+    {"Options", rs_metrics_option_specs, RS_METRICS_N_OPTIONS},                                              \
+    {                                                                                                        \
+        "Output", rs_metrics_output_specs, RS_METRICS_N_OUTPUTS                                              \
+    }
+
 static const rs_command own[] = {
     {.name = "help",
      .help = "explain a command: options, tables, examples",
@@ -17,6 +23,41 @@ static const rs_command own[] = {
      .groups = {HELP_GROUP},
      .n_groups = 1,
      .run = rs_run_help},
+    {.name = "metrics",
+     .help = "overlap of computation and communication from rank metrics, compared between runs",
+     .usage = "--log-dir DIR --label NAME [...] --output DIR [options]",
+     .about =
+         "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
+         "collectives ran and how much of the one the other hid, and writes summary.json and a timeline "
+         "picture for each label into the output directory.\n\n"
+         "With --reference and --candidate two labels are compared: difference, ratio, which is better, and "
+         "whether the difference exceeds the noise of the runs.\n\n"
+         "The first 5 records of each rank are warm-up and left out; --skip-warmup changes that.",
+     .examples = "rankscope metrics --log-dir logs/ --label today --output report/\n"
+                 "rankscope metrics --log-dir a/ --label old --log-dir b/ --label new --output cmp/ \\\n"
+                 "    --reference old --candidate new --fail-on 'worse_percent > 5, beyond_noise >= 1'",
+     .groups = {METRICS_GROUPS},
+     .n_groups = 2,
+     .run = rs_run_metrics},
+    {.name = "capture",
+     .help = "run a training command under rocprofv3 or nsys, one output a rank",
+     .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
+     .about =
+         "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
+         "directory, with a manifest of ranks, host, processes, devices and clocks. Signals go to the "
+         "command, "
+         "and its exit code is the exit code; faults of capture itself are 125.\n\n"
+         "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: "
+         "torchrun "
+         "--no-python ... rankscope capture -- python train.py. With RANKSCOPE_RUN set, all ranks share the "
+         "directory of that name instead of a timestamp.\n\n"
+         "ROCPROF_ARGS replaces rocprofv3's arguments, ROCPROF_OUTPUT_DIR is the default output directory.",
+     .examples = "rankscope capture --dry-run -- python train.py\n"
+                 "torchrun --no-python --nproc_per_node 8 rankscope capture -- python train.py",
+     .arguments = "",
+     .groups = {{"Options", rs_capture_option_specs, RS_CAPTURE_N_OPTIONS}},
+     .n_groups = 1,
+     .run = rs_run_capture},
     {.name = "completions",
      .help = "print the completion script for a shell",
      .usage = "bash|zsh|fish",

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "trace/job_internal.h"
+#include "trace/native.h"
 
 /* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
  * is read when it turns out to be one. */
@@ -199,7 +200,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .simd = job->settings.simd,
                                  .progress = on_progress,
                                  .progress_context = &progress};
-    status = rs_kineto_load(source, &settings, &input->events, err);
+    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, &settings, &input->events, err);
     on_progress(&progress);
     uint64_t bytes_in = rs_source_bytes_in(source);
     rs_source_close(source);

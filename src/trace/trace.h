@@ -91,7 +91,7 @@ struct rs_trace {
     bool have_gpu_rows;
     rs_links *links;
     double index_seconds; /* spent on links so far */
-    bool have_calls; /* links is complete, not only launch_of and the counts */
+    bool have_calls;      /* links is complete, not only launch_of and the counts */
     rs_step *steps;
     size_t n_steps;
     rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */

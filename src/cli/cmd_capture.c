@@ -1,0 +1,432 @@
+/* rankscope capture -- COMMAND...: runs a training command under a profiler, one output a rank, and leaves a
+ * manifest beside it. The exit code is the command's; faults of capture itself are 125. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/cli.h"
+
+#define EXIT_CAPTURE 125
+
+const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS] = {
+    {"with", RS_OPTION_CHOICE, "PROFILER", "rocprofv3|nsys", NULL,
+     "which profiler (default: the one that is on PATH, rocprofv3 first)"},
+    {"output", RS_OPTION_TEXT, "DIR", NULL, NULL,
+     "where run_<timestamp>/ goes (default: $ROCPROF_OUTPUT_DIR, else the current directory)"},
+    {"dry-run", RS_OPTION_FLAG, NULL, NULL, NULL, "print the command that would run, and run nothing"},
+    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
+};
+
+#define OUTPUT_FORMAT "--output-format rocpd csv"
+#define DEFAULT_ROCPROF "--kernel-trace --memory-copy-trace --rccl-trace --marker-trace " OUTPUT_FORMAT
+#define DEFAULT_NSYS "-t cuda,nvtx --force-overwrite=true"
+
+/* A growing list of words; what it holds is freed with it. */
+typedef struct words {
+    char **items;
+    size_t n, capacity;
+    bool failed;
+} words;
+
+static void add_n(words *w, const char *text, size_t n)
+{
+    char *copy = rs_strndup(text, n);
+    /* room for the NULL behind the last */
+    if (!copy || !rs_grow((void **)&w->items, &w->capacity, w->n + 2, sizeof *w->items)) {
+        rs_free(copy);
+        w->failed = true;
+        return;
+    }
+    w->items[w->n++] = copy;
+    w->items[w->n] = NULL;
+}
+
+static void add(words *w, const char *text)
+{
+    add_n(w, text, strlen(text));
+}
+
+/* Words between blanks, as the variable always was split; quotes are no special. */
+static void add_split(words *w, const char *text)
+{
+    while (*text) {
+        text += strspn(text, " \t\n");
+        size_t n = strcspn(text, " \t\n");
+        if (n) add_n(w, text, n);
+        text += n;
+    }
+}
+
+static void words_clear(words *w)
+{
+    for (size_t i = 0; i < w->n; i++) rs_free(w->items[i]);
+    rs_free(w->items);
+    *w = (words){0};
+}
+
+/* ---- which profiler ------------------------------------------------------------------------------------ */
+
+static bool on_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    if (!path) path = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t n = strcspn(path, ":");
+        char full[4096];
+        int length = n ? snprintf(full, sizeof full, "%.*s/%s", (int)n, path, program)
+                       : snprintf(full, sizeof full, "./%s", program);
+        struct stat info;
+        if (length > 0 && (size_t)length < sizeof full && access(full, X_OK) == 0 && stat(full, &info) == 0 &&
+            S_ISREG(info.st_mode))
+            return true;
+        if (!path[n]) return false;
+        path += n + 1;
+    }
+}
+
+static const char *choose_profiler(const rs_options *options)
+{
+    const char *wished = rs_options_text(options, "with");
+    bool dry = rs_options_flag(options, "dry-run");
+    if (wished) {
+        if (dry || on_path(wished)) return wished;
+        rs_complain("capture: %s is not on PATH", wished);
+        return NULL;
+    }
+    if (on_path("rocprofv3")) return "rocprofv3";
+    if (on_path("nsys")) return "nsys";
+    rs_complain("capture: neither rocprofv3 (ROCm) nor nsys (CUDA) is on PATH");
+    return NULL;
+}
+
+/* One output a rank: torchrun and its like set RANK for each worker. */
+static const char *rank_of_this(void)
+{
+    static const char *const names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value && strspn(value, "0123456789") == strlen(value)) return value;
+    }
+    return NULL;
+}
+
+static void make_command(words *w, const char *profiler, const char *folder, char **command)
+{
+    char text[4200];
+    const char *rank = rank_of_this();
+    bool rocprof = strcmp(profiler, "rocprofv3") == 0;
+    const char *own = getenv("ROCPROF_ARGS");
+    add(w, profiler);
+    if (rocprof) {
+        add_split(w, own ? own : DEFAULT_ROCPROF);
+        if (own && !strstr(own, "--output-format") && !strstr(own, "-f ")) add_split(w, OUTPUT_FORMAT);
+        add(w, "-d");
+        add(w, folder);
+        add(w, "-o");
+        /* where this process is no worker, its workers' own RANK names their files */
+        snprintf(text, sizeof text, "rank%s_%%pid%%", rank ? rank : "%env{RANK}%");
+        add(w, text);
+        add(w, "--");
+    } else {
+        add(w, "profile");
+        add_split(w, DEFAULT_NSYS);
+        add(w, "-o");
+        snprintf(text, sizeof text, "%s/rank%s_%%p", folder, rank ? rank : "%q{RANK}");
+        add(w, text);
+    }
+    for (size_t i = 0; command[i]; i++) add(w, command[i]);
+}
+
+/* ---- showing ------------------------------------------------------------------------------------------- */
+
+/* A word as a shell takes it. */
+static void put_word(rs_writer *writer, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%@{}";
+    if (*word && strspn(word, plain) == strlen(word) && !strchr(word, '{')) {
+        rs_writer_text(writer, word);
+        return;
+    }
+    rs_writer_char(writer, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            rs_writer_text(writer, "'\\''");
+        else
+            rs_writer_char(writer, *word);
+    }
+    rs_writer_char(writer, '\'');
+}
+
+static void show_command(rs_writer *writer, const void *context)
+{
+    const words *w = context;
+    for (size_t i = 0; i < w->n; i++) {
+        if (i) rs_writer_char(writer, ' ');
+        put_word(writer, w->items[i]);
+    }
+    rs_writer_char(writer, '\n');
+}
+
+/* ---- the manifest -------------------------------------------------------------------------------------- */
+
+static void put_text(rs_writer *w, const char *name, const char *value, const char *end)
+{
+    rs_writer_text(w, "  ");
+    rs_writer_json_string(w, name, strlen(name));
+    rs_writer_text(w, ": ");
+    if (value)
+        rs_writer_json_string(w, value, strlen(value));
+    else
+        rs_writer_text(w, "null");
+    rs_writer_text(w, end);
+}
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    return clock_gettime(id, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
+}
+
+/* The pairs of clocks let traces of several machines be laid over each other. */
+static void put_clocks(rs_writer *w, const char *name)
+{
+    rs_writer_text(w, "  \"");
+    rs_writer_text(w, name);
+    rs_writer_text(w, "\": {\"realtime_ns\": ");
+    rs_writer_int(w, clock_ns(CLOCK_REALTIME));
+#ifdef CLOCK_BOOTTIME
+    rs_writer_text(w, ", \"boottime_ns\": ");
+    rs_writer_int(w, clock_ns(CLOCK_BOOTTIME));
+#endif
+    rs_writer_text(w, ", \"monotonic_ns\": ");
+    rs_writer_int(w, clock_ns(CLOCK_MONOTONIC));
+    rs_writer_text(w, "},\n");
+}
+
+typedef struct run_facts {
+    const char *profiler, *folder;
+    const words *command;
+    char *const *target;
+    pid_t pid;
+    int exit_code; /* -1: still running */
+} run_facts;
+
+static void put_words(rs_writer *w, const char *name, char *const *items)
+{
+    rs_writer_text(w, "  \"");
+    rs_writer_text(w, name);
+    rs_writer_text(w, "\": [");
+    for (size_t i = 0; items[i]; i++) {
+        if (i) rs_writer_text(w, ", ");
+        rs_writer_json_string(w, items[i], strlen(items[i]));
+    }
+    rs_writer_text(w, "],\n");
+}
+
+static void put_manifest(rs_writer *w, const run_facts *facts)
+{
+    static const char *const variables[] = {"RANK",
+                                            "LOCAL_RANK",
+                                            "WORLD_SIZE",
+                                            "LOCAL_WORLD_SIZE",
+                                            "MASTER_ADDR",
+                                            "SLURM_PROCID",
+                                            "SLURM_JOB_ID",
+                                            "HIP_VISIBLE_DEVICES",
+                                            "ROCR_VISIBLE_DEVICES",
+                                            "CUDA_VISIBLE_DEVICES"};
+    struct utsname system;
+    bool known = uname(&system) == 0;
+    rs_writer_text(w, "{\n");
+    put_text(w, "rankscope", rs_version(), ",\n");
+    put_text(w, "profiler", facts->profiler, ",\n");
+    put_words(w, "command", facts->target);
+    put_words(w, "profiled_command", facts->command->items);
+    put_text(w, "host", known ? system.nodename : NULL, ",\n");
+    put_text(w, "kernel", known ? system.release : NULL, ",\n");
+    put_text(w, "rank", rank_of_this(), ",\n");
+    rs_writer_text(w, "  \"pid\": ");
+    rs_writer_int(w, facts->pid);
+    rs_writer_text(w, ",\n");
+    put_clocks(w, facts->exit_code < 0 ? "start" : "end");
+    rs_writer_text(w, "  \"environment\": {");
+    bool first = true;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (!value) continue;
+        rs_writer_text(w, first ? "\n    " : ",\n    ");
+        first = false;
+        rs_writer_json_string(w, variables[i], strlen(variables[i]));
+        rs_writer_text(w, ": ");
+        rs_writer_json_string(w, value, strlen(value));
+    }
+    rs_writer_text(w, first ? "},\n" : "\n  },\n");
+    rs_writer_text(w, "  \"exit_code\": ");
+    if (facts->exit_code < 0)
+        rs_writer_text(w, "null");
+    else
+        rs_writer_int(w, facts->exit_code);
+    rs_writer_text(w, "\n}\n");
+}
+
+/* Written when the command starts and when it ends: the first tells when the second never comes. */
+static bool write_manifest(const run_facts *facts, const char *when)
+{
+    char path[4200];
+    rs_error err = RS_ERROR_INIT;
+    rs_output output;
+    const char *rank = rank_of_this();
+    snprintf(path, sizeof path, "%s/manifest_rank%s_%s.json", facts->folder, rank ? rank : "_all", when);
+    if (rs_output_open(&output, path, &err) != RS_OK) {
+        rs_complain_error("capture", &err);
+        return false;
+    }
+    rs_sink sink = rs_output_sink(&output);
+    rs_writer writer;
+    rs_writer_init(&writer, &sink);
+    put_manifest(&writer, facts);
+    if (rs_writer_finish(&writer, &err) == RS_OK && rs_output_commit(&output, &err) == RS_OK) return true;
+    rs_output_failed(&output, "capture", &err);
+    return false;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t child;
+
+/* What reaches us is meant for the command. */
+static void pass_on(int number)
+{
+    int held = errno;
+    if (child > 0) kill((pid_t)child, number);
+    errno = held;
+}
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+#define N_FORWARDED (sizeof forwarded / sizeof *forwarded)
+
+static int run_command(run_facts *facts)
+{
+    struct sigaction action = {.sa_handler = pass_on};
+    sigset_t all, before;
+    sigfillset(&all);
+    /* a signal between fork and the handlers would be lost */
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (size_t i = 0; i < N_FORWARDED; i++) signal(forwarded[i], SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        execvp(facts->command->items[0], facts->command->items);
+        fprintf(stderr, "rankscope: capture: cannot run %s: %s\n", facts->command->items[0], strerror(errno));
+        _exit(EXIT_CAPTURE);
+    }
+    if (pid < 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        rs_complain("capture: cannot start a process: %s", strerror(errno));
+        return EXIT_CAPTURE;
+    }
+    child = pid;
+    for (size_t i = 0; i < N_FORWARDED; i++) sigaction(forwarded[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    facts->pid = pid;
+    facts->exit_code = -1;
+    write_manifest(facts, "start");
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) break;
+    child = 0;
+    facts->exit_code = WIFEXITED(status)     ? WEXITSTATUS(status)
+                       : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                             : 125;
+    write_manifest(facts, "end");
+    return facts->exit_code;
+}
+
+/* run_<timestamp>: all ranks of one start share it when RANKSCOPE_RUN names it. */
+static bool folder_name(const rs_options *options, char *out, size_t size)
+{
+    const char *root = rs_options_text(options, "output"), *shared = getenv("RANKSCOPE_RUN");
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    if (!root) root = getenv("ROCPROF_OUTPUT_DIR");
+    if (!root || !*root) root = ".";
+    if (!localtime_r(&now, &parts) || !strftime(stamp, sizeof stamp, "%Y%m%d_%H%M%S", &parts)) return false;
+    int n = shared && *shared ? snprintf(out, size, "%s/%s", root, shared)
+                              : snprintf(out, size, "%s/run_%s", root, stamp);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool make_folders(char *path)
+{
+    for (char *c = path + 1; *c; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
+        bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+        *c = '/';
+        if (!ok) return false;
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+static int capture(const rs_options *options, char **target)
+{
+    char folder[4096];
+    words command = {0};
+    const char *profiler = choose_profiler(options);
+    if (!profiler) return EXIT_CAPTURE;
+    if (!folder_name(options, folder, sizeof folder)) {
+        rs_complain("capture: the output directory's name is too long");
+        return EXIT_CAPTURE;
+    }
+    make_command(&command, profiler, folder, target);
+    int code = EXIT_CAPTURE;
+    if (command.failed) {
+        rs_complain("capture: out of memory");
+    } else if (rs_options_flag(options, "dry-run")) {
+        code = rs_print("capture", show_command, &command);
+    } else if (!make_folders(folder)) {
+        rs_complain("capture: cannot make %s: %s", folder, strerror(errno));
+    } else {
+        run_facts facts = {
+            .profiler = profiler, .folder = folder, .command = &command, .target = target, .exit_code = -1};
+        code = run_command(&facts);
+    }
+    words_clear(&command);
+    return code;
+}
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
+}
+
+int rs_run_capture(const rs_command *command, int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_arguments arguments;
+    int end = 0;
+    while (end < argc && strcmp(argv[end], "--") != 0) end++;
+    if (rs_arguments_parse(command, end, argv, &arguments, &err) != RS_OK) {
+        rs_complain_error(command->name, &err);
+        return EXIT_CAPTURE;
+    }
+    int code = EXIT_CAPTURE;
+    if (rs_options_flag(arguments.options[0], "help"))
+        code = rs_print(command->name, make_help, command);
+    else if (arguments.n_paths)
+        rs_complain("capture: what is \"%.80s\"? The command to run stands behind --", arguments.paths[0]);
+    else if (end + 1 >= argc)
+        rs_complain("capture: which command? rankscope capture [options] -- COMMAND...");
+    else
+        code = capture(arguments.options[0], argv + end + 1);
+    rs_arguments_clear(&arguments);
+    return code;
+}

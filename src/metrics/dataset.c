@@ -1,0 +1,113 @@
+#include "metrics/dataset.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+
+const char *const rs_quantity_names[RS_N_Q] = {"step_ms",         "compute_ms", "comm_ms",
+                                               "exposed_comm_ms", "overlap_ms", "idle_ms"};
+const char *const rs_collective_names[RS_N_COLLECTIVES] = {"all_reduce", "reduce_scatter", "all_gather"};
+
+void rs_dataset_clear(rs_dataset *d)
+{
+    for (size_t i = 0; i < d->n_series; i++) rs_series_clear(&d->series[i]);
+    rs_free(d->series);
+    rs_free(d->ranks);
+    rs_free(d->dips);
+    rs_free(d->traces);
+    rs_free(d->label);
+    rs_free(d->directory);
+    *d = (rs_dataset){0};
+}
+
+/* "rank_07_metrics.jsonl", with .gz or .zst behind it or not: whether it is a rank file, and its number. */
+static bool rank_file(const char *name, int64_t *rank)
+{
+    static const char *const ends[] = {"_metrics.jsonl", "_metrics.jsonl.gz", "_metrics.jsonl.zst"};
+    size_t n = strlen(name);
+    bool fits = false;
+    for (size_t i = 0; i < 3; i++) {
+        size_t m = strlen(ends[i]);
+        fits |= n >= 5 + m - 1 && strcmp(name + n - m, ends[i]) == 0;
+    }
+    if (strncmp(name, "rank_", 5) != 0 || !fits) return false;
+    const char *p = name + 5;
+    int64_t v = 0;
+    for (; isdigit((unsigned char)*p) && v < INT32_MAX; p++) v = v * 10 + (*p - '0');
+    *rank = p > name + 5 && *p == '_' && v < INT32_MAX ? v : RS_NO_RANK;
+    return true;
+}
+
+static char *joined(const char *directory, const char *name)
+{
+    size_t n = strlen(directory), m = strlen(name);
+    bool slash = n && directory[n - 1] == '/';
+    char *path = rs_malloc(n + m + 2);
+    if (!path) return NULL;
+    memcpy(path, directory, n);
+    if (!slash) path[n] = '/';
+    memcpy(path + n + !slash, name, m + 1);
+    return path;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const rs_series *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    return strcmp(x->file, y->file);
+}
+
+static rs_status add_file(rs_dataset *d, const char *name, rs_problems *problems, rs_error *err)
+{
+    int64_t rank;
+    if (!rank_file(name, &rank)) return RS_OK;
+    char *path = joined(d->directory, name);
+    if (!path) return rs_fail_nomem(err, "file names");
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        rs_free(path);
+        return RS_OK;
+    }
+    if (rank == RS_NO_RANK) {
+        rs_problems_add(problems, path, -1, RS_LOSS, "no_rank",
+                        "the name has no rank number (rank_3_metrics.jsonl); the file was left out",
+                        RS_NO_OFFSET);
+        d->n_unnamed++;
+        rs_free(path);
+        return RS_OK;
+    }
+    if (!RS_GROW_ONE(d->series, d->n_series, d->capacity)) {
+        rs_free(path);
+        return rs_fail_nomem(err, "rank files");
+    }
+    d->series[d->n_series++] = (rs_series){.file = path, .rank = rank};
+    return RS_OK;
+}
+
+rs_status rs_dataset_scan(rs_dataset *d, bool aorta, rs_problems *problems, rs_error *err)
+{
+    DIR *dir = opendir(d->directory);
+    if (!dir)
+        return rs_fail_at(err, RS_ERR_IO, d->directory, RS_NO_OFFSET, "cannot open this directory: %s",
+                          strerror(errno));
+    rs_status status = RS_OK;
+    for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));)
+        status = add_file(d, entry->d_name, problems, err);
+    closedir(dir);
+    if (status != RS_OK) return status;
+    if (!d->n_series)
+        return rs_fail_at(err, RS_ERR_FORMAT, d->directory, RS_NO_OFFSET,
+                          "holds no rank_N_metrics.jsonl (label %.80s)", d->label);
+    qsort(d->series, d->n_series, sizeof *d->series, by_rank);
+    for (size_t i = 1; i < d->n_series && !aorta; i++)
+        if (d->series[i].rank == d->series[i - 1].rank)
+            return rs_fail_at(err, RS_ERR_AMBIGUOUS, d->series[i].file, RS_NO_OFFSET,
+                              "is rank %lld like %.200s: leave one of them out", (long long)d->series[i].rank,
+                              d->series[i - 1].file);
+    return RS_OK;
+}

@@ -1,0 +1,68 @@
+/* Traces of profilers other than Kineto: their records in the same event columns.
+ *
+ * rocprofv3 (JSON, CSV, rocpd databases) and Nsight Systems (SQLite exports). Times are the file's integer
+ * nanoseconds. GPU work is category kernel, gpu_memcpy or gpu_memset, API calls hip_runtime or cuda_runtime,
+ * ranges user_annotation; what else is recorded keeps the name that the profiler gives it and counts for
+ * nothing. GPU work stands on the process that launched it, so that files of many ranks can be told apart. */
+#ifndef RS_TRACE_NATIVE_H
+#define RS_TRACE_NATIVE_H
+
+#include "trace/kineto.h"
+
+/* One record, as its reader found it. RS_NO_VALUE where it says nothing. */
+typedef struct rs_native {
+    const char *category; /* static text */
+    const char *name;     /* need not be terminated; or name NULL and name_id set */
+    size_t name_length;
+    uint32_t name_id;
+    int64_t start, end; /* ns */
+    int64_t pid, tid;
+    int64_t correlation, stream, device, bytes, registers, shared_memory;
+    int64_t grid[3], block[3]; /* in blocks, in threads; [0] RS_NO_VALUE: unknown */
+} rs_native;
+
+#define RS_NATIVE_NONE                                                                                       \
+    ((rs_native){.name_id = RS_NO_STRING,                                                                    \
+                 .start = RS_NO_TIME,                                                                        \
+                 .end = RS_NO_TIME,                                                                          \
+                 .correlation = RS_NO_VALUE,                                                                 \
+                 .stream = RS_NO_VALUE,                                                                      \
+                 .device = RS_NO_VALUE,                                                                      \
+                 .bytes = RS_NO_VALUE,                                                                       \
+                 .registers = RS_NO_VALUE,                                                                   \
+                 .shared_memory = RS_NO_VALUE,                                                               \
+                 .grid = {RS_NO_VALUE},                                                                      \
+                 .block = {RS_NO_VALUE}})
+
+/* Appends it as a complete event. A record without times is lost and counted; one that ends before it starts
+ * gets no length and a warning. offset: where it stands, or RS_NO_OFFSET. */
+rs_status rs_native_add(rs_events *events, const char *file, const rs_native *record, uint64_t offset,
+                        rs_error *err);
+
+/* Work-items to blocks, as AMD counts a grid. */
+void rs_native_grid_of_items(rs_native *record);
+
+typedef enum rs_trace_format {
+    RS_TRACE_KINETO,
+    RS_TRACE_ROCPROF_JSON,
+    RS_TRACE_ROCPROF_CSV,
+    RS_TRACE_SQLITE
+} rs_trace_format;
+
+/* Told by the first bytes of the text. */
+rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n);
+
+/* Looks which format the input is and reads it. path and bytes (NULL: the path is read) are those the source
+ * was opened with. */
+rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
+                        const rs_load_settings *settings, rs_events **out, rs_error *err);
+
+rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                               rs_error *err);
+rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                              rs_error *err);
+/* A rocpd or Nsight Systems database: bytes where they are given, else the file. */
+rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
+                         const rs_load_settings *settings, rs_events **out, rs_error *err);
+
+#endif
