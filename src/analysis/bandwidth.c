@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/copy_rates.h"
 #include "analysis/describe.h"
 #include "base/memory.h"
 #include "base/numpy_order.h"
@@ -308,7 +309,7 @@ static bool order_kinds(bandwidth_partial *p, copy_list *copies)
     return ok;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status make_partial(const rs_run *run, rs_trace *trace, bandwidth_partial **out, rs_error *err)
 {
     copy_list copies = {0};
     bandwidth_partial *p = rs_calloc(1, sizeof *p);
@@ -334,12 +335,49 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         free_partial(p);
         return status;
     }
+    *out = p;
+    return RS_OK;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    bandwidth_partial *p;
+    rs_status status = make_partial(run, trace, &p, err);
+    if (status != RS_OK) return status;
     if (!rs_options_flag(run->options, "series")) {
         rs_free(p->points);
         p->points = NULL;
         p->n_points = 0;
     }
     *partial = p;
+    return RS_OK;
+}
+
+void rs_copy_rates_clear(rs_copy_rates *rates)
+{
+    rs_free(rates->items);
+    rs_arena_clear(&rates->names);
+    *rates = (rs_copy_rates){0};
+}
+
+rs_status rs_copy_rates_of(const rs_run *run, rs_trace *trace, rs_copy_rates *out, rs_error *err)
+{
+    bandwidth_partial *p;
+    *out = (rs_copy_rates){0};
+    rs_status status = make_partial(run, trace, &p, err);
+    if (status != RS_OK) return status;
+    out->items = rs_malloc(p->n_points * sizeof *out->items);
+    if (!out->items) {
+        free_partial(p);
+        return rs_fail_nomem(err, "copies");
+    }
+    for (size_t i = 0; i < p->n_points; i++) {
+        const point *x = &p->points[i];
+        out->items[out->n++] = (rs_copy_rate){x->ns, x->pid, x->in_use, p->kinds[x->kind].name};
+    }
+    out->names = p->arena; /* the names live on */
+    p->arena = (rs_arena){0};
+    free_partial(p);
     return RS_OK;
 }
 

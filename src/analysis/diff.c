@@ -296,13 +296,13 @@ static void settle_units(const rs_run *run, comparison *c, rs_result *result)
     if (total && a->n_ranks != b->n_ranks)
         rs_result_note(
             result,
-            "A has %zu ranks, B has %zu: sums differ for that alone; --per rank compares the mean rank",
+            "A and B have %zu and %zu ranks: sums differ for that alone; --per rank compares the mean rank",
             a->n_ranks, b->n_ranks);
     if (strcmp(per, "step") != 0 && a->n_steps * b->n_ranks != b->n_steps * a->n_ranks && a->n_steps &&
         b->n_steps)
         rs_result_note(result,
-                       "A has %zu steps, B has %zu (over all ranks): sums differ for that alone; --per step "
-                       "compares the mean step",
+                       "A and B have %zu and %zu steps, all ranks together: sums differ for that alone; "
+                       "--per step compares the mean step",
                        a->n_steps, b->n_steps);
 }
 

@@ -191,7 +191,8 @@ static void report_cut(reader *r)
 static rs_status read_changes(reader *r, rs_error *err)
 {
     uint8_t byte;
-    rs_status status = peek(r, &byte, err);
+    rs_status status = more_text(r, err);
+    if (status == RS_OK) status = peek(r, &byte, err);
     if (status != RS_OK) return status;
     if (byte != '[') return not_a_timeline(r, err);
     r->at++;

@@ -1,6 +1,5 @@
 #include "analysis/queue_depth.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -12,16 +11,6 @@ void rs_queue_series_clear(rs_queue_series *series)
 {
     rs_free(series->items);
     *series = (rs_queue_series){0};
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const rs_queue_sample *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
-    if (x->change != y->change) return x->change > y->change ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
 }
 
 /* Lengths, for samples that stand by stream and time. */
@@ -36,6 +25,51 @@ static void run_up(rs_queue_series *s)
     }
 }
 
+/* Puts the samples, already ordered by time in order[], by stream and device without touching that order. */
+static bool put_by_stream(rs_queue_series *s, rs_keyed *order)
+{
+    rs_queue_sample *sorted = rs_malloc(s->n * sizeof *sorted);
+    bool ok = sorted != NULL;
+    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].stream;
+    ok = ok && rs_keyed_sort(order, s->n);
+    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].device;
+    ok = ok && rs_keyed_sort(order, s->n);
+    for (size_t i = 0; ok && i < s->n; i++) sorted[i] = s->items[order[i].value];
+    if (!ok) {
+        rs_free(sorted);
+        return false;
+    }
+    rs_free(s->items);
+    s->items = sorted;
+    s->capacity = s->n;
+    run_up(s);
+    return true;
+}
+
+/* By stream and time; equal times stand as they came in, or as pandas leaves them. */
+static bool put_in_order(rs_queue_series *s, bool as_pandas)
+{
+    rs_keyed *order = rs_malloc(s->n * sizeof *order);
+    int64_t *keys = as_pandas ? rs_malloc(s->n * sizeof *keys) : NULL;
+    uint32_t *places = as_pandas ? rs_malloc(s->n * sizeof *places) : NULL;
+    bool ok = order && (!as_pandas || (keys && places));
+    for (size_t i = 0; ok && i < s->n; i++) {
+        order[i] = (rs_keyed){s->items[i].ns, (uint32_t)i};
+        if (as_pandas) keys[i] = s->items[i].ns;
+    }
+    if (ok && as_pandas) {
+        rs_numpy_argsort(keys, s->n, places);
+        for (size_t i = 0; i < s->n; i++) order[i].value = places[i];
+    } else if (ok) {
+        ok = rs_keyed_sort(order, s->n);
+    }
+    ok = ok && put_by_stream(s, order);
+    rs_free(order);
+    rs_free(keys);
+    rs_free(places);
+    return ok;
+}
+
 static bool add(rs_queue_series *s, rs_queue_sample sample)
 {
     if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
@@ -46,23 +80,22 @@ static bool add(rs_queue_series *s, rs_queue_sample sample)
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *out, rs_error *err)
 {
     const rs_events *e = trace->events;
-    for (size_t i = 0; i < w->n; i++) {
-        if (w->launch[i] == RS_NO_ROW) continue;
-        const rs_thread *t = &e->threads[e->thread[w->row[i]]];
-        rs_queue_sample s = {
-            e->start[w->launch[i]], w->device[i], w->stream[i], t->pid, t->tid, 0, w->launch[i], 1};
-        bool ok = add(out, s);
-        s.ns = w->start[i];
-        s.row = w->row[i];
-        s.change = -1;
-        if (!ok || !add(out, s)) return rs_fail_nomem(err, "queue lengths");
+    /* all launches before all starts: where one time has both, work waits for no time but is seen to */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < w->n; i++) {
+            if (w->launch[i] == RS_NO_ROW) continue;
+            const rs_thread *t = &e->threads[e->thread[w->row[i]]];
+            uint32_t row = pass ? w->row[i] : w->launch[i];
+            int64_t ns = pass ? w->start[i] : e->start[row];
+            if (!add(out, (rs_queue_sample){ns, w->device[i], w->stream[i], t->pid, t->tid, 0, row,
+                                            (int8_t)(pass ? -1 : 1)}))
+                return rs_fail_nomem(err, "queue lengths");
+        }
     }
-    if (out->n) qsort(out->items, out->n, sizeof *out->items, by_place);
-    run_up(out);
-    return RS_OK;
+    return put_in_order(out, false) ? RS_OK : rs_fail_nomem(err, "queue lengths");
 }
 
-static bool is_hta_launch(const char *name)
+bool rs_queue_is_hta_launch(const char *name)
 {
     static const char *const names[] = {
         "cudaLaunchKernel", "cudaLaunchKernelExC",      "cuLaunchKernel",
@@ -96,7 +129,7 @@ static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
 static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
 {
     return f->correlation[i] != -1 && f->partner[i] != RS_NO_ROW && f->partner[i] != 0 &&
-           is_hta_launch(rs_event_name(trace->events, f->row[i]));
+           rs_queue_is_hta_launch(rs_event_name(trace->events, f->row[i]));
 }
 
 /* All launches, each once for every piece of its work, then all work that was launched so. */
@@ -124,33 +157,6 @@ static bool collect_hta(const rs_trace *trace, const rs_hta_frame *f, const rs_k
     return true;
 }
 
-/* By time as pandas sorts, then by stream without touching that order; lengths run up in it. */
-static bool run_up_hta(rs_queue_series *s)
-{
-    int64_t *keys = rs_malloc(s->n * sizeof *keys);
-    uint32_t *order = rs_malloc(s->n * sizeof *order);
-    rs_keyed *by_stream = rs_malloc(s->n * sizeof *by_stream);
-    rs_queue_sample *sorted = rs_malloc(s->n * sizeof *sorted);
-    bool ok = keys && order && by_stream && sorted;
-    for (size_t i = 0; ok && i < s->n; i++) keys[i] = s->items[i].ns;
-    if (ok) rs_numpy_argsort(keys, s->n, order);
-    for (size_t i = 0; ok && i < s->n; i++) by_stream[i] = (rs_keyed){s->items[order[i]].stream, order[i]};
-    ok = ok && rs_keyed_sort(by_stream, s->n);
-    for (size_t i = 0; ok && i < s->n; i++) sorted[i] = s->items[by_stream[i].value];
-    rs_free(keys);
-    rs_free(order);
-    rs_free(by_stream);
-    if (!ok) {
-        rs_free(sorted);
-        return false;
-    }
-    rs_free(s->items);
-    s->items = sorted;
-    s->capacity = s->n;
-    run_up(s);
-    return true;
-}
-
 rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *f, rs_queue_series *out, rs_error *err)
 {
     rs_keymap first = {.min = 0, .max = -1};
@@ -166,6 +172,6 @@ rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *f, rs_queue
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
             "correlation ids repeat so often that HTA's table would have over 64 rows an event");
-    if (!ok || !run_up_hta(out)) return rs_fail_nomem(err, "queue lengths");
+    if (!ok || !put_in_order(out, true)) return rs_fail_nomem(err, "queue lengths");
     return RS_OK;
 }

@@ -14,7 +14,7 @@ typedef struct rs_queue_sample {
     int8_t change;                    /* +1 launch, -1 start */
 } rs_queue_sample;
 
-/* By stream (device, then number), then time; launches before starts where times are equal, then rows. */
+/* By stream (device, then number), then time; launches before starts where times are equal. */
 typedef struct rs_queue_series {
     rs_queue_sample *items;
     size_t n, capacity;
@@ -27,5 +27,8 @@ rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_serie
 /* HTA's rules: certain launching calls only, streams by number alone, equal times as pandas leaves them. */
 rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *frame, rs_queue_series *out,
                           rs_error *err);
+
+/* Whether HTA counts a host call of this name as a launch. */
+bool rs_queue_is_hta_launch(const char *name);
 
 #endif

@@ -212,6 +212,9 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, int64
         }
         status = add_step(result->tables[STEPS], partial->rank, s, &o, out, origin, err);
     }
+    if (p->n_gpu == 0)
+        rs_result_note(result, "rank %lld: no GPU work: only the host's times are known",
+                       (long long)partial->rank);
     if (p->n_outside)
         rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work belong to no step",
                        (long long)partial->rank, p->n_outside, p->n_gpu);

@@ -347,9 +347,8 @@ rs_status rs_matches_find(const rs_partial *partials, size_t n, bool align, rs_m
     int64_t *shift = NULL;
     size_t n_entries = 0;
     *out = (rs_matches){0};
-    if (!rs_strings_init(&groups)) return rs_fail_nomem(err, "collectives");
-    bool ok = list_entries(partials, n, &groups, &entries, &n_entries) && base_shifts(partials, n, &shift) &&
-              n_entries < UINT32_MAX;
+    bool ok = rs_strings_init(&groups) && list_entries(partials, n, &groups, &entries, &n_entries) &&
+              base_shifts(partials, n, &shift) && n_entries < UINT32_MAX;
     matcher m = {.partials = partials, .n_partials = n, .entries = entries, .shift = shift, .out = out};
     if (ok) {
         out->items = rs_malloc((n_entries + 1) * sizeof *out->items);

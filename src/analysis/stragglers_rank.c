@@ -198,11 +198,9 @@ rs_status rs_arrivals_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     const rs_work *work;
     int64_t last;
     rs_arrivals *a = rs_calloc(1, sizeof *a);
-    if (!a || !rs_strings_init(&a->names)) {
-        rs_free(a);
-        return rs_fail_nomem(err, "collectives");
-    }
+    if (!a) return rs_fail_nomem(err, "collectives");
     *partial = a;
+    if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "collectives");
     a->base_ns = t->events->info.base_time_ns;
     rs_status status = rs_trace_span(t, &a->first_ns, &last, err);
     if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);

@@ -59,6 +59,7 @@ int rs_run_capture(const rs_command *command, int argc, char **argv);
 int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
+int rs_run_fuse(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
 
@@ -92,6 +93,7 @@ extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 /* What every analysis takes. */
 extern const rs_option_group rs_input_options, rs_output_options;
 extern const rs_option_group rs_flight_options; /* of the command flight */
+extern const rs_option_group rs_fuse_options;   /* of the command fuse */
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);

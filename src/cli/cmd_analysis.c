@@ -7,6 +7,8 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/faces.h"
+#include "cli/trace_files.h"
+#include "output/formats.h"
 
 typedef struct request {
     const rs_command *command;
@@ -163,6 +165,14 @@ static rs_status show(const request *r, const rs_result *result, const rs_sink *
         return rs_render_result(&one, 0, &r->render, sink, err);
     }
     if (face && r->render.format == RS_FORMAT_TEXT) return show_face(face, r, result, sink, err);
+    size_t nested, depth_column;
+    if (r->render.format == RS_FORMAT_JSON &&
+        rs_face_nests(r->command->name, result, &nested, &depth_column)) {
+        rs_writer writer;
+        rs_writer_init(&writer, sink);
+        rs_write_json_result_nested(&writer, result, nested, depth_column);
+        return rs_writer_finish(&writer, err);
+    }
     return rs_render_result(result, result->main_table, &r->render, sink, err);
 }
 
@@ -177,6 +187,29 @@ static int deliver(const request *r, const rs_result *result)
     rs_status status = show(r, result, &sink, &err);
     if (status == RS_OK) status = rs_output_commit(&output, &err);
     return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, r->command->name, &err);
+}
+
+static bool is_for_traces(const rs_table *table)
+{
+    const char *name = rs_table_get_spec(table)->name;
+    return strcmp(name, "files") == 0 || strcmp(name, "overlay") == 0 || strcmp(name, "marks") == 0;
+}
+
+/* annotate's -o is the trace; --overlay is one beside the tables. */
+static int deliver_all(const request *r, const rs_result *result)
+{
+    const char *name = r->command->name, *output = rs_options_text(r->out, "output");
+    const rs_options *own = rs_arguments_of(r->command, &r->arguments, "overlay");
+    const char *overlay = own ? rs_options_text(own, "overlay") : NULL;
+    if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
+        return rs_write_traces(result, output, false, name, r->settings.max_ratio);
+    rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
+    while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
+    int code = deliver(r, &shown);
+    if (code != RS_EXIT_OK || !overlay) return code;
+    const rs_options *plain = rs_arguments_of(r->command, &r->arguments, "no-compress");
+    bool compress = !(plain && rs_options_flag(plain, "no-compress"));
+    return rs_write_traces(result, overlay, compress, name, r->settings.max_ratio);
 }
 
 static int print_schema(const request *r)
@@ -264,7 +297,7 @@ static int run_job(const request *r)
         rs_job_close(other);
         return code;
     }
-    int code = deliver(r, &result);
+    int code = deliver_all(r, &result);
     rs_report_result(&result, r->quiet);
     if (rs_options_flag(r->out, "stats") || rs_options_flag(r->out, "verbose"))
         print_stats(job, other, rs_seconds_now() - start);

@@ -101,6 +101,25 @@ static const rs_command own[] = {
      .n_groups = 2,
      .groups = {{0}, {0}},
      .run = rs_run_flight},
+    {.name = "fuse",
+     .help = "several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
+     .usage = "-o FILE [options] PATH...",
+     .about =
+         "Writes one trace with the events of all ranks, packed by FILE's name: .json, .json.gz or "
+         ".json.zst. The inputs are read twice and never held whole.\n\n"
+         "Processes, flows, correlations, External ids, sequence numbers and Python ids of the n-th rank "
+         "are moved by n times a power of ten, so that no two ranks share one; every event says its rank "
+         "in args.rank; processes are named and ordered by rank. What each file says of itself stands "
+         "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
+         "gives alone.\n\n"
+         "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
+         "which those end; the report says by how much each rank was shifted and what distance remains.",
+     .examples =
+         "rankscope fuse -o all.json.gz traces/\n"
+         "rankscope fuse -o gpu.json.zst --categories kernel,gpu_memcpy,gpu_memset --ranks 0-7 traces/",
+     .n_groups = 3,
+     .groups = {{0}, {0}, {0}},
+     .run = rs_run_fuse},
 };
 #define N_OWN (sizeof own / sizeof *own)
 
@@ -196,6 +215,11 @@ void rs_command_at(size_t index, rs_command *out)
         if (out->run == rs_run_flight) {
             out->groups[0] = rs_flight_options;
             out->groups[1] = rs_output_options;
+        }
+        if (out->run == rs_run_fuse) {
+            out->groups[0] = rs_fuse_options;
+            out->groups[1] = rs_input_options;
+            out->groups[2] = rs_output_options;
         }
         return;
     }

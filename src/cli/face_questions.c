@@ -44,14 +44,15 @@ static void name_straggler(const rs_table *t, rs_layout *layout)
     double waits = 0;
     size_t worst = largest(t, "late_us");
     for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waited_us");
-    snprintf(text, sizeof text,
-             "Latest: rank %lld, last at %lld of %lld collectives, on average %s after the first member. Had "
-             "it come "
-             "with the last but one, %s would be saved. All ranks together waited %s.",
-             (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
-             (long long)rs_face_int(t, worst, "collectives", 0),
-             human_us(rs_face_number(t, worst, "mean_late_us"), late),
-             human_us(rs_face_number(t, worst, "cost_us"), cost), human_us(waits, waited));
+    snprintf(
+        text, sizeof text,
+        "Latest: rank %lld, last at %lld of %lld collectives, on average %s after the first member. Had it "
+        "always come with the last but one, up to %s of waiting would be saved. All ranks together waited "
+        "%s.",
+        (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
+        (long long)rs_face_int(t, worst, "collectives", 0),
+        human_us(rs_face_number(t, worst, "mean_late_us"), late),
+        human_us(rs_face_number(t, worst, "cost_us"), cost), human_us(waits, waited));
     rs_layout_wrap(layout, "", text);
     rs_layout_blank(layout);
 }

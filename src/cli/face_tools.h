@@ -17,6 +17,8 @@ rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *con
 
 rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *err);
 rs_status rs_face_info(const rs_result *result, rs_layout *layout, rs_error *err);
+rs_status rs_face_collectives(const rs_result *result, rs_layout *layout, rs_error *err);
+rs_status rs_face_tree(const rs_result *result, rs_layout *layout, rs_error *err);
 rs_status rs_face_doctor(const rs_result *result, rs_layout *layout, rs_error *err);
 rs_status rs_face_stragglers(const rs_result *result, rs_layout *layout, rs_error *err);
 rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *err);

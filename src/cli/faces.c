@@ -1,10 +1,13 @@
 #include "cli/face_tools.h"
 
+#include <string.h>
+
 static const struct {
     const char *name;
     rs_face_fn render;
 } faces[] = {
     {"annotations", rs_face_annotations},
+    {"collectives", rs_face_collectives},
     {"delays", rs_face_delays},
     {"diff", rs_face_diff},
     {"doctor", rs_face_doctor},
@@ -13,6 +16,7 @@ static const struct {
     {"steps", rs_face_steps},
     {"stragglers", rs_face_stragglers},
     {"summary", rs_face_summary},
+    {"tree", rs_face_tree},
     {NULL, NULL}, /* the end */
 };
 
@@ -21,4 +25,12 @@ rs_face_fn rs_face_find(const char *name)
     for (size_t i = 0; faces[i].name; i++)
         if (strcmp(faces[i].name, name) == 0) return faces[i].render;
     return NULL;
+}
+
+bool rs_face_nests(const char *name, const rs_result *result, size_t *table, size_t *depth_column)
+{
+    if (strcmp(name, "tree") != 0 || result->n_tables == 0) return false;
+    *table = 0;
+    *depth_column = rs_face_column(result->tables[0], "depth");
+    return true;
 }

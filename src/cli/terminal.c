@@ -85,7 +85,8 @@ int rs_complain_error(const char *command, const rs_error *err)
 
 static void report_problem(const rs_problem *p)
 {
-    /* the detail of a file that is no use names the file and what is wrong with it: that is the whole message */
+    /* the detail of a file that is no use names the file and what is wrong with it: that is the whole message
+     */
     if (strcmp(p->kind, "unusable_file") == 0 && p->detail) {
         rs_complain("%s", p->detail);
         return;

@@ -13,4 +13,11 @@ rs_status rs_write_md(rs_writer *writer, const rs_table *table, rs_error *err);
 rs_status rs_write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                         rs_error *err);
 
+/* A table in depth-first order whose column depth_column tells how deep a row stands (from 0, never more than
+ * one deeper than the row before): each row holds those below it as "children". */
+void rs_write_json_nested(rs_writer *writer, const rs_table *table, size_t depth_column, unsigned indent);
+/* As rs_write_json_result, with the table at index `nested` written that way. */
+void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, size_t nested,
+                                 size_t depth_column);
+
 #endif

@@ -67,6 +67,44 @@ void rs_write_json_rows(rs_writer *writer, const rs_table *table, unsigned inden
     rs_writer_char(writer, ']');
 }
 
+/* Members of a row without its brackets. */
+static void write_members(rs_writer *writer, const rs_table *table, size_t row)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    for (size_t at = 0; at < spec->n_columns; at++) {
+        rs_writer_json_string(writer, spec->columns[at].name, strlen(spec->columns[at].name));
+        rs_writer_bytes(writer, ": ", 2);
+        write_value(writer, table, &spec->columns[at], row, at);
+        rs_writer_bytes(writer, ", ", 2);
+    }
+}
+
+static int64_t depth_of(const rs_table *table, size_t row, size_t column)
+{
+    return row < rs_table_n_rows(table) ? rs_table_int(table, row, column) : 0;
+}
+
+void rs_write_json_nested(rs_writer *writer, const rs_table *table, size_t depth_column, unsigned indent)
+{
+    size_t n_rows = rs_table_n_rows(table);
+    rs_writer_char(writer, '[');
+    for (size_t row = 0; row < n_rows && !writer->failed; row++) {
+        int64_t depth = depth_of(table, row, depth_column), next = depth_of(table, row + 1, depth_column);
+        rs_writer_char(writer, '\n');
+        rs_writer_repeat(writer, ' ', indent + (size_t)depth);
+        rs_writer_char(writer, '{');
+        write_members(writer, table, row);
+        rs_writer_text(writer, "\"children\": [");
+        if (next > depth && row + 1 < n_rows) continue;
+        rs_writer_text(writer, "]}");
+        for (; depth > next; depth--) rs_writer_text(writer, "]}");
+        if (row + 1 < n_rows) rs_writer_char(writer, ',');
+    }
+    if (n_rows) rs_writer_char(writer, '\n');
+    if (n_rows && indent > 2) rs_writer_repeat(writer, ' ', indent - 2);
+    rs_writer_char(writer, ']');
+}
+
 static void write_text_or_null(rs_writer *writer, const char *text)
 {
     if (text)
@@ -123,6 +161,12 @@ static void write_problems(rs_writer *writer, const rs_problems *problems)
 
 void rs_write_json_result(rs_writer *writer, const rs_result *result)
 {
+    rs_write_json_result_nested(writer, result, SIZE_MAX, 0);
+}
+
+void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, size_t nested,
+                                 size_t depth_column)
+{
     rs_writer_text(writer, "{\n  \"tables\": {");
     bool first = true;
     for (size_t i = 0; i < result->n_tables; i++) {
@@ -132,7 +176,10 @@ void rs_write_json_result(rs_writer *writer, const rs_result *result)
         first = false;
         rs_writer_json_string(writer, name, strlen(name));
         rs_writer_text(writer, ": ");
-        rs_write_json_rows(writer, result->tables[i], 6);
+        if (i == nested)
+            rs_write_json_nested(writer, result->tables[i], depth_column, 6);
+        else
+            rs_write_json_rows(writer, result->tables[i], 6);
     }
     rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
     write_problems(writer, &result->problems);

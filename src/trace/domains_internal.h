@@ -22,8 +22,8 @@ typedef struct rs_pids {
 rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_pids *p, uint32_t *domain,
                                 size_t *n, const char **rule, rs_error *err);
 
-/* Whether so many launches repeat a correlation of their process that several ranks must be in the file; fewer are
- * a defect, not a rank. */
+/* Whether so many launches repeat a correlation of their process that several ranks must be in the file;
+ * fewer are a defect, not a rank. */
 bool rs_domains_repeat(size_t n_calls, size_t n_repeated);
 /* Ranks one after another in the file; needs External ids. */
 rs_status rs_domains_by_segment(const rs_events *e, const char *file, const rs_pids *p, size_t n_calls,

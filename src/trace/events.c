@@ -54,6 +54,24 @@ const char *rs_kind_name(rs_kind kind)
     return "other";
 }
 
+size_t rs_sparse_leap(const rs_sparse *column, size_t at, uint32_t row)
+{
+    size_t step = 1, low = at;
+    while (step < column->n - low && column->rows[low + step] < row) {
+        low += step;
+        step *= 2;
+    }
+    size_t high = step < column->n - low ? low + step : column->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (column->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static rs_column_type column_type(rs_column_id id)
 {
     return rs_column_infos[id].type;

@@ -171,7 +171,10 @@ bool rs_events_int(const rs_events *events, rs_column_id column, uint32_t row, i
 bool rs_events_real(const rs_events *events, rs_column_id column, uint32_t row, double *value);
 uint32_t rs_events_text(const rs_events *events, rs_column_id column, uint32_t row);
 
-/* Walks a sparse column in step with ascending rows: O(1) a row over a whole pass. */
+/* Walks a sparse column in step with ascending rows: O(1) a row over a whole pass, and O(log n) where the
+ * walk leaps, as it does into the rows of one rank of many. */
+size_t rs_sparse_leap(const rs_sparse *column, size_t at,
+                      uint32_t row); /* first at >= at with its row >= row */
 typedef struct rs_cursor {
     const rs_sparse *column;
     size_t at;
@@ -184,7 +187,8 @@ static inline rs_cursor rs_cursor_of(const rs_events *events, rs_column_id colum
 static inline bool rs_cursor_seek(rs_cursor *cursor, uint32_t row)
 {
     const rs_sparse *c = cursor->column;
-    while (cursor->at < c->n && c->rows[cursor->at] < row) cursor->at++;
+    for (unsigned i = 0; i < 8 && cursor->at < c->n && c->rows[cursor->at] < row; i++) cursor->at++;
+    if (cursor->at < c->n && c->rows[cursor->at] < row) cursor->at = rs_sparse_leap(c, cursor->at, row);
     return cursor->at < c->n && c->rows[cursor->at] == row;
 }
 static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t otherwise)

@@ -45,4 +45,8 @@ int64_t rs_rank_in_name(const char *path);
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
 void rs_input_release(rs_input *input);
 
+/* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
+rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
+                          rs_result *result, rs_error *err);
+
 #endif

@@ -329,7 +329,8 @@ static rs_status run_file(const run_state *s, rs_result *result, rs_error *err)
 }
 
 static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysis *analysis,
-                          const rs_options *options, rs_compat compat, rs_result *result, rs_error *err)
+                          const rs_options *options, rs_compat compat, void *context, rs_result *result,
+                          rs_error *err)
 {
     *result = (rs_result){0};
     rs_error local = RS_ERROR_INIT;
@@ -354,7 +355,8 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
         s[i].run = (rs_run){.options = options ? options : defaults,
                             .compat = compat,
                             .policy = &s[i].policy,
-                            .absolute = jobs[i]->settings.absolute};
+                            .absolute = jobs[i]->settings.absolute,
+                            .context = context};
         s[i].ranks_wanted = ranks;
         if (analysis->file || status != RS_OK) continue;
         status = run_ranks(&s[i], result, err);
@@ -376,11 +378,17 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_jobs(&job, 1, analysis, options, compat, result, err);
+    return run_jobs(&job, 1, analysis, options, compat, NULL, result, err);
 }
 
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_jobs((rs_job *const[]){a, b}, 2, analysis, options, compat, result, err);
+    return run_jobs((rs_job *const[]){a, b}, 2, analysis, options, compat, NULL, result, err);
+}
+
+rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
+                          rs_result *result, rs_error *err)
+{
+    return run_jobs(&job, 1, analysis, options, RS_COMPAT_NONE, context, result, err);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "trace/trace_internal.h"
+#include "tree/tree.h"
 
 void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_rows)
 {
@@ -22,6 +23,7 @@ void rs_trace_clear(rs_trace *trace)
     rs_free(trace->steps);
     rs_free(trace->gpu_steps);
     for (size_t i = 0; i < RS_N_WORK; i++) rs_work_free(trace->work[i]);
+    for (size_t i = 0; i < 2; i++) rs_tree_free(trace->tree[i]);
     for (size_t i = 0; i < sizeof trace->class_of_name / sizeof *trace->class_of_name; i++)
         rs_free(trace->class_of_name[i]);
     *trace = (rs_trace){.rank = RS_NO_VALUE, .first_ns = RS_NO_TIME, .last_ns = RS_NO_TIME};

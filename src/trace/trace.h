@@ -91,7 +91,7 @@ struct rs_trace {
     bool have_gpu_rows;
     rs_links *links;
     double index_seconds; /* spent on links so far */
-    bool have_calls; /* links is complete, not only launch_of and the counts */
+    bool have_calls;      /* links is complete, not only launch_of and the counts */
     rs_step *steps;
     size_t n_steps;
     rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */
@@ -99,6 +99,7 @@ struct rs_trace {
     bool have_steps;
     rs_work *work[6];
     rs_policy work_policy[6];
+    struct rs_tree *tree[2];   /* the call tree without and with Python functions: tree/tree.h */
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
     int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
     bool have_span;

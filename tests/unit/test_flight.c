@@ -421,40 +421,43 @@ static void test_damaged_dumps(void **state)
     if (each_dump(damage) == 0) skip();
 }
 
+#define ADD(t, literal) text_add(t, literal, sizeof literal - 1)
+
+static void begin_entry(text *t)
+{
+    ADD(t, "\x80\x02}(U\x07"
+           "entries](}(U\x0eprofiling_nameU\x0cnccl:barrierU\x0dprocess_groupU\x01"
+           "0U\x05stateU\x09"
+           "completed");
+}
+
 /* Values that refer to each other over and over must not cost more than their bytes. */
 static void test_reference_bombs(void **state)
 {
     (void)state;
     text t = {0};
-    text_add(&t,
-             "\x80\x02}(X\x07\x00\x00\x00"
-             "entriesX\x0b\x00\x00\x00"
-             "input_sizes](K\x01q\x01",
-             38);
-    for (int i = 0; i < 20000; i++) text_add(&t, "h\x01", 2);
-    text_add(&t, "eq\x02](", 5);
-    for (int i = 0; i < 20000; i++) text_add(&t, "h\x02", 2);
-    text_add(&t, "eu.", 3);
     size_t entries;
-    analyse_bytes(t.s, t.n, &entries);
+    begin_entry(&t); /* sizes: twenty thousand times one list of twenty thousand */
+    ADD(&t, "U\x0binput_sizes](](K\x01q\x01");
+    for (int i = 0; i < 20000; i++) ADD(&t, "h\x01");
+    ADD(&t, "eq\x02");
+    for (int i = 0; i < 20000; i++) ADD(&t, "h\x02");
+    ADD(&t, "eueu.");
+    assert_int_equal(analyse_bytes(t.s, t.n, &entries), RS_ERR_FORMAT);
     assert_int_equal(entries, 0);
     text_clear(&t);
-    /* one entry with a list of lists of lists, shared */
-    text_add(&t,
-             "\x80\x02}(U\x07"
-             "entries](}(U\x0einput_sizesxxx](K\x01K\x01"
-             "eq\x01U\x0binput_sizes](",
-             59);
-    for (int i = 0; i < 50000; i++) text_add(&t, "h\x01", 2);
-    text_add(&t,
-             "eU\x0eprofiling_nameU\x0cnccl:barrierU\x0dprocess_groupU\x01"
-             "0U\x05stateU\x09"
-             "completedu2",
-             78);
-    for (int i = 0; i < 2000; i++) text_add(&t, "2", 1);
-    text_add(&t, "eu.", 3);
-    analyse_bytes(t.s, t.n, &entries);
-    assert_true(entries < 2000);
+    begin_entry(&t); /* one entry many times: as many entries, in linear time */
+    ADD(&t, "uq\x03");
+    for (int i = 0; i < 50000; i++) ADD(&t, "h\x03");
+    ADD(&t, "eu.");
+    assert_int_equal(analyse_bytes(t.s, t.n, &entries), RS_OK);
+    assert_int_equal(entries, 50001);
+    text_clear(&t);
+    begin_entry(&t); /* an entry that is its own frames, sizes and group */
+    ADD(&t, "uq\x03U\x06"
+            "framesh\x03sU\x0binput_sizesh\x03sU\x0coutput_sizes]q\x04h\x04"
+            "aseu.");
+    (void)analyse_bytes(t.s, t.n, &entries);
     text_clear(&t);
 }
 

@@ -1,0 +1,170 @@
+/* annotate: counter events for the trace itself. Who writes the trace is told what to append. */
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/copy_rates.h"
+#include "analysis/queue_depth.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "trace/hta_window.h"
+
+static const rs_column_spec counter_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("ts_us", TIME, US, "when the counter changes, on the file's own clock", "time"),
+    RS_COLUMN("pid", INT, ID, "process (device) the counter stands under", NULL),
+    RS_COLUMN("id", INT, ID, "stream; unknown where the counter is not of one stream", NULL),
+    RS_COLUMN("name", TEXT, NONE, "name of the counter track", NULL),
+    RS_COLUMN("series", TEXT, NONE, "name of the value in it", NULL),
+    RS_COLUMN("value", REAL, NONE, "from then on", NULL),
+};
+static const rs_column_spec file_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("file", TEXT, NONE, "the file it was read from", NULL),
+};
+static const rs_table_spec counter_table =
+    RS_TABLE("counter_events", "one row is one counter event to append to the trace", counter_columns);
+static const rs_table_spec file_table = RS_TABLE("files", "one row is one rank's file", file_columns);
+enum { COUNTERS, FILES, N_TABLES };
+static const rs_table_spec *const tables[] = {&counter_table, &file_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
+                                    {RS_COMPAT_HTA, tables, N_TABLES},
+                                    {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
+
+static const rs_option_spec options[] = {
+    {"counters", RS_OPTION_TEXT, "LIST", NULL, "queue,bandwidth",
+     "which counters: queue (launches that wait, by stream), bandwidth (of copies)"},
+};
+
+typedef struct annotate_partial {
+    rs_queue_series queue;
+    rs_copy_rates rates;
+    rs_steps_seen seen;
+} annotate_partial;
+
+static void free_partial(void *partial)
+{
+    annotate_partial *p = partial;
+    if (!p) return;
+    rs_queue_series_clear(&p->queue);
+    rs_copy_rates_clear(&p->rates);
+    rs_free(p);
+}
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    return ((const annotate_partial *)partial)->seen;
+}
+
+static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_error *err)
+{
+    for (const char *word = list; *word;) {
+        size_t n = strcspn(word, ",");
+        if (n == 5 && memcmp(word, "queue", n) == 0)
+            *queue = true;
+        else if (n == 9 && memcmp(word, "bandwidth", n) == 0)
+            *bandwidth = true;
+        else
+            return rs_fail(err, RS_ERR_USAGE, "--counters takes queue and bandwidth, not \"%.*s\"",
+                           (int)(n < 60 ? n : 60), word);
+        word += n + (word[n] == ',');
+    }
+    if (*queue || *bandwidth) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "--counters takes queue, bandwidth, or both with a comma between");
+}
+
+static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_partial *p, rs_error *err)
+{
+    if (run->policy->rows_by_stream) {
+        rs_hta_frame *f;
+        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        if (status != RS_OK) return status;
+        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
+        status = rs_queue_of_hta(trace, f, &p->queue, err);
+        rs_hta_frame_free(f);
+        return status;
+    }
+    const rs_work *w;
+    rs_status status = rs_trace_work_details(trace, run->policy, &w, err);
+    return status == RS_OK ? rs_queue_of(trace, w, &p->queue, err) : status;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    bool queue = false, bandwidth = false;
+    rs_status status = read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err);
+    if (status != RS_OK) return status;
+    annotate_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "counters");
+    *partial = p;
+    if (queue || run->policy->rows_by_stream) status = measure_queue(run, trace, p, err);
+    if (!queue) rs_queue_series_clear(&p->queue);
+    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, &p->rates, err);
+    return status;
+}
+
+static rs_status add_event(rs_table *t, int64_t rank_number, int64_t ns, int64_t pid, const int64_t *stream,
+                           const char *name, const char *series, double value, rs_error *err)
+{
+    rs_table_add_int(t, rank_number);
+    rs_table_add_time(t, ns);
+    rs_table_add_int(t, pid);
+    if (stream)
+        rs_table_add_int(t, *stream);
+    else
+        rs_table_add_null(t);
+    rs_table_add_text(t, name);
+    rs_table_add_text(t, series);
+    rs_table_add_real(t, value);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    (void)run;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const annotate_partial *p = partials[i].value;
+        int64_t number = partials[i].rank;
+        rs_table *t = result->tables[COUNTERS];
+        if (p->queue.n == 0 && p->rates.n == 0)
+            rs_result_note(result, "rank %lld: no launched GPU work and no copies to count",
+                           (long long)number);
+        for (size_t k = 0; status == RS_OK && k < p->queue.n; k++) {
+            const rs_queue_sample *s = &p->queue.items[k];
+            status = add_event(t, number, s->ns, s->pid, &s->stream, "Queue Length", "Queue Length",
+                               (double)s->length, err);
+        }
+        for (size_t k = 0; status == RS_OK && k < p->rates.n; k++) {
+            const rs_copy_rate *r = &p->rates.items[k];
+            status = add_event(t, number, r->ns, r->pid, NULL, r->name, "Memcpy BW", r->gbps, err);
+        }
+        if (status != RS_OK) break;
+        rs_table_add_int(result->tables[FILES], number);
+        rs_table_add_text(result->tables[FILES], partials[i].source);
+        status = rs_table_end_row(result->tables[FILES], err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_annotate = {
+    .name = "annotate",
+    .help = "Write the trace again with counter tracks: queue length, copy bandwidth",
+    .about =
+        "With -o FILE the trace is copied, every byte of every event kept, and counter events are appended "
+        "that a\n"
+        "viewer shows as tracks. The output's name tells its packing: .gz, .zst, else plain. Several ranks "
+        "need\n"
+        "a directory, -o DIR/, in which the files keep their names. Without -o the counter events are "
+        "printed.",
+    .examples = "rankscope annotate -o with_counters.json.gz trace.json.gz\n"
+                "rankscope annotate -o annotated/ --counters queue traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
+    .table_sets = sets,
+    .n_table_sets = sizeof sets / sizeof *sets,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .steps_seen = steps_seen,
+};

@@ -1,0 +1,527 @@
+/* collectives: what ranks wait for each other, how fast they then are, and who comes late. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/busy.h"
+#include "analysis/collective_ops.h"
+#include "base/interval.h"
+#include "base/stats.h"
+
+static const rs_option_spec options[] = {
+    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
+     "ends: clocks are corrected so that collectives end together; file: as the traces have them"},
+};
+
+static const rs_column_spec one_columns[] = {
+    {"index", RS_INT, RS_UNIT_ID, "number of the row, by first arrival", NULL},
+    {"group", RS_TEXT, RS_UNIT_NONE, "process group's name", NULL},
+    {"description", RS_TEXT, RS_UNIT_NONE, "process group's description", NULL},
+    {"members", RS_TEXT, RS_UNIT_NONE, "ranks of the group, as recorded", NULL},
+    {"number", RS_INT, RS_UNIT_ID, "sequence number, or place in the group's order", NULL},
+    {"matched_by", RS_TEXT, RS_UNIT_NONE,
+     "seq: recorded sequence number; order: order of the group's kernels", "by"},
+    {"collective", RS_TEXT, RS_UNIT_NONE, "what it does", NULL},
+    {"dtype", RS_TEXT, RS_UNIT_NONE, "type of the elements", NULL},
+    {"in_elements", RS_INT, RS_UNIT_COUNT, "elements that each rank gives", NULL},
+    {"out_elements", RS_INT, RS_UNIT_COUNT, "elements that each rank gets", NULL},
+    {"message_bytes", RS_INT, RS_UNIT_BYTES,
+     "size as nccl-tests counts it: the larger of both buffers of a rank", "size"},
+    {"group_size", RS_INT, RS_UNIT_COUNT, "ranks in the group", NULL},
+    {"ranks", RS_INT, RS_UNIT_COUNT, "of them, those whose kernel is in the traces", NULL},
+    {"start_us", RS_TIME, RS_UNIT_US,
+     "first arrival, from the job's first event (with --absolute: on rank 0's clock)", "start"},
+    {"transfer_us", RS_TIME, RS_UNIT_US, "least duration of all ranks: nobody waits any more", "transfer"},
+    {"max_wait_us", RS_TIME, RS_UNIT_US, "from the first arrival to the last", "max wait"},
+    {"sum_wait_us", RS_TIME, RS_UNIT_US, "waits of all ranks for the last arrival", "sum of waits"},
+    {"end_spread_us", RS_TIME, RS_UNIT_US, "from the first end to the last", "end spread"},
+    {"first_rank", RS_INT, RS_UNIT_ID, "who arrives first", NULL},
+    {"last_rank", RS_INT, RS_UNIT_ID, "who arrives last", NULL},
+    {"algorithm_gbps", RS_REAL, RS_UNIT_GBPS, "size / transfer", "alg. bandwidth"},
+    {"bus_gbps", RS_REAL, RS_UNIT_GBPS, "algorithm bandwidth times what nccl-tests counts for the links",
+     "bus bandwidth"},
+};
+static const rs_column_spec arrival_columns[] = {
+    {"index", RS_INT, RS_UNIT_ID, "the collective's row", NULL},
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"uid", RS_INT, RS_UNIT_ID, "position of its kernel in traceEvents", NULL},
+    {"seq", RS_INT, RS_UNIT_ID, "sequence number that the rank recorded", NULL},
+    {"start_us", RS_TIME, RS_UNIT_US, "arrival, clocks corrected", "start"},
+    {"late_us", RS_TIME, RS_UNIT_US, "after the first arrival", "late"},
+    {"wait_us", RS_TIME, RS_UNIT_US, "until the last arrival", "wait"},
+    {"duration_us", RS_TIME, RS_UNIT_US, "of the kernel", "duration"},
+};
+static const rs_column_spec summary_columns[] = {
+    {"collective", RS_TEXT, RS_UNIT_NONE, "what it does", NULL},
+    {"dtype", RS_TEXT, RS_UNIT_NONE, "type of the elements", NULL},
+    {"group_size", RS_INT, RS_UNIT_COUNT, "ranks in the group", NULL},
+    {"message_bytes", RS_INT, RS_UNIT_BYTES, "size as nccl-tests counts it", "size"},
+    {"count", RS_INT, RS_UNIT_COUNT, "collectives", NULL},
+    {"total_transfer_us", RS_TIME, RS_UNIT_US, "transfer times, added up", "transfer, sum"},
+    {"mean_transfer_us", RS_REAL, RS_UNIT_US, "mean transfer time", "mean"},
+    {"min_transfer_us", RS_TIME, RS_UNIT_US, "least", "min"},
+    {"max_transfer_us", RS_TIME, RS_UNIT_US, "greatest", "max"},
+    {"mean_wait_us", RS_REAL, RS_UNIT_US, "mean of the longest waits", "mean max wait"},
+    {"wait_share_pct", RS_REAL, RS_UNIT_PERCENT, "waits in the summed duration of the kernels", "waiting %"},
+    {"algorithm_gbps", RS_REAL, RS_UNIT_GBPS, "all bytes / all transfer time", "alg. bandwidth"},
+    {"bus_gbps", RS_REAL, RS_UNIT_GBPS, "the same for the links, as nccl-tests counts", "bus bandwidth"},
+};
+static const rs_column_spec late_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"collectives", RS_INT, RS_UNIT_COUNT,
+     "collectives it takes part in with other ranks, send and receive left out", NULL},
+    {"times_last", RS_INT, RS_UNIT_COUNT, "of them, those it arrives last at", "last"},
+    {"lateness_us", RS_TIME, RS_UNIT_US, "arrivals after the first, added up", "lateness"},
+    {"wait_us", RS_TIME, RS_UNIT_US, "waits for the last, added up", "wait"},
+    {"others_waited_us", RS_TIME, RS_UNIT_US,
+     "what others waited for the last arrival where that was this rank's", "made others wait"},
+};
+static const rs_column_spec clock_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"aligned_by", RS_TEXT, RS_UNIT_NONE,
+     "ends: ends of collectives; base: baseTimeNanoseconds; file: not at all", "by"},
+    {"base_offset_us", RS_TIME, RS_UNIT_US, "by what its baseTimeNanoseconds is ahead of the first rank's",
+     "base ahead"},
+    {"offset_us", RS_TIME, RS_UNIT_US, "what its clock is ahead beyond that", "clock ahead"},
+    {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that tell it", NULL},
+    {"residual_us", RS_TIME, RS_UNIT_US, "median distance of its ends from the others' after correction",
+     "residual"},
+    {"worst_us", RS_TIME, RS_UNIT_US, "the greatest", "worst"},
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec one_table = TABLE("collectives", "one row is one collective", one_columns);
+static const rs_table_spec arrival_table =
+    TABLE("arrivals", "one row is one rank in one collective", arrival_columns);
+static const rs_table_spec summary_table =
+    TABLE("summary", "one row is one kind of collective of one size", summary_columns);
+static const rs_table_spec late_table =
+    TABLE("lateness", "one row is one rank, the latest first", late_columns);
+static const rs_table_spec clock_table = TABLE("clocks", "one row is one rank", clock_columns);
+static const rs_table_spec *const tables[] = {&one_table, &summary_table, &late_table, &arrival_table,
+                                              &clock_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
+enum { TABLE_ONE, TABLE_SUMMARY, TABLE_LATE, TABLE_ARRIVALS, TABLE_CLOCKS };
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    rs_coll_rank *r;
+    rs_status status = rs_coll_rank_of(trace, run->policy, &r, err);
+    if (status == RS_OK) *partial = r;
+    return status;
+}
+
+/* ---- one collective
+ * ----------------------------------------------------------------------------------------- */
+
+typedef struct measure {
+    int64_t first, last;         /* arrivals */
+    int64_t first_end, last_end; /* ends */
+    int64_t transfer, sum_wait, sum_duration;
+    uint32_t first_at, last_at; /* arrivals */
+    int64_t bytes;              /* -1: unknown */
+    int64_t members;
+    rs_coll_kind kind;
+} measure;
+
+/* https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: what of the message crosses the
+ * slowest link, so that the figure can be held against the hardware whatever the number of ranks. */
+static double bus_factor(rs_coll_kind kind, int64_t n)
+{
+    switch (kind) {
+    case RS_COLL_ALL_REDUCE: return 2.0 * (double)(n - 1) / (double)n;
+    case RS_COLL_ALL_GATHER:
+    case RS_COLL_REDUCE_SCATTER:
+    case RS_COLL_ALL_TO_ALL:
+    case RS_COLL_GATHER:
+    case RS_COLL_SCATTER: return (double)(n - 1) / (double)n;
+    case RS_COLL_BROADCAST:
+    case RS_COLL_REDUCE:
+    case RS_COLL_SEND_RECV: return 1;
+    default: return NAN;
+    }
+}
+
+static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
+{
+    const char *dtype = rs_pool_text(&r->pool, op->dtype);
+    int64_t size = dtype ? rs_dtype_size(dtype) : 0;
+    int64_t elements = op->in_elements > op->out_elements ? op->in_elements : op->out_elements;
+    if (size == 0 || elements < 0 || elements > INT64_MAX / 16) return -1;
+    return elements * size;
+}
+
+static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c)
+{
+    const rs_coll_arrival *a = &job->arrivals[c->first];
+    const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
+    measure m = {.first = INT64_MAX,
+                 .last = INT64_MIN,
+                 .first_end = INT64_MAX,
+                 .last_end = INT64_MIN,
+                 .transfer = INT64_MAX,
+                 .bytes = -1,
+                 .members = op->group_size > 0 ? op->group_size : c->n,
+                 .kind = op->kind};
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        a = &job->arrivals[i];
+        int64_t start = rs_coll_start(job, a), end = rs_coll_end(job, a);
+        int64_t bytes = bytes_of(job->ranks[a->rank], &job->ranks[a->rank]->ops[a->op]);
+        if (start < m.first) m.first = start, m.first_at = i;
+        if (start > m.last) m.last = start, m.last_at = i;
+        if (end < m.first_end) m.first_end = end;
+        if (end > m.last_end) m.last_end = end;
+        if (end - start < m.transfer) m.transfer = end - start;
+        if (bytes > m.bytes) m.bytes = bytes;
+        m.sum_duration = rs_add_sat(m.sum_duration, end - start);
+    }
+    for (uint32_t i = c->first; i < c->first + c->n; i++)
+        m.sum_wait = rs_add_sat(m.sum_wait, m.last - rs_coll_start(job, &job->arrivals[i]));
+    return m;
+}
+
+/* bytes / ns is GB/s. */
+static double algorithm_gbps(int64_t bytes, int64_t ns)
+{
+    return bytes < 0 || ns <= 0 ? NAN : (double)bytes / (double)ns;
+}
+
+static void add_known(rs_table *t, bool known, int64_t value)
+{
+    if (known)
+        rs_table_add_int(t, value);
+    else
+        rs_table_add_null(t);
+}
+
+static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, size_t index, const measure *m,
+                         int64_t base, rs_table *t, rs_error *err)
+{
+    const rs_coll_instance *c = &job->instances[index];
+    const rs_coll_arrival *a = &job->arrivals[c->first];
+    const rs_coll_rank *r = job->ranks[a->rank];
+    const rs_coll_op *op = &r->ops[a->op];
+    double algorithm = algorithm_gbps(m->bytes, m->transfer);
+    rs_table_add_int(t, (int64_t)index);
+    rs_table_add_text(t, rs_pool_text(&r->pool, op->group));
+    rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
+    rs_table_add_text(t, rs_pool_text(&r->pool, op->members));
+    rs_table_add_int(t, c->number);
+    rs_table_add_text(t, c->by_seq ? "seq" : "order");
+    rs_table_add_text(t, c->mixed ? "mixed" : rs_coll_kind_name(m->kind));
+    rs_table_add_text(t, rs_pool_text(&r->pool, op->dtype));
+    add_known(t, op->in_elements >= 0, op->in_elements);
+    add_known(t, op->out_elements >= 0, op->out_elements);
+    add_known(t, m->bytes >= 0, m->bytes);
+    add_known(t, op->group_size > 0, op->group_size);
+    rs_table_add_int(t, c->n);
+    rs_table_add_time(t, m->first - base);
+    rs_table_add_time(t, m->transfer);
+    rs_table_add_time(t, m->last - m->first);
+    rs_table_add_time(t, m->sum_wait);
+    rs_table_add_time(t, m->last_end - m->first_end);
+    rs_table_add_int(t, of[job->arrivals[m->first_at].rank]->rank);
+    rs_table_add_int(t, of[job->arrivals[m->last_at].rank]->rank);
+    rs_table_add_real(t, algorithm);
+    rs_table_add_real(t, algorithm * bus_factor(m->kind, m->members));
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *of, size_t index,
+                              const measure *m, int64_t base, rs_table *t, rs_error *err)
+{
+    const rs_coll_instance *c = &job->instances[index];
+    rs_status status = RS_OK;
+    for (uint32_t i = c->first; status == RS_OK && i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &job->arrivals[i];
+        const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
+        int64_t start = rs_coll_start(job, a);
+        rs_table_add_int(t, (int64_t)index);
+        rs_table_add_int(t, of[a->rank]->rank);
+        rs_table_add_int(t, op->row);
+        add_known(t, op->seq >= 0, op->seq);
+        rs_table_add_time(t, start - base);
+        rs_table_add_time(t, start - m->first);
+        rs_table_add_time(t, m->last - start);
+        rs_table_add_time(t, op->end - op->start);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+/* ---- by kind and size
+ * --------------------------------------------------------------------------------------- */
+
+typedef struct bucket {
+    const char *collective, *dtype;
+    int64_t members, bytes;
+    rs_coll_kind kind;
+    rs_moments transfer;
+    rs_moments wait; /* the longest of each */
+    int64_t sum_wait, sum_duration;
+    double all_bytes;
+} bucket;
+
+static int same_kind(const void *a, const void *b)
+{
+    const bucket *x = a, *y = b;
+    int c = strcmp(x->collective, y->collective);
+    if (c == 0) c = strcmp(x->dtype, y->dtype);
+    if (c) return c;
+    if (x->members != y->members) return x->members < y->members ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+static int by_transfer(const void *a, const void *b)
+{
+    const bucket *x = a, *y = b;
+    if (x->transfer.sum != y->transfer.sum) return x->transfer.sum > y->transfer.sum ? -1 : 1;
+    return same_kind(a, b);
+}
+
+static bucket bucket_of(const rs_coll_job *job, const rs_coll_instance *c, const measure *m)
+{
+    const rs_coll_arrival *a = &job->arrivals[c->first];
+    const rs_coll_rank *r = job->ranks[a->rank];
+    const char *dtype = rs_pool_text(&r->pool, r->ops[a->op].dtype);
+    bucket b = {.collective = c->mixed ? "mixed" : rs_coll_kind_name(m->kind),
+                .dtype = dtype ? dtype : "",
+                .members = m->members,
+                .bytes = m->bytes,
+                .kind = m->kind,
+                .sum_wait = m->sum_wait,
+                .sum_duration = m->sum_duration,
+                .all_bytes = m->bytes < 0 ? 0 : (double)m->bytes};
+    rs_moments_add(&b.transfer, m->transfer);
+    rs_moments_add(&b.wait, m->last - m->first);
+    return b;
+}
+
+static size_t unite(bucket *items, size_t n)
+{
+    size_t kept = 0;
+    if (n) qsort(items, n, sizeof *items, same_kind);
+    for (size_t i = 0; i < n; i++) {
+        if (kept == 0 || same_kind(&items[kept - 1], &items[i]) != 0) {
+            items[kept++] = items[i];
+            continue;
+        }
+        bucket *b = &items[kept - 1];
+        rs_moments_merge(&b->transfer, &items[i].transfer);
+        rs_moments_merge(&b->wait, &items[i].wait);
+        b->sum_wait = rs_add_sat(b->sum_wait, items[i].sum_wait);
+        b->sum_duration = rs_add_sat(b->sum_duration, items[i].sum_duration);
+        b->all_bytes += items[i].all_bytes;
+    }
+    if (kept) qsort(items, kept, sizeof *items, by_transfer);
+    return kept;
+}
+
+static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
+{
+    double algorithm = b->bytes < 0 || b->transfer.sum <= 0 ? NAN : b->all_bytes / (double)b->transfer.sum;
+    rs_table_add_text(t, b->collective);
+    rs_table_add_text(t, b->dtype[0] ? b->dtype : NULL);
+    rs_table_add_int(t, b->members);
+    add_known(t, b->bytes >= 0, b->bytes);
+    rs_table_add_int(t, (int64_t)b->transfer.n);
+    rs_table_add_time(t, b->transfer.sum);
+    rs_table_add_real(t, rs_moments_mean(&b->transfer) / 1000);
+    rs_table_add_time(t, b->transfer.min);
+    rs_table_add_time(t, b->transfer.max);
+    rs_table_add_real(t, rs_moments_mean(&b->wait) / 1000);
+    rs_table_add_real(t, rs_percent(b->sum_wait, b->sum_duration));
+    rs_table_add_real(t, algorithm);
+    rs_table_add_real(t, algorithm * bus_factor(b->kind, b->members));
+    return rs_table_end_row(t, err);
+}
+
+/* ---- who is late
+ * -------------------------------------------------------------------------------------------- */
+
+typedef struct late {
+    int64_t rank, n, last, lateness, wait, others;
+} late;
+
+static int by_lateness(const void *a, const void *b)
+{
+    const late *x = a, *y = b;
+    if (x->lateness != y->lateness) return x->lateness > y->lateness ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, late *ranks)
+{
+    if (c->n < 2 || m->kind == RS_COLL_SEND_RECV) return;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        late *l = &ranks[job->arrivals[i].rank];
+        int64_t start = rs_coll_start(job, &job->arrivals[i]);
+        l->n++;
+        l->lateness = rs_add_sat(l->lateness, start - m->first);
+        l->wait = rs_add_sat(l->wait, m->last - start);
+    }
+    late *l = &ranks[job->arrivals[m->last_at].rank];
+    l->last++;
+    l->others = rs_add_sat(l->others, m->sum_wait);
+}
+
+static rs_status add_late(rs_table *t, const late *l, rs_error *err)
+{
+    rs_table_add_int(t, l->rank);
+    rs_table_add_int(t, l->n);
+    rs_table_add_int(t, l->last);
+    rs_table_add_time(t, l->lateness);
+    rs_table_add_time(t, l->wait);
+    rs_table_add_time(t, l->others);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_table *t, rs_error *err)
+{
+    const rs_coll_clock *c = &job->clocks[i];
+    int64_t base = job->shift[i] + c->offset;
+    rs_table_add_int(t, number);
+    rs_table_add_text(t, c->aligned ? "ends" : job->by_base ? "base" : "file");
+    rs_table_add_time(t, base);
+    rs_table_add_time(t, c->offset);
+    rs_table_add_int(t, (int64_t)c->n);
+    if (c->aligned) {
+        rs_table_add_time(t, c->residual);
+        rs_table_add_time(t, c->worst);
+    } else {
+        rs_table_add_null(t);
+        rs_table_add_null(t);
+    }
+    return rs_table_end_row(t, err);
+}
+
+/* ---- all ranks
+ * ---------------------------------------------------------------------------------------------- */
+
+typedef struct answer {
+    const rs_partial **of; /* by the job's rank index */
+    const rs_coll_rank **ranks;
+    late *late;
+    bucket *buckets;
+    size_t n;
+    int64_t base; /* the job's first event, on the common clock */
+} answer;
+
+static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        measure m = measure_one(job, c);
+        a->buckets[i] = bucket_of(job, c, &m);
+        blame(job, c, &m, a->late);
+        status = add_one(job, a->of, i, &m, a->base, result->tables[TABLE_ONE], err);
+        if (status == RS_OK)
+            status = add_arrivals(job, a->of, i, &m, a->base, result->tables[TABLE_ARRIVALS], err);
+    }
+    size_t n_buckets = status == RS_OK ? unite(a->buckets, job->n) : 0;
+    for (size_t i = 0; status == RS_OK && i < n_buckets; i++)
+        status = add_bucket(result->tables[TABLE_SUMMARY], &a->buckets[i], err);
+    if (a->n) qsort(a->late, a->n, sizeof *a->late, by_lateness);
+    for (size_t i = 0; status == RS_OK && job->n && i < a->n; i++)
+        status = add_late(result->tables[TABLE_LATE], &a->late[i], err);
+    for (size_t i = 0; status == RS_OK && a->n > 1 && i < a->n; i++)
+        status = add_clock(job, i, a->of[i]->rank, result->tables[TABLE_CLOCKS], err);
+    return status;
+}
+
+static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
+{
+    size_t nameless = 0, incomplete = 0, mixed = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        nameless += a->ranks[i]->n_nameless;
+        if (a->ranks[i]->n == 0)
+            rs_result_note(result, "rank %lld: no communication kernels", (long long)a->of[i]->rank);
+    }
+    for (size_t i = 0; i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        const rs_coll_arrival *first = &job->arrivals[c->first];
+        int64_t size = job->ranks[first->rank]->ops[first->op].group_size;
+        if (job->ranks[first->rank]->ops[first->op].kind == RS_COLL_SEND_RECV) size = 2;
+        incomplete += size > c->n;
+        mixed += c->mixed;
+    }
+    if (nameless)
+        rs_result_note(
+            result, "%zu communication kernels name no process group: they are matched by their order alone",
+            nameless);
+    if (incomplete)
+        rs_result_note(
+            result,
+            "%zu of %zu collectives lack the kernel of some member: their transfer time may contain waiting",
+            incomplete, job->n);
+    if (mixed)
+        rs_result_note(
+            result, "%zu collectives are not the same on all ranks (mixed): see flight or the traces", mixed);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    bool align = strcmp(rs_options_text(run->options, "clocks"), "ends") == 0;
+    answer a = {.base = INT64_MAX};
+    rs_coll_job job = {0};
+    a.of = rs_malloc((n + 1) * sizeof *a.of);
+    a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
+    a.late = rs_calloc(n + 1, sizeof *a.late);
+    rs_status status = a.of && a.ranks && a.late ? RS_OK : rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        if (!partials[i].value) continue;
+        a.of[a.n] = &partials[i];
+        a.late[a.n].rank = partials[i].rank;
+        a.ranks[a.n++] = partials[i].value;
+    }
+    if (status == RS_OK) status = rs_coll_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
+        status = rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; status == RS_OK && i < a.n; i++)
+        if (a.ranks[i]->first_ns != RS_NO_TIME && rs_add_sat(a.ranks[i]->first_ns, job.shift[i]) < a.base)
+            a.base = rs_add_sat(a.ranks[i]->first_ns, job.shift[i]);
+    if (run->absolute || a.base == INT64_MAX) a.base = 0;
+    if (status == RS_OK) status = fill(&job, &a, result, err);
+    if (status == RS_OK) remark(&job, &a, result);
+    rs_coll_job_clear(&job);
+    rs_free(a.of);
+    rs_free(a.ranks);
+    rs_free(a.late);
+    rs_free(a.buckets);
+    return status;
+}
+
+const rs_analysis rs_analysis_collectives = {
+    .name = "collectives",
+    .help = "Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late",
+    .about = "Kernels of different ranks are one collective when group name, members and sequence number "
+             "agree; where no\n"
+             "number was recorded, and for send and receive, the order within the group decides, and a rank "
+             "whose trace\n"
+             "starts late is set to where its ends fit. A rank waits from its arrival to the last one's; the "
+             "transfer time\n"
+             "is the least duration of all ranks.\n\n"
+             "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
+             "clocks are\n"
+             "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
+             "remains.\n\n"
+             "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
+             "for all-reduce,\n"
+             "x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the rest, as "
+             "nccl-tests\n"
+             "counts (doc/PERFORMANCE.md there).",
+    .examples = "rankscope collectives traces/\nrankscope collectives --table lateness --format csv traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_COLL_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .with_host = true,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = rs_coll_rank_free,
+};

@@ -1,0 +1,373 @@
+/* counters: what the range profiler counted in each kernel, and the operator that launched it. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "trace/hta_window.h"
+#include "trace/nest.h"
+
+static const rs_column_spec first_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("index", INT, ID, "position in traceEvents", NULL),
+    RS_COLUMN("name", TEXT, NONE, "the range's name: the kernel", NULL),
+};
+/* one column a counter stands between */
+static const rs_column_spec last_columns[] = {
+    RS_COLUMN("top_level_op", TEXT, NONE, "outermost operator around the launch", NULL),
+    RS_COLUMN("bottom_level_op", TEXT, NONE, "innermost operator around the launch", NULL),
+    RS_COLUMN("op_stack", TEXT, NONE, "all of them, outermost first, with ; between", NULL),
+};
+#define N_FIRST (sizeof first_columns / sizeof *first_columns)
+#define N_LAST (sizeof last_columns / sizeof *last_columns)
+
+/* What --schema shows: the columns that do not depend on the data. */
+static const rs_column_spec fixed_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("index", INT, ID, "position in traceEvents", NULL),
+    RS_COLUMN("name", TEXT, NONE, "the range's name: the kernel; one column a counter follows", NULL),
+    RS_COLUMN("top_level_op", TEXT, NONE, "outermost operator around the launch", NULL),
+    RS_COLUMN("bottom_level_op", TEXT, NONE, "innermost operator around the launch", NULL),
+    RS_COLUMN("op_stack", TEXT, NONE, "all of them, outermost first, with ; between", NULL),
+};
+static const rs_table_spec fixed_table =
+    RS_TABLE("counters", "one row is one range that the profiler measured", fixed_columns);
+static const rs_table_spec *const tables[] = {&fixed_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 1}, {RS_COMPAT_HTA, tables, 1}, {RS_COMPAT_HTA_EXACT, tables, 1}};
+
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
+
+typedef struct range {
+    uint32_t row;
+    const char *name;
+    const char *stack; /* operators with ; between; NULL: unknown */
+    const char *bottom;
+    size_t top_length;
+    double *values; /* by counter; NaN when it has none */
+} range;
+
+typedef struct counters_partial {
+    rs_arena arena;
+    range *ranges; /* by start, then row */
+    size_t n, n_launches;
+    const char **counters; /* in order of first appearance in the file */
+    size_t n_counters;
+    rs_steps_seen seen;
+} counters_partial;
+
+static void free_partial(void *partial)
+{
+    counters_partial *p = partial;
+    if (!p) return;
+    rs_arena_clear(&p->arena);
+    rs_free(p->ranges);
+    rs_free(p->counters);
+    rs_free(p);
+}
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    return ((const counters_partial *)partial)->seen;
+}
+
+typedef struct list {
+    rs_keyed *items; /* start and row */
+    size_t n, capacity;
+} list;
+
+static bool put(list *l, int64_t start, uint32_t row)
+{
+    if (!RS_GROW_ONE(l->items, l->n, l->capacity)) return false;
+    l->items[l->n++] = (rs_keyed){start, row};
+    return true;
+}
+
+static bool is_launch(const char *name, bool hta)
+{
+    if (strncmp(name, "cudaLaunchKernel", 16) == 0) return true;
+    if (hta) return false;
+    return strncmp(name, "cuLaunchKernel", 14) == 0 ||
+           strncmp(name, "cudaLaunchCooperativeKernel", 27) == 0 ||
+           strncmp(name, "cuLaunchCooperativeKernel", 25) == 0 || strncmp(name, "hipLaunchKernel", 15) == 0 ||
+           strncmp(name, "hipModuleLaunchKernel", 21) == 0 ||
+           strncmp(name, "hipExtModuleLaunchKernel", 24) == 0 || strncmp(name, "hipExtLaunchKernel", 18) == 0;
+}
+
+typedef struct sorted_rows {
+    list ranges, launches, host; /* host: operators and launches, by row */
+} sorted_rows;
+
+static bool put_row(const rs_events *e, uint32_t row, int64_t start, bool hta, sorted_rows *out)
+{
+    rs_kind kind = rs_event_kind(e, row);
+    if (kind == RS_KIND_PROFILER_RANGE) return put(&out->ranges, start, row);
+    bool launch =
+        rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) && is_launch(rs_event_name(e, row), hta);
+    if (launch && !put(&out->launches, start, row)) return false;
+    return (!launch && kind != RS_KIND_CPU_OP) || put(&out->host, row, row);
+}
+
+static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
+                         rs_error *err)
+{
+    const rs_events *e = trace->events;
+    bool hta = run->policy->rows_by_stream, ok = true;
+    if (hta) {
+        rs_hta_frame *f;
+        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        if (status != RS_OK) return status;
+        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
+        for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
+        rs_hta_frame_free(f);
+    } else {
+        for (size_t i = 0; ok && i < trace->n_rows; i++) {
+            uint32_t row = rs_trace_row(trace, i);
+            if (rs_event_is_span(e, row)) ok = put_row(e, row, e->start[row], false, out);
+        }
+    }
+    ok = ok && rs_keyed_sort(out->ranges.items, out->ranges.n) &&
+         rs_keyed_sort(out->launches.items, out->launches.n) && rs_keyed_sort(out->host.items, out->host.n);
+    return ok ? RS_OK : rs_fail_nomem(err, "counters");
+}
+
+static rs_status nest_host(const rs_events *e, const list *host, rs_nest **out, rs_error *err)
+{
+    uint32_t *rows = rs_malloc(host->n * sizeof *rows);
+    int64_t *starts = rs_malloc(host->n * sizeof *starts), *ends = rs_malloc(host->n * sizeof *ends);
+    rs_status status = rows && starts && ends ? RS_OK : rs_fail_nomem(err, "counters");
+    for (size_t i = 0; status == RS_OK && i < host->n; i++) {
+        rows[i] = host->items[i].value;
+        starts[i] = e->start[rows[i]];
+        ends[i] = rs_event_end(e, rows[i]);
+    }
+    if (status == RS_OK) status = rs_nest_create(e, rows, starts, ends, host->n, out, err);
+    rs_free(rows);
+    rs_free(starts);
+    rs_free(ends);
+    return status;
+}
+
+#define MAX_VALUES ((size_t)1 << 28)
+
+/* Deeper stacks are cut at the outside. */
+#define MAX_STACK 1000
+
+static bool is_operator(const rs_events *e, uint32_t row)
+{
+    return rs_event_kind(e, row) == RS_KIND_CPU_OP;
+}
+
+static bool write_stack(const rs_events *e, const rs_nest *nest, uint32_t launch, range *r, rs_arena *arena)
+{
+    uint32_t chain[MAX_STACK];
+    size_t n = 0, length = 0, at = 0;
+    for (uint32_t node = nest->node_of[launch]; node != RS_NO_ROW && n < MAX_STACK;
+         node = nest->parent[node]) {
+        if (!is_operator(e, nest->row[node])) continue;
+        chain[n++] = nest->row[node];
+        length += e->strings.items[e->name[nest->row[node]]].length + 1;
+    }
+    if (n == 0) return true;
+    char *text = rs_arena_alloc(arena, length);
+    if (!text) return false;
+    r->stack = text;
+    for (size_t i = n; i-- > 0;) {
+        const rs_string *s = &e->strings.items[e->name[chain[i]]];
+        memcpy(text + at, s->text, s->length);
+        if (i == 0) r->bottom = text + at;
+        at += s->length;
+        if (i + 1 == n) r->top_length = at;
+        text[at++] = i ? ';' : '\0';
+    }
+    return true;
+}
+
+static bool read_values(const rs_events *e, counters_partial *p)
+{
+    p->counters = rs_malloc(e->n_counters * sizeof *p->counters);
+    if (!p->counters) return false;
+    for (size_t k = 0; k < e->n_counters; k++) {
+        const rs_string *s = &e->strings.items[e->counters[k].name];
+        p->counters[k] = rs_arena_strndup(&p->arena, s->text, s->length);
+        if (!p->counters[k]) return false;
+    }
+    p->n_counters = e->n_counters;
+    for (size_t i = 0; i < p->n; i++) {
+        range *r = &p->ranges[i];
+        const rs_string *s = &e->strings.items[e->name[r->row]];
+        r->name = rs_arena_strndup(&p->arena, s->text, s->length);
+        r->values = rs_arena_alloc(&p->arena, (e->n_counters + 1) * sizeof *r->values);
+        if (!r->name || !r->values) return false;
+        for (size_t k = 0; k < e->n_counters; k++) {
+            const rs_sparse *c = &e->counters[k].values;
+            size_t from = 0, to = c->n;
+            while (from < to) {
+                size_t middle = from + (to - from) / 2;
+                if (c->rows[middle] < r->row)
+                    from = middle + 1;
+                else
+                    to = middle;
+            }
+            r->values[k] = from < c->n && c->rows[from] == r->row ? c->reals[from] : (double)NAN;
+        }
+    }
+    return true;
+}
+
+/* The profiler measures kernel after kernel: the n-th range belongs to the n-th launch. */
+static rs_status match(const rs_events *e, const sorted_rows *rows, counters_partial *p, rs_error *err)
+{
+    rs_nest *nest = NULL;
+    if (e->n_counters && rows->ranges.n > MAX_VALUES / e->n_counters)
+        return rs_fail(err, RS_ERR_LIMIT, "%zu ranges of %zu counters are too many", rows->ranges.n,
+                       e->n_counters);
+    p->ranges = rs_calloc(rows->ranges.n + 1, sizeof *p->ranges);
+    if (!p->ranges) return rs_fail_nomem(err, "counters");
+    p->n = rows->ranges.n;
+    p->n_launches = rows->launches.n;
+    for (size_t i = 0; i < p->n; i++) p->ranges[i].row = rows->ranges.items[i].value;
+    bool ok = read_values(e, p);
+    rs_status status = RS_OK;
+    if (ok && p->n && p->n == p->n_launches) {
+        status = nest_host(e, &rows->host, &nest, err);
+        for (size_t i = 0; status == RS_OK && ok && i < p->n; i++)
+            ok = write_stack(e, nest, rows->launches.items[i].value, &p->ranges[i], &p->arena);
+        rs_nest_free(nest);
+    }
+    return ok ? status : rs_fail_nomem(err, "counters");
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    sorted_rows rows = {0};
+    counters_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "counters");
+    *partial = p;
+    rs_status status = collect(run, trace, p, &rows, err);
+    if (status == RS_OK) status = match(trace->events, &rows, p, err);
+    rs_free(rows.ranges.items);
+    rs_free(rows.launches.items);
+    rs_free(rows.host.items);
+    return status;
+}
+
+/* ---- all ranks ------------------------------------------------------------------------------------------
+ */
+
+/* The counters of all ranks, in order of first appearance. */
+typedef struct names {
+    const char **items;
+    size_t n, capacity;
+} names;
+
+static size_t find_name(const names *all, const char *name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->items[i], name) == 0) return i;
+    return all->n;
+}
+
+static bool gather_names(const rs_partial *partials, size_t n, names *all)
+{
+    for (size_t i = 0; i < n; i++) {
+        const counters_partial *p = partials[i].value;
+        for (size_t k = 0; k < p->n_counters; k++) {
+            if (p->n == 0 || find_name(all, p->counters[k]) < all->n) continue;
+            if (!RS_GROW_ONE(all->items, all->n, all->capacity)) return false;
+            all->items[all->n++] = p->counters[k];
+        }
+    }
+    return true;
+}
+
+static rs_table *make_table(const names *all)
+{
+    rs_column_spec *columns = rs_calloc(N_FIRST + all->n + N_LAST, sizeof *columns);
+    if (!columns) return NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < N_FIRST; i++) columns[n++] = first_columns[i];
+    for (size_t i = 0; i < all->n; i++)
+        columns[n++] = (rs_column_spec)RS_COLUMN(all->items[i], REAL, NONE,
+                                                 "what the profiler counted under that name", NULL);
+    for (size_t i = 0; i < N_LAST; i++) columns[n++] = last_columns[i];
+    rs_table_spec spec = {fixed_table.name, fixed_table.help, columns, n};
+    rs_table *table = rs_table_create_dynamic(&spec);
+    rs_free(columns);
+    return table;
+}
+
+static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_partial *p, const names *all,
+                            rs_error *err)
+{
+    size_t *place = rs_malloc(all->n * sizeof *place); /* by column: the rank's counter */
+    if (!place) return rs_fail_nomem(err, "counters");
+    for (size_t i = 0; i < all->n; i++) place[i] = SIZE_MAX;
+    for (size_t k = 0; k < p->n_counters; k++) place[find_name(all, p->counters[k])] = k;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        const range *r = &p->ranges[i];
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, r->row);
+        rs_table_add_text(t, r->name);
+        for (size_t k = 0; k < all->n; k++)
+            rs_table_add_real(t, place[k] == SIZE_MAX ? (double)NAN : r->values[place[k]]);
+        rs_table_add_text_n(t, r->stack, r->top_length);
+        rs_table_add_text(t, r->bottom);
+        rs_table_add_text(t, r->stack);
+        status = rs_table_end_row(t, err);
+    }
+    rs_free(place);
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    names all = {0};
+    rs_table *table = gather_names(partials, n, &all) ? make_table(&all) : NULL;
+    rs_status status = table ? RS_OK : rs_fail_nomem(err, "counters");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const counters_partial *p = partials[i].value;
+        if (p->n == 0) {
+            rs_result_note(result, "rank %lld: no ranges measured by the profiler (cuda_profiler_range)",
+                           (long long)partials[i].rank);
+            continue;
+        }
+        bool fits = p->n == p->n_launches;
+        if (!fits)
+            rs_result_note(
+                result,
+                "rank %lld: %zu ranges but %zu kernel launches, so that nothing tells which operator "
+                "launched what",
+                (long long)partials[i].rank, p->n, p->n_launches);
+        if (fits || !run->policy->rows_by_stream) status = add_ranges(table, partials[i].rank, p, &all, err);
+    }
+    rs_free(all.items);
+    if (status == RS_OK) {
+        rs_table_free(result->tables[0]);
+        result->tables[0] = table;
+    } else {
+        rs_table_free(table);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_counters = {
+    .name = "counters",
+    .help = "Hardware counters of each kernel, with the operator that launched it",
+    .about =
+        "For traces of CUPTI's range profiler: one row a measured range, one column a counter, and the "
+        "operators around\n"
+        "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
+    .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = sizeof sets / sizeof *sets,
+    .with_host = true,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .steps_seen = steps_seen,
+};

@@ -1,0 +1,424 @@
+/* ops: the launchers added up by operator, by kind of operator, or by operator and arguments. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+#include "base/interval.h"
+#include "base/stats.h"
+#include "tree/launcher_rows.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "op|category|args", "op",
+     "op: the operator's name; category: its kind; args: name, shapes, types, strides and values of the "
+     "inputs"},
+    {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
+};
+
+#define DIRECT "union of the work each launcher launched itself, communication left out, added up"
+#define SUBTREE "union of all work below each launcher, communication included, added up"
+#define SHARE_COLUMNS                                                                                        \
+    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's direct time", "share %"},                         \
+    {                                                                                                        \
+        "cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"    \
+    }
+
+static const rs_column_spec op_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "operator, or the runtime call where no operator is around it", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "how often it launched", NULL},
+    {"total_direct_kernel_time_us", RS_TIME, RS_UNIT_US, DIRECT, "direct"},
+    {"total_subtree_kernel_time_us", RS_TIME, RS_UNIT_US, SUBTREE, "subtree"},
+    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
+    SHARE_COLUMNS,
+    {"categories", RS_TEXT, RS_UNIT_NONE, "its kinds, joined by |", NULL},
+};
+static const rs_column_spec category_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"op_category", RS_TEXT, RS_UNIT_NONE, "kind of operator", "category"},
+    {"count", RS_INT, RS_UNIT_COUNT, "launchers of that kind", NULL},
+    {"total_direct_kernel_time_ms", RS_TIME, RS_UNIT_MS, DIRECT, "direct"},
+    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
+    SHARE_COLUMNS,
+};
+static const rs_column_spec args_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "operator, or the runtime call where no operator is around it", NULL},
+    {"op_category", RS_TEXT, RS_UNIT_NONE, "kind of operator", "category"},
+    {"count", RS_INT, RS_UNIT_COUNT, "how often it launched with these arguments", NULL},
+    {"total_direct_kernel_time_us", RS_TIME, RS_UNIT_US, DIRECT, "direct"},
+    {"total_subtree_kernel_time_us", RS_TIME, RS_UNIT_US, SUBTREE, "subtree"},
+    {"mean_us", RS_REAL, RS_UNIT_US, "mean direct time", "mean"},
+    {"min_us", RS_TIME, RS_UNIT_US, "least direct time", "min"},
+    {"max_us", RS_TIME, RS_UNIT_US, "greatest direct time", "max"},
+    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
+    SHARE_COLUMNS,
+    {"ex_uid", RS_INT, RS_UNIT_ID, "position in traceEvents of the first of them", "first"},
+    {"input_dims", RS_TEXT, RS_UNIT_NONE, "shapes of the inputs", "dims"},
+    {"input_types", RS_TEXT, RS_UNIT_NONE, "types of the inputs", "types"},
+    {"input_strides", RS_TEXT, RS_UNIT_NONE, "strides of the inputs", "strides"},
+    {"concrete_inputs", RS_TEXT, RS_UNIT_NONE, "values of scalar inputs", "values"},
+};
+static const rs_column_spec across_columns[] = {
+    {"name", RS_TEXT, RS_UNIT_NONE, "operator or kind of operator", NULL},
+    {"ranks", RS_INT, RS_UNIT_COUNT, "ranks it launched on", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "how often, on all of them", NULL},
+    {"mean_us", RS_REAL, RS_UNIT_US, "direct time, mean over all ranks", "mean"},
+    {"min_us", RS_TIME, RS_UNIT_US, "least direct time of a rank", "min"},
+    {"min_rank", RS_INT, RS_UNIT_ID, "the rank that has it", NULL},
+    {"max_us", RS_TIME, RS_UNIT_US, "greatest direct time of a rank", "max"},
+    {"max_rank", RS_INT, RS_UNIT_ID, "the rank that has it", NULL},
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec op_table = TABLE("ops", "one row is one operator of one rank", op_columns);
+static const rs_table_spec category_table =
+    TABLE("categories", "one row is one kind of operator of one rank", category_columns);
+static const rs_table_spec args_table =
+    TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
+static const rs_table_spec across_table =
+    TABLE("across", "one row is one operator, or kind with --by category, over all ranks", across_columns);
+static const rs_table_spec *const tables[] = {&op_table, &category_table, &args_table, &across_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
+enum { TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS, TABLE_ACROSS };
+enum { BY_OP, BY_CATEGORY, BY_ARGS };
+
+static unsigned grouping(const rs_run *run)
+{
+    const char *by = rs_options_text(run->options, "by");
+    return strcmp(by, "category") == 0 ? BY_CATEGORY : strcmp(by, "args") == 0 ? BY_ARGS : BY_OP;
+}
+
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
+
+typedef struct group {
+    const char *name, *dims, *types, *strides, *concrete; /* in the pool; NULL: not recorded */
+    const char *category;
+    char *categories; /* all kinds, of BY_OP */
+    uint32_t uid;
+    rs_moments direct;
+    int64_t subtree;
+    size_t n_kernels;
+} group;
+
+typedef struct ops_partial {
+    rs_launcher_rows *rows; /* keeps the texts */
+    group *items;           /* by direct time, then first position */
+    size_t n;
+} ops_partial;
+
+static void free_partial(void *partial)
+{
+    ops_partial *p = partial;
+    if (!p) return;
+    for (size_t i = 0; i < p->n; i++) rs_free(p->items[i].categories);
+    rs_launcher_rows_free(p->rows);
+    rs_free(p->items);
+    rs_free(p);
+}
+
+/* What tells groups apart. A category is static text: its address stands for it, in a key that no order is
+ * taken from. */
+typedef struct group_key {
+    uint32_t name, dims, types, strides, concrete;
+    const char *category;
+} group_key;
+
+static group_key key_of(const rs_launcher_row *l, unsigned by)
+{
+    group_key k = {RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, NULL};
+    if (by != BY_CATEGORY) k.name = l->name;
+    if (by != BY_OP) k.category = l->category;
+    if (by == BY_ARGS) {
+        k.dims = l->dims;
+        k.types = l->types;
+        k.strides = l->strides;
+        k.concrete = l->concrete;
+    }
+    return k;
+}
+
+static bool same_key(const group_key *a, const group_key *b)
+{
+    return a->name == b->name && a->dims == b->dims && a->types == b->types && a->strides == b->strides &&
+           a->concrete == b->concrete &&
+           (a->category == b->category ||
+            (a->category && b->category && strcmp(a->category, b->category) == 0));
+}
+
+static uint64_t hash_key(const group_key *k)
+{
+    uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
+    h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
+    h = rs_hash_u64(h ^ k->concrete);
+    return k->category ? h ^ rs_hash_bytes(k->category, strlen(k->category)) : h;
+}
+
+/* Keeps a sorted list of kinds joined by |. */
+static bool add_category(group *g, const char *category)
+{
+    size_t n = strlen(category), length = g->categories ? strlen(g->categories) : 0;
+    const char *at = g->categories;
+    while (at && *at) {
+        size_t word = strcspn(at, "|");
+        int c = strncmp(at, category, word > n ? word : n);
+        if (c == 0 && word == n) return true;
+        if (c > 0) break;
+        at += word;
+        at += *at == '|';
+    }
+    size_t before = at ? (size_t)(at - g->categories) : 0;
+    char *joined = rs_malloc(length + n + 2);
+    if (!joined) return false;
+    size_t used = 0;
+    if (before) memcpy(joined, g->categories, used = before);
+    bool last = before == length;
+    if (last && length) joined[used++] = '|';
+    memcpy(joined + used, category, n);
+    used += n;
+    if (!last) joined[used++] = '|';
+    if (!last) memcpy(joined + used, g->categories + before, length - before);
+    joined[used + (last ? 0 : length - before)] = '\0';
+    rs_free(g->categories);
+    g->categories = joined;
+    return true;
+}
+
+static bool add_to(group *g, const rs_launcher_row *l, const rs_pool *pool, unsigned by)
+{
+    if (g->direct.n == 0) {
+        group_key k = key_of(l, by);
+        *g = (group){.name = rs_pool_text(pool, k.name),
+                     .dims = rs_pool_text(pool, k.dims),
+                     .types = rs_pool_text(pool, k.types),
+                     .strides = rs_pool_text(pool, k.strides),
+                     .concrete = rs_pool_text(pool, k.concrete),
+                     .category = k.category,
+                     .uid = l->uid};
+    }
+    rs_moments_add(&g->direct, l->direct);
+    g->subtree = rs_add_sat(g->subtree, l->subtree);
+    g->n_kernels += l->n_kernels;
+    return by != BY_OP || add_category(g, l->category);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const group *x = a, *y = b;
+    if (x->direct.sum != y->direct.sum) return x->direct.sum > y->direct.sum ? -1 : 1;
+    return x->uid < y->uid ? -1 : x->uid > y->uid;
+}
+
+static bool collect(const rs_launcher_rows *rows, unsigned by, ops_partial *p)
+{
+    rs_map64 places = {0};
+    size_t capacity = 0;
+    uint32_t *first = rs_malloc((rows->n + 1) * sizeof *first); /* a launcher of each group */
+    bool ok = first != NULL;
+    for (size_t i = 0; ok && i < rows->n; i++) {
+        group_key key = key_of(&rows->items[i], by);
+        uint64_t hash = hash_key(&key);
+        uint32_t *place = NULL;
+        bool is_new = false;
+        for (;; hash++) { /* a clash of hashes takes the next key */
+            place = rs_map64_put(&places, hash, &is_new);
+            if (!place || is_new) break;
+            group_key other = key_of(&rows->items[first[*place]], by);
+            if (same_key(&key, &other)) break;
+        }
+        ok = place && (!is_new || RS_GROW_ONE(p->items, p->n, capacity));
+        if (!ok) break;
+        if (is_new) {
+            first[p->n] = (uint32_t)i;
+            *place = (uint32_t)p->n;
+            p->items[p->n++] = (group){0};
+        }
+        ok = add_to(&p->items[*place], &rows->items[i], &rows->pool, by);
+    }
+    rs_free(first);
+    rs_map64_clear(&places);
+    if (ok && p->n) qsort(p->items, p->n, sizeof *p->items, by_time);
+    return ok;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    ops_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "operators");
+    rs_status status = rs_launcher_rows_of(trace, &p->rows, err);
+    if (status == RS_OK && !collect(p->rows, grouping(run), p)) status = rs_fail_nomem(err, "operators");
+    if (status != RS_OK) {
+        free_partial(p);
+        return status;
+    }
+    rs_free(p->rows->items); /* only the texts are needed from here on */
+    p->rows->items = NULL;
+    *partial = p;
+    return RS_OK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------
+ */
+
+static void add_shares(rs_table *t, const group *g, int64_t before, int64_t all)
+{
+    rs_table_add_real(t, rs_percent(g->direct.sum, all));
+    rs_table_add_real(t, rs_percent(rs_add_sat(before, g->direct.sum), all));
+}
+
+static rs_status add_group(rs_table *t, unsigned by, int64_t number, const group *g, int64_t before,
+                           int64_t all, rs_error *err)
+{
+    rs_table_add_int(t, number);
+    if (by != BY_CATEGORY) rs_table_add_text(t, g->name);
+    if (by != BY_OP) rs_table_add_text(t, g->category);
+    rs_table_add_int(t, (int64_t)g->direct.n);
+    rs_table_add_time(t, g->direct.sum);
+    if (by != BY_CATEGORY) rs_table_add_time(t, g->subtree);
+    if (by == BY_ARGS) {
+        rs_table_add_real(t, rs_moments_mean(&g->direct) / 1000);
+        rs_table_add_time(t, g->direct.min);
+        rs_table_add_time(t, g->direct.max);
+    }
+    rs_table_add_int(t, (int64_t)g->n_kernels);
+    add_shares(t, g, before, all);
+    if (by == BY_OP) rs_table_add_text(t, g->categories);
+    if (by == BY_ARGS) {
+        rs_table_add_int(t, g->uid);
+        rs_table_add_text(t, g->dims);
+        rs_table_add_text(t, g->types);
+        rs_table_add_text(t, g->strides);
+        rs_table_add_text(t, g->concrete);
+    }
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_table *t, rs_error *err)
+{
+    const ops_partial *p = partial->value;
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    int64_t all = 0, before = 0;
+    for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].direct.sum);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n && (top == 0 || i < top); i++) {
+        status = add_group(t, grouping(run), partial->rank, &p->items[i], before, all, err);
+        before = rs_add_sat(before, p->items[i].direct.sum);
+    }
+    return status;
+}
+
+typedef struct across {
+    const char *name;
+    size_t n_ranks;
+    uint64_t count;
+    int64_t sum, min, max, min_rank, max_rank;
+} across;
+
+static int by_sum(const void *a, const void *b)
+{
+    const across *x = a, *y = b;
+    if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void add_across(across *a, const group *g, int64_t number)
+{
+    int64_t time = g->direct.sum;
+    if (a->n_ranks == 0 || time < a->min) a->min = time, a->min_rank = number;
+    if (a->n_ranks == 0 || time > a->max) a->max = time, a->max_rank = number;
+    a->n_ranks++;
+    a->count += g->direct.n;
+    a->sum = rs_add_sat(a->sum, time);
+}
+
+/* Operators (or kinds) over all ranks. */
+static rs_status merge_across(const rs_run *run, const rs_partial *partials, size_t n, rs_table *t,
+                              rs_error *err)
+{
+    rs_strings names;
+    across *items = NULL;
+    size_t n_items = 0, capacity = 0, n_ranks = 0;
+    unsigned by = grouping(run);
+    bool ok = rs_strings_init(&names);
+    for (size_t i = 0; ok && i < n; i++) {
+        const ops_partial *p = partials[i].value;
+        n_ranks += p != NULL;
+        for (size_t k = 0; ok && p && k < p->n; k++) {
+            const char *name = by == BY_CATEGORY ? p->items[k].category : p->items[k].name;
+            uint32_t id = rs_strings_add(&names, name, strlen(name));
+            ok = id != RS_NO_STRING;
+            while (ok && n_items <= id) {
+                ok = RS_GROW_ONE(items, n_items, capacity);
+                if (ok) items[n_items++] = (across){0};
+            }
+            if (ok) add_across(&items[id], &p->items[k], partials[i].rank);
+        }
+    }
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "operators of all ranks");
+    for (size_t i = 0; ok && i < n_items; i++) items[i].name = names.items[i].text;
+    if (ok && n_items) qsort(items, n_items, sizeof *items, by_sum);
+    for (size_t i = 0; status == RS_OK && i < n_items; i++) {
+        const across *a = &items[i];
+        if (a->n_ranks == 0) continue;
+        rs_table_add_text(t, a->name);
+        rs_table_add_int(t, (int64_t)a->n_ranks);
+        rs_table_add_int(t, (int64_t)a->count);
+        rs_table_add_real(t, (double)a->sum / (double)n_ranks / 1000);
+        rs_table_add_time(t, a->min);
+        rs_table_add_int(t, a->min_rank);
+        rs_table_add_time(t, a->max);
+        rs_table_add_int(t, a->max_rank);
+        status = rs_table_end_row(t, err);
+    }
+    rs_strings_clear(&names);
+    rs_free(items);
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    static const unsigned table_of[] = {TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS};
+    unsigned by = grouping(run);
+    result->main_table = table_of[by];
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const ops_partial *p = partials[i].value;
+        if (!p) continue;
+        if (p->n == 0)
+            rs_result_note(result, "rank %lld: %s", (long long)partials[i].rank,
+                           p->rows->n_gpu        ? "no operator launched anything but communication"
+                           : p->rows->n_unlinked ? "the launches of its GPU work are not in the file"
+                                                 : "no GPU work");
+        status = add_rank(run, &partials[i], result->tables[result->main_table], err);
+    }
+    if (status == RS_OK && n > 1 && by != BY_ARGS)
+        status = merge_across(run, partials, n, result->tables[TABLE_ACROSS], err);
+    return status;
+}
+
+const rs_analysis rs_analysis_ops = {
+    .name = "ops",
+    .help = "Operators by the GPU work they launch, by name, kind or arguments",
+    .about =
+        "Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times "
+        "are\n"
+        "unions within a launcher and sums over launchers, so that rows can add up to more than the GPU was "
+        "busy.\nA kind is told by the operator's name, else by its first kernel's. With several ranks a "
+        "second\n"
+        "table sets them against each other.",
+    .examples = "rankscope ops trace.json.gz\nrankscope ops --by args --top 20 trace.json.gz\n"
+                "rankscope ops --by category --format csv traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS | RS_ARGS_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .with_host = true,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+};

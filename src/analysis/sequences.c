@@ -1,0 +1,526 @@
+/* sequences: which kernels an operator launches, again and again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "trace/hta_window.h"
+#include "trace/nest.h"
+
+static const rs_column_spec own_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("pattern", TEXT, NONE,
+              "the operator, then the GPU work it launches in order of start, with | between", NULL),
+    RS_COLUMN("count", INT, COUNT, "how often", NULL),
+    RS_COLUMN("kernels", INT, COUNT, "pieces of GPU work in it", NULL),
+    RS_COLUMN("gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU"),
+    RS_COLUMN("cpu_us", TIME, US, "durations of the operator on the host, of all occurrences", "CPU"),
+};
+static const rs_column_spec hta_columns[] = {
+    RS_COLUMN("pattern", TEXT, NONE, "the operator and its kernels", NULL),
+    RS_COLUMN("count", INT, COUNT, "how often", NULL),
+    RS_COLUMN("GPU kernel duration (us)", TIME, US, "summed", NULL),
+    RS_COLUMN("CPU op duration (us)", TIME, US, "summed", NULL),
+};
+static const rs_column_spec mark_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("index", INT, ID, "position in traceEvents", NULL),
+    RS_COLUMN("pattern", TEXT, NONE, "the pattern it belongs to", NULL),
+    RS_COLUMN("count", INT, COUNT, "how often that occurs", NULL),
+};
+static const rs_column_spec file_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("file", TEXT, NONE, "the file it was read from", NULL),
+};
+static const rs_table_spec own_table =
+    RS_TABLE("sequences", "one row is one sequence of kernels", own_columns);
+static const rs_table_spec hta_table = RS_TABLE(
+    "sequences", "one row is one sequence, as HTA's get_frequent_cuda_kernel_sequences", hta_columns);
+static const rs_table_spec mark_table =
+    RS_TABLE("marks", "one row is one event of a sequence; filled with --overlay", mark_columns);
+static const rs_table_spec file_table =
+    RS_TABLE("files", "one row is one rank's file; filled with --overlay", file_columns);
+enum { SEQUENCES, MARKS, FILES, N_TABLES };
+static const rs_table_spec *const own_tables[] = {&own_table, &mark_table, &file_table};
+static const rs_table_spec *const hta_tables[] = {&hta_table, &mark_table, &file_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, N_TABLES},
+                                    {RS_COMPAT_HTA, hta_tables, N_TABLES},
+                                    {RS_COMPAT_HTA_EXACT, hta_tables, N_TABLES}};
+
+static const rs_option_spec options[] = {
+    {"op", RS_OPTION_TEXT, "NAME", NULL, NULL, "look at the events whose names contain NAME (required)"},
+    {"min-length", RS_OPTION_INT, "N", NULL, "3", "only sequences of at least N pieces of GPU work"},
+    {"top", RS_OPTION_INT, "K", NULL, "5",
+     "the K most frequent of each rank; 0: all (under --compat hta only the overlay is cut to them)"},
+    {"overlay", RS_OPTION_TEXT, "FILE", NULL, NULL, "write the trace with the sequences' events marked"},
+    {"no-compress", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "keep names and arguments of the overlay's other events"},
+};
+
+/* The text of all patterns together may not be longer. */
+#define MAX_TEXT ((size_t)256 << 20)
+
+/* ---- one rank ----------------------------------------------------------------------------------------- */
+
+typedef struct pattern {
+    char *text; /* in the arena */
+    size_t length;
+    int64_t count, kernels, gpu, cpu;
+} pattern;
+
+typedef struct mark {
+    uint32_t row, pattern;
+} mark;
+
+typedef struct sequences_partial {
+    rs_arena arena;
+    pattern *patterns;
+    size_t n, capacity;
+    mark *marks;
+    size_t n_marks, marks_capacity;
+    size_t n_matches; /* events of the operator's name */
+    rs_steps_seen seen;
+} sequences_partial;
+
+static void free_partial(void *partial)
+{
+    sequences_partial *p = partial;
+    if (!p) return;
+    rs_arena_clear(&p->arena);
+    rs_free(p->patterns);
+    rs_free(p->marks);
+    rs_free(p);
+}
+
+static rs_steps_seen steps_seen(const void *partial)
+{
+    return ((const sequences_partial *)partial)->seen;
+}
+
+/* GPU work under the node of its launch. */
+typedef struct kernel {
+    uint32_t node, row;
+    int64_t start, duration;
+} kernel;
+
+typedef struct finder {
+    const rs_events *e;
+    rs_nest *nest;
+    int64_t *cpu;    /* by node: duration */
+    kernel *kernels; /* by node, then start, then row */
+    size_t n_kernels, capacity;
+    uint32_t *first; /* by node, + 1: offsets into kernels */
+    rs_strings keys; /* patterns as bytes of string ids; id - 1 is the pattern */
+    uint32_t *scratch;
+    bool marks;
+    sequences_partial *p;
+} finder;
+
+static int by_start(const void *a, const void *b)
+{
+    const kernel *x = a, *y = b;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static bool add_kernel(finder *x, uint32_t node, uint32_t row, int64_t start, int64_t duration)
+{
+    if (!RS_GROW_ONE(x->kernels, x->n_kernels, x->capacity)) return false;
+    x->kernels[x->n_kernels++] = (kernel){node, row, start, duration};
+    return true;
+}
+
+/* Puts the kernels by node; their order within a node does not matter yet. */
+static bool index_kernels(finder *x)
+{
+    kernel *sorted = rs_malloc(x->n_kernels * sizeof *sorted);
+    x->first = rs_calloc(x->nest->n + 2, sizeof *x->first);
+    if (!sorted || !x->first) {
+        rs_free(sorted);
+        return false;
+    }
+    for (size_t i = 0; i < x->n_kernels; i++) x->first[x->kernels[i].node + 2]++;
+    for (size_t i = 1; i <= x->nest->n; i++) x->first[i + 1] += x->first[i];
+    for (size_t i = 0; i < x->n_kernels; i++) sorted[x->first[x->kernels[i].node + 1]++] = x->kernels[i];
+    rs_free(x->kernels);
+    x->kernels = sorted;
+    return true;
+}
+
+/* The text of a new pattern: names with bars between. */
+static rs_status make_pattern(finder *x, uint32_t root, const kernel *k, size_t n, rs_error *err)
+{
+    const rs_strings *s = &x->e->strings;
+    sequences_partial *p = x->p;
+    size_t length = s->items[x->e->name[root]].length;
+    for (size_t i = 0; i < n; i++) length += 1 + s->items[x->e->name[k[i].row]].length;
+    if (length > MAX_TEXT || p->arena.total > MAX_TEXT)
+        return rs_fail(err, RS_ERR_LIMIT, "the sequences of kernels are too long to write down");
+    char *text = rs_arena_alloc(&p->arena, length + 1);
+    if (!text || !RS_GROW_ONE(p->patterns, p->n, p->capacity)) return rs_fail_nomem(err, "sequences");
+    const rs_string *name = &s->items[x->e->name[root]];
+    size_t at = name->length;
+    memcpy(text, name->text, name->length);
+    for (size_t i = 0; i < n; i++) {
+        name = &s->items[x->e->name[k[i].row]];
+        text[at++] = '|';
+        memcpy(text + at, name->text, name->length);
+        at += name->length;
+    }
+    text[at] = '\0';
+    p->patterns[p->n++] = (pattern){.text = text, .length = at, .kernels = (int64_t)n};
+    return RS_OK;
+}
+
+static rs_status add_root(finder *x, uint32_t node, size_t min_length, rs_error *err)
+{
+    const rs_nest *t = x->nest;
+    size_t from = x->first[node], n = x->first[t->end[node]] - from;
+    kernel *k = x->kernels + from;
+    if (n < min_length) return RS_OK;
+    if (n > 1) qsort(k, n, sizeof *k, by_start);
+    uint32_t *key = x->scratch;
+    key[0] = x->e->name[t->row[node]];
+    for (size_t i = 0; i < n; i++) key[i + 1] = x->e->name[k[i].row];
+    uint32_t id = rs_strings_add(&x->keys, (const char *)key, (n + 1) * sizeof *key);
+    if (id == RS_NO_STRING) return rs_fail_nomem(err, "sequences");
+    if (id > x->p->n) {
+        rs_status status = make_pattern(x, t->row[node], k, n, err);
+        if (status != RS_OK) return status;
+    }
+    pattern *p = &x->p->patterns[id - 1];
+    p->count++;
+    p->cpu = rs_add_sat(p->cpu, x->cpu[node]);
+    for (size_t i = 0; i < n; i++) p->gpu = rs_add_sat(p->gpu, k[i].duration);
+    for (size_t i = 0; x->marks && i < n + (t->end[node] - node); i++) {
+        if (!RS_GROW_ONE(x->p->marks, x->p->n_marks, x->p->marks_capacity))
+            return rs_fail_nomem(err, "sequences");
+        uint32_t row = i < n ? k[i].row : t->row[node + (i - n)];
+        x->p->marks[x->p->n_marks++] = (mark){row, id - 1};
+    }
+    return RS_OK;
+}
+
+/* The one thread that has events of such a name, UINT32_MAX if there is none or several. */
+static uint32_t only_thread(const finder *x, const char *word)
+{
+    uint32_t found = UINT32_MAX;
+    for (size_t i = 0; i < x->nest->n; i++) {
+        uint32_t row = x->nest->row[i], thread = x->e->thread[row];
+        if (thread == found || !strstr(rs_event_name(x->e, row), word)) continue;
+        if (found != UINT32_MAX) return UINT32_MAX;
+        found = thread;
+    }
+    return found;
+}
+
+/* HTA hangs autograd's thread into the main one: its top-level events lie in the annotation "## backward ##",
+ * or else in the step, that holds them. Only their depth matters here. */
+static void lower_autograd(finder *x, const int64_t *start)
+{
+    rs_nest *t = x->nest;
+    uint32_t main_thread = only_thread(x, "ProfilerStep"), autograd = only_thread(x, "autograd::");
+    if (main_thread == UINT32_MAX || autograd == UINT32_MAX || main_thread == autograd) return;
+    const char *word = "ProfilerStep#";
+    for (size_t i = 0; i < t->n; i++)
+        if (x->e->thread[t->row[i]] == main_thread &&
+            strncmp(rs_event_name(x->e, t->row[i]), "## backward", 11) == 0)
+            word = "## backward";
+    size_t holder = 0;
+    for (size_t i = 0; i < t->n; i = t->end[i]) {
+        if (x->e->thread[t->row[i]] != autograd) continue;
+        /* both go by time, so the holder is looked for once over all */
+        for (; holder < t->n; holder++) {
+            bool holds = x->e->thread[t->row[holder]] == main_thread &&
+                         strncmp(rs_event_name(x->e, t->row[holder]), word, strlen(word)) == 0;
+            if (holds && rs_add_sat(start[holder], x->cpu[holder]) >= rs_add_sat(start[i], x->cpu[i])) break;
+        }
+        if (holder == t->n) return;
+        if (start[holder] > start[i]) continue;
+        for (uint32_t k = (uint32_t)i; k < t->end[i]; k++) t->depth[k] += t->depth[holder] + 1;
+    }
+}
+
+/* HTA's roots are the matches at the least depth of any; ours are those that lie in no other match. */
+static rs_status find_roots(finder *x, const uint8_t *named, size_t min_length, bool hta, rs_error *err)
+{
+    const rs_nest *t = x->nest;
+    uint32_t least = UINT32_MAX;
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < t->n; i++) {
+        if (!named[x->e->name[t->row[i]]]) continue;
+        x->p->n_matches++;
+        if (t->depth[i] < least) least = t->depth[i];
+    }
+    for (size_t i = 0; status == RS_OK && i < t->n; i++) {
+        if (!named[x->e->name[t->row[i]]] || (hta && t->depth[i] != least)) continue;
+        status = add_root(x, (uint32_t)i, min_length, err);
+        if (!hta) i = t->end[i] - 1;
+    }
+    return status;
+}
+
+/* ---- its rows, by our rules and by HTA's ----------------------------------------------------------------
+ */
+
+typedef struct host_rows {
+    uint32_t *row;
+    int64_t *start, *end;
+    size_t n;
+} host_rows;
+
+static bool make_rows(host_rows *h, size_t n)
+{
+    h->row = rs_malloc(n * sizeof *h->row);
+    h->start = rs_malloc(n * sizeof *h->start);
+    h->end = rs_malloc(n * sizeof *h->end);
+    return h->row && h->start && h->end;
+}
+
+static void clear_rows(host_rows *h)
+{
+    rs_free(h->row);
+    rs_free(h->start);
+    rs_free(h->end);
+}
+
+static rs_status nest_rows(finder *x, const host_rows *h, bool hta, rs_error *err)
+{
+    rs_status status = rs_nest_create(x->e, h->row, h->start, h->end, h->n, &x->nest, err);
+    if (status != RS_OK) return status;
+    x->cpu = rs_malloc(h->n * sizeof *x->cpu);
+    int64_t *start = rs_malloc(h->n * sizeof *start);
+    if (!x->cpu || !start) {
+        rs_free(start);
+        return rs_fail_nomem(err, "sequences");
+    }
+    for (size_t i = 0; i < h->n; i++) {
+        uint32_t node = x->nest->node_of[h->row[i]];
+        x->cpu[node] = rs_sub_sat(h->end[i], h->start[i]);
+        start[node] = h->start[i];
+    }
+    if (hta) lower_autograd(x, start);
+    rs_free(start);
+    return RS_OK;
+}
+
+static bool is_host(rs_kind kind)
+{
+    return kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_PYTHON_FUNCTION ||
+           rs_kind_is_call(kind);
+}
+
+static rs_status collect_own(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    host_rows h = {0};
+    const rs_work *w;
+    rs_status status = rs_trace_work(trace, run->policy, &w, err);
+    if (status == RS_OK && !make_rows(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
+    for (size_t i = 0; status == RS_OK && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (!is_host(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        h.row[h.n] = row;
+        h.start[h.n] = e->start[row];
+        h.end[h.n++] = rs_event_end(e, row);
+    }
+    if (status == RS_OK) status = nest_rows(x, &h, false, err);
+    for (size_t i = 0; status == RS_OK && i < w->n; i++) {
+        uint32_t node = w->launch[i] == RS_NO_ROW ? RS_NO_ROW : x->nest->node_of[w->launch[i]];
+        if (node != RS_NO_ROW &&
+            !add_kernel(x, node, w->row[i], w->start[i], rs_sub_sat(w->end[i], w->start[i])))
+            status = rs_fail_nomem(err, "sequences");
+    }
+    clear_rows(&h);
+    return status;
+}
+
+/* HTA takes a thread for the GPU's when all its rows have a stream above 0, or all have process or thread 0.
+ */
+static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
+{
+    uint8_t *host = rs_calloc(e->n_threads + 1, 1);
+    for (size_t i = 0; host && i < f->n; i++) {
+        uint32_t thread = e->thread[f->row[i]];
+        if (f->stream[i] <= 0 && e->threads[thread].pid != 0 && e->threads[thread].tid != 0) host[thread] = 1;
+    }
+    return host;
+}
+
+static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    rs_hta_frame *f;
+    host_rows h = {0};
+    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    if (status != RS_OK) return status;
+    x->p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
+    uint8_t *host = host_threads(e, f);
+    if (!host || !make_rows(&h, f->n)) status = rs_fail_nomem(err, "sequences");
+    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
+        if (f->stream[i] != -1 || !host[e->thread[f->row[i]]]) continue;
+        h.row[h.n] = f->row[i];
+        h.start[h.n] = f->start[i];
+        h.end[h.n++] = f->end[i];
+    }
+    if (status == RS_OK) status = nest_rows(x, &h, true, err);
+    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
+        uint32_t launch = f->partner[i];
+        if (f->stream[i] <= 0 || launch == RS_NO_ROW || launch == 0) continue;
+        uint32_t node = x->nest->node_of[launch];
+        if (node != RS_NO_ROW &&
+            !add_kernel(x, node, f->row[i], f->start[i], rs_sub_sat(f->end[i], f->start[i])))
+            status = rs_fail_nomem(err, "sequences");
+    }
+    clear_rows(&h);
+    rs_free(host);
+    rs_hta_frame_free(f);
+    return status;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const pattern *x = a, *y = b;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    size_t n = x->length < y->length ? x->length : y->length;
+    int c = memcmp(x->text, y->text, n);
+    return c ? c : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Patterns by count, and the marks, of the first `top` only, by their new numbers. */
+static bool order_patterns(sequences_partial *p, size_t top)
+{
+    const char **before = rs_malloc(p->n * sizeof *before);
+    uint32_t *place = rs_malloc(p->n * sizeof *place);
+    bool ok = before && place;
+    for (size_t i = 0; ok && i < p->n; i++) before[i] = p->patterns[i].text;
+    pattern *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
+    ok = ok && unsorted;
+    if (ok && p->n) {
+        memcpy(unsorted, p->patterns, p->n * sizeof *unsorted);
+        qsort(p->patterns, p->n, sizeof *p->patterns, by_count);
+    }
+    for (size_t i = 0; ok && i < p->n; i++) {
+        const pattern *at = bsearch(&unsorted[i], p->patterns, p->n, sizeof *p->patterns, by_count);
+        place[i] = (uint32_t)(at - p->patterns);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; ok && i < p->n_marks; i++) {
+        uint32_t number = place[p->marks[i].pattern];
+        if (top && number >= top) continue;
+        p->marks[kept++] = (mark){p->marks[i].row, number};
+    }
+    p->n_marks = kept;
+    rs_free(before);
+    rs_free(place);
+    rs_free(unsorted);
+    return ok;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const char *op = rs_options_text(run->options, "op");
+    bool hta = run->policy->rows_by_stream;
+    if (!op || !*op)
+        return rs_fail(err, RS_ERR_USAGE, "which operator? --op NAME, such as --op aten::linear");
+    sequences_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "sequences");
+    *partial = p;
+    finder x = {.e = trace->events, .p = p, .marks = rs_options_is_set(run->options, "overlay")};
+    rs_status status = hta ? collect_hta(run, trace, &x, err) : collect_own(run, trace, &x, err);
+    uint8_t *named = rs_malloc(x.e->strings.n + 1);
+    x.scratch = rs_malloc((x.n_kernels + 1) * sizeof *x.scratch);
+    if (status == RS_OK && !(named && x.scratch && rs_strings_init(&x.keys) && index_kernels(&x)))
+        status = rs_fail_nomem(err, "sequences");
+    if (status == RS_OK) {
+        for (size_t i = 0; i < x.e->strings.n; i++) named[i] = strstr(x.e->strings.items[i].text, op) != NULL;
+        status = find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), hta, err);
+    }
+    if (status == RS_OK && !order_patterns(p, (size_t)rs_options_int(run->options, "top")))
+        status = rs_fail_nomem(err, "sequences");
+    rs_nest_free(x.nest);
+    rs_free(x.cpu);
+    rs_free(x.kernels);
+    rs_free(x.first);
+    rs_free(x.scratch);
+    rs_free(named);
+    rs_strings_clear(&x.keys);
+    return status;
+}
+
+/* ---- all ranks ------------------------------------------------------------------------------------------
+ */
+
+static rs_status add_pattern(rs_table *t, int64_t rank_number, const pattern *p, bool hta, rs_error *err)
+{
+    if (!hta) rs_table_add_int(t, rank_number);
+    rs_table_add_text_n(t, p->text, p->length);
+    rs_table_add_int(t, p->count);
+    if (!hta) rs_table_add_int(t, p->kernels);
+    rs_table_add_time(t, p->gpu);
+    rs_table_add_time(t, p->cpu);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_marks(const rs_partial *partial, rs_result *result, rs_error *err)
+{
+    const sequences_partial *p = partial->value;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n_marks; i++) {
+        const pattern *x = &p->patterns[p->marks[i].pattern];
+        rs_table_add_int(result->tables[MARKS], partial->rank);
+        rs_table_add_int(result->tables[MARKS], p->marks[i].row);
+        rs_table_add_text_n(result->tables[MARKS], x->text, x->length);
+        rs_table_add_int(result->tables[MARKS], x->count);
+        status = rs_table_end_row(result->tables[MARKS], err);
+    }
+    if (status != RS_OK) return status;
+    rs_table_add_int(result->tables[FILES], partial->rank);
+    rs_table_add_text(result->tables[FILES], partial->source);
+    return rs_table_end_row(result->tables[FILES], err);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    bool hta = run->policy->rows_by_stream;
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const sequences_partial *p = partials[i].value;
+        if (p->n_matches == 0)
+            rs_result_note(result, "rank %lld: no event's name contains \"%.80s\"",
+                           (long long)partials[i].rank, rs_options_text(run->options, "op"));
+        else if (p->n == 0)
+            rs_result_note(result, "rank %lld: none of %zu events launches %lld or more pieces of GPU work",
+                           (long long)partials[i].rank, p->n_matches,
+                           (long long)rs_options_int(run->options, "min-length"));
+        for (size_t k = 0; status == RS_OK && k < p->n && (hta || top == 0 || k < top); k++)
+            status = add_pattern(result->tables[SEQUENCES], partials[i].rank, &p->patterns[k], hta, err);
+        if (status == RS_OK && rs_options_is_set(run->options, "overlay"))
+            status = add_marks(&partials[i], result, err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_sequences = {
+    .name = "sequences",
+    .help = "Which kernels an operator launches, in which order, how often",
+    .about =
+        "Every event whose name contains --op and that lies in no other such event is looked at with all "
+        "the GPU\n"
+        "work launched under it, in order of start. Equal sequences are counted together.",
+    .examples = "rankscope sequences --op aten::linear trace.json.gz\n"
+                "rankscope sequences --op aten::conv2d --min-length 1 --top 0 --format csv trace.json.gz\n"
+                "rankscope sequences --op aten::linear --overlay marked.json.gz trace.json.gz",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS,
+    .table_sets = sets,
+    .n_table_sets = sizeof sets / sizeof *sets,
+    .with_host = true,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .steps_seen = steps_seen,
+};

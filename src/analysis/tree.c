@@ -1,0 +1,304 @@
+/* tree: who called whom down to the GPU work, as a tree, as stacks, as counts. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/busy.h"
+#include "base/interval.h"
+#include "tree/folded_tree.h"
+
+static const rs_option_spec options[] = {
+    {"root", RS_OPTION_TEXT, "NAME", NULL, NULL,
+     "only what lies in events of this name; * and ? stand for any text"},
+    {"depth", RS_OPTION_INT, "N", NULL, "0", "only N levels; 0: all"},
+    {"min-time", RS_OPTION_REAL, "US", NULL, "0", "leave out what takes less than US microseconds"},
+    {"time", RS_OPTION_CHOICE, "WHAT", "gpu|host", "gpu", "what --min-time, the order and --folded go by"},
+    {"python", RS_OPTION_FLAG, NULL, NULL, NULL, "with all Python functions, not only modules"},
+    {"each", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "every event by itself, in order of time; else equal paths are one"},
+    {"stats", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "only counts: what was linked, roots, forward-backward links"},
+    {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "stacks and their time in ns, as flame-graph tools read them"},
+};
+
+static const rs_column_spec tree_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"node", RS_INT, RS_UNIT_ID, "number of the row within its rank", NULL},
+    {"parent", RS_INT, RS_UNIT_ID, "the row it hangs on", NULL},
+    {"depth", RS_INT, RS_UNIT_ID, "0: thread, 1: its outermost events", NULL},
+    {"kind", RS_TEXT, RS_UNIT_NONE, "thread, or the category of the event", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "the event's name", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "events in this row", NULL},
+    {"gpu_us", RS_TIME, RS_UNIT_US, "union of the GPU work below each event, added up", "GPU time"},
+    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the time the rank's linked GPU work runs", "share %"},
+    {"host_us", RS_TIME, RS_UNIT_US, "summed duration on the host", "host time"},
+    {"self_host_us", RS_TIME, RS_UNIT_US, "... outside of the rows below", "self"},
+    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of GPU work", NULL},
+    {"uid", RS_INT, RS_UNIT_ID, "position in traceEvents of the first event", "first"},
+    {"start_us", RS_TIME, RS_UNIT_US,
+     "its start, from the job's first event (with --absolute: as in the file)", "start"},
+};
+static const rs_column_spec stats_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"linked_gpu_events", RS_INT, RS_UNIT_COUNT, "GPU work whose launch is in the file", "linked"},
+    {"unlinked_gpu_events", RS_INT, RS_UNIT_COUNT, "GPU work whose launch is not", "unlinked"},
+    {"host_events", RS_INT, RS_UNIT_COUNT, "operators and runtime calls", NULL},
+    {"roots", RS_INT, RS_UNIT_COUNT, "operators with no operator around them", NULL},
+    {"fwd_bwd_links", RS_INT, RS_UNIT_COUNT, "backward operators whose forward operator is known", "fwd-bwd"},
+    {"gpu_busy_us", RS_TIME, RS_UNIT_US, "union of the linked GPU work", "GPU busy"},
+    {"gpu_sum_us", RS_TIME, RS_UNIT_US, "summed duration of the linked GPU work", "GPU sum"},
+    {"nodes", RS_INT, RS_UNIT_COUNT, "host events in the tree, modules and annotations included", NULL},
+    {"max_depth", RS_INT, RS_UNIT_COUNT, "deepest nesting of host events", NULL},
+    {"misnested", RS_INT, RS_UNIT_COUNT,
+     "annotations and Python functions that end outside what they begin in", NULL},
+};
+static const rs_column_spec folded_columns[] = {
+    {"stack", RS_TEXT, RS_UNIT_NONE, "names from the rank down, joined by ;", NULL},
+    {"time_ns", RS_TIME, RS_UNIT_NS, "GPU time of the work at its end, or host time outside of what it calls",
+     NULL},
+};
+
+#define TABLE(name, help, columns)                                                                           \
+    {                                                                                                        \
+        name, help, columns, sizeof columns / sizeof *columns                                                \
+    }
+static const rs_table_spec tree_table =
+    TABLE("tree", "one row is one path of calls of one rank", tree_columns);
+static const rs_table_spec stats_table = TABLE("stats", "one row is one rank", stats_columns);
+static const rs_table_spec folded_table = TABLE("folded", "one row is one stack", folded_columns);
+static const rs_table_spec *const tables[] = {&tree_table, &stats_table, &folded_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
+enum { TABLE_TREE, TABLE_STATS, TABLE_FOLDED };
+
+typedef struct stats {
+    size_t linked, unlinked, host, roots, links, nodes, depth, misnested;
+    int64_t busy, sum;
+} stats;
+
+typedef struct tree_partial {
+    stats stats;
+    rs_folded_tree *tree; /* NULL with --stats */
+} tree_partial;
+
+static void free_partial(void *partial)
+{
+    tree_partial *p = partial;
+    if (!p) return;
+    rs_folded_tree_free(p->tree);
+    rs_free(p);
+}
+
+static rs_status take_stats(rs_trace *trace, bool python, stats *s, rs_error *err)
+{
+    rs_tree *t;
+    rs_fwdbwd *links = NULL;
+    rs_status status = rs_trace_tree(trace, python, &t, err);
+    if (status == RS_OK) status = rs_tree_fwdbwd(trace, t, &links, &s->links, err);
+    if (status == RS_OK) status = rs_tree_total_busy(trace, t, &s->busy, err);
+    rs_free(links);
+    if (status != RS_OK) return status;
+    s->linked = t->n_gpu;
+    s->unlinked = t->n_unlinked;
+    s->host = t->n_host;
+    s->roots = t->n_roots;
+    s->nodes = t->n;
+    s->misnested = t->n_misnested;
+    s->sum = t->gpu_sum[t->n_gpu];
+    for (size_t i = 0; i < t->n; i++)
+        if (t->depth[i] + 1 > s->depth) s->depth = t->depth[i] + 1;
+    return RS_OK;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_options *o = run->options;
+    double min_us = rs_options_real(o, "min-time");
+    if (!(min_us >= 0 && min_us < 1e15)) return rs_fail(err, RS_ERR_USAGE, "--min-time must be 0 or more");
+    rs_folded_settings settings = {.root = rs_options_text(o, "root"),
+                                   .depth = rs_options_int(o, "depth"),
+                                   .min_time = (int64_t)llround(min_us * 1000),
+                                   .by_host = strcmp(rs_options_text(o, "time"), "host") == 0,
+                                   .each = rs_options_flag(o, "each"),
+                                   .python = rs_options_flag(o, "python")};
+    tree_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "call tree");
+    rs_status status = rs_options_flag(o, "stats") ? take_stats(trace, settings.python, &p->stats, err)
+                                                   : rs_fold_tree(trace, &settings, &p->tree, err);
+    if (status != RS_OK) {
+        free_partial(p);
+        return status;
+    }
+    *partial = p;
+    return RS_OK;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------
+ */
+
+static rs_status add_stats(rs_table *t, int64_t number, const stats *s, rs_error *err)
+{
+    rs_table_add_int(t, number);
+    rs_table_add_int(t, (int64_t)s->linked);
+    rs_table_add_int(t, (int64_t)s->unlinked);
+    rs_table_add_int(t, (int64_t)s->host);
+    rs_table_add_int(t, (int64_t)s->roots);
+    rs_table_add_int(t, (int64_t)s->links);
+    rs_table_add_time(t, s->busy);
+    rs_table_add_time(t, s->sum);
+    rs_table_add_int(t, (int64_t)s->nodes);
+    rs_table_add_int(t, (int64_t)s->depth);
+    rs_table_add_int(t, (int64_t)s->misnested);
+    return rs_table_end_row(t, err);
+}
+
+static void add_known(rs_table *t, bool known, int64_t value)
+{
+    if (known)
+        rs_table_add_int(t, value);
+    else
+        rs_table_add_null(t);
+}
+
+static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tree, int64_t base,
+                          rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < tree->n; i++) {
+        const rs_folded_node *n = &tree->nodes[i];
+        bool is_event = n->start != RS_NO_TIME;
+        rs_table_add_int(t, number);
+        rs_table_add_int(t, (int64_t)i);
+        add_known(t, n->parent != RS_NO_NODE, n->parent);
+        rs_table_add_int(t, n->depth);
+        rs_table_add_text(t, n->kind);
+        rs_table_add_text(t, rs_pool_text(&tree->pool, n->name));
+        rs_table_add_int(t, (int64_t)n->count);
+        rs_table_add_time(t, n->gpu);
+        rs_table_add_real(t, rs_percent(n->gpu, tree->busy));
+        if (n->is_gpu) {
+            rs_table_add_null(t);
+            rs_table_add_null(t);
+        } else {
+            rs_table_add_time(t, n->host);
+            rs_table_add_time(t, n->self);
+        }
+        rs_table_add_int(t, (int64_t)n->n_kernels);
+        add_known(t, is_event, n->uid);
+        if (is_event)
+            rs_table_add_time(t, rs_sub_sat(n->start, base));
+        else
+            rs_table_add_null(t);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+/* A name as a frame of a stack: ; and line ends mean something there. */
+static void append_frame(char *to, const char *name)
+{
+    for (; *name; name++) *to++ = *name == ';' ? ':' : *name == '\n' || *name == '\r' ? ' ' : *name;
+    *to = '\0';
+}
+
+static rs_status add_folded(rs_table *t, int64_t number, const rs_folded_tree *tree, bool by_host,
+                            rs_error *err)
+{
+    char *stack = NULL;
+    size_t capacity = 0, depths = 0;
+    size_t *ends = NULL; /* length of the stack up to each depth */
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < tree->n; i++) {
+        const rs_folded_node *n = &tree->nodes[i];
+        const char *name = rs_pool_text(&tree->pool, n->name);
+        size_t at = n->depth ? ends[n->depth - 1] : 0;
+        if (!rs_grow((void **)&ends, &depths, (size_t)n->depth + 1, sizeof *ends) ||
+            !rs_grow((void **)&stack, &capacity, at + strlen(name) + 40, 1)) {
+            status = rs_fail_nomem(err, "stacks");
+            break;
+        }
+        if (n->depth == 0) at = (size_t)snprintf(stack, 40, "rank %lld", (long long)number);
+        stack[at++] = ';';
+        append_frame(stack + at, name);
+        ends[n->depth] = at + strlen(name);
+        /* GPU time lies in the work itself, or where --depth cut it off */
+        bool is_leaf = i + 1 == tree->n || tree->nodes[i + 1].depth <= n->depth;
+        int64_t time = by_host ? n->self : n->is_gpu || is_leaf ? n->gpu : 0;
+        if (time <= 0) continue;
+        rs_table_add_text(t, stack);
+        rs_table_add_time(t, time);
+        status = rs_table_end_row(t, err);
+    }
+    rs_free(stack);
+    rs_free(ends);
+    return status;
+}
+
+static void say_why_empty(const rs_run *run, const rs_partial *partial, rs_result *result)
+{
+    const tree_partial *p = partial->value;
+    const char *root = rs_options_text(run->options, "root");
+    long long number = (long long)partial->rank;
+    if (p->tree && root && p->tree->n_found == 0)
+        rs_result_note(result, "rank %lld: no host event is named %.80s", number, root);
+    else if (p->tree ? p->tree->n_host == 0 : p->stats.host == 0)
+        rs_result_note(result, "rank %lld: no operators or runtime calls in the file", number);
+    else if (p->tree && p->tree->busy == 0 && !rs_options_flag(run->options, "stats"))
+        rs_result_note(result,
+                       "rank %lld: no GPU work with a launch in the file; --time host goes by host time",
+                       number);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    const rs_options *o = run->options;
+    bool by_host = strcmp(rs_options_text(o, "time"), "host") == 0, folded = rs_options_flag(o, "folded");
+    bool only_stats = rs_options_flag(o, "stats");
+    result->main_table = only_stats ? TABLE_STATS : folded ? TABLE_FOLDED : TABLE_TREE;
+    rs_table *t = result->tables[result->main_table];
+    int64_t base = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const tree_partial *p = partials[i].value;
+        if (p && p->tree && p->tree->first_ns != RS_NO_TIME && p->tree->first_ns < base)
+            base = p->tree->first_ns;
+    }
+    if (run->absolute || base == INT64_MAX) base = 0;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const tree_partial *p = partials[i].value;
+        if (!p) continue;
+        say_why_empty(run, &partials[i], result);
+        status = only_stats ? add_stats(t, partials[i].rank, &p->stats, err)
+                 : folded   ? add_folded(t, partials[i].rank, p->tree, by_host, err)
+                            : add_tree(t, partials[i].rank, p->tree, base, err);
+    }
+    return status;
+}
+
+const rs_analysis rs_analysis_tree = {
+    .name = "tree",
+    .help = "The call tree from modules and operators down to GPU work, with the time of each part",
+    .about =
+        "Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is "
+        "one "
+        "path\nof names and adds up the events that have it; --each shows events one by one. GPU time of an "
+        "event is the\nunion of all work below it, wherever and whenever that ran. Modules (nn.Module) are "
+        "shown "
+        "where Python\nfunctions were recorded, all Python functions with --python. Work whose launch is not "
+        "in "
+        "the file is in\nno tree; --stats counts it.\n\n"
+        "--format json nests the rows: each has its rows below it as children.",
+    .examples = "rankscope tree --depth 4 --min-time 100 trace.json.gz\n"
+                "rankscope tree --root 'nn.Module: Attention*' trace.json.gz\n"
+                "rankscope tree --folded trace.json.gz | flamegraph.pl --countname ns > gpu.svg",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(SEQUENCE_NUMBER) | RS_COLUMN_BIT(META_NAME),
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .with_host = true,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+};

@@ -1,0 +1,639 @@
+/* The event graph by the program's own rules.
+ *
+ * Every node has one predecessor that really held it up; that edge weighs the time between them, all others
+ * weigh the least that their kind takes. So each node's longest distance from the window's start is its own
+ * time, the longest path to the window's end is the chain of causes behind it, and a replay with the same
+ * weights gives the same trace again. What held work up, of its launch, the work before it and what it waits
+ * for, is the one that left it the least time beyond what its kind usually takes. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "critical/build.h"
+#include "critical/sync.h"
+#include "trace/call_stacks.h"
+
+#define WINDOW 0 /* the item that stands for the window itself */
+
+/* What a step that was taken at once costs, ns: from a call's return to its work, from work to the next. */
+typedef struct costs {
+    int64_t launch, stream, event;
+    int64_t call, answer; /* a synchronizing call that need not wait; from work's end to the call's return */
+} costs;
+
+typedef struct own {
+    rs_trace *trace;
+    const rs_events *e;
+    const rs_work *w;
+    const rs_sync_edges *sync;
+    rs_path_graph *g;
+    uint32_t *item_of;  /* by row */
+    uint32_t *work_of;  /* by item: index into w, RS_NO_ITEM for host events */
+    uint32_t *before;   /* by index into w: the work before it on its stream */
+    size_t *sync_first; /* by item + 1: offsets into sync_at, the edges that end in the item */
+    uint32_t *sync_at;
+    uint8_t *loading; /* by string id: the name of a data loader */
+    int64_t start, end;
+    uint32_t thread; /* the window's own, UINT32_MAX: none */
+    costs cost;
+    bool strict; /* no edge may run back in time */
+} own;
+
+/* ---- the window and its items ------------------------------------------------------------------------ */
+
+static bool is_host(rs_kind kind)
+{
+    return kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
+}
+
+/* Instances by start, then row, among the host events of that name; if it names none, among all events. */
+static rs_status find_window(own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
+{
+    const rs_events *e = b->e;
+    if (w->annotation[0] == '\0') {
+        rs_status status = rs_trace_span(b->trace, &b->start, &b->end, err);
+        *n_instances = b->start != RS_NO_TIME;
+        return status;
+    }
+    uint8_t *named = rs_names_containing(&e->strings, w->annotation);
+    rs_keyed *found = NULL;
+    size_t n = 0, capacity = 0;
+    bool ok = named != NULL;
+    for (int any = 0; ok && any < 2 && n == 0; any++) {
+        for (size_t i = 0; ok && i < b->trace->n_rows; i++) {
+            uint32_t row = rs_trace_row(b->trace, i);
+            rs_kind kind = rs_event_kind(e, row);
+            if (!named[e->name[row]] || !rs_event_is_span(e, row)) continue;
+            if (!any && !is_host(kind) && kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_PYTHON_FUNCTION)
+                continue;
+            ok = RS_GROW_ONE(found, n, capacity);
+            if (ok) found[n++] = (rs_keyed){e->start[row], row};
+        }
+    }
+    ok = ok && rs_keyed_sort(found, n);
+    *n_instances = n;
+    if (ok && w->first >= 0 && (uint64_t)w->first < n) {
+        size_t last = (uint64_t)w->last < n ? (size_t)w->last : n - 1;
+        b->start = found[w->first].key;
+        b->end = b->start;
+        b->thread = e->thread[found[w->first].value];
+        for (size_t i = (size_t)w->first; i <= last; i++) {
+            int64_t end = rs_event_end(e, found[i].value);
+            if (end > b->end) b->end = end;
+        }
+    }
+    rs_free(named);
+    rs_free(found);
+    return ok ? RS_OK : rs_fail_nomem(err, "critical path");
+}
+
+static bool name_loaders(own *b)
+{
+    static const char *const words[] = {"DataLoader", "dataloader", "data_loader"};
+    const rs_strings *s = &b->e->strings;
+    b->loading = rs_malloc(s->n + 1);
+    for (size_t i = 0; b->loading && i < s->n; i++) {
+        b->loading[i] = 0;
+        for (size_t k = 0; k < sizeof words / sizeof *words && !b->loading[i]; k++)
+            b->loading[i] = rs_text_contains(&s->items[i], words[k]);
+    }
+    return b->loading != NULL;
+}
+
+static bool is_item(const own *b, uint32_t row)
+{
+    const rs_events *e = b->e;
+    rs_kind kind = rs_event_kind(e, row);
+    bool loader = kind == RS_KIND_USER_ANNOTATION && b->loading[e->name[row]];
+    if ((!is_host(kind) && !loader) || !rs_event_is_span(e, row)) return false;
+    return e->start[row] < b->end && rs_event_end(e, row) > b->start && e->duration[row] >= 0;
+}
+
+static void put_item(own *b, size_t item, uint32_t row, int64_t start, int64_t end)
+{
+    rs_path_graph *g = b->g;
+    g->row[item] = row;
+    g->start[item] = start > b->start ? start : b->start;
+    g->end[item] = end > g->start[item] ? end : g->start[item];
+    g->in_graph[item] = 1;
+    b->work_of[item] = RS_NO_ITEM;
+    if (row != RS_NO_ROW) b->item_of[row] = (uint32_t)item;
+}
+
+static rs_status make_items(own *b, rs_error *err)
+{
+    const rs_events *e = b->e;
+    const rs_work *w = b->w;
+    size_t n = 1, at = 1;
+    for (size_t i = 0; i < b->trace->n_rows; i++) n += is_item(b, rs_trace_row(b->trace, i));
+    for (size_t i = 0; i < w->n; i++) n += w->start[i] < b->end && w->end[i] > b->start;
+    if (n > RS_MAX_ITEMS) return rs_fail(err, RS_ERR_LIMIT, "too many events for a graph");
+    b->g = rs_path_graph_create(n);
+    b->item_of = rs_malloc(e->n * sizeof *b->item_of);
+    b->work_of = rs_malloc(n * sizeof *b->work_of);
+    if (!b->g || !b->item_of || !b->work_of) return rs_fail_nomem(err, "critical path");
+    memset(b->item_of, 0xff, e->n * sizeof *b->item_of);
+    put_item(b, WINDOW, RS_NO_ROW, b->start, b->end);
+    for (size_t i = 0; i < b->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(b->trace, i);
+        if (is_item(b, row)) put_item(b, at++, row, e->start[row], rs_event_end(e, row));
+    }
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->start[i] >= b->end || w->end[i] <= b->start) continue;
+        b->work_of[at] = (uint32_t)i;
+        put_item(b, at, w->row[i], w->start[i], w->end[i]);
+        b->work_of[at++] = (uint32_t)i;
+    }
+    b->g->n_nodes = 2 * n;
+    return RS_OK;
+}
+
+/* Synchronizations by the item they end in. */
+static bool index_sync(own *b)
+{
+    size_t n = b->g->n_items;
+    b->sync_first = rs_calloc(n + 2, sizeof *b->sync_first);
+    b->sync_at = rs_malloc(b->sync->n * sizeof *b->sync_at);
+    if (!b->sync_first || !b->sync_at) return false;
+    for (size_t i = 0; i < b->sync->n; i++) {
+        uint32_t item = b->item_of[b->sync->items[i].target];
+        if (item != RS_NO_ITEM) b->sync_first[item + 2]++;
+    }
+    for (size_t i = 1; i <= n; i++) b->sync_first[i + 1] += b->sync_first[i];
+    for (size_t i = 0; i < b->sync->n; i++) {
+        uint32_t item = b->item_of[b->sync->items[i].target];
+        if (item != RS_NO_ITEM) b->sync_at[b->sync_first[item + 1]++] = (uint32_t)i;
+    }
+    return true;
+}
+
+/* ---- edges ------------------------------------------------------------------------------------------- */
+
+static int64_t between(const own *b, uint32_t from, uint32_t to)
+{
+    return rs_sub_sat(rs_node_time(b->g, to), rs_node_time(b->g, from));
+}
+
+/* What held the node up. */
+static bool bind(own *b, uint32_t from, uint32_t to, rs_edge_type type, uint32_t owner)
+{
+    int64_t time = between(b, from, to);
+    if (time < 0 && b->strict) return true;
+    return rs_path_graph_add(b->g, from, to, type, time, owner);
+}
+
+/* What the node had to wait for too, at least that long. */
+static bool follow(own *b, uint32_t from, uint32_t to, rs_edge_type type, int64_t least, uint32_t owner)
+{
+    int64_t time = between(b, from, to);
+    if (time < 0) return true;
+    if (least > time) least = time;
+    return rs_path_graph_add(b->g, from, to, type, least < 0 ? 0 : least, owner);
+}
+
+/* ---- host threads ------------------------------------------------------------------------------------ */
+
+/* A stretch in which a thread is in some event. */
+typedef struct stretch {
+    int64_t start, end;
+    uint32_t thread;
+    uint32_t first, last; /* nodes */
+} stretch;
+
+typedef struct host {
+    size_t *first; /* by thread, + 1: offsets into nested */
+    rs_nested *nested;
+    uint32_t *order, *stack;
+    uint8_t *gone;         /* by item: it has ended */
+    stretch *stretches;    /* by thread, then time */
+    size_t *stretch_first; /* by thread, + 1 */
+    size_t n_stretches, stretch_capacity;
+} host;
+
+/* The work that held up the call's return, RS_NO_ITEM if it did not wait. */
+static uint32_t awaited_by(const own *b, uint32_t call)
+{
+    const rs_path_graph *g = b->g;
+    uint32_t latest = RS_NO_ITEM;
+    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
+        uint32_t source = b->item_of[b->sync->items[b->sync_at[k]].source];
+        if (source == RS_NO_ITEM || g->end[source] <= g->start[call]) continue;
+        if (b->strict && g->end[source] > g->end[call]) continue;
+        if (latest == RS_NO_ITEM || g->end[source] > g->end[latest]) latest = source;
+    }
+    if (latest == RS_NO_ITEM) return RS_NO_ITEM;
+    if (!b->cost.call || !b->cost.answer) return latest; /* nothing to compare with */
+    int64_t by_itself = rs_sub_sat(rs_sub_sat(g->end[call], g->start[call]), b->cost.call);
+    int64_t behind_work = rs_sub_sat(rs_sub_sat(g->end[call], g->end[latest]), b->cost.answer);
+    return behind_work <= by_itself ? latest : RS_NO_ITEM;
+}
+
+static bool leave_call(own *b, uint32_t last, uint32_t node, uint32_t owner)
+{
+    uint32_t call = node >> 1, source = awaited_by(b, call);
+    if (source != RS_NO_ITEM) {
+        if (!bind(b, rs_node_end(source), node, RS_EDGE_SYNC, call)) return false;
+        if (!follow(b, last, node, RS_EDGE_OPERATOR, 0, owner)) return false;
+    } else if (!bind(b, last, node, RS_EDGE_OPERATOR, owner)) {
+        return false;
+    }
+    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
+        uint32_t other = b->item_of[b->sync->items[b->sync_at[k]].source];
+        if (other != RS_NO_ITEM && other != source &&
+            !follow(b, rs_node_end(other), node, RS_EDGE_SYNC, 0, call))
+            return false;
+    }
+    return true;
+}
+
+/* Edges inside of a thread's stretches; those between stretches come when all threads are known. */
+static bool walk_thread(own *b, host *h, uint32_t thread, size_t n_order)
+{
+    size_t depth = 0;
+    uint32_t last = RS_NO_ITEM, loader = RS_NO_ITEM;
+    size_t loader_depth = 0;
+    for (size_t i = 0; i < n_order; i++) {
+        uint32_t item = h->order[i] >> 1;
+        bool leaves = h->order[i] & RS_STACK_END;
+        uint32_t node = leaves ? rs_node_end(item) : rs_node_start(item);
+        if (!leaves && depth == 0) {
+            if (!RS_GROW_ONE(h->stretches, h->n_stretches, h->stretch_capacity)) return false;
+            h->stretches[h->n_stretches++] =
+                (stretch){.start = b->g->start[item], .thread = thread, .first = node};
+        } else {
+            uint32_t owner = loader != RS_NO_ITEM ? loader
+                             : leaves             ? item
+                             : !(last & 1)        ? last >> 1
+                                                  : h->stack[depth - 1];
+            bool ok =
+                leaves ? leave_call(b, last, node, owner) : bind(b, last, node, RS_EDGE_OPERATOR, owner);
+            if (!ok) return false;
+        }
+        if (!leaves) {
+            h->stack[depth++] = item;
+            if (loader == RS_NO_ITEM && b->loading[b->e->name[b->g->row[item]]]) {
+                loader = item;
+                loader_depth = depth;
+            }
+        } else {
+            h->gone[item] = 1; /* events that overlap without nesting end in any order */
+            while (depth && h->gone[h->stack[depth - 1]]) depth--;
+            if (depth < loader_depth) {
+                loader = RS_NO_ITEM;
+                loader_depth = 0;
+            }
+        }
+        last = node;
+        if (depth == 0) {
+            h->stretches[h->n_stretches - 1].end = b->g->end[item];
+            h->stretches[h->n_stretches - 1].last = node;
+        }
+    }
+    return true;
+}
+
+/* Whether the thread was in no event at t. */
+static bool is_idle(const host *h, uint32_t thread, int64_t t)
+{
+    size_t from = h->stretch_first[thread], to = h->stretch_first[thread + 1], begin = from;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (h->stretches[middle].start < t)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from == begin || h->stretches[from - 1].end <= t;
+}
+
+/* A thread that comes back after a pause was waiting for another thread of its process, if that one worked
+ * in the pause only and was done just before: autograd's thread and the one that calls it. */
+static bool join_stretches(own *b, const host *h)
+{
+    const rs_events *e = b->e;
+    size_t n = h->n_stretches;
+    rs_keyed *begins = rs_malloc(n * sizeof *begins), *ends = rs_malloc(n * sizeof *ends);
+    bool ok = begins && ends;
+    for (size_t i = 0; ok && i < n; i++) {
+        begins[i] = (rs_keyed){h->stretches[i].start, (uint32_t)i};
+        ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
+    }
+    ok = ok && rs_keyed_sort(begins, n) && rs_keyed_sort(ends, n);
+    size_t done = 0; /* ends[done - 1] is the latest that lies before */
+    for (size_t i = 0; ok && i < n; i++) {
+        const stretch *s = &h->stretches[begins[i].value];
+        while (done < n && ends[done].key <= s->start) done++;
+        bool is_first = begins[i].value == h->stretch_first[s->thread];
+        const stretch *own_last = is_first ? NULL : s - 1;
+        const stretch *other = done ? &h->stretches[ends[done - 1].value] : NULL;
+        int64_t pause = own_last ? own_last->end : b->start;
+        uint32_t from = own_last ? own_last->last : rs_node_start(WINDOW);
+        bool joined = other && other->thread != s->thread && other->end > pause && other->end < s->start &&
+                      e->threads[other->thread].pid == e->threads[s->thread].pid &&
+                      is_idle(h, other->thread, pause) && is_idle(h, other->thread, s->start);
+        if (joined)
+            ok = bind(b, other->last, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM) &&
+                 follow(b, from, s->first, RS_EDGE_DEPENDENCY, 0, RS_NO_ITEM);
+        else
+            ok = bind(b, from, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+    }
+    rs_free(begins);
+    rs_free(ends);
+    return ok;
+}
+
+static bool walk_host(own *b, host *h)
+{
+    const rs_path_graph *g = b->g;
+    size_t n_threads = b->e->n_threads;
+    for (size_t i = 1; i < g->n_items; i++)
+        if (b->work_of[i] == RS_NO_ITEM) h->first[b->e->thread[g->row[i]] + 2]++;
+    for (size_t i = 1; i <= n_threads; i++) h->first[i + 1] += h->first[i];
+    for (size_t i = 1; i < g->n_items; i++) {
+        if (b->work_of[i] != RS_NO_ITEM) continue;
+        uint32_t thread = b->e->thread[g->row[i]];
+        h->nested[h->first[thread + 1]++] = (rs_nested){g->start[i], g->end[i], (uint32_t)i};
+    }
+    for (size_t i = 0; i < n_threads; i++) {
+        size_t n = h->first[i + 1] - h->first[i];
+        h->stretch_first[i] = h->n_stretches;
+        if (n && (!rs_call_stack_order(h->nested + h->first[i], n, h->order) ||
+                  !walk_thread(b, h, (uint32_t)i, 2 * n)))
+            return false;
+    }
+    h->stretch_first[n_threads] = h->n_stretches;
+    return join_stretches(b, h);
+}
+
+/* The window ends when its thread gets there; the whole trace when the last of its events has ended. */
+static bool end_window(own *b)
+{
+    const rs_path_graph *g = b->g;
+    uint32_t best = rs_node_start(WINDOW);
+    for (uint32_t i = 1; i < g->n_items; i++) {
+        bool counts = b->thread == UINT32_MAX
+                          ? true
+                          : b->work_of[i] == RS_NO_ITEM && b->e->thread[g->row[i]] == b->thread;
+        if (!counts) continue;
+        if (g->end[i] <= b->end && g->end[i] >= rs_node_time(g, best)) {
+            /* of those that end together the outermost ends last */
+            bool inner = (best & 1) && g->end[i] == g->end[best >> 1] && g->start[i] >= g->start[best >> 1];
+            if (!inner) best = rs_node_end(i);
+        }
+        if (g->start[i] <= b->end && g->start[i] > rs_node_time(g, best)) best = rs_node_start(i);
+    }
+    return bind(b, best, rs_node_end(WINDOW), RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+}
+
+static bool add_host_edges(own *b)
+{
+    size_t n = b->g->n_items, n_threads = b->e->n_threads;
+    host h = {.first = rs_calloc(n_threads + 2, sizeof *h.first),
+              .nested = rs_malloc(n * sizeof *h.nested),
+              .order = rs_malloc(2 * n * sizeof *h.order),
+              .stack = rs_malloc(n * sizeof *h.stack),
+              .gone = rs_calloc(n + 1, 1),
+              .stretch_first = rs_calloc(n_threads + 2, sizeof *h.stretch_first)};
+    bool ok = h.first && h.nested && h.order && h.stack && h.gone && h.stretch_first && walk_host(b, &h) &&
+              end_window(b);
+    rs_free(h.first);
+    rs_free(h.nested);
+    rs_free(h.order);
+    rs_free(h.stack);
+    rs_free(h.gone);
+    rs_free(h.stretches);
+    rs_free(h.stretch_first);
+    return ok;
+}
+
+/* ---- the GPU ----------------------------------------------------------------------------------------- */
+
+/* The work before each on its stream, in order of start, then of launch, then of the file. */
+static bool order_streams(own *b)
+{
+    const rs_work *w = b->w;
+    rs_keyed *order = rs_malloc(w->n * sizeof *order);
+    rs_lanes lanes = {0};
+    b->before = rs_malloc(w->n * sizeof *b->before);
+    bool ok = order && b->before;
+    for (size_t i = 0; ok && i < w->n; i++) {
+        int64_t launched = w->launch[i] == RS_NO_ROW ? INT64_MIN : b->e->start[w->launch[i]];
+        order[i] = (rs_keyed){launched, (uint32_t)i};
+    }
+    ok = ok && rs_keyed_sort(order, w->n);
+    for (size_t i = 0; ok && i < w->n; i++) {
+        uint32_t k = order[i].value;
+        int64_t device = w->device[k] >= 0 ? w->device[k] : b->e->threads[b->e->thread[w->row[k]]].pid;
+        ok = rs_lanes_add(&lanes, device, w->stream[k], w->start[k], k);
+    }
+    ok = ok && rs_lanes_finish(&lanes);
+    for (size_t i = 0; ok && i < lanes.n; i++) {
+        bool first = i == 0 || lanes.entries[i].lane != lanes.entries[i - 1].lane;
+        b->before[lanes.entries[i].value] = first ? RS_NO_ITEM : lanes.entries[i - 1].value;
+    }
+    rs_lanes_clear(&lanes);
+    rs_free(order);
+    return ok;
+}
+
+/* A tenth of the values lie below it; 0 of none. */
+static int64_t low_tenth(rs_keyed *values, size_t n)
+{
+    if (n == 0 || !rs_keyed_sort(values, n)) return 0;
+    return values[n / 10].key;
+}
+
+#define EARLY 20000 /* ns: so long before its turn a launch surely was not what work waited for */
+
+/* Learned from work of which only one thing can have held it up. */
+static bool learn_work_costs(own *b)
+{
+    const rs_work *w = b->w;
+    rs_keyed *launch = rs_malloc(w->n * sizeof *launch), *stream = rs_malloc(w->n * sizeof *stream);
+    rs_keyed *event = rs_malloc(b->sync->n * sizeof *event);
+    uint8_t *waits = rs_calloc(b->e->n + 1, 1); /* by row: an event of another stream holds it up too */
+    size_t n_launch = 0, n_stream = 0, n_event = 0;
+    bool ok = launch && stream && event && waits;
+    for (size_t i = 0; ok && i < b->sync->n; i++) {
+        const rs_sync_edge *s = &b->sync->items[i];
+        if (s->kind != RS_SYNC_STREAM_WAIT) continue;
+        waits[s->target] = 1;
+        event[n_event++] = (rs_keyed){rs_sub_sat(b->e->start[s->target], rs_event_end(b->e, s->source)), 0};
+    }
+    for (size_t i = 0; ok && i < w->n; i++) {
+        if (w->launch[i] == RS_NO_ROW || waits[w->row[i]]) continue;
+        int64_t call_start = b->e->start[w->launch[i]], call_end = rs_event_end(b->e, w->launch[i]);
+        bool alone = b->before[i] == RS_NO_ITEM;
+        int64_t free = alone ? INT64_MIN : w->end[b->before[i]];
+        if (alone || free < call_start)
+            launch[n_launch++] = (rs_keyed){rs_sub_sat(w->start[i], call_end), 0};
+        else if (free > rs_add_sat(call_end, EARLY) && w->start[i] >= free)
+            stream[n_stream++] = (rs_keyed){w->start[i] - free, 0};
+    }
+    if (ok) {
+        b->cost.launch = low_tenth(launch, n_launch);
+        b->cost.stream = low_tenth(stream, n_stream);
+        b->cost.event = low_tenth(event, n_event);
+    }
+    rs_free(launch);
+    rs_free(stream);
+    rs_free(event);
+    rs_free(waits);
+    return ok;
+}
+
+/* From calls that certainly waited, and from calls that certainly did not. */
+static bool learn_call_costs(own *b)
+{
+    const rs_sync_edges *s = b->sync;
+    rs_keyed *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
+    size_t n_alone = 0, n_behind = 0;
+    bool ok = alone && behind;
+    for (size_t i = 0, end; ok && i < s->n; i = end) {
+        uint32_t call = s->items[i].target;
+        int64_t latest = INT64_MIN, start = b->e->start[call], stop = rs_event_end(b->e, call);
+        for (end = i; end < s->n && s->items[end].target == call; end++) {
+            int64_t done = rs_event_end(b->e, s->items[end].source);
+            if (done > latest) latest = done;
+        }
+        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
+        if (latest < start)
+            alone[n_alone++] = (rs_keyed){rs_sub_sat(stop, start), 0};
+        else if (latest > rs_add_sat(start, EARLY))
+            behind[n_behind++] = (rs_keyed){rs_sub_sat(stop, latest), 0};
+    }
+    if (ok) {
+        b->cost.call = low_tenth(alone, n_alone);
+        b->cost.answer = low_tenth(behind, n_behind);
+    }
+    rs_free(alone);
+    rs_free(behind);
+    return ok;
+}
+
+/* One thing that work had to wait for. */
+typedef struct cause {
+    uint32_t from; /* node; RS_NO_ITEM: before the window */
+    rs_edge_type type;
+    int64_t least;  /* what the edge weighs if something else held the work up */
+    int64_t beyond; /* time beyond what its kind usually takes; the smaller, the likelier the cause */
+    uint32_t owner;
+} cause;
+
+static bool launch_cause(const own *b, uint32_t item, cause *out)
+{
+    uint32_t i = b->work_of[item], launch = b->w->launch[i];
+    if (launch == RS_NO_ROW || b->e->start[launch] > b->w->start[i]) return false;
+    int64_t call_end = rs_event_end(b->e, launch), call = rs_sub_sat(call_end, b->e->start[launch]);
+    uint32_t from = b->item_of[launch];
+    *out = (cause){.from = from == RS_NO_ITEM ? RS_NO_ITEM : rs_node_start(from),
+                   .type = RS_EDGE_LAUNCH,
+                   .least = rs_add_sat(call, b->cost.launch),
+                   .beyond = rs_sub_sat(rs_sub_sat(b->w->start[i], call_end), b->cost.launch),
+                   .owner = item};
+    return true;
+}
+
+/* The end of other work, on the same stream or another. */
+static bool work_cause(const own *b, uint32_t item, uint32_t row, int64_t end, bool same_stream, cause *out)
+{
+    int64_t gap = rs_sub_sat(b->w->start[b->work_of[item]], end);
+    int64_t cost = same_stream ? b->cost.stream : b->cost.event;
+    uint32_t from = b->item_of[row];
+    if (gap < 0) return false;
+    *out = (cause){.from = from == RS_NO_ITEM ? RS_NO_ITEM : rs_node_end(from),
+                   .type = same_stream ? RS_EDGE_KERNEL : RS_EDGE_SYNC,
+                   .least = cost,
+                   .beyond = rs_sub_sat(gap, cost),
+                   .owner = same_stream && from != RS_NO_ITEM ? from : item};
+    return true;
+}
+
+/* Cause number k of the item: its launch, the work before it, then what it waits for. */
+static bool cause_at(const own *b, uint32_t item, size_t k, cause *out)
+{
+    uint32_t before = b->before[b->work_of[item]];
+    if (k == 0) return launch_cause(b, item, out);
+    if (k == 1)
+        return before != RS_NO_ITEM && work_cause(b, item, b->w->row[before], b->w->end[before], true, out);
+    uint32_t row = b->sync->items[b->sync_at[b->sync_first[item] + k - 2]].source;
+    if (before != RS_NO_ITEM && row == b->w->row[before]) return false;
+    return work_cause(b, item, row, rs_event_end(b->e, row), false, out);
+}
+
+static bool add_work_edges(own *b, uint32_t item)
+{
+    uint32_t node = rs_node_start(item);
+    size_t n = 2 + b->sync_first[item + 1] - b->sync_first[item], which = n;
+    cause best = {.from = RS_NO_ITEM, .type = RS_EDGE_LAUNCH, .owner = item}, c;
+    if (!bind(b, node, rs_node_end(item), RS_EDGE_OPERATOR, item)) return false;
+    if (b->w->start[b->work_of[item]] <= b->start) /* it runs when the window opens */
+        return bind(b, rs_node_start(WINDOW), node, RS_EDGE_DEPENDENCY, item);
+    for (size_t k = 0; k < n; k++) {
+        if (!cause_at(b, item, k, &c) || (which != n && c.beyond >= best.beyond)) continue;
+        best = c;
+        which = k;
+    }
+    uint32_t from = best.from == RS_NO_ITEM ? rs_node_start(WINDOW) : best.from;
+    if (!bind(b, from, node, best.type, best.owner)) return false;
+    for (size_t k = 0; k < n; k++) {
+        if (k == which || !cause_at(b, item, k, &c) || c.from == RS_NO_ITEM || c.from == from) continue;
+        if (!follow(b, c.from, node, c.type, c.least, c.owner)) return false;
+    }
+    return true;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------- */
+
+static rs_status connect(own *b, rs_error *err)
+{
+    b->g->n_edges = 0;
+    bool ok = add_host_edges(b);
+    for (uint32_t i = 1; ok && i < b->g->n_items; i++)
+        if (b->work_of[i] != RS_NO_ITEM) ok = add_work_edges(b, i);
+    if (!ok) return rs_fail_nomem(err, "critical path");
+    return rs_path_graph_solve(b->g, rs_node_end(WINDOW), err);
+}
+
+static rs_status build(own *b, rs_path_part *out, rs_error *err)
+{
+    if (!name_loaders(b)) return rs_fail_nomem(err, "critical path");
+    rs_status status = make_items(b, err);
+    if (status != RS_OK) return status;
+    if (!index_sync(b) || !order_streams(b) || !learn_work_costs(b) || !learn_call_costs(b))
+        return rs_fail_nomem(err, "critical path");
+    status = connect(b, err);
+    if (status == RS_ERR_FORMAT) { /* clocks that disagree can close a circle */
+        b->strict = true;
+        status = connect(b, err);
+    }
+    if (status != RS_OK) return status;
+    out->launch = rs_malloc(b->g->n_items * sizeof *out->launch);
+    if (!out->launch) return rs_fail_nomem(err, "critical path");
+    for (size_t i = 0; i < b->g->n_items; i++) {
+        uint32_t work = b->work_of[i], row = work == RS_NO_ITEM ? RS_NO_ROW : b->w->launch[work];
+        out->launch[i] = row == RS_NO_ROW ? RS_NO_ITEM : b->item_of[row];
+    }
+    out->start = b->start;
+    out->end = b->end;
+    out->graph = b->g;
+    b->g = NULL;
+    return RS_OK;
+}
+
+rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                            const rs_sync_edges *sync, rs_path_part *out, rs_error *err)
+{
+    *out = (rs_path_part){0};
+    own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
+    rs_status status = rs_trace_work_details(trace, policy, &b.w, err);
+    if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
+    if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);
+    rs_path_graph_free(b.g);
+    rs_free(b.item_of);
+    rs_free(b.work_of);
+    rs_free(b.before);
+    rs_free(b.sync_first);
+    rs_free(b.sync_at);
+    rs_free(b.loading);
+    return status;
+}

@@ -1,0 +1,175 @@
+/* Each allocation of an analysis fails in turn: out of memory or the whole answer, never a crash or a leak.
+ */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/analysis.h"
+#include "base/memory.h"
+#include "rankscope/rankscope.h"
+#include "support.h"
+
+static void put_step(text *t, int rank, int step)
+{
+    long long at = 1000 * step + 7 * rank;
+    text_printf(t,
+                ",{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,"
+                "\"ts\":%lld,\"dur\":900}"
+                ",{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)#x\",\"pid\":1,"
+                "\"tid\":1,\"ts\":%lld,\"dur\":20}",
+                step, at, at + 5);
+    for (int i = 0; i < 4; i++) {
+        int correlation = 100 * step + i;
+        bool comm = i == 3, autograd = i == 2;
+        text_printf(
+            t,
+            ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s%d\",\"pid\":1,\"tid\":%d,\"ts\":%lld,"
+            "\"dur\":50}"
+            ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":%d,"
+            "\"ts\":%lld,\"dur\":5,\"args\":{\"correlation\":%d}}",
+            autograd ? "autograd::engine::evaluate_function: " : "aten::op", i, autograd ? 2 : 1,
+            at + 100 * i, autograd ? 2 : 1, at + 100 * i + 10, correlation);
+        text_printf(t,
+                    ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%lld,"
+                    "\"dur\":60,\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0%s}}",
+                    comm       ? "ncclDevKernel_AllReduce_Sum(x)"
+                    : autograd ? "void f<int>(g)"
+                               : "k",
+                    at + 100 * i + 30, correlation,
+                    comm ? ",\"Collective name\":\"allreduce\",\"Process Group Name\":\"0\",\"Group size\":2,"
+                           "\"Process Group Ranks\":\"[0, 1]\""
+                         : "");
+    }
+}
+
+static void write_rank(const char *folder, int rank, char path[64])
+{
+    text t = {0};
+    text_printf(&t, "{\"distributedInfo\":{\"rank\":%d},\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\"}",
+                rank);
+    for (int step = 1; step <= 3; step++) put_step(&t, rank, step);
+    text_puts(&t,
+              ",{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":1000,"
+              "\"dur\":500}]}");
+    snprintf(path, 64, "%s/rank%d.json", folder, rank);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(t.s, 1, t.n, f), t.n);
+    assert_int_equal(fclose(f), 0);
+    text_clear(&t);
+}
+
+static rs_status run(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
+                     rs_result *result, rs_error *err)
+{
+    return rs_analysis_input(analysis) == RS_INPUT_TWO_JOBS
+               ? rs_job_run_pair(a, b, analysis, options, RS_COMPAT_NONE, result, err)
+               : rs_job_run(a, analysis, options, RS_COMPAT_NONE, result, err);
+}
+
+static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options)
+{
+    rs_result full, result;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(run(a, b, analysis, options, &full, &err), RS_OK); /* loads and keeps */
+    rs_result_clear(&full);
+    rs_test_fail_allocation(0);
+    assert_int_equal(run(a, b, analysis, options, &full, &err), RS_OK);
+    uint64_t n = rs_test_fail_allocation(0);
+    size_t failed = 0;
+    for (uint64_t k = 1; k <= n; k += RS_TEST_SLOW && k > 60 ? 5 : 1) {
+        err = (rs_error)RS_ERROR_INIT;
+        rs_test_fail_allocation(k);
+        rs_status status = run(a, b, analysis, options, &result, &err);
+        rs_test_fail_allocation(0);
+        if (status == RS_OK) {
+            assert_int_equal(result.n_tables, full.n_tables);
+            for (size_t i = 0; i < full.n_tables; i++)
+                assert_int_equal(rs_table_n_rows(result.tables[i]), rs_table_n_rows(full.tables[i]));
+        } else {
+            assert_int_equal(status, RS_ERR_NOMEM);
+            failed++;
+        }
+        rs_result_clear(&result);
+    }
+    assert_true(failed > 3);
+    rs_result_clear(&full);
+}
+
+static void test_traces(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/rankscope-alloc-XXXXXX", paths[2][64];
+    assert_non_null(mkdtemp(folder));
+    for (int rank = 0; rank < 2; rank++) write_rank(folder, rank, paths[rank]);
+    static const char *const names[] = {"steps", "stragglers", "delays", "annotations", "diff"};
+    const rs_job_settings settings = {.jobs = 1, .keep = true};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const rs_analysis *analysis = rs_analysis_find(names[i]);
+        assert_non_null(analysis);
+        rs_job *a, *b;
+        const char *path = folder;
+        assert_int_equal(rs_job_open(&path, 1, &settings, &a, NULL), RS_OK);
+        assert_int_equal(rs_job_open(&path, 1, &settings, &b, NULL), RS_OK);
+        fail_each(a, b, analysis, NULL);
+        if (strcmp(names[i], "diff") == 0) {
+            size_t n;
+            const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+            rs_options *options = rs_options_create(specs, n);
+            assert_int_equal(rs_options_set(options, "per", "step", NULL), RS_OK);
+            assert_int_equal(rs_options_set(options, "short-names", NULL, NULL), RS_OK);
+            fail_each(a, b, analysis, options);
+            rs_options_free(options);
+        }
+        rs_job_close(a);
+        rs_job_close(b);
+    }
+    for (int rank = 0; rank < 2; rank++) unlink(paths[rank]);
+    rmdir(folder);
+}
+
+static void test_file(void **state)
+{
+    (void)state;
+    text t = {0};
+    const rs_analysis *analysis = rs_analysis_find("memory");
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    rs_options *options = rs_options_create(specs, n);
+    assert_int_equal(rs_options_set(options, "series", NULL, NULL), RS_OK);
+    text_puts(&t, "[[-1,1,5,0]");
+    for (int i = 0; i < 200; i++) text_printf(&t, ",[%d,2,%d,%d]", i, i, i % 8);
+    text_puts(&t, "]");
+    rs_job *job;
+    const rs_job_settings settings = {.jobs = 1};
+    assert_int_equal(rs_job_open_bytes(t.s, t.n, "timeline", &settings, &job, NULL), RS_OK);
+    fail_each(job, NULL, analysis, options);
+    rs_job_close(job);
+    rs_options_free(options);
+    text_clear(&t);
+}
+
+/* The wrong number of jobs is the caller's error, told as such. */
+static void test_wrong_input(void **state)
+{
+    (void)state;
+    rs_job *job;
+    rs_result result;
+    const rs_job_settings settings = {.jobs = 1};
+    assert_int_equal(rs_job_open_bytes("[]", 2, "x", &settings, &job, NULL), RS_OK);
+    assert_int_equal(rs_job_run(job, rs_analysis_find("diff"), NULL, RS_COMPAT_NONE, &result, NULL),
+                     RS_ERR_USAGE);
+    assert_int_equal(
+        rs_job_run_pair(job, job, rs_analysis_find("steps"), NULL, RS_COMPAT_NONE, &result, NULL),
+        RS_ERR_USAGE);
+    rs_job_close(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_wrong_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
