@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "output/packed.h"
+#include "output/packer.h"
 #include "tree/fuse.h"
 
 static const rs_option_spec specs[] = {
@@ -26,14 +26,14 @@ static rs_status write_trace(const request *r, rs_job *job, rs_output *output, r
                                  .without = rs_options_text(r->own, "without"),
                                  .align = strcmp(rs_options_text(r->own, "clocks"), "ends") == 0};
     rs_sink sink = rs_output_sink(output), packed;
-    rs_packed *packer = NULL;
-    rs_status status = rs_packed_create(&sink, rs_pack_of_name(path), &packer, err);
+    rs_packer *packer = NULL;
+    rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
     if (status != RS_OK) return status;
-    packed = rs_packed_sink(packer);
+    packed = rs_packer_sink(packer);
     status = rs_fuse(job, &settings, &packed, result, err);
-    if (status == RS_OK) status = rs_packed_finish(packer, err);
+    if (status == RS_OK) status = rs_packer_finish(packer, err);
     if (status == RS_OK) status = rs_output_commit(output, err);
-    rs_packed_free(packer);
+    rs_packer_close(packer);
     return status;
 }
 
