@@ -132,7 +132,7 @@ static void stragglers(rs_dataset *d, double *room)
         d->ranks[i].straggler_index = index;
         if (n < 2 || !(index > d->straggler_index || (index > 0 && isnan(d->straggler_index)))) continue;
         d->straggler_index = index;
-        d->straggler_rank = d->series[i].rank;
+        d->straggler_rank = index > 1 ? d->series[i].rank : -1;
     }
 }
 
