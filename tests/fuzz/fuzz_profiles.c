@@ -18,7 +18,6 @@ static void check_events(const rs_events *e)
         }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_load_settings settings = {.columns = RS_ALL_COLUMNS};

@@ -168,8 +168,9 @@ static void test_lanes(void **state)
     CALL(launch, 10, 5, 1)                                                                                   \
     CALL(launch, 20, 5, 2)                                                                                   \
     CALL(record, 30, 2, 3)                                                                                   \
-    CALL(wait, 40, 2, 5) CALL(launch, 50, 5, 4) WORK("kernel", 7, 100, 100, 1)                               \
-        WORK("kernel", 8, 120, 180, 2) WORK("kernel", 7, 310, 40, 4)
+    CALL(wait, 40, 2, 5)                                                                                     \
+    CALL(launch, 50, 5, 4)                                                                                   \
+    WORK("kernel", 7, 100, 100, 1) WORK("kernel", 8, 120, 180, 2) WORK("kernel", 7, 310, 40, 4)
 
 static const char cuda[] =
     "{\"traceEvents\":[" LAUNCHES("cudaLaunchKernel", "cudaEventRecord", "cudaStreamWaitEvent")
