@@ -9,5 +9,6 @@
 #include "rankscope/metrics.h"
 #include "rankscope/render.h"
 #include "rankscope/flight.h"
+#include "rankscope/chakra.h"
 
 #endif
