@@ -10,5 +10,6 @@
 #include "rankscope/render.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"
+#include "rankscope/chakra_trace.h"
 
 #endif
