@@ -42,10 +42,11 @@ typedef struct rs_chakra_link_report {
     uint64_t gpu_lost;        /* GPU events within it that have no place: loss */
     uint64_t roots_made;      /* process and thread roots that were missing */
     uint64_t orphans;         /* nodes whose parent does not exist, re-parented */
-    uint64_t stream_syncs, event_syncs, context_syncs; /* dependencies of CPU on GPU nodes, by kind */
-    uint64_t stream_waits;                             /* dependencies of GPU on GPU nodes */
-    uint64_t inter_thread;                             /* inter_thread_dep members */
-    rs_problems problems; /* what was wrong with either input; RS_LOSS: exit code 4 */
+    /* Dependencies of CPU on GPU nodes, by what said so. */
+    uint64_t stream_syncs, event_syncs, context_syncs, blocking_copies;
+    uint64_t stream_waits; /* dependencies of GPU on GPU nodes */
+    uint64_t inter_thread; /* inter_thread_dep members */
+    rs_problems problems;  /* what was wrong with either input; RS_LOSS: exit code 4 */
 } rs_chakra_link_report;
 
 /* Links the two traces and writes the linked trace (JSON) to sink. The report is overwritten, also on
