@@ -29,6 +29,21 @@ typedef struct rs_chakra_link_settings {
     void *explain_context;
 } rs_chakra_link_settings;
 
+/* The linked trace: the host trace's own top-level members ("schema" 1.0.1 becomes 1.0.2-chakra.0.0.4, then
+ * "source_schema" keeps the original) and "nodes", numbered anew from 1, each GPU node behind the operator
+ * that launched it. All times are microseconds with three decimals, exact. A node has id, name, ctrl_deps
+ * (the parent's id; the process root's own), inputs, outputs, attrs host_id          CPU: its id in the host
+ * trace; not on roots that had to be made inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null)
+ * linked CPU nodes and GPU nodes sync_dep         ids of GPU nodes, at least one; absent if there is none
+ *   cat, ph, stream  GPU nodes only
+ *   device           GPU: args.device, where the device trace gives it
+ *   lane             GPU: number of its device and stream; lanes differ where streams do
+ *   launch_ts, event GPU: start of the launching call, position in traceEvents: within a lane nodes stand in
+ *                    order of (ts, launch_ts, event)
+ *   args             GPU: of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
+ *                    "dtype", "Group size", "Process Group Name", "Process Group Description" and
+ *                    "Process Group Ranks", those that it has; absent without any */
+
 /* What linking came to. */
 typedef struct rs_chakra_link_report {
     uint64_t host_nodes;      /* in the host trace */
@@ -42,10 +57,11 @@ typedef struct rs_chakra_link_report {
     uint64_t gpu_lost;        /* GPU events within it that have no place: loss */
     uint64_t roots_made;      /* process and thread roots that were missing */
     uint64_t orphans;         /* nodes whose parent does not exist, re-parented */
-    uint64_t stream_syncs, event_syncs, context_syncs; /* dependencies of CPU on GPU nodes, by kind */
-    uint64_t stream_waits;                             /* dependencies of GPU on GPU nodes */
-    uint64_t inter_thread;                             /* inter_thread_dep members */
-    rs_problems problems; /* what was wrong with either input; RS_LOSS: exit code 4 */
+    /* Dependencies of CPU on GPU nodes, by what said so. */
+    uint64_t stream_syncs, event_syncs, context_syncs, blocking_copies;
+    uint64_t stream_waits; /* dependencies of GPU on GPU nodes */
+    uint64_t inter_thread; /* inter_thread_dep members */
+    rs_problems problems;  /* what was wrong with either input; RS_LOSS: exit code 4 */
 } rs_chakra_link_report;
 
 /* Links the two traces and writes the linked trace (JSON) to sink. The report is overwritten, also on
