@@ -9,5 +9,7 @@
 #include "rankscope/metrics.h"
 #include "rankscope/render.h"
 #include "rankscope/flight.h"
+#include "rankscope/chakra.h"
+#include "rankscope/chakra_trace.h"
 
 #endif

@@ -60,6 +60,7 @@ int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_fuse(const rs_command *command, int argc, char **argv);
+int rs_run_chakra(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
 

@@ -120,6 +120,17 @@ static const rs_command own[] = {
      .n_groups = 3,
      .groups = {{0}, {0}, {0}},
      .run = rs_run_fuse},
+    {.name = "chakra",
+     .help = "execution traces that simulators replay",
+     .usage = "SUB-COMMAND [options]",
+     .about =
+         "Makes Chakra execution traces from a PyTorch execution trace and a Kineto trace of the same run. "
+         "`rankscope chakra SUB-COMMAND --help` explains each.",
+     .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
+     .arguments = "",
+     .groups = {HELP_GROUP},
+     .n_groups = 1,
+     .run = rs_run_chakra},
 };
 #define N_OWN (sizeof own / sizeof *own)
 

@@ -1,0 +1,79 @@
+/* Chakra: execution traces that simulators replay, made from a PyTorch execution trace (the host trace) and a
+ * Kineto trace (the device trace) of the same run.
+ *
+ * Times are nanoseconds. Nothing here keeps state between calls; calls on different arguments may run side by
+ * side. Texts in settings are borrowed during the call. */
+#ifndef RANKSCOPE_CHAKRA_H
+#define RANKSCOPE_CHAKRA_H
+
+#include "rankscope/job.h"
+#include "rankscope/render.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- link ------------------------------------------------------------------------------------------- */
+
+typedef struct rs_chakra_link_settings {
+    const char *host;   /* path of the execution trace, packed or not */
+    const char *device; /* path of the Kineto trace */
+    bool rank_set;      /* rank selects one of a merged device trace; without it the file must hold one */
+    int64_t rank;
+    double min_match;   /* refuse below this share of linked nodes, 0..1 */
+    uint64_t max_ratio; /* text bytes per compressed byte; 0: 1000 */
+    unsigned jobs;      /* threads that read the device trace; 0: one for each core */
+    /* Called for each dependency found, in the order of the file; NULL: none. Text is one line without a
+     * newline ("node 14063 now waits for GPU node 13783 (Stream Sync)"). */
+    void (*explain)(void *context, const char *text);
+    void *explain_context;
+} rs_chakra_link_settings;
+
+/* The linked trace: the host trace's own top-level members ("schema" 1.0.1 becomes 1.0.2-chakra.0.0.4, then
+ * "source_schema" keeps the original) and "nodes", numbered anew from 1, each GPU node behind the operator
+ * that launched it. All times are microseconds with three decimals, exact. A node has id, name, ctrl_deps
+ * (the parent's id; the process root's own), inputs, outputs, attrs host_id          CPU: its id in the host
+ * trace; not on roots that had to be made inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null)
+ * linked CPU nodes and GPU nodes sync_dep         ids of GPU nodes, at least one; absent if there is none
+ *   cat, ph, stream  GPU nodes only
+ *   device           GPU: args.device, where the device trace gives it
+ *   lane             GPU: number of its device and stream; lanes differ where streams do
+ *   launch_ts, event GPU: start of the launching call, position in traceEvents: within a lane nodes stand in
+ *                    order of (ts, launch_ts, event)
+ *   args             GPU: of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
+ *                    "dtype", "Group size", "Process Group Name", "Process Group Description" and
+ *                    "Process Group Ranks", those that it has; absent without any */
+
+/* What linking came to. */
+typedef struct rs_chakra_link_report {
+    uint64_t host_nodes;      /* in the host trace */
+    uint64_t rf_nodes;        /* with a record function id */
+    uint64_t near_nodes;      /* of these within the common time of the two traces */
+    uint64_t linked;          /* host nodes linked to an op of the device trace */
+    uint64_t linked_by_name;  /* of these by aligned names, not by id */
+    uint64_t unlinked_inside; /* near nodes that are not linked */
+    uint64_t gpu_nodes;       /* written */
+    uint64_t gpu_outside;     /* GPU events left out because they lie outside the common time */
+    uint64_t gpu_lost;        /* GPU events within it that have no place: loss */
+    uint64_t roots_made;      /* process and thread roots that were missing */
+    uint64_t orphans;         /* nodes whose parent does not exist, re-parented */
+    /* Dependencies of CPU on GPU nodes, by what said so. */
+    uint64_t stream_syncs, event_syncs, context_syncs, blocking_copies;
+    uint64_t stream_waits; /* dependencies of GPU on GPU nodes */
+    uint64_t inter_thread; /* inter_thread_dep members */
+    rs_problems problems;  /* what was wrong with either input; RS_LOSS: exit code 4 */
+} rs_chakra_link_report;
+
+/* Links the two traces and writes the linked trace (JSON) to sink. The report is overwritten, also on
+ * failure, and is the caller's to clear. Errors: RS_ERR_FORMAT with the schema, the match ratio or the offset
+ * at fault; RS_ERR_AMBIGUOUS when the device trace holds several ranks and none was chosen; RS_ERR_IO,
+ * RS_ERR_NOMEM, RS_ERR_LIMIT. Nothing is written before both inputs are read and found to match.
+ * Cost: O(n log n) in the events; memory about that of both inputs. */
+RS_API rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink *sink,
+                                rs_chakra_link_report *report, rs_error *err);
+RS_API void rs_chakra_link_report_clear(rs_chakra_link_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

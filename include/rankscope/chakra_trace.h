@@ -1,0 +1,67 @@
+/* Chakra execution traces (.et): made from a linked trace, shown, and proved.
+ *
+ * Nothing here keeps state between calls; calls on different arguments may run side by side. Texts in
+ * settings are borrowed during the call. Paths may be packed (gzip, zstd). */
+#ifndef RANKSCOPE_CHAKRA_TRACE_H
+#define RANKSCOPE_CHAKRA_TRACE_H
+
+#include "rankscope/render.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- convert ---------------------------------------------------------------------------------------- */
+
+typedef struct rs_chakra_convert_settings {
+    const char *linked; /* path of the linked trace; names the input when bytes is set */
+    const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
+    size_t n_bytes;
+    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
+    const rs_sink *groups; /* where {"pg_name": [ranks]} goes; NULL: nowhere */
+} rs_chakra_convert_settings;
+
+typedef struct rs_chakra_convert_report {
+    uint64_t nodes, gpu_nodes, comm_nodes;
+    uint64_t chain, inter_thread, sync, launch, stream; /* data dependencies by kind */
+    uint64_t groups;                                    /* process groups found */
+    rs_problems problems;                               /* RS_LOSS: a dependency was dropped; exit code 4 */
+} rs_chakra_convert_report;
+
+/* Writes the Chakra execution trace of a linked trace to sink. The report is overwritten, also on failure,
+ * and the caller's to clear. A dependency on a node that does not exist is dropped and counted as loss.
+ * Errors: RS_ERR_FORMAT with the offset, the schema or the cycle at fault; RS_ERR_IO, RS_ERR_NOMEM,
+ * RS_ERR_LIMIT. Nothing is written before the whole input is read and found to be free of cycles. Cost: O(n
+ * log n) in the nodes; memory: the text of the linked trace and about 500 bytes a node. */
+RS_API rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs_sink *sink,
+                                   rs_chakra_convert_report *report, rs_error *err);
+RS_API void rs_chakra_convert_report_clear(rs_chakra_convert_report *report);
+
+/* ---- print ------------------------------------------------------------------------------------------ */
+
+/* Writes a trace as JSON: one document {"metadata": {...}, "nodes": [...]}, or, with lines, one object a
+ * line, the metadata first. Memory: one node. A file that breaks off gives what came before, whole JSON, and
+ * then the error with its offset. *nodes (may be NULL): how many were written. */
+RS_API rs_status rs_chakra_print(const char *path, uint64_t max_ratio, bool lines, const rs_sink *sink,
+                                 uint64_t *nodes, rs_error *err);
+
+/* ---- check ------------------------------------------------------------------------------------------ */
+
+typedef struct rs_chakra_check_settings {
+    const char *path;
+    const char *linked;    /* the linked trace it was made from; NULL: conservation is not checked */
+    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
+    const rs_sink *report; /* all findings as one JSON object; NULL: none */
+} rs_chakra_check_settings;
+
+/* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream
+ * order, and with a linked trace that no node, time or byte was lost. *faults: how many things are wrong.
+ * Nodes that start before what they depend on are listed and are no fault. A file that breaks off is
+ * RS_ERR_FORMAT with the offset. Memory: about 150 bytes a node. */
+RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,
+                                 uint64_t *faults, rs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* What a check found, for people and as JSON. */
+#include <string.h>
+
+#include "chakra/check_internal.h"
+
+#define SHOWN_FINDINGS 20
+#define SHOWN_INVERSIONS 100
+
+static const struct {
+    const char *name, *text;
+    bool other; /* the second node says something */
+} faults[RS_N_FAULTS] = {
+    [RS_FAULT_DUPLICATE] = {"duplicate_id", "has an id that another node has too", false},
+    [RS_FAULT_DANGLING_DATA] = {"dangling_data_dep", "depends on a node that does not exist:", true},
+    [RS_FAULT_DANGLING_CTRL] = {"dangling_ctrl_dep", "has a parent that does not exist:", true},
+    [RS_FAULT_REPEATED] = {"repeated_dep", "names a dependency twice:", true},
+    [RS_FAULT_CYCLE] = {"cycle", "dependencies form a cycle", false},
+    [RS_FAULT_NO_LAUNCHER] = {"no_launcher", "is a GPU node that does not depend on what launches it", false},
+    [RS_FAULT_STREAM_ORDER] = {"stream_order", "is not ordered on its stream against node", true},
+    [RS_FAULT_LOST_NODE] = {"lost_node", "of the linked trace is missing", false},
+    [RS_FAULT_NEW_NODE] = {"new_node", "is not in the linked trace", false},
+    [RS_FAULT_DURATION] = {"duration", "does not last as long as in the linked trace", false},
+    [RS_FAULT_START] = {"start", "does not start when it does in the linked trace", false},
+    [RS_FAULT_BYTES] = {"bytes", "does not send what it does in the linked trace", false},
+};
+
+const char *rs_fault_name(rs_fault fault)
+{
+    return faults[fault].name;
+}
+
+const char *rs_fault_text(rs_fault fault)
+{
+    return faults[fault].text;
+}
+
+static uint64_t total(const rs_check *c)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < RS_N_FAULTS; i++) n += c->counts[i];
+    return n;
+}
+
+static void put_count(rs_writer *w, const char *label, uint64_t n)
+{
+    rs_writer_text(w, label);
+    rs_writer_uint(w, n);
+}
+
+static void put_finding(rs_writer *w, const rs_check *c, const rs_finding *f)
+{
+    if (f->fault == RS_FAULT_CYCLE) {
+        rs_writer_text(w, c->cycle);
+        return;
+    }
+    put_count(w, "node ", f->node);
+    rs_writer_char(w, ' ');
+    rs_writer_text(w, faults[f->fault].text);
+    if (faults[f->fault].other) put_count(w, " ", f->other);
+}
+
+static void put_conservation(rs_writer *w, const rs_check *c)
+{
+    if (!c->linked) {
+        rs_writer_text(w, "conservation   not checked (--linked FILE names the linked trace)\n");
+        return;
+    }
+    uint64_t lost = 0;
+    for (int i = RS_FAULT_LOST_NODE; i <= RS_FAULT_BYTES; i++) lost += c->counts[i];
+    rs_writer_text(w, lost ? "conservation   broken: " : "conservation   kept: ");
+    put_count(w, "nodes ", c->n_nodes);
+    put_count(w, " of ", c->linked_nodes);
+    rs_writer_text(w, ", time ");
+    rs_writer_int(w, c->time);
+    rs_writer_text(w, " of ");
+    rs_writer_int(w, c->linked_time);
+    rs_writer_text(w, " ns, communication ");
+    rs_writer_int(w, c->bytes);
+    rs_writer_text(w, " of ");
+    rs_writer_int(w, c->linked_bytes);
+    rs_writer_text(w, " bytes\n");
+}
+
+rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *err)
+{
+    rs_writer w;
+    rs_writer_init(&w, sink);
+    put_count(&w, "nodes          ", c->n_nodes);
+    put_count(&w, " (GPU ", c->gpu_nodes);
+    put_count(&w, " on streams ", c->streams);
+    put_count(&w, ", communication ", c->comm_nodes);
+    rs_writer_text(&w, ")\n");
+    put_count(&w, "dependencies   ", c->n_deps);
+    rs_writer_char(&w, '\n');
+    put_conservation(&w, c);
+    put_count(&w, "inversions     ", c->n_inversions);
+    if (c->n_inversions) rs_writer_text(&w, ", nodes that start before what they depend on:");
+    for (size_t i = 0; i < c->n_inversions && i < SHOWN_INVERSIONS; i++) put_count(&w, " ", c->inversions[i]);
+    if (c->n_inversions > SHOWN_INVERSIONS) {
+        put_count(&w, " and ", c->n_inversions - SHOWN_INVERSIONS);
+        rs_writer_text(&w, " more (--report lists all)");
+    }
+    put_count(&w, "\nfaults         ", total(c));
+    rs_writer_char(&w, '\n');
+    for (size_t i = 0; i < c->n_findings && i < SHOWN_FINDINGS; i++) {
+        rs_writer_text(&w, "  ");
+        put_finding(&w, c, &c->findings[i]);
+        rs_writer_char(&w, '\n');
+    }
+    if (total(c) > SHOWN_FINDINGS) {
+        put_count(&w, "  and ", total(c) - SHOWN_FINDINGS);
+        rs_writer_text(&w, " more (--report lists them)\n");
+    }
+    return rs_writer_finish(&w, err);
+}
+
+static void put_pair(rs_writer *w, const char *name, int64_t here, int64_t linked)
+{
+    rs_writer_text(w, name);
+    rs_writer_int(w, here);
+    rs_writer_text(w, ", \"linked\": ");
+    rs_writer_int(w, linked);
+    rs_writer_char(w, '}');
+}
+
+rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *err)
+{
+    rs_writer w;
+    rs_writer_init(&w, sink);
+    rs_writer_text(&w, "{\"file\": ");
+    rs_writer_json_string(&w, c->path, strlen(c->path));
+    rs_writer_text(&w, ", \"ok\": ");
+    rs_writer_text(&w, total(c) ? "false" : "true");
+    put_count(&w, ", \"nodes\": ", c->n_nodes);
+    put_count(&w, ", \"gpu_nodes\": ", c->gpu_nodes);
+    put_count(&w, ", \"comm_nodes\": ", c->comm_nodes);
+    put_count(&w, ", \"streams\": ", c->streams);
+    put_count(&w, ", \"dependencies\": ", c->n_deps);
+    rs_writer_text(&w, ",\n \"conservation\": ");
+    if (c->linked) {
+        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)c->n_nodes, (int64_t)c->linked_nodes);
+        put_pair(&w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
+        put_pair(&w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
+        rs_writer_char(&w, '}');
+    } else {
+        rs_writer_text(&w, "\"not checked\"");
+    }
+    rs_writer_text(&w, ",\n \"faults\": {");
+    for (size_t i = 0; i < RS_N_FAULTS; i++) {
+        rs_writer_text(&w, i ? ", \"" : "\"");
+        rs_writer_text(&w, faults[i].name);
+        put_count(&w, "\": ", c->counts[i]);
+    }
+    rs_writer_text(&w, "},\n \"findings\": [");
+    for (size_t i = 0; i < c->n_findings; i++) {
+        const rs_finding *f = &c->findings[i];
+        rs_writer_text(&w, i ? ",\n  {\"kind\": \"" : "\n  {\"kind\": \"");
+        rs_writer_text(&w, faults[f->fault].name);
+        rs_writer_char(&w, '"');
+        if (f->fault == RS_FAULT_CYCLE) {
+            rs_writer_text(&w, ", \"message\": ");
+            rs_writer_json_string(&w, c->cycle, strlen(c->cycle));
+        } else {
+            put_count(&w, ", \"node\": ", f->node);
+            if (faults[f->fault].other) put_count(&w, ", \"other\": ", f->other);
+        }
+        rs_writer_char(&w, '}');
+    }
+    rs_writer_text(&w, "],\n \"inversions\": [");
+    for (size_t i = 0; i < c->n_inversions; i++) put_count(&w, i ? ", " : "", c->inversions[i]);
+    rs_writer_text(&w, "]}\n");
+    return rs_writer_finish(&w, err);
+}

@@ -1,0 +1,271 @@
+/* Reading a linked trace. */
+#include "chakra/convert_linked.h"
+
+#include <string.h>
+
+#include "input/json.h"
+#include "input/source.h"
+
+#define MAX_TEXT ((size_t)1 << 40)
+
+static const char *const schemas[] = {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4", "1.0.4-chakra.0.0.4",
+                                      "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4", "1.1.1-chakra.1.0.0"};
+
+typedef struct reading {
+    rs_linked *linked;
+    rs_json_reader json;
+    rs_error *err;
+} reading;
+
+static rs_status fail_at(reading *r, const uint8_t *at, const char *what)
+{
+    return rs_fail_at(r->err, RS_ERR_FORMAT, r->linked->file, (uint64_t)(at - r->linked->text), "%s", what);
+}
+
+static rs_status fail_json(reading *r)
+{
+    const char *what = r->json.status == RS_JSON_END    ? "the file ends inside the linked trace"
+                       : r->json.status == RS_JSON_DEEP ? "too deeply nested"
+                       : r->json.status == RS_JSON_LONG ? "a string is too long"
+                                                        : "this is not JSON";
+    return fail_at(r, r->json.p, what);
+}
+
+/* The value behind a key. */
+static bool value(reading *r, rs_slice *out)
+{
+    const uint8_t *from = r->json.p;
+    if (!rs_json_skip_value(&r->json)) return false;
+    while (from < r->json.p && (rs_json_is_space(*from) || *from == ':')) from++;
+    *out = (rs_slice){from, (size_t)(r->json.p - from)};
+    return true;
+}
+
+static bool is_null(rs_slice s)
+{
+    return !s.bytes || (s.n == 4 && memcmp(s.bytes, "null", 4) == 0);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
+
+static void split(rs_slice object, rs_linked_io *io)
+{
+    io->values = rs_slice_member(object, "values");
+    io->shapes = rs_slice_member(object, "shapes");
+    io->types = rs_slice_member(object, "types");
+}
+
+typedef struct members {
+    rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, pid, launch,
+        position;
+} members;
+
+static rs_slice *place(reading *r, members *m, rs_linked_node *n)
+{
+    struct {
+        const char *name;
+        rs_slice *to;
+    } const known[] = {{"id", &m->id},
+                       {"name", &n->name},
+                       {"ctrl_deps", &m->ctrl_deps},
+                       {"inputs", &m->inputs},
+                       {"outputs", &m->outputs},
+                       {"attrs", &n->attrs},
+                       {"cat", &m->cat},
+                       {"ts", &m->ts},
+                       {"exclusive_dur", &m->exclusive},
+                       {"inter_thread_dep", &m->inter_thread},
+                       {"sync_dep", &n->sync_dep},
+                       {"stream", &m->stream},
+                       {"device", &m->device},
+                       {"device_pid", &m->pid},
+                       {"launch_ts", &m->launch},
+                       {"event", &m->position},
+                       {"args", &n->args},
+                       {"collective_name", &n->collective},
+                       {"dtype", &n->dtype},
+                       {"in_msg_nelems", &n->in_nelems},
+                       {"pg_name", &n->group}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (rs_json_is(&r->json, known[i].name)) return known[i].to;
+    return NULL;
+}
+
+/* ctrl_deps is an id, a list of one, or nothing. */
+static bool read_parent(rs_slice s, rs_linked_node *n)
+{
+    n->parent = n->id;
+    if (is_null(s)) return true;
+    if (s.bytes[0] == '[') {
+        rs_slice_walk walk = rs_slice_elements(s);
+        rs_slice first, second;
+        if (!rs_slice_next(&walk, &first)) return true;
+        return !rs_slice_next(&walk, &second) && rs_slice_int(first, &n->parent);
+    }
+    return rs_slice_int(s, &n->parent);
+}
+
+static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_linked_node *n)
+{
+    if (!rs_slice_int(m->id, &n->id) || n->id < 0) return fail_at(r, at, "this node has no id");
+    if (!rs_slice_is_text(n->name)) return fail_at(r, at, "this node has no name");
+    if (!read_parent(m->ctrl_deps, n)) return fail_at(r, m->ctrl_deps.bytes, "ctrl_deps is no id");
+    n->gpu = !is_null(m->cat);
+    n->inter_thread = -1;
+    if (!is_null(m->inter_thread) &&
+        (!rs_slice_int(m->inter_thread, &n->inter_thread) || n->inter_thread < 0))
+        return fail_at(r, m->inter_thread.bytes, "inter_thread_dep is no id");
+    n->timed = !is_null(m->ts);
+    if (n->timed && !rs_slice_time(m->ts, &n->ts)) return fail_at(r, m->ts.bytes, "ts is no time");
+    if (!is_null(m->exclusive) && (!rs_slice_time(m->exclusive, &n->exclusive) || n->exclusive < 0))
+        return fail_at(r, m->exclusive.bytes, "exclusive_dur is no duration");
+    if (is_null(n->sync_dep)) n->sync_dep = (rs_slice){NULL, 0};
+    if (n->sync_dep.bytes && n->sync_dep.bytes[0] != '[')
+        return fail_at(r, n->sync_dep.bytes, "sync_dep is no list");
+    n->has_stream = rs_slice_int(m->stream, &n->stream);
+    n->has_device = rs_slice_int(m->device, &n->device) || rs_slice_int(m->pid, &n->device);
+    n->has_launch = rs_slice_time(m->launch, &n->launch);
+    if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
+    split(m->inputs, &n->inputs);
+    split(m->outputs, &n->outputs);
+    return RS_OK;
+}
+
+static rs_status read_node(reading *r)
+{
+    rs_linked *l = r->linked;
+    members m = {0};
+    rs_linked_node n = {0};
+    const uint8_t *at = r->json.p - 1;
+    rs_json_token token;
+    while ((token = rs_json_next(&r->json)) == RS_JSON_T_KEY) {
+        rs_slice ignored, *to = place(r, &m, &n);
+        if (!value(r, to ? to : &ignored)) return fail_json(r);
+    }
+    if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
+    rs_status status = understand(r, at, &m, &n);
+    if (status != RS_OK) return status;
+    if (l->n_nodes >= RS_LINKED_NONE - 1) return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
+    if (!RS_GROW_ONE(l->nodes, l->n_nodes, l->capacity)) return rs_fail_nomem(r->err, "nodes");
+    l->nodes[l->n_nodes++] = n;
+    return RS_OK;
+}
+
+static rs_status read_nodes(reading *r)
+{
+    rs_json_token token = rs_json_next(&r->json);
+    if (token == RS_JSON_T_ERROR) return fail_json(r);
+    if (token != RS_JSON_T_ARRAY) return fail_at(r, r->json.p, "nodes is no list");
+    while ((token = rs_json_next(&r->json)) == RS_JSON_T_OBJECT) {
+        rs_status status = read_node(r);
+        if (status != RS_OK) return status;
+    }
+    if (token == RS_JSON_T_ERROR) return fail_json(r);
+    return token == RS_JSON_T_ARRAY_END ? RS_OK : fail_at(r, r->json.p, "this is no node");
+}
+
+static rs_status read_document(reading *r)
+{
+    rs_linked *l = r->linked;
+    bool nodes = false;
+    rs_json_token token = rs_json_next(&r->json);
+    if (token == RS_JSON_T_ERROR) return fail_json(r);
+    if (token != RS_JSON_T_OBJECT)
+        return fail_at(r, l->text, "this is no linked trace: it is no JSON object");
+    while ((token = rs_json_next(&r->json)) == RS_JSON_T_KEY) {
+        rs_slice ignored, *to = rs_json_is(&r->json, "schema")      ? &l->schema
+                                : rs_json_is(&r->json, "pid")       ? &l->pid
+                                : rs_json_is(&r->json, "time")      ? &l->time
+                                : rs_json_is(&r->json, "start_ts")  ? &l->start_ts
+                                : rs_json_is(&r->json, "finish_ts") ? &l->finish_ts
+                                                                    : &ignored;
+        if (rs_json_is(&r->json, "nodes")) {
+            rs_status status = nodes ? fail_at(r, r->json.p, "nodes is there twice") : read_nodes(r);
+            if (status != RS_OK) return status;
+            nodes = true;
+        } else if (!value(r, to)) {
+            return fail_json(r);
+        }
+    }
+    if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
+    return nodes ? RS_OK : fail_at(r, l->text, "this is no linked trace: it has no nodes");
+}
+
+static rs_status check_schema(reading *r)
+{
+    rs_slice s = r->linked->schema;
+    if (!rs_slice_is_text(s)) return fail_at(r, r->linked->text, "this is no linked trace: it has no schema");
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++)
+        if (s.n == strlen(schemas[i]) + 2 && memcmp(s.bytes + 1, schemas[i], s.n - 2) == 0) return RS_OK;
+    return rs_fail_at(r->err, RS_ERR_FORMAT, r->linked->file, (uint64_t)(s.bytes - r->linked->text),
+                      "schema \"%.*s\" is not known; link the execution trace again",
+                      (int)(s.n - 2 < 60 ? s.n - 2 : 60), (const char *)s.bytes + 1);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const rs_linked_node *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static rs_status index_nodes(reading *r)
+{
+    rs_linked *l = r->linked;
+    if (l->n_nodes) qsort(l->nodes, l->n_nodes, sizeof *l->nodes, by_id);
+    for (size_t i = 0; i < l->n_nodes; i++) {
+        bool fresh;
+        uint32_t *at = rs_map64_put(&l->by_id, (uint64_t)l->nodes[i].id, &fresh);
+        if (!at) return rs_fail_nomem(r->err, "node ids");
+        if (!fresh)
+            return rs_fail(r->err, RS_ERR_FORMAT, "%s: node id %lld is a duplicate", l->file,
+                           (long long)l->nodes[i].id);
+        *at = (uint32_t)i;
+    }
+    return RS_OK;
+}
+
+rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs_linked *out, rs_error *err)
+{
+    *out = (rs_linked){.file = name, .text = bytes, .n_text = n};
+    reading r = {.linked = out, .err = err};
+    rs_json_reader_init(&r.json, bytes, n);
+    rs_status status = read_document(&r);
+    if (status == RS_OK) status = check_schema(&r);
+    if (status == RS_OK) status = index_nodes(&r);
+    if (status != RS_OK) rs_linked_clear(out);
+    return status;
+}
+
+rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, rs_error *err)
+{
+    *out = (rs_linked){0};
+    rs_source *source;
+    uint8_t *text = NULL;
+    size_t n = 0;
+    rs_status status = rs_source_open(path, max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    status = rs_source_read_all(source, MAX_TEXT, &text, &n, err);
+    if (status == RS_OK) {
+        status = rs_linked_open_bytes(text, n, path, out, err);
+        if (status == RS_OK)
+            out->own_text = text;
+        else
+            rs_free(text);
+    }
+    rs_source_close(source);
+    return status;
+}
+
+void rs_linked_clear(rs_linked *l)
+{
+    rs_free(l->own_text);
+    rs_free(l->nodes);
+    rs_map64_clear(&l->by_id);
+    *l = (rs_linked){0};
+}
+
+uint32_t rs_linked_find(const rs_linked *l, int64_t id)
+{
+    const uint32_t *at = id < 0 ? NULL : rs_map64_get(&l->by_id, (uint64_t)id);
+    return at ? *at : RS_LINKED_NONE;
+}

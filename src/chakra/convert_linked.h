@@ -1,0 +1,75 @@
+/* A linked trace (JSON) in memory: its text, and for each node where its parts lie. */
+#ifndef RS_CHAKRA_CONVERT_LINKED_H
+#define RS_CHAKRA_CONVERT_LINKED_H
+
+#include "base/strings.h"
+#include "rankscope/status.h"
+
+#define RS_LINKED_NONE UINT32_MAX
+
+/* A JSON value as it stands in the text; bytes NULL: the member is absent. */
+typedef struct rs_slice {
+    const uint8_t *bytes;
+    size_t n;
+} rs_slice;
+
+typedef struct rs_linked_io {
+    rs_slice values, shapes, types;
+} rs_linked_io;
+
+typedef struct rs_linked_node {
+    int64_t id;
+    int64_t parent;        /* id; its own when it has none */
+    int64_t inter_thread;  /* id; -1: none */
+    int64_t ts, exclusive; /* ns */
+    int64_t stream, device, launch, position;
+    bool timed, gpu, has_stream, has_device, has_launch;
+    rs_slice name, attrs, sync_dep, args;
+    rs_linked_io inputs, outputs;
+    /* what GPU nodes say of their collective besides args */
+    rs_slice collective, dtype, in_nelems, group;
+} rs_linked_node;
+
+typedef struct rs_linked {
+    const char *file;
+    const uint8_t *text;
+    size_t n_text;
+    uint8_t *own_text; /* what to free */
+    rs_slice schema, pid, time, start_ts, finish_ts;
+    rs_linked_node *nodes; /* by ascending id */
+    size_t n_nodes, capacity;
+    rs_map64 by_id; /* id -> index */
+} rs_linked;
+
+/* From a file (packed or not), or from bytes, which are borrowed. Errors name the byte offset and the field.
+ * An unknown schema and a duplicate id are errors. */
+rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, rs_error *err);
+rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs_linked *out, rs_error *err);
+void rs_linked_clear(rs_linked *linked);
+
+/* The index of a node, or RS_LINKED_NONE. */
+uint32_t rs_linked_find(const rs_linked *linked, int64_t id);
+
+/* ---- values ----------------------------------------------------------------------------------------- */
+
+bool rs_slice_is_text(rs_slice s); /* a JSON string */
+bool rs_slice_int(rs_slice s, int64_t *out);
+bool rs_slice_time(rs_slice s, int64_t *ns); /* microseconds to whole ns */
+/* A string's text, without NUL bytes, terminated, valid UTF-8; other values as they are written. "" when
+ * absent. NULL when out of memory. */
+char *rs_slice_text(rs_slice s, rs_arena *arena);
+/* The value as a Python literal, the form in which traces carry tensors. NULL when out of memory. */
+char *rs_slice_python(rs_slice s, rs_arena *arena);
+
+/* Walks the elements of a JSON array that is known to be well formed. */
+typedef struct rs_slice_walk {
+    const uint8_t *p, *end;
+} rs_slice_walk;
+rs_slice_walk rs_slice_elements(rs_slice array);
+bool rs_slice_next(rs_slice_walk *walk, rs_slice *element);
+/* A member of a JSON object that is known to be well formed; absent: bytes NULL. */
+rs_slice rs_slice_member(rs_slice object, const char *name);
+/* The value of an attribute in a node's list of attributes; absent: bytes NULL. */
+rs_slice rs_slice_attribute(rs_slice attrs, const char *name);
+
+#endif

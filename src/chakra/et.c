@@ -1,0 +1,327 @@
+#include "chakra/et.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "input/source.h"
+
+/* Nodes are numbered by 32 bits, with room for made-up roots. */
+#define MAX_NODES 0x7fffffffu
+
+static const rs_json_limits limits = {RS_JSON_DEFAULT_DEPTH, RS_JSON_DEFAULT_STRING};
+
+/* ---- walking ---------------------------------------------------------------------------------------- */
+
+rs_et_cursor rs_et_enter(rs_et_span value)
+{
+    bool open = value.n >= 2 && (value.at[0] == '{' || value.at[0] == '[');
+    if (!open) return (rs_et_cursor){.p = (const uint8_t *)"}", .end = (const uint8_t *)"}"};
+    return (rs_et_cursor){.p = value.at + 1, .end = value.at + value.n};
+}
+
+static bool refuse(rs_et_cursor *c, rs_json_status status)
+{
+    c->status = status;
+    return false;
+}
+
+/* To the next element, over a comma where one is due. */
+static bool next_item(rs_et_cursor *c, uint8_t closing)
+{
+    c->p = rs_json_space(c->p, c->end);
+    if (c->p >= c->end) return refuse(c, RS_JSON_END);
+    if (*c->p == closing) {
+        c->p++;
+        return refuse(c, RS_JSON_OK);
+    }
+    if (c->any) {
+        if (*c->p != ',') return refuse(c, RS_JSON_BAD);
+        c->p = rs_json_space(c->p + 1, c->end);
+        if (c->p >= c->end) return refuse(c, RS_JSON_END);
+    }
+    c->any = true;
+    return true;
+}
+
+bool rs_et_next_element(rs_et_cursor *c)
+{
+    return next_item(c, ']');
+}
+
+bool rs_et_next_key(rs_et_cursor *c, rs_et_span *key)
+{
+    rs_json_text text;
+    if (!next_item(c, '}')) return false;
+    if (*c->p != '"') return refuse(c, RS_JSON_BAD);
+    rs_json_status status = rs_json_string(&c->p, c->end, limits.max_string, &text);
+    if (status != RS_JSON_OK) return refuse(c, status);
+    *key = (rs_et_span){text.bytes, text.length};
+    c->p = rs_json_space(c->p, c->end);
+    if (c->p >= c->end) return refuse(c, RS_JSON_END);
+    if (*c->p != ':') return refuse(c, RS_JSON_BAD);
+    c->p = rs_json_space(c->p + 1, c->end);
+    return c->p < c->end || refuse(c, RS_JSON_END);
+}
+
+bool rs_et_take(rs_et_cursor *c, rs_et_span *value)
+{
+    const uint8_t *begin = c->p;
+    rs_json_status status = rs_json_skip(&c->p, c->end, &limits);
+    if (status != RS_JSON_OK) return refuse(c, status);
+    *value = (rs_et_span){begin, (size_t)(c->p - begin)};
+    return true;
+}
+
+bool rs_et_is(rs_et_span text, const char *word)
+{
+    size_t n = strlen(word);
+    return text.n == n && memcmp(text.at, word, n) == 0;
+}
+
+bool rs_et_int(rs_et_span value, int64_t *out)
+{
+    return value.n && rs_json_int(value.at, value.n, out);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
+
+static int64_t int_or_none(rs_et_span value)
+{
+    int64_t number;
+    return rs_et_int(value, &number) ? number : RS_ET_NO_VALUE;
+}
+
+/* An id, or a list of one id. */
+static int64_t parent_of(rs_et_span value)
+{
+    rs_et_span first;
+    if (value.n == 0 || value.at[0] != '[') return int_or_none(value);
+    rs_et_cursor c = rs_et_enter(value);
+    if (!rs_et_next_element(&c) || !rs_et_take(&c, &first)) return RS_ET_NO_VALUE;
+    return int_or_none(first);
+}
+
+static void read_attrs(rs_et_node *node)
+{
+    rs_et_cursor list = rs_et_enter(node->attrs);
+    rs_et_span item, key, value;
+    while (rs_et_next_element(&list) && rs_et_take(&list, &item)) {
+        rs_et_cursor members = rs_et_enter(item);
+        rs_et_span name = {0}, number = {0};
+        while (rs_et_next_key(&members, &key) && rs_et_take(&members, &value)) {
+            if (rs_et_is(key, "name")) name = value;
+            if (rs_et_is(key, "value")) number = value;
+        }
+        if (rs_et_is(name, "\"rf_id\"")) node->rf_id = int_or_none(number);
+        if (rs_et_is(name, "\"tid\"")) node->tid = int_or_none(number);
+    }
+}
+
+static bool ends_with(rs_et_span text, const char *tail)
+{
+    size_t n = strlen(tail);
+    return text.n >= n && memcmp(text.at + text.n - n, tail, n) == 0;
+}
+
+/* The cursor stands on the node's bracket, and behind the node afterwards. */
+static bool read_node(rs_et_cursor *c, rs_et_node *node)
+{
+    *node = (rs_et_node){.id = RS_ET_NO_VALUE,
+                         .parent = RS_ET_NO_VALUE,
+                         .rf_id = RS_ET_NO_VALUE,
+                         .tid = RS_ET_NO_VALUE,
+                         .up = RS_ET_NONE};
+    const uint8_t *begin = c->p;
+    rs_et_cursor in = {.p = c->p + 1, .end = c->end};
+    rs_et_span key, value;
+    while (rs_et_next_key(&in, &key)) {
+        if (!rs_et_take(&in, &value)) break;
+        if (rs_et_is(key, "id"))
+            node->id = int_or_none(value);
+        else if (rs_et_is(key, "name"))
+            node->name = value;
+        else if (rs_et_is(key, "ctrl_deps") || rs_et_is(key, "parent"))
+            node->parent = parent_of(value);
+        else if (rs_et_is(key, "inputs"))
+            node->inputs = value;
+        else if (rs_et_is(key, "outputs"))
+            node->outputs = value;
+        else if (rs_et_is(key, "attrs"))
+            node->attrs = value;
+        else if (rs_et_is(key, "rf_id"))
+            node->rf_id = int_or_none(value);
+        else if (rs_et_is(key, "tid"))
+            node->tid = int_or_none(value);
+        else
+            node->more = true;
+    }
+    c->p = in.p;
+    if (in.status != RS_JSON_OK) return refuse(c, in.status);
+    node->whole = (rs_et_span){begin, (size_t)(in.p - begin)};
+    if (node->attrs.n) read_attrs(node);
+    node->role = ends_with(node->name, "|process]\"")  ? RS_ET_PROCESS
+                 : ends_with(node->name, "|thread]\"") ? RS_ET_THREAD
+                                                       : RS_ET_OP;
+    return true;
+}
+
+typedef struct loader {
+    rs_et *et;
+    const char *path;
+    rs_problems *problems;
+    rs_error *err;
+    bool failed; /* err says why */
+} loader;
+
+static bool fail(loader *x, rs_status status, const char *what)
+{
+    x->failed = true;
+    if (status == RS_ERR_NOMEM)
+        rs_fail_nomem(x->err, what);
+    else
+        rs_fail_at(x->err, status, x->path, RS_NO_OFFSET, "%s", what);
+    return false;
+}
+
+static bool read_nodes(loader *x, rs_et_cursor *c)
+{
+    rs_et *et = x->et;
+    rs_et_cursor list = {.p = c->p + 1, .end = c->end};
+    while (rs_et_next_element(&list)) {
+        rs_et_span ignored;
+        uint64_t at = (uint64_t)(list.p - et->text);
+        rs_et_node node;
+        if (*list.p != '{') {
+            if (!rs_et_take(&list, &ignored)) break;
+            rs_problems_add(x->problems, x->path, -1, RS_LOSS, "no_node", "elements that are no nodes", at);
+            continue;
+        }
+        if (!read_node(&list, &node)) break;
+        if (node.id == RS_ET_NO_VALUE || node.name.n == 0 || node.name.at[0] != '"') {
+            rs_problems_add(x->problems, x->path, -1, RS_LOSS, "node_without_id",
+                            "nodes without an id or a name; they are left out", at);
+            continue;
+        }
+        if (et->n_nodes >= MAX_NODES) return fail(x, RS_ERR_LIMIT, "too many nodes");
+        if (!RS_GROW_ONE(et->nodes, et->n_nodes, et->nodes_capacity)) return fail(x, RS_ERR_NOMEM, "nodes");
+        et->nodes[et->n_nodes++] = node;
+    }
+    c->p = list.p;
+    return list.status == RS_JSON_OK || refuse(c, list.status);
+}
+
+static bool read_top(loader *x, rs_et_cursor *c)
+{
+    rs_et *et = x->et;
+    rs_et_span key, value;
+    bool nodes_seen = false;
+    while (rs_et_next_key(c, &key)) {
+        bool nodes = rs_et_is(key, "nodes") && *c->p == '[' && !nodes_seen;
+        value = (rs_et_span){0};
+        if (nodes || rs_et_take(c, &value)) {
+            if (!RS_GROW_ONE(et->members, et->n_members, et->members_capacity))
+                return fail(x, RS_ERR_NOMEM, "members");
+            et->members[et->n_members++] = (rs_et_member){key, value};
+        }
+        if (nodes && !read_nodes(x, c)) return false;
+        nodes_seen |= nodes;
+        if (c->status != RS_JSON_OK) return false;
+    }
+    return c->status == RS_JSON_OK;
+}
+
+/* ---- the schema ------------------------------------------------------------------------------------- */
+
+static bool is_known(const char *schema)
+{
+    static const char *const known[] = {"1.0.1", "1.0.2", "1.0.3", "1.0.4", "1.1.0", "1.1.1"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i]);
+        if (strncmp(schema, known[i], n) == 0 && (!schema[n] || strncmp(schema + n, "-chakra.", 8) == 0))
+            return true;
+    }
+    return false;
+}
+
+static rs_status check_schema(rs_et *et, const char *path, rs_error *err)
+{
+    for (size_t i = 0; i < et->n_members; i++) {
+        rs_et_span value = et->members[i].value;
+        if (!rs_et_is(et->members[i].key, "schema") || value.n < 2 || value.at[0] != '"') continue;
+        size_t n = value.n - 2 < sizeof et->schema - 1 ? value.n - 2 : sizeof et->schema - 1;
+        memcpy(et->schema, value.at + 1, n);
+        et->schema[n] = '\0';
+    }
+    if (!et->schema[0])
+        return rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                          "no \"schema\": this is no PyTorch execution trace");
+    if (!is_known(et->schema))
+        return rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                          "schema \"%s\" is not known; 1.0.1 to 1.1.1 are", et->schema);
+    et->flat = strncmp(et->schema, "1.0.1", 5) == 0;
+    return RS_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+void rs_et_clear(rs_et *et)
+{
+    rs_free(et->text);
+    rs_free(et->members);
+    rs_free(et->nodes);
+    rs_free(et->order);
+    *et = (rs_et){0};
+}
+
+static rs_status read_text(loader *x, uint64_t max_ratio)
+{
+    rs_et *et = x->et;
+    rs_source *source;
+    rs_status status = rs_source_open(x->path, max_ratio, &source, x->err);
+    if (status != RS_OK) return status;
+    status = rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err);
+    rs_source_end end = rs_source_get_end(source);
+    rs_source_close(source);
+    if (status != RS_OK) return status;
+    if (end.truncated || end.corrupt || end.checksum)
+        rs_problems_add(x->problems, x->path, -1, RS_LOSS, "damaged_packing",
+                        "the packed file breaks off or does not unpack from here on", end.offset);
+    if (rs_utf8_valid(et->text, et->n_text)) return RS_OK;
+    if (et->n_text > SIZE_MAX / 4) return rs_fail_nomem(x->err, "text");
+    char *repaired = rs_malloc(et->n_text * 3 + 64);
+    if (!repaired) return rs_fail_nomem(x->err, "text");
+    et->n_text = rs_utf8_repair(et->text, et->n_text, repaired);
+    rs_free(et->text);
+    et->text = (uint8_t *)repaired;
+    rs_problems_add(x->problems, x->path, -1, RS_WARNING, "bad_utf8", "bytes that are no UTF-8 were replaced",
+                    RS_NO_OFFSET);
+    return RS_OK;
+}
+
+rs_status rs_et_load(const char *path, uint64_t max_ratio, rs_et *et, rs_problems *problems, rs_error *err)
+{
+    *et = (rs_et){0};
+    loader x = {.et = et, .path = path, .problems = problems, .err = err};
+    rs_status status = read_text(&x, max_ratio);
+    if (status != RS_OK) return status;
+    rs_et_cursor c = {.p = rs_json_space(et->text, et->text + et->n_text), .end = et->text + et->n_text};
+    if (c.p >= c.end || *c.p != '{')
+        return rs_fail_at(err, RS_ERR_FORMAT, path, (uint64_t)(c.p - et->text),
+                          "this is no execution trace: a JSON object was expected");
+    c.p++;
+    bool whole = read_top(&x, &c);
+    if (x.failed) return err->status;
+    status = check_schema(et, path, err);
+    if (status != RS_OK) return status;
+    uint64_t at = (uint64_t)(c.p - et->text);
+    if (!whole) {
+        const char *why = c.status == RS_JSON_END ? "the text ends before its last bracket"
+                                                  : "the text is damaged; what follows is lost";
+        if (c.status == RS_JSON_END) at = et->n_text;
+        if (!et->n_nodes) return rs_fail_at(err, RS_ERR_FORMAT, path, at, "%s", why);
+        rs_problems_add(problems, path, -1, RS_LOSS, c.status == RS_JSON_END ? "truncated" : "damaged", why,
+                        at);
+    }
+    if (!et->n_nodes) return rs_fail_at(err, RS_ERR_FORMAT, path, at, "the execution trace has no nodes");
+    return rs_et_repair(et, path, problems, err);
+}

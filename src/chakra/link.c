@@ -1,0 +1,126 @@
+/* Linking: both traces are read, matched, and only then is anything written. */
+#include "chakra/link.h"
+
+#include "trace/job_internal.h"
+
+#define COLUMNS                                                                                              \
+    (RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(COLLECTIVE) |     \
+     RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) | RS_COLUMN_BIT(DTYPE) |                           \
+     RS_COLUMN_BIT(GROUP_SIZE) | RS_COLUMN_BIT(GROUP_NAME) | RS_COLUMN_BIT(GROUP_DESC) |                     \
+     RS_COLUMN_BIT(GROUP_RANKS))
+
+/* ---- the device trace ------------------------------------------------------------------------------- */
+
+static int64_t rank_of(const rs_input *input, size_t i)
+{
+    const rs_trace *t = &input->traces[i];
+    if (t->rank != RS_NO_VALUE) return t->rank;
+    if (input->n_traces > 1) return (int64_t)i;
+    if (t->events->info.rank != RS_NO_VALUE && t->events->info.rank >= 0) return t->events->info.rank;
+    return rs_rank_in_name(input->path);
+}
+
+static rs_status choose_rank(rs_linker *x, rs_input *input, rs_error *err)
+{
+    const rs_chakra_link_settings *s = x->settings;
+    if (!s->rank_set && input->n_traces > 1)
+        return rs_fail_at(err, RS_ERR_AMBIGUOUS, s->device, RS_NO_OFFSET,
+                          "holds %zu ranks (%s): say which with --rank", input->n_traces, input->domain_rule);
+    for (size_t i = 0; i < input->n_traces && !x->trace; i++) {
+        int64_t rank = rank_of(input, i);
+        /* a single file that does not say its rank is the one that is meant */
+        if (!s->rank_set || rank == s->rank || (input->n_traces == 1 && rank == RS_NO_VALUE))
+            x->trace = &input->traces[i];
+    }
+    if (x->trace) return RS_OK;
+    if (input->n_traces == 1)
+        return rs_fail_at(err, RS_ERR_FORMAT, s->device, RS_NO_OFFSET, "holds rank %lld, not rank %lld",
+                          (long long)rank_of(input, 0), (long long)s->rank);
+    return rs_fail_at(err, RS_ERR_FORMAT, s->device, RS_NO_OFFSET, "none of its %zu ranks is rank %lld",
+                      input->n_traces, (long long)s->rank);
+}
+
+static rs_status load_device(rs_linker *x, rs_error *err)
+{
+    rs_job_settings settings = {.jobs = x->settings->jobs, .max_ratio = x->settings->max_ratio};
+    rs_status status = rs_job_open(&x->settings->device, 1, &settings, &x->job, err);
+    if (status != RS_OK) return status;
+    if (x->job->n_inputs != 1)
+        return rs_fail_at(err, RS_ERR_USAGE, x->settings->device, RS_NO_OFFSET,
+                          "the device trace is one file, not %zu", x->job->n_inputs);
+    rs_input *input = &x->job->inputs[0];
+    status = rs_input_load(x->job, input, COLUMNS, x->job->settings.jobs, err);
+    if (status != RS_OK) return status;
+    rs_problems_move(&x->report->problems, &input->problems);
+    status = choose_rank(x, input, err);
+    if (status == RS_OK) x->e = x->trace->events;
+    return status;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static void report_losses(rs_linker *x)
+{
+    rs_chakra_link_report *r = x->report;
+    r->host_nodes = x->et.n_nodes - x->et.n_roots_made;
+    r->roots_made = x->et.n_roots_made;
+    r->orphans = x->et.n_orphans;
+    if (r->unlinked_inside)
+        rs_problems_add_many(&r->problems, x->settings->host, -1, RS_LOSS, "unlinked_nodes",
+                             "host nodes within the traces' common time have no operator in the device trace",
+                             RS_NO_OFFSET, r->unlinked_inside, NULL);
+    if (r->gpu_lost)
+        rs_problems_add_many(&r->problems, x->settings->device, -1, RS_LOSS, "unplaced_gpu_events",
+                             "GPU events within the traces' common time have no launch on a linked thread; "
+                             "they are left out",
+                             RS_NO_OFFSET, r->gpu_lost, NULL);
+    uint64_t outside = r->rf_nodes - r->near_nodes;
+    if (outside)
+        rs_problems_add_many(&r->problems, x->settings->host, -1, RS_NOTE, "nodes_outside",
+                             "host nodes before or after the traces' common time have no times", RS_NO_OFFSET,
+                             outside, NULL);
+    if (r->gpu_outside)
+        rs_problems_add_many(&r->problems, x->settings->device, -1, RS_NOTE, "gpu_outside",
+                             "GPU events before or after the traces' common time are left out", RS_NO_OFFSET,
+                             r->gpu_outside, NULL);
+}
+
+static rs_status link_traces(rs_linker *x, const rs_sink *sink, rs_error *err)
+{
+    rs_status status =
+        rs_et_load(x->settings->host, x->settings->max_ratio, &x->et, &x->report->problems, err);
+    if (status == RS_OK) status = load_device(x, err);
+    if (status == RS_OK) status = rs_link_ops(x, err);
+    if (status == RS_OK) status = rs_link_gpus(x, err);
+    if (status == RS_OK) status = rs_link_sync(x, err);
+    if (status != RS_OK) return status;
+    report_losses(x);
+    rs_link_number(x);
+    rs_link_explain(x);
+    return rs_link_write(x, sink, err);
+}
+
+rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink *sink,
+                         rs_chakra_link_report *report, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    *report = (rs_chakra_link_report){0};
+    rs_linker x = {.settings = settings, .report = report};
+    rs_status status = link_traces(&x, sink, err ? err : &local);
+    rs_et_clear(&x.et);
+    rs_job_close(x.job);
+    rs_free(x.ops);
+    rs_free(x.linked);
+    rs_free(x.thread_first);
+    rs_free(x.hosts);
+    rs_free(x.gpus);
+    rs_free(x.by_parent);
+    rs_free(x.deps);
+    return status;
+}
+
+void rs_chakra_link_report_clear(rs_chakra_link_report *report)
+{
+    rs_problems_clear(&report->problems);
+    *report = (rs_chakra_link_report){0};
+}

@@ -1,0 +1,90 @@
+/* The parts of linking a host trace with a device trace. Private to src/chakra/link*.c, sync_deps.c and
+ * linked_write.c. Nodes are indices into et->nodes, ops and gpus into the arrays below. */
+#ifndef RS_CHAKRA_LINK_H
+#define RS_CHAKRA_LINK_H
+
+#include "chakra/et.h"
+#include "critical/sync.h"
+#include "rankscope/chakra.h"
+#include "trace/trace.h"
+
+#define RS_LINK_NONE UINT32_MAX
+
+/* An operator or annotation of the device trace. */
+typedef struct rs_link_op {
+    int64_t ts, end;
+    int64_t exclusive; /* time in it and in none that started in it */
+    uint32_t row, thread;
+    uint32_t node; /* linked host node or RS_LINK_NONE */
+} rs_link_op;
+
+/* What a host node became. */
+typedef struct rs_link_host {
+    uint32_t op;               /* RS_LINK_NONE: not linked */
+    uint32_t inter;            /* node of another thread that ended before; RS_LINK_NONE */
+    uint32_t first_gpu, n_gpu; /* into by_parent */
+    uint32_t first_dep, n_dep; /* into deps */
+    uint64_t id;               /* in the linked trace */
+} rs_link_host;
+
+typedef enum rs_link_fate {
+    RS_LINK_KEPT,    /* becomes a node */
+    RS_LINK_OUTSIDE, /* lies outside the common time */
+    RS_LINK_LOST     /* lies within it, but nothing says where it belongs */
+} rs_link_fate;
+
+typedef struct rs_link_gpu {
+    int64_t ts, end, launch_ts;
+    uint32_t row, launch; /* launch: row or RS_NO_ROW */
+    uint32_t parent;      /* node */
+    uint32_t lane;        /* number of its device and stream */
+    uint32_t first_dep, n_dep;
+    uint8_t fate;
+    uint64_t id;
+} rs_link_gpu;
+
+/* A node waits for a GPU node. */
+typedef struct rs_link_dep {
+    uint32_t gpu;     /* that is waited for */
+    uint32_t carrier; /* node or gpu that waits */
+    uint8_t on_gpu;   /* the carrier is a gpu */
+    uint8_t kind;     /* rs_sync_kind */
+} rs_link_dep;
+
+typedef struct rs_linker {
+    const rs_chakra_link_settings *settings;
+    rs_chakra_link_report *report;
+    rs_et et;
+    struct rs_job *job; /* holds the device trace */
+    rs_trace *trace;
+    const rs_events *e;
+    rs_link_op *ops; /* by thread, then start, longest first, then by place of the node, then row */
+    size_t n_ops;
+    uint32_t *linked; /* indices into ops: the linked ones in the same order */
+    size_t n_linked;
+    uint32_t *thread_first; /* n_threads + 1 offsets into linked */
+    rs_link_host *hosts;    /* by node */
+    rs_link_gpu *gpus;      /* by row */
+    size_t n_gpus;
+    uint32_t *by_parent; /* gpus that are kept, by parent's place, then time, launch, row */
+    size_t n_kept;
+    rs_link_dep *deps; /* by carrier */
+    size_t n_deps;
+} rs_linker;
+
+/* link_ops.c: the ops of the trace, which host node each is, their exclusive times, what waits for other
+ * threads. RS_ERR_FORMAT with the ratio when too few match. */
+rs_status rs_link_ops(rs_linker *x, rs_error *err);
+/* link_gpus.c: the parent of every GPU event. */
+rs_status rs_link_gpus(rs_linker *x, rs_error *err);
+/* linked_write.c: numbers for all nodes; then the text. */
+void rs_link_number(rs_linker *x);
+rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);
+/* sync_deps.c */
+rs_status rs_link_sync(rs_linker *x, rs_error *err);
+void rs_link_explain(const rs_linker *x);
+
+/* The first linked op of a thread that starts at t or later: index into linked, or RS_LINK_NONE. */
+uint32_t rs_link_first_after(const rs_linker *x, uint32_t thread, int64_t t);
+
+#endif

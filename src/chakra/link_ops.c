@@ -1,0 +1,264 @@
+/* Operators: which host node each is, how long each ran by itself, and which waited for another thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "chakra/link.h"
+
+/* A thread that did nothing for this long, ns, begins anew. */
+#define PAUSE 1000000
+
+/* ---- the ops of the trace --------------------------------------------------------------------------- */
+
+static bool is_op(const rs_events *e, uint32_t row)
+{
+    rs_kind kind = rs_event_kind(e, row);
+    return (kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION) && e->phase[row] == 'X' &&
+           e->start[row] != RS_NO_TIME;
+}
+
+static bool collect_ops(rs_linker *x)
+{
+    size_t n = 0, capacity = 0;
+    for (size_t i = 0; i < x->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(x->trace, i);
+        if (!is_op(x->e, row)) continue;
+        if (!RS_GROW_ONE(x->ops, n, capacity)) return false;
+        x->ops[n++] = (rs_link_op){.ts = x->e->start[row],
+                                   .end = rs_event_end(x->e, row),
+                                   .row = row,
+                                   .thread = x->e->thread[row],
+                                   .node = RS_LINK_NONE};
+    }
+    x->n_ops = n;
+    return true;
+}
+
+/* ---- links by record function id -------------------------------------------------------------------- */
+
+static bool link_by_id(rs_linker *x, size_t *n_device_ids)
+{
+    rs_map64 nodes = {0};
+    bool ok = true, is_new;
+    for (size_t i = 0; ok && i < x->et.n_order; i++) {
+        const rs_et_node *m = &x->et.nodes[x->et.order[i]];
+        if (m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
+        uint32_t *slot = rs_map64_put(&nodes, (uint64_t)m->rf_id, &is_new);
+        ok = slot != NULL;
+        if (ok && is_new) *slot = x->et.order[i];
+    }
+    rs_cursor rf = rs_cursor_of(x->e, RS_COL_RECORD_FUNCTION_ID);
+    for (size_t i = 0; ok && i < x->n_ops; i++) {
+        int64_t id = rs_cursor_int(&rf, x->ops[i].row, 0);
+        if (id == 0) continue;
+        (*n_device_ids)++;
+        const uint32_t *node = rs_map64_get(&nodes, (uint64_t)id);
+        if (!node) continue;
+        x->ops[i].node = *node;
+    }
+    rs_map64_clear(&nodes);
+    return ok;
+}
+
+/* ---- order ------------------------------------------------------------------------------------------ */
+
+typedef struct sortable {
+    rs_link_op op;
+    uint32_t place;
+} sortable;
+
+static int by_thread_and_time(const void *a, const void *b)
+{
+    const sortable *p = a, *q = b;
+    if (p->op.thread != q->op.thread) return p->op.thread < q->op.thread ? -1 : 1;
+    if (p->op.ts != q->op.ts) return p->op.ts < q->op.ts ? -1 : 1;
+    if (p->op.end != q->op.end) return p->op.end > q->op.end ? -1 : 1;
+    if (p->place != q->place) return p->place < q->place ? -1 : 1;
+    return p->op.row < q->op.row ? -1 : p->op.row > q->op.row;
+}
+
+static bool sort_ops(rs_linker *x)
+{
+    sortable *items = rs_malloc(x->n_ops * sizeof *items + 1);
+    if (!items) return false;
+    for (size_t i = 0; i < x->n_ops; i++) {
+        uint32_t node = x->ops[i].node;
+        items[i] = (sortable){x->ops[i], node == RS_LINK_NONE ? UINT32_MAX : x->et.nodes[node].place};
+    }
+    if (x->n_ops) qsort(items, x->n_ops, sizeof *items, by_thread_and_time);
+    for (size_t i = 0; i < x->n_ops; i++) x->ops[i] = items[i].op;
+    rs_free(items);
+    return true;
+}
+
+/* The host nodes' ops, of several with one id the first in the file, and the linked ops by thread. */
+static bool index_linked(rs_linker *x)
+{
+    size_t n_threads = x->e->n_threads;
+    x->linked = rs_malloc(x->n_ops * sizeof *x->linked + 1);
+    x->thread_first = rs_calloc(n_threads + 2, sizeof *x->thread_first);
+    if (!x->linked || !x->thread_first) return false;
+    for (size_t i = 0; i < x->n_ops; i++) {
+        const rs_link_op *op = &x->ops[i];
+        if (op->node == RS_LINK_NONE) continue;
+        rs_link_host *host = &x->hosts[op->node];
+        if (host->op == RS_LINK_NONE) x->report->linked++;
+        if (host->op == RS_LINK_NONE || x->ops[host->op].row > op->row) host->op = (uint32_t)i;
+        x->linked[x->n_linked++] = (uint32_t)i;
+        x->thread_first[op->thread + 1]++;
+    }
+    for (size_t t = 0; t < n_threads; t++) x->thread_first[t + 1] += x->thread_first[t];
+    return true;
+}
+
+uint32_t rs_link_first_after(const rs_linker *x, uint32_t thread, int64_t t)
+{
+    uint32_t from = x->thread_first[thread], to = x->thread_first[thread + 1], last = to;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (x->ops[x->linked[middle]].ts < t)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < last ? from : RS_LINK_NONE;
+}
+
+/* ---- how well the two traces fit -------------------------------------------------------------------- */
+
+static void count_near(rs_linker *x)
+{
+    rs_chakra_link_report *report = x->report;
+    uint32_t first = RS_LINK_NONE, last = 0;
+    for (size_t i = 0; i < x->et.n_order; i++) {
+        if (x->hosts[x->et.order[i]].op == RS_LINK_NONE) continue;
+        if (first == RS_LINK_NONE) first = (uint32_t)i;
+        last = (uint32_t)i;
+    }
+    for (size_t i = 0; i < x->et.n_order; i++) {
+        const rs_et_node *m = &x->et.nodes[x->et.order[i]];
+        if (m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
+        bool linked = x->hosts[x->et.order[i]].op != RS_LINK_NONE;
+        bool near = linked || first == RS_LINK_NONE || (i > first && i < last);
+        report->rf_nodes++;
+        report->near_nodes += near;
+        report->unlinked_inside += near && !linked;
+    }
+}
+
+static rs_status judge(rs_linker *x, size_t n_device_ids, rs_error *err)
+{
+    const rs_chakra_link_report *r = x->report;
+    double ratio = r->near_nodes ? (double)r->linked / (double)r->near_nodes : 0;
+    if (r->linked && ratio >= x->settings->min_match) return RS_OK;
+    const char *why = n_device_ids == 0  ? "the device trace has no record function ids"
+                      : r->rf_nodes == 0 ? "the host trace has no record function ids"
+                      : r->linked == 0   ? "the traces are of two different runs"
+                                         : "fewer than --min-match asks for";
+    return rs_fail_at(err, RS_ERR_FORMAT, x->settings->host, RS_NO_OFFSET,
+                      "%llu of %llu host nodes (%.0f %%) have their operator in %.150s: %s",
+                      (unsigned long long)r->linked, (unsigned long long)r->near_nodes, ratio * 100,
+                      x->settings->device, why);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------ */
+
+/* At any moment only the op that started last runs by itself. The stack holds those that may still be open,
+ * the innermost on top; one that has ended is dropped when it comes to the top. */
+static bool find_exclusive(rs_linker *x)
+{
+    uint32_t *stack = rs_malloc(x->n_ops * sizeof *stack + 1);
+    if (!stack) return false;
+    size_t n = 0;
+    int64_t now = 0;
+    for (size_t i = 0; i <= x->n_ops; i++) {
+        bool more = i < x->n_ops && (n == 0 || x->ops[i].thread == x->ops[stack[0]].thread);
+        int64_t until = more ? x->ops[i].ts : INT64_MAX;
+        while (n && now < until) {
+            rs_link_op *top = &x->ops[stack[n - 1]];
+            if (top->end <= now) {
+                n--;
+                continue;
+            }
+            int64_t stop = top->end < until ? top->end : until;
+            top->exclusive += stop - now;
+            now = stop;
+        }
+        if (!more) n = 0;
+        if (i < x->n_ops) {
+            now = x->ops[i].ts;
+            stack[n++] = (uint32_t)i;
+        }
+    }
+    rs_free(stack);
+    return true;
+}
+
+/* The ops that ended last so far, of two different threads. */
+typedef struct latest {
+    uint32_t op, other;
+} latest;
+
+static void remember(const rs_linker *x, latest *l, uint32_t op)
+{
+    if (l->op != RS_LINK_NONE && x->ops[l->op].thread != x->ops[op].thread) l->other = l->op;
+    l->op = op;
+}
+
+/* Where a thread begins anew, its first op waits for what ended last on the other threads. */
+static bool find_inter_thread(rs_linker *x)
+{
+    size_t n = x->n_linked, at = 0, n_starts = 0;
+    rs_keyed *ends = rs_malloc(n * sizeof *ends + 1), *starts = rs_malloc(n * sizeof *starts + 1);
+    bool ok = ends && starts;
+    for (size_t i = 0; ok && i < n; i++) {
+        /* what takes no time must lie before a start to be earlier than it; such stand first among equals */
+        const rs_link_op *op = &x->ops[x->linked[i]];
+        ends[i] = (rs_keyed){op->end > op->ts ? op->end : rs_add_sat(op->end, 1), x->linked[i]};
+    }
+    int64_t reach = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        const rs_link_op *op = &x->ops[x->linked[i]];
+        bool first = i == 0 || x->ops[x->linked[i - 1]].thread != op->thread;
+        if (first || rs_sub_sat(op->ts, reach) > PAUSE) starts[n_starts++] = (rs_keyed){op->ts, x->linked[i]};
+        if (first || op->end > reach) reach = op->end;
+    }
+    /* by true end first, then stable by key: of equal keys the one that truly ended last comes last */
+    rs_keyed *by_end = ok ? rs_malloc(n * sizeof *by_end + 1) : NULL;
+    ok = ok && by_end;
+    for (size_t i = 0; ok && i < n; i++) by_end[i] = (rs_keyed){x->ops[ends[i].value].end, (uint32_t)i};
+    ok = ok && rs_keyed_sort(by_end, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t k = by_end[i].value;
+        by_end[i] = (rs_keyed){ends[k].key, ends[k].value};
+    }
+    ok = ok && rs_keyed_sort(by_end, n) && rs_keyed_sort(starts, n_starts);
+    latest l = {RS_LINK_NONE, RS_LINK_NONE};
+    for (size_t i = 0; ok && i < n_starts; i++) {
+        const rs_link_op *op = &x->ops[starts[i].value];
+        while (at < n && by_end[at].key <= op->ts) remember(x, &l, by_end[at++].value);
+        uint32_t found = l.op != RS_LINK_NONE && x->ops[l.op].thread == op->thread ? l.other : l.op;
+        if (found == RS_LINK_NONE || x->hosts[op->node].op != starts[i].value) continue;
+        x->hosts[op->node].inter = x->ops[found].node;
+        x->report->inter_thread++;
+    }
+    rs_free(ends);
+    rs_free(starts);
+    rs_free(by_end);
+    return ok;
+}
+
+rs_status rs_link_ops(rs_linker *x, rs_error *err)
+{
+    size_t n_device_ids = 0;
+    x->hosts = rs_malloc(x->et.n_nodes * sizeof *x->hosts);
+    bool ok = x->hosts != NULL;
+    for (size_t i = 0; ok && i < x->et.n_nodes; i++)
+        x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE, .inter = RS_LINK_NONE};
+    ok = ok && collect_ops(x) && link_by_id(x, &n_device_ids) && sort_ops(x) && index_linked(x);
+    if (!ok) return rs_fail_nomem(err, "operators");
+    count_near(x);
+    rs_status status = judge(x, n_device_ids, err);
+    if (status != RS_OK) return status;
+    return find_exclusive(x) && find_inter_thread(x) ? RS_OK : rs_fail_nomem(err, "operators");
+}

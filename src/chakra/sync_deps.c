@@ -1,0 +1,137 @@
+/* Who waited for which GPU node. Told by the synchronization edges of the critical-path graph: all of them,
+ * not those on the longest path. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/interval.h"
+#include "chakra/link.h"
+
+static uint32_t gpu_of_row(const rs_linker *x, uint32_t row)
+{
+    size_t from = 0, to = x->n_gpus;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (x->gpus[middle].row < row)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < x->n_gpus && x->gpus[from].row == row ? (uint32_t)from : RS_LINK_NONE;
+}
+
+/* Whether a stands before b on their stream. */
+static bool is_earlier(const rs_link_gpu *a, const rs_link_gpu *b)
+{
+    if (a->ts != b->ts) return a->ts < b->ts;
+    if (a->launch_ts != b->launch_ts) return a->launch_ts < b->launch_ts;
+    return a->row < b->row;
+}
+
+/* A GPU node waits itself; after a call its thread's next operator does. */
+static bool carrier_of(const rs_linker *x, const rs_sync_edge *edge, rs_link_dep *dep)
+{
+    dep->on_gpu = edge->kind == RS_SYNC_STREAM_WAIT;
+    if (dep->on_gpu) {
+        dep->carrier = gpu_of_row(x, edge->target);
+        return dep->carrier != RS_LINK_NONE && x->gpus[dep->carrier].fate == RS_LINK_KEPT;
+    }
+    uint32_t at = rs_link_first_after(x, x->e->thread[edge->target], rs_event_end(x->e, edge->target));
+    if (at == RS_LINK_NONE) return false;
+    dep->carrier = x->ops[x->linked[at]].node;
+    return x->hosts[dep->carrier].op == x->linked[at];
+}
+
+typedef struct sortable {
+    rs_link_dep dep;
+    const rs_link_gpu *gpu;
+} sortable;
+
+static int by_carrier(const void *a, const void *b)
+{
+    const sortable *p = a, *q = b;
+    if (p->dep.on_gpu != q->dep.on_gpu) return p->dep.on_gpu ? 1 : -1;
+    if (p->dep.carrier != q->dep.carrier) return p->dep.carrier < q->dep.carrier ? -1 : 1;
+    if (p->gpu->lane != q->gpu->lane) return p->gpu->lane < q->gpu->lane ? -1 : 1;
+    if (p->gpu != q->gpu) return is_earlier(p->gpu, q->gpu) ? -1 : 1;
+    return (int)q->dep.kind - (int)p->dep.kind;
+}
+
+/* On one carrier the last of a stream says it all. */
+static void keep_last(rs_linker *x, const sortable *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const sortable *s = &items[i], *next = i + 1 < n ? &items[i + 1] : NULL;
+        if (next && next->dep.on_gpu == s->dep.on_gpu && next->dep.carrier == s->dep.carrier &&
+            next->gpu->lane == s->gpu->lane)
+            continue;
+        uint32_t at = (uint32_t)x->n_deps++;
+        x->deps[at] = s->dep;
+        uint32_t *first =
+            s->dep.on_gpu ? &x->gpus[s->dep.carrier].first_dep : &x->hosts[s->dep.carrier].first_dep;
+        uint32_t *count = s->dep.on_gpu ? &x->gpus[s->dep.carrier].n_dep : &x->hosts[s->dep.carrier].n_dep;
+        if ((*count)++ == 0) *first = at;
+        rs_chakra_link_report *r = x->report;
+        uint64_t *counter[] = {&r->stream_waits, &r->event_syncs, &r->stream_syncs, &r->context_syncs,
+                               &r->blocking_copies};
+        (*counter[s->dep.kind])++;
+    }
+}
+
+static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
+{
+    sortable *items = rs_malloc(edges->n * sizeof *items + 1);
+    x->deps = rs_malloc(edges->n * sizeof *x->deps + 1);
+    size_t n = 0;
+    if (!items || !x->deps) {
+        rs_free(items);
+        return rs_fail_nomem(err, "dependencies");
+    }
+    for (size_t i = 0; i < edges->n; i++) {
+        rs_link_dep dep = {.gpu = gpu_of_row(x, edges->items[i].source),
+                           .kind = (uint8_t)edges->items[i].kind};
+        if (dep.gpu == RS_LINK_NONE || x->gpus[dep.gpu].fate != RS_LINK_KEPT) continue;
+        if (carrier_of(x, &edges->items[i], &dep)) items[n++] = (sortable){dep, &x->gpus[dep.gpu]};
+    }
+    if (n) qsort(items, n, sizeof *items, by_carrier);
+    keep_last(x, items, n);
+    rs_free(items);
+    return RS_OK;
+}
+
+rs_status rs_link_sync(rs_linker *x, rs_error *err)
+{
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    const rs_work *work;
+    rs_sync_edges edges;
+    rs_status status = rs_trace_work_details(x->trace, &policy, &work, err);
+    if (status != RS_OK) return status;
+    status = rs_sync_find(x->trace, work, &edges, err);
+    if (status != RS_OK) return status;
+    status = place(x, &edges, err);
+    rs_sync_clear(&edges);
+    return status;
+}
+
+static void explain_one(const rs_linker *x, uint32_t at, uint64_t id)
+{
+    static const char *const kinds[] = {"Stream Wait Event", "Event Sync", "Stream Sync", "Context Sync",
+                                        "blocking copy"};
+    const rs_link_dep *dep = &x->deps[at];
+    char line[128];
+    snprintf(line, sizeof line, "%snode %llu now waits for GPU node %llu (%s)", dep->on_gpu ? "GPU " : "",
+             (unsigned long long)id, (unsigned long long)x->gpus[dep->gpu].id, kinds[dep->kind]);
+    x->settings->explain(x->settings->explain_context, line);
+}
+
+void rs_link_explain(const rs_linker *x)
+{
+    if (!x->settings->explain) return;
+    for (size_t i = 0; i < x->et.n_order; i++) {
+        const rs_link_host *host = &x->hosts[x->et.order[i]];
+        for (uint32_t d = 0; d < host->n_dep; d++) explain_one(x, host->first_dep + d, host->id);
+        for (uint32_t k = 0; k < host->n_gpu; k++) {
+            const rs_link_gpu *g = &x->gpus[x->by_parent[host->first_gpu + k]];
+            for (uint32_t d = 0; d < g->n_dep; d++) explain_one(x, g->first_dep + d, g->id);
+        }
+    }
+}
