@@ -46,11 +46,12 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
                        .micros_duration = n->duration_micros,
                        .type = (int32_t)n->type};
     int64_t cpu = 1;
-    k.gpu = rs_et_int(n, "is_cpu_op", &cpu) && !cpu;
-    k.has_stream = k.gpu && rs_et_int(n, "stream", &k.stream);
-    k.has_device = k.gpu && rs_et_int(n, "device", &k.device);
-    k.has_size = rs_et_int(n, "comm_size", &k.size);
-    k.exact = rs_et_int(n, "start_ns", &k.start) && rs_et_int(n, "duration_ns", &k.duration);
+    k.gpu = rs_et_attribute_int(n, "is_cpu_op", &cpu) && !cpu;
+    k.has_stream = k.gpu && rs_et_attribute_int(n, "stream", &k.stream);
+    k.has_device = k.gpu && rs_et_attribute_int(n, "device", &k.device);
+    k.has_size = rs_et_attribute_int(n, "comm_size", &k.size);
+    k.exact =
+        rs_et_attribute_int(n, "start_ns", &k.start) && rs_et_attribute_int(n, "duration_ns", &k.duration);
     k.timed = k.exact || n->start_time_micros;
     if (!k.exact) {
         k.start = to_ns(n->start_time_micros);

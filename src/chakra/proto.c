@@ -204,7 +204,7 @@ const Rs__Et__Attribute *rs_et_attribute(const Rs__Et__Node *node, const char *n
     return NULL;
 }
 
-bool rs_et_int(const Rs__Et__Node *node, const char *name, int64_t *out)
+bool rs_et_attribute_int(const Rs__Et__Node *node, const char *name, int64_t *out)
 {
     const Rs__Et__Attribute *a = rs_et_attribute(node, name);
     uint64_t u = 0;
@@ -228,7 +228,7 @@ bool rs_et_int(const Rs__Et__Node *node, const char *name, int64_t *out)
     return true;
 }
 
-const char *rs_et_text(const Rs__Et__Node *node, const char *name)
+const char *rs_et_attribute_text(const Rs__Et__Node *node, const char *name)
 {
     const Rs__Et__Attribute *a = rs_et_attribute(node, name);
     return a && a->value_case == RS__ET__ATTRIBUTE__VALUE_STRING_VAL ? a->string_val : NULL;

@@ -33,9 +33,9 @@ uint64_t rs_et_offset(const rs_et_reader *reader);
 /* The last attribute of a name, NULL if there is none. */
 const Rs__Et__Attribute *rs_et_attribute(const Rs__Et__Node *node, const char *name);
 /* Its value when it is a whole number of any kind (bool counts) within int64. */
-bool rs_et_int(const Rs__Et__Node *node, const char *name, int64_t *out);
+bool rs_et_attribute_int(const Rs__Et__Node *node, const char *name, int64_t *out);
 /* Its value when it is a string, else NULL. */
-const char *rs_et_text(const Rs__Et__Node *node, const char *name);
+const char *rs_et_attribute_text(const Rs__Et__Node *node, const char *name);
 /* "COMP_NODE" and so on; NULL for what is no node type. */
 const char *rs_et_type_name(Rs__Et__NodeType type);
 

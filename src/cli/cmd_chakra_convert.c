@@ -1,0 +1,265 @@
+/* rankscope chakra convert, print, check and build. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/chakra.h"
+#include "output/packer.h"
+#include "rankscope/chakra_trace.h"
+
+#define MAX_RATIO_OPTION                                                                                     \
+    {                                                                                                        \
+        "max-ratio", RS_OPTION_INT, "N", NULL, "1000",                                                       \
+            "refuse files that inflate to more than N times their size"                                      \
+    }
+#define HELP_OPTION                                                                                          \
+    {                                                                                                        \
+        "help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"                                                \
+    }
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
+}
+
+/* Parses, answers --help, and sees to it that there is one path. What is left to do: RS_EXIT_OK and
+ * *options. */
+static int start(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
+                 const rs_options **options)
+{
+    rs_error err = RS_ERROR_INIT;
+    *options = NULL;
+    if (rs_arguments_parse(command, argc, argv, arguments, &err) != RS_OK)
+        return rs_complain_error(command->name, &err);
+    if (rs_options_flag(arguments->options[0], "help")) {
+        int code = rs_print(command->name, make_help, command);
+        rs_arguments_clear(arguments);
+        return code;
+    }
+    if (arguments->n_paths != 1) {
+        rs_complain("%s: %s? rankscope %s %s", command->name,
+                    arguments->n_paths ? "one file at a time" : "which file", command->name, command->usage);
+        rs_arguments_clear(arguments);
+        return RS_EXIT_USAGE;
+    }
+    *options = arguments->options[0];
+    return RS_EXIT_OK;
+}
+
+/* ---- convert ---------------------------------------------------------------------------------------- */
+
+static const rs_option_spec convert_specs[] = {
+    {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
+     "the execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
+    {"comm-groups", RS_OPTION_TEXT, "FILE", NULL, NULL, "the process groups as {\"pg_name\": [ranks]}"},
+    MAX_RATIO_OPTION,
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
+    HELP_OPTION,
+};
+
+static void tell_converted(const rs_chakra_convert_report *r)
+{
+    rs_complain(
+        "%llu nodes, %llu of them GPU, %llu communication; dependencies: %llu in thread order, %llu in "
+        "stream order, %llu launches, %llu synchronizations, %llu between threads; %llu process groups",
+        (unsigned long long)r->nodes, (unsigned long long)r->gpu_nodes, (unsigned long long)r->comm_nodes,
+        (unsigned long long)r->chain, (unsigned long long)r->stream, (unsigned long long)r->launch,
+        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, (unsigned long long)r->groups);
+}
+
+static rs_status convert_into(const rs_chakra_convert_settings *settings, const char *path, rs_output *output,
+                              rs_chakra_convert_report *report, rs_error *err)
+{
+    rs_sink sink = rs_output_sink(output);
+    rs_packer *packer = NULL;
+    rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
+    if (status != RS_OK) return status;
+    rs_sink packed = rs_packer_sink(packer);
+    status = rs_chakra_convert(settings, &packed, report, err);
+    if (status == RS_OK) status = rs_packer_finish(packer, err);
+    if (status == RS_OK) status = rs_output_commit(output, err);
+    rs_packer_close(packer);
+    return status;
+}
+
+int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
+                         const char *groups_path, bool quiet)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_output output, groups;
+    rs_sink groups_sink;
+    rs_chakra_convert_report report = {0};
+    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
+    if (groups_path) {
+        if (rs_output_open(&groups, groups_path, &err) != RS_OK) {
+            rs_output_discard(&output);
+            return rs_complain_error(NULL, &err);
+        }
+        groups_sink = rs_output_sink(&groups);
+        settings->groups = &groups_sink;
+    }
+    rs_status status = convert_into(settings, path, &output, &report, &err);
+    rs_chakra_report_problems(&report.problems, quiet);
+    int code = RS_EXIT_OK;
+    if (status != RS_OK) code = rs_output_failed(&output, command, &err);
+    if (groups_path && status != RS_OK)
+        rs_output_discard(&groups);
+    else if (groups_path && rs_output_commit(&groups, &err) != RS_OK)
+        code = rs_output_failed(&groups, command, &err);
+    if (code == RS_EXIT_OK && !quiet) tell_converted(&report);
+    if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    rs_chakra_convert_report_clear(&report);
+    return code;
+}
+
+static int run_convert(const rs_command *command, int argc, char **argv)
+{
+    rs_arguments arguments;
+    const rs_options *o;
+    int code = start(command, argc, argv, &arguments, &o);
+    if (!o) return code;
+    const char *path = rs_options_text(o, "output");
+    if (!path) {
+        rs_complain("chakra convert: into which file? --output FILE.et is needed");
+        code = RS_EXIT_USAGE;
+    } else {
+        rs_chakra_convert_settings settings = {.linked = arguments.paths[0],
+                                               .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
+        code = rs_chakra_convert_to("chakra convert", &settings, path, rs_options_text(o, "comm-groups"),
+                                    rs_options_flag(o, "quiet"));
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_convert_command = {
+    .name = "chakra convert",
+    .help = "a linked trace as a Chakra execution trace (.et) for simulators",
+    .usage = "LINKED -o FILE.et [--comm-groups FILE]",
+    .about =
+        "Every node of the linked trace becomes a node of the execution trace: a thread's operators in a "
+        "chain, kernels behind the operator that launched them and behind the one before them on their "
+        "stream, and whatever waited behind what it waited for.\n\n"
+        "Times are whole microseconds, as simulators read them; start_ns and duration_ns have them "
+        "exactly. A dependency that names no node is dropped and counted (exit code 4); dependencies that "
+        "form a cycle are an error that names them.",
+    .examples = "rankscope chakra convert linked.json -o rank0.et --comm-groups groups.json",
+    .groups = {{"Options", convert_specs, sizeof convert_specs / sizeof *convert_specs}},
+    .n_groups = 1,
+    .run = run_convert,
+};
+
+/* ---- print ------------------------------------------------------------------------------------------ */
+
+static const rs_option_spec print_specs[] = {
+    {"output", RS_OPTION_TEXT, "FILE", NULL, NULL, "write to a file instead of standard output"},
+    {"lines", RS_OPTION_FLAG, NULL, NULL, NULL, "one object a line, the metadata first"},
+    MAX_RATIO_OPTION,
+    HELP_OPTION,
+};
+
+static int run_print(const rs_command *command, int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT, commit_err = RS_ERROR_INIT;
+    rs_arguments arguments;
+    const rs_options *o;
+    rs_output output;
+    uint64_t nodes = 0;
+    int code = start(command, argc, argv, &arguments, &o);
+    if (!o) return code;
+    if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {
+        rs_arguments_clear(&arguments);
+        return rs_complain_error(NULL, &err);
+    }
+    rs_sink sink = rs_output_sink(&output);
+    rs_status status = rs_chakra_print(arguments.paths[0], (uint64_t)rs_options_int(o, "max-ratio"),
+                                       rs_options_flag(o, "lines"), &sink, &nodes, &err);
+    if (status == RS_ERR_FORMAT && nodes && !output.error) {
+        /* What came before the break is whole. */
+        code = rs_complain_error(NULL, &err);
+        rs_complain("chakra print: the %llu nodes before it are shown", (unsigned long long)nodes);
+        code = rs_output_commit(&output, &commit_err) == RS_OK
+                   ? RS_EXIT_LOSS
+                   : rs_output_failed(&output, "chakra print", &commit_err);
+    } else if (status != RS_OK || (status = rs_output_commit(&output, &err)) != RS_OK) {
+        code = rs_output_failed(&output, status == RS_ERR_FORMAT ? NULL : "chakra print", &err);
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_print_command = {
+    .name = "chakra print",
+    .help = "a Chakra execution trace as JSON",
+    .usage = "FILE.et [--lines]",
+    .about =
+        "One document with the metadata and the list of nodes, or with --lines one object a line. Of a file "
+        "that breaks off, the nodes before the break are shown (exit code 4).",
+    .examples = "rankscope chakra print rank0.et | less\n"
+                "rankscope chakra print --lines rank0.et | grep COMM_COLL",
+    .groups = {{"Options", print_specs, sizeof print_specs / sizeof *print_specs}},
+    .n_groups = 1,
+    .run = run_print,
+};
+
+/* ---- check ------------------------------------------------------------------------------------------ */
+
+static const rs_option_spec check_specs[] = {
+    {"linked", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "the linked trace it was made from: also check that no node, time or byte was lost"},
+    {"report", RS_OPTION_TEXT, "FILE.json", NULL, NULL, "everything that was found, as JSON"},
+    MAX_RATIO_OPTION,
+    HELP_OPTION,
+};
+
+static int check(const rs_options *o, const char *path)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_output output, report;
+    rs_sink report_sink;
+    uint64_t faults = 0;
+    const char *report_path = rs_options_text(o, "report");
+    rs_chakra_check_settings settings = {.path = path,
+                                         .linked = rs_options_text(o, "linked"),
+                                         .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
+    if (rs_output_open(&output, NULL, &err) != RS_OK) return rs_complain_error(NULL, &err);
+    if (report_path) {
+        if (rs_output_open(&report, report_path, &err) != RS_OK) return rs_complain_error(NULL, &err);
+        report_sink = rs_output_sink(&report);
+        settings.report = &report_sink;
+    }
+    rs_sink sink = rs_output_sink(&output);
+    rs_status status = rs_chakra_check(&settings, &sink, &faults, &err);
+    int code = faults ? RS_EXIT_FOUND : RS_EXIT_OK;
+    if (report_path && status == RS_OK && rs_output_commit(&report, &err) != RS_OK)
+        return rs_output_failed(&report, "chakra check", &err);
+    if (report_path && status != RS_OK) rs_output_discard(&report);
+    return status == RS_OK ? code : rs_output_failed(&output, NULL, &err);
+}
+
+static int run_check(const rs_command *command, int argc, char **argv)
+{
+    rs_arguments arguments;
+    const rs_options *o;
+    int code = start(command, argc, argv, &arguments, &o);
+    if (!o) return code;
+    code = check(o, arguments.paths[0]);
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_check_command = {
+    .name = "chakra check",
+    .help = "is a Chakra execution trace fit for a simulator",
+    .usage = "FILE.et [--linked LINKED] [--report FILE.json]",
+    .about =
+        "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "
+        "what "
+        "launched it, and the GPU nodes of a stream are in one order; exit code 1 when any of this is not "
+        "so. With --linked also: no node, time or byte of the linked trace was lost.\n\n"
+        "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
+        "disagree with its dependencies, and are no fault.",
+    .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",
+    .groups = {{"Options", check_specs, sizeof check_specs / sizeof *check_specs}},
+    .n_groups = 1,
+    .run = run_check,
+};
