@@ -49,6 +49,8 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     k.gpu = rs_et_attribute_int(n, "is_cpu_op", &cpu) && !cpu;
     k.has_stream = k.gpu && rs_et_attribute_int(n, "stream", &k.stream);
     k.has_device = k.gpu && rs_et_attribute_int(n, "device", &k.device);
+    /* Without a device the converter tells streams of different devices apart by this. */
+    if (k.gpu && !k.has_device) rs_et_attribute_int(n, "lane", &k.device);
     k.has_size = rs_et_attribute_int(n, "comm_size", &k.size);
     k.exact =
         rs_et_attribute_int(n, "start_ns", &k.start) && rs_et_attribute_int(n, "duration_ns", &k.duration);

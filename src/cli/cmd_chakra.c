@@ -6,7 +6,8 @@
 
 /* A new sub-command is one line here. */
 static const rs_command *const subcommands[] = {&rs_chakra_link_command, &rs_chakra_convert_command,
-                                                &rs_chakra_print_command, &rs_chakra_check_command};
+                                                &rs_chakra_build_command, &rs_chakra_print_command,
+                                                &rs_chakra_check_command};
 #define N_SUBCOMMANDS (sizeof subcommands / sizeof *subcommands)
 
 /* Behind "chakra ". */
