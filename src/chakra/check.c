@@ -170,9 +170,11 @@ static rs_status list_inversion(rs_check *c, const rs_check_node *n, rs_error *e
 static rs_status check_nodes(rs_check *c, rs_error *err)
 {
     rs_status status = RS_OK;
+    /* Synthetic traces of accelerator work alone have nothing that launches it. */
+    bool hosts = c->gpu_nodes < c->n_nodes;
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[i];
-        if (n->gpu && !has_launcher(c, n)) status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
+        if (hosts && n->gpu && !has_launcher(c, n)) status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
         if (status == RS_OK) status = list_inversion(c, n, err);
     }
     return status;
