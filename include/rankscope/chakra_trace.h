@@ -61,6 +61,26 @@ typedef struct rs_chakra_check_settings {
 RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,
                                  uint64_t *faults, rs_error *err);
 
+/* ---- small tools ------------------------------------------------------------------------------------ */
+
+/* Writes a trace as a Graphviz graph: data dependencies as arrows, control dependencies dashed. Memory: one
+ * node. */
+RS_API rs_status rs_chakra_visualize(const char *path, uint64_t max_ratio, const rs_sink *sink,
+                                     rs_error *err);
+
+typedef struct rs_chakra_generate_settings {
+    uint64_t npu, npus;   /* npu < npus <= 2^20 */
+    uint64_t runtime;     /* us of a compute node */
+    uint64_t tensor_size; /* bytes of a memory node */
+    int64_t comm_size;    /* bytes of a communication node */
+} rs_chakra_generate_settings;
+
+/* The patterns that can be generated, numbered from 0; NULL behind the last. Static storage. */
+RS_API const char *rs_chakra_pattern_name(size_t pattern);
+/* Writes the trace of one pattern for one NPU. RS_ERR_USAGE when there is no such pattern or NPU. */
+RS_API rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_settings *settings,
+                                    const rs_sink *sink, rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

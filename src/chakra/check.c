@@ -49,6 +49,8 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     k.gpu = rs_et_attribute_int(n, "is_cpu_op", &cpu) && !cpu;
     k.has_stream = k.gpu && rs_et_attribute_int(n, "stream", &k.stream);
     k.has_device = k.gpu && rs_et_attribute_int(n, "device", &k.device);
+    /* Without a device the converter tells streams of different devices apart by this. */
+    if (k.gpu && !k.has_device) rs_et_attribute_int(n, "lane", &k.device);
     k.has_size = rs_et_attribute_int(n, "comm_size", &k.size);
     k.exact =
         rs_et_attribute_int(n, "start_ns", &k.start) && rs_et_attribute_int(n, "duration_ns", &k.duration);
@@ -168,9 +170,11 @@ static rs_status list_inversion(rs_check *c, const rs_check_node *n, rs_error *e
 static rs_status check_nodes(rs_check *c, rs_error *err)
 {
     rs_status status = RS_OK;
+    /* Synthetic traces of accelerator work alone have nothing that launches it. */
+    bool hosts = c->gpu_nodes < c->n_nodes;
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[i];
-        if (n->gpu && !has_launcher(c, n)) status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
+        if (hosts && n->gpu && !has_launcher(c, n)) status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
         if (status == RS_OK) status = list_inversion(c, n, err);
     }
     return status;

@@ -20,8 +20,8 @@ typedef struct converting {
 /* Set for every node below; what the host trace has under these names is something else. */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"is_cpu_op",   "stream",    "device",   "start_ns",
-                                      "duration_ns", "comm_type", "comm_size"};
+    static const char *const own[] = {"is_cpu_op", "stream",      "device",    "lane",
+                                      "start_ns",  "duration_ns", "comm_type", "comm_size"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(name, own[i]) == 0) return true;
     return false;
@@ -181,6 +181,7 @@ static rs_status write_node(converting *c, size_t i)
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
     if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
     if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
+    if (n->gpu && !n->has_device && n->has_lane) rs_et_add_int(&c->writer, "lane", n->lane);
     fill_times(c, n, &out);
     if (n->gpu) add_comm(c, n, &out);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");

@@ -101,10 +101,11 @@ static void find_chains(building *b, uint32_t *last)
 
 /* ---- streams ---------------------------------------------------------------------------------------- */
 
+/* Where the linker has numbered the streams of all devices, that number says it all. */
 typedef struct on_stream {
-    int64_t device, stream, ts, launch, position, id;
+    int64_t lane, device, stream, ts, launch, position, id;
     uint32_t index;
-    bool has_device, has_stream;
+    bool has_lane, has_device, has_stream;
 } on_stream;
 
 #define COMPARE(a, b)                                                                                        \
@@ -113,6 +114,8 @@ typedef struct on_stream {
 static int in_stream_order(const void *a, const void *b)
 {
     const on_stream *x = a, *y = b;
+    COMPARE(x->has_lane, y->has_lane);
+    COMPARE(x->lane, y->lane);
     COMPARE(x->has_device, y->has_device);
     COMPARE(x->device, y->device);
     COMPARE(x->has_stream, y->has_stream);
@@ -126,8 +129,8 @@ static int in_stream_order(const void *a, const void *b)
 
 static bool same_stream(const on_stream *a, const on_stream *b)
 {
-    return a->has_device == b->has_device && a->device == b->device && a->has_stream == b->has_stream &&
-           a->stream == b->stream;
+    return a->has_lane == b->has_lane && a->lane == b->lane && a->has_device == b->has_device &&
+           a->device == b->device && a->has_stream == b->has_stream && a->stream == b->stream;
 }
 
 static rs_status find_streams(building *b)
@@ -139,15 +142,20 @@ static rs_status find_streams(building *b)
     for (size_t i = 0; i < l->n_nodes; i++) {
         const rs_linked_node *g = &l->nodes[i];
         if (!g->gpu) continue;
-        ops[n++] = (on_stream){.device = g->device,
-                               .stream = g->stream,
-                               .ts = g->ts,
-                               .launch = g->has_launch ? g->launch : INT64_MIN,
-                               .position = g->position,
-                               .id = g->id,
-                               .index = (uint32_t)i,
-                               .has_device = g->has_device,
-                               .has_stream = g->has_stream};
+        on_stream op = {.ts = g->ts,
+                        .launch = g->has_launch ? g->launch : INT64_MIN,
+                        .position = g->position,
+                        .id = g->id,
+                        .index = (uint32_t)i,
+                        .has_lane = g->has_lane,
+                        .lane = g->lane};
+        if (!g->has_lane) {
+            op.has_device = g->has_device;
+            op.device = g->device;
+            op.has_stream = g->has_stream;
+            op.stream = g->stream;
+        }
+        ops[n++] = op;
     }
     if (n) qsort(ops, n, sizeof *ops, in_stream_order);
     for (size_t i = 1; i < n; i++)

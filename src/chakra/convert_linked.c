@@ -56,7 +56,7 @@ static void split(rs_slice object, rs_linked_io *io)
 }
 
 typedef struct members {
-    rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, pid, launch,
+    rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, lane, launch,
         position;
 } members;
 
@@ -78,7 +78,7 @@ static rs_slice *place(reading *r, members *m, rs_linked_node *n)
                        {"sync_dep", &n->sync_dep},
                        {"stream", &m->stream},
                        {"device", &m->device},
-                       {"device_pid", &m->pid},
+                       {"lane", &m->lane},
                        {"launch_ts", &m->launch},
                        {"event", &m->position},
                        {"args", &n->args},
@@ -123,7 +123,8 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     if (n->sync_dep.bytes && n->sync_dep.bytes[0] != '[')
         return fail_at(r, n->sync_dep.bytes, "sync_dep is no list");
     n->has_stream = rs_slice_int(m->stream, &n->stream);
-    n->has_device = rs_slice_int(m->device, &n->device) || rs_slice_int(m->pid, &n->device);
+    n->has_device = rs_slice_int(m->device, &n->device);
+    n->has_lane = rs_slice_int(m->lane, &n->lane);
     n->has_launch = rs_slice_time(m->launch, &n->launch);
     if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
     split(m->inputs, &n->inputs);

@@ -23,7 +23,8 @@ typedef struct rs_linked_node {
     int64_t inter_thread;  /* id; -1: none */
     int64_t ts, exclusive; /* ns */
     int64_t stream, device, launch, position;
-    bool timed, gpu, has_stream, has_device, has_launch;
+    int64_t lane; /* number of its device and stream */
+    bool timed, gpu, has_stream, has_device, has_lane, has_launch;
     rs_slice name, attrs, sync_dep, args;
     rs_linked_io inputs, outputs;
     /* what GPU nodes say of their collective besides args */

@@ -1,0 +1,145 @@
+/* rankscope chakra visualize and generate. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/chakra.h"
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
+}
+
+/* ---- visualize -------------------------------------------------------------------------------------- */
+
+static const rs_option_spec visualize_specs[] = {
+    {"output", RS_OPTION_TEXT, "FILE.dot", NULL, NULL, "write to a file instead of standard output"},
+    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
+     "refuse files that inflate to more than N times their size"},
+    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
+};
+
+static int run_visualize(const rs_command *command, int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_arguments arguments;
+    rs_output output;
+    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
+        return rs_complain_error(command->name, &err);
+    const rs_options *o = arguments.options[0];
+    int code = RS_EXIT_OK;
+    if (rs_options_flag(o, "help")) {
+        code = rs_print(command->name, make_help, command);
+    } else if (arguments.n_paths != 1) {
+        rs_complain("chakra visualize: one file: rankscope chakra visualize FILE.et [-o FILE.dot]");
+        code = RS_EXIT_USAGE;
+    } else if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {
+        code = rs_complain_error(NULL, &err);
+    } else {
+        rs_sink sink = rs_output_sink(&output);
+        rs_status status =
+            rs_chakra_visualize(arguments.paths[0], (uint64_t)rs_options_int(o, "max-ratio"), &sink, &err);
+        if (status == RS_OK) status = rs_output_commit(&output, &err);
+        if (status != RS_OK) code = rs_output_failed(&output, NULL, &err);
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_visualize_command = {
+    .name = "chakra visualize",
+    .help = "a Chakra execution trace as a Graphviz graph",
+    .usage = "FILE.et [-o FILE.dot]",
+    .about =
+        "Arrows are data dependencies, dashed lines control dependencies; GPU nodes are blue, communication "
+        "is red.",
+    .examples = "rankscope chakra visualize rank0.et | dot -Tsvg > rank0.svg",
+    .groups = {{"Options", visualize_specs, sizeof visualize_specs / sizeof *visualize_specs}},
+    .n_groups = 1,
+    .run = run_visualize,
+};
+
+/* ---- generate --------------------------------------------------------------------------------------- */
+
+static const rs_option_spec generate_specs[] = {
+    {"output", RS_OPTION_TEXT, "DIR", NULL, NULL, "the directory for the traces; made if need be"},
+    {"npus", RS_OPTION_INT, "N", NULL, "64", "traces of each pattern, PATTERN.0.et and on"},
+    {"runtime", RS_OPTION_INT, "US", NULL, "5", "how long a compute node takes"},
+    {"tensor-size", RS_OPTION_INT, "BYTES", NULL, "1024", "bytes of a memory node"},
+    {"comm-size", RS_OPTION_INT, "BYTES", NULL, "65536", "bytes of a communication node"},
+    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
+};
+
+static int generate_one(const char *directory, size_t pattern, const rs_chakra_generate_settings *settings)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_output output;
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s.%llu.et", directory, rs_chakra_pattern_name(pattern),
+                     (unsigned long long)settings->npu);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        rs_complain("chakra generate: the name of the directory is too long");
+        return RS_EXIT_USAGE;
+    }
+    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
+    rs_sink sink = rs_output_sink(&output);
+    rs_status status = rs_chakra_generate(pattern, settings, &sink, &err);
+    if (status == RS_OK) status = rs_output_commit(&output, &err);
+    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, "chakra generate", &err);
+}
+
+static int generate(const rs_options *o, const char *directory)
+{
+    int64_t npus = rs_options_int(o, "npus"), runtime = rs_options_int(o, "runtime"),
+            tensor = rs_options_int(o, "tensor-size"), comm = rs_options_int(o, "comm-size");
+    if (npus < 1 || npus > 1 << 20 || runtime < 0 || tensor < 0 || comm < 0) {
+        rs_complain("chakra generate: --npus takes 1 to 1048576, the others nothing negative");
+        return RS_EXIT_USAGE;
+    }
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
+        rs_complain("cannot make the directory %s: %s", directory, strerror(errno));
+        return RS_EXIT_INPUT;
+    }
+    rs_chakra_generate_settings settings = {.npus = (uint64_t)npus,
+                                            .runtime = (uint64_t)runtime,
+                                            .tensor_size = (uint64_t)tensor,
+                                            .comm_size = comm};
+    int code = RS_EXIT_OK;
+    for (size_t p = 0; rs_chakra_pattern_name(p) && code == RS_EXIT_OK; p++)
+        for (settings.npu = 0; settings.npu < settings.npus && code == RS_EXIT_OK; settings.npu++)
+            code = generate_one(directory, p, &settings);
+    return code;
+}
+
+static int run_generate(const rs_command *command, int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_arguments arguments;
+    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
+        return rs_complain_error(command->name, &err);
+    const rs_options *o = arguments.options[0];
+    const char *directory = rs_options_text(o, "output");
+    int code;
+    if (rs_options_flag(o, "help")) {
+        code = rs_print(command->name, make_help, command);
+    } else if (!directory || arguments.n_paths) {
+        rs_complain("chakra generate: into which directory? rankscope chakra generate -o DIR [options]");
+        code = RS_EXIT_USAGE;
+    } else {
+        code = generate(o, directory);
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_generate_command = {
+    .name = "chakra generate",
+    .help = "small synthetic Chakra execution traces, one pattern each",
+    .usage = "-o DIR [options]",
+    .about = "Compute, memory, collective, send and receive nodes alone and in pairs, a file for each NPU.",
+    .examples = "rankscope chakra generate -o traces/ --npus 8",
+    .groups = {{"Options", generate_specs, sizeof generate_specs / sizeof *generate_specs}},
+    .n_groups = 1,
+    .run = run_generate,
+};
