@@ -131,6 +131,33 @@ static void test_other_run(void **state)
     text_clear(&device);
 }
 
+/* The device trace has no ids, an operator more and one less. */
+static void test_names(void **state)
+{
+    (void)state;
+    text host = host_trace(), device = {0};
+    text_puts(&device, "{\"traceEvents\": [\n");
+    add_op(&device, "aten::item", "400", "10", 0);
+    add_op(&device, "other", "90", "5", 0);
+    add_op(&device, "aten::linear", "100", "50", 0);
+    text_puts(&device, "{}]}");
+    collected out = {0};
+    rs_chakra_link_report report;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(link_texts(&host, &device, &out, &report, &err), RS_OK);
+    assert_int_equal(report.linked, 2);
+    assert_int_equal(report.linked_by_name, 2);
+    assert_int_equal(report.near_nodes, 3);
+    assert_int_equal(rs_problems_worst(&report.problems), RS_LOSS);
+    assert_true(has(&out, "\"host_id\": 10, \"inclusive_dur\": 50,"));
+    assert_true(has(&out, "\"host_id\": 12, \"inclusive_dur\": 10,"));
+    assert_false(has(&out, "\"host_id\": 11, \"inclusive_dur\""));
+    rs_chakra_link_report_clear(&report);
+    collected_clear(&out);
+    text_clear(&host);
+    text_clear(&device);
+}
+
 static rs_status load_host(const text *t, rs_et *et, rs_problems *problems, rs_error *err)
 {
     char path[64];
@@ -279,14 +306,12 @@ static void test_damage(void **state)
     text_clear(&device);
 }
 
-static void test_allocations(void **state)
+static void fail_each(const text *host, const text *device)
 {
-    (void)state;
-    text host = host_trace(), device = device_trace();
     collected full = {0};
     rs_chakra_link_report report;
     rs_test_fail_allocation(0);
-    assert_int_equal(link_texts(&host, &device, &full, &report, NULL), RS_OK);
+    assert_int_equal(link_texts(host, device, &full, &report, NULL), RS_OK);
     rs_chakra_link_report_clear(&report);
     uint64_t n = rs_test_fail_allocation(0), failed = 0;
     assert_true(n > 40);
@@ -294,7 +319,7 @@ static void test_allocations(void **state)
         collected out = {0};
         rs_error err = RS_ERROR_INIT;
         rs_test_fail_allocation(k);
-        rs_status status = link_texts(&host, &device, &out, &report, &err);
+        rs_status status = link_texts(host, device, &out, &report, &err);
         rs_test_fail_allocation(0);
         if (status == RS_OK) {
             assert_string_equal(out.text, full.text);
@@ -308,6 +333,16 @@ static void test_allocations(void **state)
     }
     assert_true(failed > 40);
     collected_clear(&full);
+}
+
+static void test_allocations(void **state)
+{
+    (void)state;
+    text host = host_trace(), device = device_trace();
+    fail_each(&host, &device);
+    /* and the same without ids */
+    for (char *at = device.s; (at = strstr(at, "Record")) != NULL;) *at = 'r';
+    fail_each(&host, &device);
     text_clear(&host);
     text_clear(&device);
 }
@@ -317,7 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pair),        cmocka_unit_test(test_other_run), cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_repairs),     cmocka_unit_test(test_schemas),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_allocations), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
