@@ -174,7 +174,8 @@ static rs_status check_nodes(rs_check *c, rs_error *err)
     bool hosts = c->gpu_nodes < c->n_nodes;
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[i];
-        if (hosts && n->gpu && !has_launcher(c, n)) status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
+        if (hosts && n->gpu && !has_launcher(c, n))
+            status = rs_check_fault(c, RS_FAULT_NO_LAUNCHER, n->id, 0, err);
         if (status == RS_OK) status = list_inversion(c, n, err);
     }
     return status;
