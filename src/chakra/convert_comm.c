@@ -266,15 +266,13 @@ static void find_size(const rs_linked_node *record, const rs_linked_node *gpu, r
 {
     rs_slice none = {NULL, 0};
     rs_slice attrs = record ? record->attrs : none;
-    if (record && size_of(rs_slice_attribute(attrs, "in_msg_nelems"), rs_slice_attribute(attrs, "dtype"),
-                          arena, &out->size, nomem))
-        out->has_size = true;
-    else if (size_of(rs_slice_member(gpu->args, "In msg nelems"), rs_slice_member(gpu->args, "dtype"), arena,
-                     &out->size, nomem) ||
-             size_of(gpu->in_nelems, gpu->dtype, arena, &out->size, nomem))
-        out->has_size = true;
-    else if (record)
-        out->has_size = rs_tensor_bytes(&record->inputs, &out->size);
+    /* the record's own words, then the kernel's arguments, then what the linker kept of them */
+    out->has_size = (record && size_of(rs_slice_attribute(attrs, "in_msg_nelems"),
+                                       rs_slice_attribute(attrs, "dtype"), arena, &out->size, nomem)) ||
+                    size_of(rs_slice_member(gpu->args, "In msg nelems"), rs_slice_member(gpu->args, "dtype"),
+                            arena, &out->size, nomem) ||
+                    size_of(gpu->in_nelems, gpu->dtype, arena, &out->size, nomem) ||
+                    (record && rs_tensor_bytes(&record->inputs, &out->size));
     /* A barrier sends nothing; a receiver's record has no input. */
     if (!out->has_size && record &&
         (out->comm_type == RS__ET__COLLECTIVE_TYPE__BARRIER || out->node_type == 6)) {

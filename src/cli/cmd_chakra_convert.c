@@ -98,6 +98,7 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
         settings->groups = &groups_sink;
     }
     rs_status status = convert_into(settings, path, &output, &report, &err);
+    settings->groups = NULL; /* it stood on this stack */
     rs_chakra_report_problems(&report.problems, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK) code = rs_output_failed(&output, command, &err);
@@ -175,7 +176,7 @@ static int run_print(const rs_command *command, int argc, char **argv)
                                        rs_options_flag(o, "lines"), &sink, &nodes, &err);
     if (status == RS_ERR_FORMAT && nodes && !output.error) {
         /* What came before the break is whole. */
-        code = rs_complain_error(NULL, &err);
+        rs_complain_error(NULL, &err);
         rs_complain("chakra print: the %llu nodes before it are shown", (unsigned long long)nodes);
         code = rs_output_commit(&output, &commit_err) == RS_OK
                    ? RS_EXIT_LOSS
