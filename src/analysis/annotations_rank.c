@@ -304,7 +304,7 @@ static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error
     if (status != RS_OK) return status;
     rs_kind wanted = gpu ? RS_KIND_GPU_USER_ANNOTATION : RS_KIND_USER_ANNOTATION;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        uint32_t slot;
+        uint32_t slot = 0;
         rs_kind kind = rs_event_kind(b->e, f->row[i]);
         if (kind != wanted) continue;
         if (!slot_of(b, b->e->name[f->row[i]], &slot)) status = rs_fail_nomem(err, "annotations");

@@ -79,22 +79,41 @@ static const rs_column_spec sync_columns[] = {
     {"critical", RS_INT, RS_UNIT_NONE, "1: on the longest path", NULL},
 };
 
-#define SPEC(name, help, columns)                                                                            \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec summary_table = SPEC("critical_path", "one row is one rank", summary_columns);
-static const rs_table_spec breakdown_table =
-    SPEC("breakdown", "one row is a part of the path, in order; filled with --breakdown", breakdown_columns);
-static const rs_table_spec edge_table =
-    SPEC("edges", "one row is a dependency of the graph; filled with --edges", edge_columns);
-static const rs_table_spec sync_table =
-    SPEC("sync_edges", "one row is a synchronization dependency; filled with --sync-edges", sync_columns);
+static const rs_column_spec overlay_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"source", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's start", NULL},
+    {"target", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's end", NULL},
+    {"source_us", RS_TIME, RS_UNIT_US, "where an arrow would begin, on the file's own clock", NULL},
+    {"target_us", RS_TIME, RS_UNIT_US, "where an arrow would end, on the file's own clock", NULL},
+    {"type", RS_TEXT, RS_UNIT_NONE, "kind of the dependency", NULL},
+    {"weight", RS_TIME, RS_UNIT_US, "what it adds to the path", NULL},
+    {"arrow", RS_INT, RS_UNIT_NONE, "1: drawn as an arrow, as it leads from one lane to another", NULL},
+};
+static const rs_column_spec file_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"file", RS_TEXT, RS_UNIT_NONE, "the file it was read from", NULL},
+};
 
-enum { SUMMARY, BREAKDOWN, EDGES, SYNCS };
-static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table, &sync_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 4}, {RS_COMPAT_HTA, tables, 4}, {RS_COMPAT_HTA_EXACT, tables, 4}};
+static const rs_table_spec summary_table = RS_TABLE("critical_path", "one row is one rank", summary_columns);
+static const rs_table_spec breakdown_table = RS_TABLE(
+    "breakdown", "one row is a part of the path, in order; filled with --breakdown", breakdown_columns);
+static const rs_table_spec edge_table =
+    RS_TABLE("edges", "one row is a dependency of the graph; filled with --edges", edge_columns);
+static const rs_table_spec sync_table =
+    RS_TABLE("sync_edges", "one row is a synchronization dependency; filled with --sync-edges", sync_columns);
+
+static const rs_table_spec overlay_table =
+    RS_TABLE("overlay", "one row is a part of the path as the overlay shows it; filled with --overlay",
+             overlay_columns);
+static const rs_table_spec file_table =
+    RS_TABLE("files", "one row is one rank's file; filled with --overlay", file_columns);
+
+enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, OVERLAY, FILES, N_TABLES };
+static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table,
+                                              &sync_table,    &overlay_table,   &file_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
+                                    {RS_COMPAT_HTA, tables, N_TABLES},
+                                    {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"annotation", RS_OPTION_TEXT, "NAME", NULL, "ProfilerStep",
@@ -103,6 +122,8 @@ static const rs_option_spec options[] = {
     {"breakdown", RS_OPTION_FLAG, NULL, NULL, NULL, "the path, part by part"},
     {"edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all dependencies of the graph"},
     {"sync-edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all synchronization dependencies, on the path or not"},
+    {"overlay", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write the trace's events on the path, with arrows (.gz, .zst, else plain; several files: DIR/)"},
 };
 
 /* ---- options ------------------------------------------------------------------------------------------ */
@@ -120,7 +141,8 @@ static rs_status read_window(const rs_run *run, rs_path_window *out, rs_error *e
 
 static rs_path_wanted read_wanted(const rs_run *run)
 {
-    return (rs_path_wanted){.path = rs_options_flag(run->options, "breakdown"),
+    return (rs_path_wanted){.path = rs_options_flag(run->options, "breakdown") ||
+                                    rs_options_is_set(run->options, "overlay"),
                             .edges = rs_options_flag(run->options, "edges"),
                             .syncs = rs_options_flag(run->options, "sync-edges")};
 }
@@ -251,16 +273,47 @@ static rs_status add_sync(rs_table *t, int64_t rank, const rs_path_answer *a, co
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_rank(const rs_run *run, int64_t rank, const rs_path_answer *a, int64_t base,
-                          rs_result *result, rs_error *err)
+static rs_status add_arrow(rs_table *t, int64_t rank, const rs_path_edge *e, rs_error *err)
 {
-    rs_status status = add_summary(result->tables[SUMMARY], rank, a, run->policy->rows_by_stream, base, err);
+    bool arrow = e->type == RS_EDGE_DEPENDENCY || e->type == RS_EDGE_LAUNCH || e->type == RS_EDGE_SYNC;
+    rs_table_add_int(t, rank);
+    add_known(t, e->source.position, RS_NO_POSITION);
+    add_known(t, e->target.position, RS_NO_POSITION);
+    rs_table_add_time(t, e->source.within);
+    rs_table_add_time(t, e->target.within);
+    rs_table_add_text(t, rs_edge_type_name((rs_edge_type)e->type));
+    rs_table_add_time(t, e->weight);
+    rs_table_add_int(t, arrow);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_overlay(const rs_partial *partial, rs_result *result, rs_error *err)
+{
+    const rs_path_answer *a = partial->value;
+    rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < a->n_path_rows; i++)
+        status = add_arrow(result->tables[OVERLAY], partial->rank, &a->path[i], err);
+    if (status != RS_OK) return status;
+    rs_table_add_int(result->tables[FILES], partial->rank);
+    rs_table_add_text(result->tables[FILES], partial->source);
+    return rs_table_end_row(result->tables[FILES], err);
+}
+
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, int64_t base, rs_result *result,
+                          rs_error *err)
+{
+    int64_t rank = partial->rank;
+    const rs_path_answer *a = partial->value;
+    rs_status status = add_summary(result->tables[SUMMARY], rank, a, run->policy->rows_by_stream, base, err);
+    for (size_t i = 0; status == RS_OK && rs_options_flag(run->options, "breakdown") && i < a->n_path_rows;
+         i++)
         status = add_part(result->tables[BREAKDOWN], rank, a, &a->path[i], base, err);
     for (size_t i = 0; status == RS_OK && i < a->n_edge_rows; i++)
         status = add_edge(result->tables[EDGES], rank, a, &a->edges[i], base, err);
     for (size_t i = 0; status == RS_OK && i < a->n_syncs; i++)
         status = add_sync(result->tables[SYNCS], rank, a, &a->syncs[i], base, err);
+    if (status == RS_OK && rs_options_is_set(run->options, "overlay"))
+        status = add_overlay(partial, result, err);
     if (a->whole_trace)
         rs_result_note(result, "rank %lld: no event is named %s; the whole trace is looked at",
                        (long long)rank, rs_options_text(run->options, "annotation"));
@@ -302,7 +355,10 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
                             rs_error *err)
 {
     rs_path_wanted wanted = read_wanted(run);
-    result->main_table = wanted.path ? BREAKDOWN : wanted.edges ? EDGES : wanted.syncs ? SYNCS : SUMMARY;
+    result->main_table = rs_options_flag(run->options, "breakdown") ? BREAKDOWN
+                         : wanted.edges                             ? EDGES
+                         : wanted.syncs                             ? SYNCS
+                                                                    : SUMMARY;
     int64_t base = base_of(run, partials, n);
     bool any = false, absent = true;
     rs_status status = RS_OK;
@@ -317,7 +373,7 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
                            (long long)partials[i].rank);
         } else {
             any = true;
-            status = add_rank(run, partials[i].rank, a, base, result, err);
+            status = add_rank(run, &partials[i], base, result, err);
         }
     }
     if (status == RS_OK && !any && !absent) status = complain(run, partials, n, err);

@@ -65,6 +65,11 @@ static void report_losses(rs_linker *x)
     r->host_nodes = x->et.n_nodes - x->et.n_roots_made;
     r->roots_made = x->et.n_roots_made;
     r->orphans = x->et.n_orphans;
+    if (r->linked_by_name)
+        rs_problems_add_many(&r->problems, x->settings->device, -1, RS_LOSS, "linked_by_name",
+                             "host nodes were linked by name: the device trace has no record function ids, "
+                             "and names alone may mistake one operator for another",
+                             RS_NO_OFFSET, r->linked_by_name, NULL);
     if (r->unlinked_inside)
         rs_problems_add_many(&r->problems, x->settings->host, -1, RS_LOSS, "unlinked_nodes",
                              "host nodes within the traces' common time have no operator in the device trace",

@@ -75,6 +75,9 @@ typedef struct rs_linker {
 /* link_ops.c: the ops of the trace, which host node each is, their exclusive times, what waits for other
  * threads. RS_ERR_FORMAT with the ratio when too few match. */
 rs_status rs_link_ops(rs_linker *x, rs_error *err);
+/* link_names.c: links where the device trace has no record function ids. The ops are sorted; they must be
+ * sorted again afterwards. false when out of memory. */
+bool rs_link_by_name(rs_linker *x);
 /* link_gpus.c: the parent of every GPU event. */
 rs_status rs_link_gpus(rs_linker *x, rs_error *err);
 /* linked_write.c: numbers for all nodes; then the text. */

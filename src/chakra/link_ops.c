@@ -255,7 +255,9 @@ rs_status rs_link_ops(rs_linker *x, rs_error *err)
     bool ok = x->hosts != NULL;
     for (size_t i = 0; ok && i < x->et.n_nodes; i++)
         x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE, .inter = RS_LINK_NONE};
-    ok = ok && collect_ops(x) && link_by_id(x, &n_device_ids) && sort_ops(x) && index_linked(x);
+    ok = ok && collect_ops(x) && link_by_id(x, &n_device_ids) && sort_ops(x);
+    if (ok && n_device_ids == 0) ok = rs_link_by_name(x) && sort_ops(x);
+    ok = ok && index_linked(x);
     if (!ok) return rs_fail_nomem(err, "operators");
     count_near(x);
     rs_status status = judge(x, n_device_ids, err);

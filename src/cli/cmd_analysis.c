@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/faces.h"
+#include "cli/trace_files.h"
 #include "output/formats.h"
 
 typedef struct request {
@@ -188,6 +189,29 @@ static int deliver(const request *r, const rs_result *result)
     return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, r->command->name, &err);
 }
 
+static bool is_for_traces(const rs_table *table)
+{
+    const char *name = rs_table_get_spec(table)->name;
+    return strcmp(name, "files") == 0 || strcmp(name, "overlay") == 0 || strcmp(name, "marks") == 0;
+}
+
+/* annotate's -o is the trace; --overlay is one beside the tables. */
+static int deliver_all(const request *r, const rs_result *result)
+{
+    const char *name = r->command->name, *output = rs_options_text(r->out, "output");
+    const rs_options *own = rs_arguments_of(r->command, &r->arguments, "overlay");
+    const char *overlay = own ? rs_options_text(own, "overlay") : NULL;
+    if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
+        return rs_write_traces(result, output, false, name, r->settings.max_ratio);
+    rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
+    while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
+    int code = deliver(r, &shown);
+    if (code != RS_EXIT_OK || !overlay) return code;
+    const rs_options *plain = rs_arguments_of(r->command, &r->arguments, "no-compress");
+    bool compress = !(plain && rs_options_flag(plain, "no-compress"));
+    return rs_write_traces(result, overlay, compress, name, r->settings.max_ratio);
+}
+
 static int print_schema(const request *r)
 {
     rs_table *schema = rs_schema_table(r->tables, r->n_tables);
@@ -273,7 +297,7 @@ static int run_job(const request *r)
         rs_job_close(other);
         return code;
     }
-    int code = deliver(r, &result);
+    int code = deliver_all(r, &result);
     rs_report_result(&result, r->quiet);
     if (rs_options_flag(r->out, "stats") || rs_options_flag(r->out, "verbose"))
         print_stats(job, other, rs_seconds_now() - start);

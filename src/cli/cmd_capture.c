@@ -24,8 +24,8 @@ const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-#define DEFAULT_ROCPROF                                                                                      \
-    "--kernel-trace --memory-copy-trace --rccl-trace --marker-trace --output-format rocpd csv"
+#define OUTPUT_FORMAT "--output-format rocpd csv"
+#define DEFAULT_ROCPROF "--kernel-trace --memory-copy-trace --rccl-trace --marker-trace " OUTPUT_FORMAT
 #define DEFAULT_NSYS "-t cuda,nvtx --force-overwrite=true"
 
 /* A growing list of words; what it holds is freed with it. */
@@ -126,6 +126,7 @@ static void make_command(words *w, const char *profiler, const char *folder, cha
     add(w, profiler);
     if (rocprof) {
         add_split(w, own ? own : DEFAULT_ROCPROF);
+        if (own && !strstr(own, "--output-format") && !strstr(own, "-f ")) add_split(w, OUTPUT_FORMAT);
         add(w, "-d");
         add(w, folder);
         add(w, "-o");

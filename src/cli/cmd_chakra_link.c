@@ -131,7 +131,8 @@ const rs_command rs_chakra_link_command = {
     .about =
         "Gives the operators of the execution trace their times, puts every kernel, copy and memset under "
         "the operator that launched it, and says which operator waited for which GPU work.\n\n"
-        "Operators are the same when their record function ids are. Two different runs are refused, "
+        "Operators are the same when their record function ids are. Without ids their names are aligned. Two "
+        "different runs are refused, "
         "with the share of nodes that matched.",
     .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
     .groups = {{"Options", specs, sizeof specs / sizeof *specs}},

@@ -336,16 +336,17 @@ int rs_run_metrics(const rs_command *command, int argc, char **argv)
     rs_error err = RS_ERROR_INIT;
     request r = {.command = command};
     int code;
-    if (parse(&r, argc, argv, &err) != RS_OK)
+    rs_status status = parse(&r, argc, argv, &err);
+    bool help = status == RS_OK && rs_options_flag(r.out, "help"), schema = false;
+    if (status == RS_OK && !help) status = choose_table(&r, &err);
+    if (status == RS_OK && !help) schema = rs_options_flag(r.out, "schema");
+    if (status == RS_OK && !help && !schema) status = check(&r, &err);
+    if (status != RS_OK)
         code = rs_complain_error(command->name, &err);
-    else if (rs_options_flag(r.out, "help"))
+    else if (help)
         code = rs_print(command->name, make_help, command);
-    else if (choose_table(&r, &err) != RS_OK)
-        code = rs_complain_error(command->name, &err);
-    else if (rs_options_flag(r.out, "schema"))
-        code = print_schema(&r);
     else
-        code = check(&r, &err) == RS_OK ? run(&r) : rs_complain_error(command->name, &err);
+        code = schema ? print_schema(&r) : run(&r);
     request_clear(&r);
     return code;
 }

@@ -106,8 +106,11 @@ static rs_bound bound_of(maker *m, size_t edge)
 
 static rs_path_point point_of(maker *m, uint32_t node)
 {
-    uint32_t row = m->g->row[node >> 1];
-    rs_path_point p = {.position = RS_NO_POSITION, .time = rs_node_time(m->g, node), .is_end = node & 1};
+    const rs_path_graph *g = m->g;
+    uint32_t item = node >> 1, row = g->row[item];
+    rs_path_point p = {.position = RS_NO_POSITION, .time = rs_node_time(g, node), .is_end = node & 1};
+    int64_t length = rs_sub_sat(g->end[item], g->start[item]);
+    p.within = p.is_end && length > 0 ? rs_sub_sat(p.time, length < 1000 ? length : 1000) : p.time;
     if (row == RS_NO_ROW) return p;
     p.position = row;
     p.name = copy_string(m, m->e->name[row]);

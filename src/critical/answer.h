@@ -25,7 +25,8 @@ const char *rs_bound_name(rs_bound bound);
 typedef struct rs_path_point {
     int64_t position; /* in traceEvents; RS_NO_POSITION: the window's own border */
     int64_t time;     /* ns on the file's clock */
-    uint32_t name;    /* string id of the answer */
+    int64_t within; /* the same, but an end drawn back so far that it lies in the event: where arrows point */
+    uint32_t name;  /* string id of the answer */
     bool is_end;
 } rs_path_point;
 

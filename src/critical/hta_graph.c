@@ -18,6 +18,7 @@ typedef struct builder {
     uint32_t *item_of;  /* by row */
     uint32_t *at;       /* by item: place in the frame */
     int64_t window_start, window_end;
+    int64_t clip_end; /* HTA compares with an end on the absolute clock where it looks at the whole trace */
     uint32_t *next_source; /* by item: work of another stream that it waits for */
 } builder;
 
@@ -47,9 +48,10 @@ static bool find_window(builder *b, const rs_path_window *w, size_t *n_instances
         if (f->start[i] < b->window_start) b->window_start = f->start[i];
         if (f->end[i] > b->window_end) b->window_end = f->end[i];
     }
+    b->clip_end = b->window_end;
     if (all && f->n) {
         *n_instances = 1;
-        b->window_end = INT64_MAX; /* HTA compares with an end on the absolute clock */
+        b->clip_end = INT64_MAX;
     }
     rs_free(named);
     return true;
@@ -58,7 +60,7 @@ static bool find_window(builder *b, const rs_path_window *w, size_t *n_instances
 static bool in_window(const builder *b, size_t i)
 {
     const rs_hta_frame *f = b->f;
-    return f->start[i] >= b->window_start && f->start[i] <= b->window_end && f->end[i] > f->start[i];
+    return f->start[i] >= b->window_start && f->start[i] <= b->clip_end && f->end[i] > f->start[i];
 }
 
 static bool is_clipped(const builder *b, size_t i)

@@ -29,6 +29,7 @@ typedef struct own {
     uint32_t *item_of;  /* by row */
     uint32_t *work_of;  /* by item: index into w, RS_NO_ITEM for host events */
     uint32_t *before;   /* by index into w: the work before it on its stream */
+    uint32_t *around;   /* ... and on any stream of its device */
     size_t *sync_first; /* by item + 1: offsets into sync_at, the edges that end in the item */
     uint32_t *sync_at;
     uint8_t *loading; /* by string id: the name of a data loader */
@@ -407,30 +408,48 @@ static bool add_host_edges(own *b)
 
 /* ---- the GPU ----------------------------------------------------------------------------------------- */
 
-/* The work before each on its stream, in order of start, then of launch, then of the file. */
+static int64_t device_of(const own *b, size_t work)
+{
+    const rs_work *w = b->w;
+    return w->device[work] >= 0 ? w->device[work] : b->e->threads[b->e->thread[w->row[work]]].pid;
+}
+
+/* What had ended last in a lane when the work started. */
+static uint32_t ended_before(const own *b, const rs_lanes *ended, uint32_t lane, size_t work)
+{
+    int64_t start = b->w->start[work];
+    size_t found = rs_lanes_before(ended, lane, start, false);
+    /* without a duration it would find itself, or what starts together with it */
+    if (found != SIZE_MAX && b->w->start[ended->entries[found].value] >= start)
+        found = rs_lanes_before(ended, lane, start, true);
+    return found == SIZE_MAX ? RS_NO_ITEM : ended->entries[found].value;
+}
+
+/* The work before each on its stream: what had ended last when it started. On one stream work may overlap
+ * (graphs; streams that a tool gives one number), so that is not always what started before it. */
 static bool order_streams(own *b)
 {
     const rs_work *w = b->w;
     rs_keyed *order = rs_malloc(w->n * sizeof *order);
-    rs_lanes lanes = {0};
+    rs_lanes streams = {0}, devices = {0};
     b->before = rs_malloc(w->n * sizeof *b->before);
-    bool ok = order && b->before;
-    for (size_t i = 0; ok && i < w->n; i++) {
-        int64_t launched = w->launch[i] == RS_NO_ROW ? INT64_MIN : b->e->start[w->launch[i]];
-        order[i] = (rs_keyed){launched, (uint32_t)i};
-    }
+    b->around = rs_malloc(w->n * sizeof *b->around);
+    bool ok = order && b->before && b->around;
+    for (size_t i = 0; ok && i < w->n; i++) order[i] = (rs_keyed){w->start[i], (uint32_t)i};
     ok = ok && rs_keyed_sort(order, w->n);
     for (size_t i = 0; ok && i < w->n; i++) {
         uint32_t k = order[i].value;
-        int64_t device = w->device[k] >= 0 ? w->device[k] : b->e->threads[b->e->thread[w->row[k]]].pid;
-        ok = rs_lanes_add(&lanes, device, w->stream[k], w->start[k], k);
+        ok = rs_lanes_add(&streams, device_of(b, k), w->stream[k], w->end[k], k) &&
+             rs_lanes_add(&devices, device_of(b, k), 0, w->end[k], k);
     }
-    ok = ok && rs_lanes_finish(&lanes);
-    for (size_t i = 0; ok && i < lanes.n; i++) {
-        bool first = i == 0 || lanes.entries[i].lane != lanes.entries[i - 1].lane;
-        b->before[lanes.entries[i].value] = first ? RS_NO_ITEM : lanes.entries[i - 1].value;
+    ok = ok && rs_lanes_finish(&streams) && rs_lanes_finish(&devices);
+    for (size_t i = 0; ok && i < w->n; i++) {
+        int64_t device = device_of(b, i);
+        b->before[i] = ended_before(b, &streams, rs_lanes_find(&streams, device, w->stream[i]), i);
+        b->around[i] = ended_before(b, &devices, rs_lanes_find(&devices, device, 0), i);
     }
-    rs_lanes_clear(&lanes);
+    rs_lanes_clear(&streams);
+    rs_lanes_clear(&devices);
     rs_free(order);
     return ok;
 }
@@ -560,6 +579,17 @@ static bool cause_at(const own *b, uint32_t item, size_t k, cause *out)
     return work_cause(b, item, row, rs_event_end(b->e, row), false, out);
 }
 
+/* Work that neither its launch, its stream nor a known wait explains waited for something that the trace does
+ * not tell: a wait without an event, the default stream. The work that ended last on the device is taken. */
+#define UNEXPLAINED 20000
+
+static bool unseen_cause(const own *b, uint32_t item, cause *out)
+{
+    uint32_t i = b->work_of[item], other = b->around[i];
+    if (other == RS_NO_ITEM || other == b->before[i]) return false;
+    return work_cause(b, item, b->w->row[other], b->w->end[other], false, out) && out->from != RS_NO_ITEM;
+}
+
 static bool add_work_edges(own *b, uint32_t item)
 {
     uint32_t node = rs_node_start(item);
@@ -572,6 +602,11 @@ static bool add_work_edges(own *b, uint32_t item)
         if (!cause_at(b, item, k, &c) || (which != n && c.beyond >= best.beyond)) continue;
         best = c;
         which = k;
+    }
+    if ((which == n || best.beyond > UNEXPLAINED) && unseen_cause(b, item, &c) &&
+        (which == n || c.beyond < best.beyond)) {
+        best = c;
+        which = n;
     }
     uint32_t from = best.from == RS_NO_ITEM ? rs_node_start(WINDOW) : best.from;
     if (!bind(b, from, node, best.type, best.owner)) return false;
@@ -632,6 +667,7 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
     rs_free(b.item_of);
     rs_free(b.work_of);
     rs_free(b.before);
+    rs_free(b.around);
     rs_free(b.sync_first);
     rs_free(b.sync_at);
     rs_free(b.loading);

@@ -510,6 +510,7 @@ static void read_version(build *b, uint32_t node)
     if (id == RS_FL_NONE || id == RS_NO_STRING) return;
     rank->version = id;
     unsigned major, minor;
+    /* NOLINTNEXTLINE(cert-err34-c): the width keeps every number in range */
     if (sscanf(b->draft->texts.items[id].text, "%6u.%6u", &major, &minor) == 2) {
         rank->major = (int)major;
         rank->minor = (int)minor;

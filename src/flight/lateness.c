@@ -43,7 +43,8 @@ static bool usual_period(rs_flight *flight, double *period)
         if (span > 0) means[n++] = span / (int64_t)(rank->n - 1);
     }
     qsort(means, n, sizeof *means, by_number);
-    *period = n ? (double)means[n / 2] : 0;
+    int64_t middle = n ? means[n / 2] : 0;
+    *period = (double)middle;
     rs_free(means);
     return true;
 }

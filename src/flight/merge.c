@@ -178,6 +178,7 @@ static bool name_op(rs_flight *flight, rs_fl_call *call)
     long long a, b;
     call->src = call->dst = -1;
     call->kind = RS_FL_UNKNOWN_OP;
+    /* NOLINTBEGIN(cert-err34-c): the width keeps every number in range */
     if (sscanf(op, "send %9lld->%9lld", &a, &b) == 2) {
         call->kind = RS_FL_SEND;
         call->src = (int32_t)a;
@@ -188,6 +189,7 @@ static bool name_op(rs_flight *flight, rs_fl_call *call)
         call->src = (int32_t)b;
         call->dst = (int32_t)a;
         n = 4;
+        /* NOLINTEND(cert-err34-c) */
     } else {
         for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
             if (strcmp(op, ops[i].name) == 0) call->kind = ops[i].kind;

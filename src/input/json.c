@@ -21,7 +21,16 @@ rs_json_status rs_json_string(const uint8_t **p, const uint8_t *end, size_t max_
         while (end - q >= 8) {
             uint64_t w;
             memcpy(&w, q, 8);
-            if (special_bytes(w)) break;
+            uint64_t special = special_bytes(w);
+            if (special) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+                /* the lowest of the marks is a special byte for sure */
+                unsigned before = (unsigned)__builtin_ctzll(special) / 8;
+                high |= w & ((UINT64_C(1) << 8 * before) - 1);
+                q += before;
+#endif
+                break;
+            }
             high |= w;
             q += 8;
         }
@@ -79,6 +88,20 @@ static rs_json_status match_at(const uint8_t **p, const uint8_t *q, const uint8_
     return s;
 }
 
+/* Past a run of digits; long fractions are passed eight at a time. */
+static const uint8_t *skip_digits(const uint8_t *q, const uint8_t *end)
+{
+    const uint64_t threes = UINT64_C(0x3030303030303030), tops = UINT64_C(0xf0f0f0f0f0f0f0f0);
+    while (end - q >= 8) {
+        uint64_t w;
+        memcpy(&w, q, 8);
+        if ((w & tops) != threes || ((w + UINT64_C(0x0606060606060606)) & tops) != threes) break;
+        q += 8;
+    }
+    while (q < end && *q >= '0' && *q <= '9') q++;
+    return q;
+}
+
 rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
 {
     const uint8_t *q = *p;
@@ -91,14 +114,14 @@ rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
         *p = q;
         return RS_JSON_BAD;
     }
-    while (q < end && *q >= '0' && *q <= '9') q++;
+    q = skip_digits(q, end);
     if (q < end && *q == '.') {
         q++;
         if (q < end && (*q < '0' || *q > '9')) {
             *p = q;
             return RS_JSON_BAD;
         }
-        while (q < end && *q >= '0' && *q <= '9') q++;
+        q = skip_digits(q, end);
     }
     if (q < end && (*q == 'e' || *q == 'E')) {
         q++;
@@ -107,7 +130,7 @@ rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end)
             *p = q;
             return RS_JSON_BAD;
         }
-        while (q < end && *q >= '0' && *q <= '9') q++;
+        q = skip_digits(q, end);
     }
     if (q >= end) return RS_JSON_END;
     if (is_number_byte(*q)) {

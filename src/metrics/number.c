@@ -36,6 +36,33 @@ typedef struct decimal {
     unsigned places; /* behind the point */
 } decimal;
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* Eight digits at once, by pairs, fours and eights; false when some byte is none. */
+static bool eight_digits(const uint8_t *p, uint64_t *out)
+{
+    uint64_t w;
+    memcpy(&w, p, 8);
+    const uint64_t threes = UINT64_C(0x3030303030303030), tops = UINT64_C(0xf0f0f0f0f0f0f0f0);
+    if ((w & tops) != threes || ((w + UINT64_C(0x0606060606060606)) & tops) != threes) return false;
+    w -= threes;
+    w = (w * 10) + (w >> 8);
+    *out = (((w & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064)) +
+            (((w >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >>
+           32;
+    return true;
+}
+#else
+static bool eight_digits(const uint8_t *p, uint64_t *out)
+{
+    *out = 0;
+    for (int i = 0; i < 8; i++) {
+        if ((uint8_t)(p[i] - '0') >= 10) return false;
+        *out = *out * 10 + (uint64_t)(p[i] - '0');
+    }
+    return true;
+}
+#endif
+
 /* false when it is anything but a plain decimal of up to 19 digits. */
 static bool plain_decimal(const uint8_t *text, size_t n, decimal *out)
 {
@@ -52,6 +79,7 @@ static bool plain_decimal(const uint8_t *text, size_t n, decimal *out)
     if (p < end) {
         if (*p++ != '.') return false;
         const uint8_t *point = p;
+        for (uint64_t eight; end - p >= 8 && eight_digits(p, &eight); p += 8) v = v * 100000000 + eight;
         for (; p < end && (uint8_t)(*p - '0') < 10; p++) v = v * 10 + (uint64_t)(*p - '0');
         if (p != end) return false;
         out->places = (unsigned)(p - point);

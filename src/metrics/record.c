@@ -28,14 +28,14 @@ static bool fail(cursor *c)
     return false;
 }
 
-static void space(cursor *c)
+static inline void space(cursor *c)
 {
     /* writers put one blank or none */
     if (c->p < c->end && *c->p == ' ') c->p++;
     if (c->p < c->end && *c->p <= ' ') c->p = rs_json_space(c->p, c->end);
 }
 
-static bool at(cursor *c, uint8_t byte)
+static inline bool at(cursor *c, uint8_t byte)
 {
     space(c);
     return !c->failed && c->p < c->end && *c->p == byte;

@@ -85,7 +85,7 @@ static double quantity(const rs_series *s, size_t i, int what)
 static void percentiles_of(const rs_dataset *d, int what, double *room, rs_percentiles *out)
 {
     static const double qs[] = {0.5, 0.9, 0.99, 1};
-    double values[4];
+    double quantiles[4];
     size_t n = 0;
     rs_exact_sum sum = {0};
     for (size_t i = 0; i < d->n_series; i++)
@@ -93,12 +93,12 @@ static void percentiles_of(const rs_dataset *d, int what, double *room, rs_perce
             room[n] = quantity(&d->series[i], k, what);
             rs_exact_add(&sum, room[n++]);
         }
-    rs_select_quantiles(room, n, qs, 4, values);
+    rs_select_quantiles(room, n, qs, 4, quantiles);
     *out = (rs_percentiles){.mean = n ? rs_exact_value(&sum) / (double)n : NAN,
-                            .p50 = values[0],
-                            .p90 = values[1],
-                            .p99 = values[2],
-                            .max = values[3]};
+                            .p50 = quantiles[0],
+                            .p90 = quantiles[1],
+                            .p99 = quantiles[2],
+                            .max = quantiles[3]};
 }
 
 /* ---- stragglers --------------------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static void stragglers(rs_dataset *d, double *room)
         d->ranks[i].straggler_index = index;
         if (n < 2 || !(index > d->straggler_index || (index > 0 && isnan(d->straggler_index)))) continue;
         d->straggler_index = index;
-        d->straggler_rank = d->series[i].rank;
+        d->straggler_rank = index > 1 ? d->series[i].rank : -1;
     }
 }
 

@@ -8,147 +8,150 @@
 #include "base/memory.h"
 #include "metrics/dataset.h"
 
-#define MS(name, help)                                                                                       \
+#define MS(name, title, help)                                                                                \
     {                                                                                                        \
-        name, RS_REAL, RS_UNIT_MS, help, NULL                                                                \
+        name, RS_REAL, RS_UNIT_MS, help, title                                                               \
     }
-#define SHARE(name, help)                                                                                    \
+#define SHARE(name, title, help)                                                                             \
     {                                                                                                        \
-        name, RS_REAL, RS_UNIT_RATIO, help, NULL                                                             \
+        name, RS_REAL, RS_UNIT_RATIO, help, title                                                            \
     }
-#define COUNT(name, help)                                                                                    \
+#define COUNT(name, title, help)                                                                             \
     {                                                                                                        \
-        name, RS_INT, RS_UNIT_COUNT, help, NULL                                                              \
+        name, RS_INT, RS_UNIT_COUNT, help, title                                                             \
     }
-#define ID(name, help)                                                                                       \
+#define ID(name, title, help)                                                                                \
     {                                                                                                        \
-        name, RS_INT, RS_UNIT_ID, help, NULL                                                                 \
+        name, RS_INT, RS_UNIT_ID, help, title                                                                \
     }
-#define WORD(name, help)                                                                                     \
+#define WORD(name, title, help)                                                                              \
     {                                                                                                        \
-        name, RS_TEXT, RS_UNIT_NONE, help, NULL                                                              \
+        name, RS_TEXT, RS_UNIT_NONE, help, title                                                             \
     }
-#define REAL(name, help)                                                                                     \
+#define REAL(name, title, help)                                                                              \
     {                                                                                                        \
-        name, RS_REAL, RS_UNIT_NONE, help, NULL                                                              \
+        name, RS_REAL, RS_UNIT_NONE, help, title                                                             \
     }
 #define TABLE(id, name, help)                                                                                \
     static const rs_table_spec id##_spec = {name, help, id##_columns,                                        \
                                             sizeof id##_columns / sizeof *id##_columns}
 
 static const rs_column_spec datasets_columns[] = {
-    WORD("label", "as given with --label"),
-    COUNT("count", "usable records of the runs used, warm-up included"),
-    COUNT("records_used", "those left after warm-up"),
-    COUNT("ranks", "rank files"),
-    REAL("mean_loss", "mean of the known losses"),
-    MS("mean_step_ms", "mean length of a step"),
-    MS("mean_compute_ms", "mean time with computation"),
-    MS("mean_comm_ms", "mean time with a collective"),
-    MS("mean_overlap_ms", "mean time with both"),
-    MS("mean_exposed_comm_ms", "mean time with a collective and no computation"),
-    MS("mean_idle_ms", "mean time with nothing at all"),
-    REAL("overlap_ratio", "overlap / computation, AORTA's ratio; it rises when communication gets slower"),
-    SHARE("hidden_share", "overlap / communication: how much of it computation hides"),
-    SHARE("compute_share", "computation / step"),
-    SHARE("idle_share", "idle / step"),
-    MS("mean_allreduce_overlap_ms", "mean time with computation and an all-reduce"),
-    MS("mean_reducescatter_overlap_ms", "mean time with computation and a reduce-scatter"),
-    MS("p99_step_ms", "99th percentile of the step's length"),
-    REAL("straggler_index", "median computation of the slowest rank over that of the middle rank"),
-    ID("straggler_rank", "that rank"),
-    COUNT("dips", "stretches of steps that took much longer than the others"),
-    WORD("dominant_exposed", "the collective with most exposed time"),
+    WORD("label", "label", "as given with --label"),
+    COUNT("count", "count", "usable records of the runs used, warm-up included"),
+    COUNT("records_used", "used", "those left after warm-up"),
+    COUNT("ranks", "ranks", "rank files"),
+    REAL("mean_loss", "loss", "mean of the known losses"),
+    MS("mean_step_ms", "step", "mean length of a step"),
+    MS("mean_compute_ms", "compute", "mean time with computation"),
+    MS("mean_comm_ms", "comm", "mean time with a collective"),
+    MS("mean_overlap_ms", "overlap", "mean time with both"),
+    MS("mean_exposed_comm_ms", "exposed", "mean time with a collective and no computation"),
+    MS("mean_idle_ms", "idle", "mean time with nothing at all"),
+    REAL("overlap_ratio", "overlap / compute",
+         "overlap / computation, AORTA's ratio; it rises when communication gets slower"),
+    SHARE("hidden_share", "hidden", "overlap / communication: how much of it computation hides"),
+    SHARE("compute_share", "compute share", "computation / step"),
+    SHARE("idle_share", "idle share", "idle / step"),
+    MS("mean_allreduce_overlap_ms", "with all-reduce", "mean time with computation and an all-reduce"),
+    MS("mean_reducescatter_overlap_ms", "with reduce-scatter",
+       "mean time with computation and a reduce-scatter"),
+    MS("p99_step_ms", "p99 step", "99th percentile of the step's length"),
+    REAL("straggler_index", "straggler",
+         "median computation of the slowest rank over that of the middle rank"),
+    ID("straggler_rank", "of rank", "that rank"),
+    COUNT("dips", "dips", "stretches of steps that took much longer than the others"),
+    WORD("dominant_exposed", "most exposed", "the collective with most exposed time"),
 };
 TABLE(datasets, "datasets", "one row a label");
 
 static const rs_column_spec comparison_columns[] = {
-    WORD("metric", "as in the table datasets"),
-    WORD("better", "lower or higher; empty for what is neither by itself"),
-    REAL("reference", "value of the reference"),
-    REAL("candidate", "value of the candidate"),
-    REAL("difference", "candidate - reference"),
-    REAL("ratio", "candidate / reference"),
+    WORD("metric", "metric", "as in the table datasets"),
+    WORD("better", "better", "lower or higher; empty for what is neither by itself"),
+    REAL("reference", "reference", "value of the reference"),
+    REAL("candidate", "candidate", "value of the candidate"),
+    REAL("difference", "difference", "candidate - reference"),
+    REAL("ratio", "ratio", "candidate / reference"),
     {"worse_percent", RS_REAL, RS_UNIT_PERCENT, "how much worse the candidate is; negative: better", NULL},
-    REAL("noise", "standard error of the difference, from the spread over 20 stretches of each run"),
-    COUNT("beyond_noise", "1 when the difference exceeds three standard errors, else 0"),
-    WORD("verdict", "better, worse, differs, within noise, noise unknown, equal or unknown"),
+    REAL("noise", "noise", "standard error of the difference, from the spread over 20 stretches of each run"),
+    COUNT("beyond_noise", "beyond noise", "1 when the difference exceeds three standard errors, else 0"),
+    WORD("verdict", "verdict", "better, worse, differs, within noise, noise unknown, equal or unknown"),
 };
 TABLE(comparison, "comparison", "one row a metric: the candidate against the reference");
 
 static const rs_column_spec ranks_columns[] = {
-    WORD("label", "as given with --label"),
-    ID("rank", "from the file's name"),
-    COUNT("count", "usable records of the run used"),
-    COUNT("records_used", "those left after warm-up"),
-    COUNT("runs", "runs in the file"),
-    MS("mean_step_ms", "mean length of a step"),
-    MS("mean_compute_ms", "mean time with computation"),
-    MS("mean_comm_ms", "mean time with a collective"),
-    MS("mean_exposed_comm_ms", "mean time with a collective and no computation"),
-    MS("mean_idle_ms", "mean time with nothing at all"),
-    SHARE("hidden_share", "overlap / communication"),
-    MS("median_step_ms", "median length of a step"),
-    MS("median_compute_ms", "median time with computation"),
-    REAL("straggler_index", "median computation over that of the middle rank"),
+    WORD("label", "label", "as given with --label"),
+    ID("rank", "rank", "from the file's name"),
+    COUNT("count", "count", "usable records of the run used"),
+    COUNT("records_used", "used", "those left after warm-up"),
+    COUNT("runs", "runs", "runs in the file"),
+    MS("mean_step_ms", "step", "mean length of a step"),
+    MS("mean_compute_ms", "compute", "mean time with computation"),
+    MS("mean_comm_ms", "comm", "mean time with a collective"),
+    MS("mean_exposed_comm_ms", "exposed", "mean time with a collective and no computation"),
+    MS("mean_idle_ms", "idle", "mean time with nothing at all"),
+    SHARE("hidden_share", "hidden", "overlap / communication"),
+    MS("median_step_ms", "median step", "median length of a step"),
+    MS("median_compute_ms", "median compute", "median time with computation"),
+    REAL("straggler_index", "straggler", "median computation over that of the middle rank"),
 };
 TABLE(ranks, "ranks", "one row a label and rank");
 
 static const rs_column_spec percentiles_columns[] = {
-    WORD("label", "as given with --label"),
-    WORD("quantity", "of a record, in milliseconds"),
-    MS("mean_ms", "mean"),
-    MS("p50_ms", "median"),
-    MS("p90_ms", "90th percentile"),
-    MS("p99_ms", "99th percentile"),
-    MS("max_ms", "largest"),
+    WORD("label", "label", "as given with --label"),
+    WORD("quantity", "quantity", "of a record, in milliseconds"),
+    MS("mean_ms", "ms", "mean"),
+    MS("p50_ms", "p50", "median"),
+    MS("p90_ms", "p90", "90th percentile"),
+    MS("p99_ms", "p99", "99th percentile"),
+    MS("max_ms", "max", "largest"),
 };
 TABLE(percentiles, "percentiles", "one row a label and quantity, over all ranks' records after warm-up");
 
 static const rs_column_spec collectives_columns[] = {
-    WORD("label", "as given with --label"),
-    WORD("collective", "told by the function that was called, else by the range's tag"),
-    MS("mean_ms", "mean time a step with it"),
-    MS("mean_overlap_ms", "... and computation"),
-    MS("mean_exposed_ms", "... and no computation"),
-    SHARE("hidden_share", "overlap / its time"),
+    WORD("label", "label", "as given with --label"),
+    WORD("collective", "collective", "told by the function that was called, else by the range's tag"),
+    MS("mean_ms", "ms", "mean time a step with it"),
+    MS("mean_overlap_ms", "overlap", "... and computation"),
+    MS("mean_exposed_ms", "exposed", "... and no computation"),
+    SHARE("hidden_share", "hidden", "overlap / its time"),
 };
 TABLE(collectives, "collectives", "one row a label and collective");
 
 static const rs_column_spec dips_columns[] = {
-    WORD("label", "as given with --label"),
-    ID("first_step", "its first global step"),
-    ID("last_step", "its last"),
-    COUNT("steps", "steps in it"),
-    MS("median_step_ms", "median length of its steps"),
-    REAL("ratio", "... over the median of all steps"),
-    REAL("temperature_c", "mean junction temperature in it (edge where there is no other)"),
-    REAL("power_w", "mean power in it"),
+    WORD("label", "label", "as given with --label"),
+    ID("first_step", "first step", "its first global step"),
+    ID("last_step", "last step", "its last"),
+    COUNT("steps", "steps", "steps in it"),
+    MS("median_step_ms", "median step", "median length of its steps"),
+    REAL("ratio", "ratio", "... over the median of all steps"),
+    REAL("temperature_c", "temperature c", "mean junction temperature in it (edge where there is no other)"),
+    REAL("power_w", "power w", "mean power in it"),
     {"gpu_use_percent", RS_REAL, RS_UNIT_PERCENT, "mean use in it", NULL},
-    REAL("clock_mhz", "mean shader clock in it"),
+    REAL("clock_mhz", "clock mhz", "mean shader clock in it"),
     {"vram_percent", RS_REAL, RS_UNIT_PERCENT, "mean memory in use in it", NULL},
-    REAL("temperature_c_outside", "the same outside of all dips"),
-    REAL("power_w_outside", "the same outside of all dips"),
+    REAL("temperature_c_outside", "temperature c outside", "the same outside of all dips"),
+    REAL("power_w_outside", "power w outside", "the same outside of all dips"),
     {"gpu_use_percent_outside", RS_REAL, RS_UNIT_PERCENT, "the same outside of all dips", NULL},
-    REAL("clock_mhz_outside", "the same outside of all dips"),
+    REAL("clock_mhz_outside", "clock mhz outside", "the same outside of all dips"),
     {"vram_percent_outside", RS_REAL, RS_UNIT_PERCENT, "the same outside of all dips", NULL},
 };
 TABLE(dips, "dips", "one row a stretch of steps that took much longer than the others");
 
 static const rs_column_spec traces_columns[] = {
-    WORD("label", "as given with --label"),
-    ID("rank", "of the torch profiler's trace"),
-    COUNT("steps", "its training steps"),
-    MS("trace_step_ms", "mean length of a step, by the trace"),
-    MS("recorded_step_ms", "the same by the recorded ranges"),
-    MS("trace_compute_ms", "mean time with a computing kernel"),
-    MS("recorded_compute_ms", "the same by the recorded ranges"),
-    MS("trace_comm_ms", "mean time with a communicating kernel"),
-    MS("recorded_comm_ms", "the same by the recorded ranges"),
-    MS("trace_overlap_ms", "mean time with both"),
-    MS("recorded_overlap_ms", "the same by the recorded ranges"),
-    SHARE("trace_hidden_share", "overlap / communication, by the trace"),
-    SHARE("recorded_hidden_share", "the same by the recorded ranges"),
+    WORD("label", "label", "as given with --label"),
+    ID("rank", "rank", "of the torch profiler's trace"),
+    COUNT("steps", "steps", "its training steps"),
+    MS("trace_step_ms", "trace step", "mean length of a step, by the trace"),
+    MS("recorded_step_ms", "recorded step", "the same by the recorded ranges"),
+    MS("trace_compute_ms", "trace compute", "mean time with a computing kernel"),
+    MS("recorded_compute_ms", "recorded compute", "the same by the recorded ranges"),
+    MS("trace_comm_ms", "trace comm", "mean time with a communicating kernel"),
+    MS("recorded_comm_ms", "recorded comm", "the same by the recorded ranges"),
+    MS("trace_overlap_ms", "trace overlap", "mean time with both"),
+    MS("recorded_overlap_ms", "recorded overlap", "the same by the recorded ranges"),
+    SHARE("trace_hidden_share", "trace hidden share", "overlap / communication, by the trace"),
+    SHARE("recorded_hidden_share", "recorded hidden share", "the same by the recorded ranges"),
 };
 TABLE(traces, "traces", "one row a rank: kernels of the torch profiler beside the recorded ranges");
 
@@ -394,11 +397,12 @@ static rs_status gate_table(const rs_gate *gate, bool compared, size_t *table, r
     *table = COMPARISON;
     if (compared && rs_gate_check(gate, specs[COMPARISON], &ignored) == RS_OK) return RS_OK;
     *table = DATASETS;
-    if (rs_gate_check(gate, specs[DATASETS], err) == RS_OK) return RS_OK;
+    rs_status status = rs_gate_check(gate, specs[DATASETS], err);
+    if (status == RS_OK) return RS_OK;
     if (!compared && rs_gate_check(gate, specs[COMPARISON], &ignored) == RS_OK)
         return rs_fail(err, RS_ERR_USAGE,
                        "these columns are the comparison's: give --reference and --candidate");
-    return err->status;
+    return status;
 }
 
 rs_status rs_metrics_gate_check(const char *text, bool compared, rs_error *err)

@@ -148,8 +148,7 @@ static void describe(const rs_metrics *m, const rs_dataset *d, char *out, size_t
     else if (used < size)
         used += (size_t)snprintf(out + used, size - used, "; no communication recorded");
     if (d->n_dips && used < size)
-        used +=
-            (size_t)snprintf(out + used, size - used, "; %zu dip%s", d->n_dips, d->n_dips == 1 ? "" : "s");
+        snprintf(out + used, size - used, "; %zu dip%s", d->n_dips, d->n_dips == 1 ? "" : "s");
 }
 
 static rs_status draw(const rs_metrics *m, const rs_dataset *d, points *p, curve *curves, rs_plot_mark *dips,

@@ -5,7 +5,10 @@
  * end; sets high when a byte >= 0x80 was passed; reads at most 64 bytes beyond end same_bytes(a, b, n)
  * whether n bytes are equal; may read 64 bytes beyond either */
 
-static inline uint64_t load_le(const uint8_t *p)
+/* All of it belongs into one loop: left to itself the compiler calls what it meets twice. */
+#define RS_HOT inline __attribute__((always_inline))
+
+static RS_HOT uint64_t load_le(const uint8_t *p)
 {
     uint64_t w;
     memcpy(&w, p, 8);
@@ -16,7 +19,7 @@ static inline uint64_t load_le(const uint8_t *p)
 }
 
 /* How many of the 8 bytes, from the first on, are digits; *digits is the word with '0' taken off. */
-static inline unsigned count_digits(uint64_t w, uint64_t *digits)
+static RS_HOT unsigned count_digits(uint64_t w, uint64_t *digits)
 {
     uint64_t x = w ^ UINT64_C(0x3030303030303030);
     uint64_t other = ((x + UINT64_C(0x0606060606060606)) | x) & UINT64_C(0xf0f0f0f0f0f0f0f0);
@@ -25,7 +28,7 @@ static inline unsigned count_digits(uint64_t w, uint64_t *digits)
 }
 
 /* The number that the first n <= 8 digits make. */
-static inline uint64_t join_digits(uint64_t x, unsigned n)
+static RS_HOT uint64_t join_digits(uint64_t x, unsigned n)
 {
     if (n == 0) return 0;
     x <<= 8 * (8 - n);
@@ -38,7 +41,7 @@ static inline uint64_t join_digits(uint64_t x, unsigned n)
 static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 /* Up to 18 digits; false when there are none or more. */
-static inline bool read_digits(const uint8_t **p, uint64_t *value)
+static RS_HOT bool read_digits(const uint8_t **p, uint64_t *value)
 {
     uint64_t x, v = 0;
     const uint8_t *q = *p;
@@ -63,7 +66,7 @@ static inline bool read_digits(const uint8_t **p, uint64_t *value)
 }
 
 /* Microseconds with at most three decimals as nanoseconds. */
-static inline bool read_microseconds(const uint8_t **p, int64_t *ns)
+static RS_HOT bool read_microseconds(const uint8_t **p, int64_t *ns)
 {
     uint64_t v, x;
     if (!read_digits(p, &v) || v > UINT64_C(9000000000000000)) return false;
@@ -78,7 +81,7 @@ static inline bool read_microseconds(const uint8_t **p, int64_t *ns)
     return true;
 }
 
-static inline bool read_integer(const uint8_t **p, int64_t *value)
+static RS_HOT bool read_integer(const uint8_t **p, int64_t *value)
 {
     bool negative = **p == '-';
     *p += negative;
@@ -90,7 +93,7 @@ static inline bool read_integer(const uint8_t **p, int64_t *value)
 
 /* A number without exponent, its value exact: a mantissa below 2^53 divided by a power of ten (Clinger's
  * case). */
-static inline bool read_real(const uint8_t **p, double *value)
+static RS_HOT bool read_real(const uint8_t **p, double *value)
 {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
     const uint8_t *begin = *p;
@@ -118,7 +121,7 @@ static inline bool read_real(const uint8_t **p, double *value)
     return true;
 }
 
-static inline bool skip_number(const uint8_t **p, const uint8_t *end)
+static RS_HOT bool skip_number(const uint8_t **p, const uint8_t *end)
 {
     uint64_t x;
     unsigned n;
@@ -137,7 +140,7 @@ static inline bool skip_number(const uint8_t **p, const uint8_t *end)
     return true;
 }
 
-static inline uint32_t guess_slot(uint32_t a, uint32_t b)
+static RS_HOT uint32_t guess_slot(uint32_t a, uint32_t b)
 {
     return (a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - 15);
 }
@@ -147,7 +150,7 @@ static inline uint32_t guess_slot(uint32_t a, uint32_t b)
 
 /* A string's id; *p after its opening quote, then after its closing one. RS_NO_STRING: not for the fast
  * reader. */
-static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t *guess)
+static RS_HOT uint32_t read_string(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t *guess)
 {
     rs_strings *strings = &core->events->strings;
     const uint8_t *begin = *p;
@@ -174,7 +177,7 @@ static inline uint32_t read_string(rs_kineto *core, const uint8_t **p, const uin
 }
 
 /* An array's id in `strings`, delimited by the reference reader unless it is the one that was guessed. */
-static inline uint32_t read_array(rs_kineto *core, rs_strings *strings, const uint8_t **p, const uint8_t *end,
+static RS_HOT uint32_t read_array(rs_kineto *core, rs_strings *strings, const uint8_t **p, const uint8_t *end,
                                   uint32_t *guess)
 {
     const uint8_t *begin = *p;
@@ -197,7 +200,7 @@ static inline uint32_t read_array(rs_kineto *core, rs_strings *strings, const ui
     return id;
 }
 
-static inline bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
+static RS_HOT bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
 {
     if (s->n == s->capacity) {
         rs_status status = rs_events_reserve_column(core->events, (rs_column_id)column, 1, core->err);
@@ -207,8 +210,25 @@ static inline bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
     return true;
 }
 
+/* rs_kineto_commit for the usual case: there is room, and the thread is the last one's. */
+static RS_HOT bool commit(rs_kineto *core, const rs_event_now *now)
+{
+    rs_events *e = core->events;
+    if (e->n == e->capacity || e->n_threads == 0 || now->thread.pid != core->last_pair.pid ||
+        now->thread.tid != core->last_pair.tid)
+        return rs_kineto_commit(core, now);
+    size_t n = e->n++;
+    e->start[n] = now->start;
+    e->duration[n] = now->duration;
+    e->name[n] = now->name;
+    e->thread[n] = core->last_thread;
+    e->category[n] = now->category;
+    e->phase[n] = now->phase;
+    return true;
+}
+
 /* Reads one event at *p; on success *p is behind it. `first` is the edge to try first. */
-static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first,
+static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first,
                            uint32_t *used, uint32_t *last)
 {
     rs_shapes *shapes = core->shapes;
@@ -229,7 +249,7 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
             if (!at) return false;
             edge = &edges[at];
         }
-        edges[parent].hint = at;
+        if (edges[parent].hint != at) edges[parent].hint = at;
         if (!parent) *used = at;
         q += edge->length;
         if (q > end) return false;
@@ -306,7 +326,7 @@ static inline bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
                 return false;
             now.phase = edge->phase;
             now.category = edge->category;
-            if (!rs_kineto_commit(core, &now)) return false;
+            if (!commit(core, &now)) return false;
             *last = at;
             *p = q;
             return true;

@@ -125,7 +125,9 @@ static bool rejoin_name(table *t)
     if (t->n_fields < t->n_columns || name == SIZE_MAX) return false;
     size_t extra = t->n_fields - t->n_columns;
     field *last = &t->fields[name + extra];
-    t->fields[name].n = (size_t)(last->text + last->n - t->fields[name].text);
+    /* the last piece ends with the quote that closes the name, unless it was taken for a quoted field */
+    size_t closing = extra && last->n && last->text[-1] != '"' && last->text[last->n - 1] == '"';
+    t->fields[name].n = (size_t)(last->text + last->n - t->fields[name].text) - closing;
     memmove(&t->fields[name + 1], &t->fields[name + 1 + extra],
             (t->n_fields - name - 1 - extra) * sizeof *t->fields);
     t->n_fields = t->n_columns;

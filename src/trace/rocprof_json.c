@@ -264,9 +264,9 @@ static bool take_kind(state *s, rs_json_reader *r)
     if (!RS_GROW_ONE(s->kinds, s->n_kinds, s->kinds_capacity)) return no_memory(s);
     api_kind *kind = &s->kinds[s->n_kinds++];
     *kind = (api_kind){.name = 0};
-    for (rs_json_token t; (t = rs_json_next(r)) == RS_JSON_T_KEY;) {
+    while (rs_json_next(r) == RS_JSON_T_KEY) {
         bool is_kind = rs_json_is(r, "kind"), is_list = rs_json_is(r, "operations");
-        t = rs_json_next(r);
+        rs_json_token t = rs_json_next(r);
         if (is_kind && t == RS_JSON_T_STRING) {
             kind->name = intern(s, &r->text);
         } else if (is_list && t == RS_JSON_T_ARRAY) {
@@ -289,9 +289,9 @@ static bool take_marker_text(state *s, rs_json_reader *r)
 {
     int64_t key = RS_NO_VALUE;
     uint32_t value = RS_NO_STRING;
-    for (rs_json_token t; (t = rs_json_next(r)) == RS_JSON_T_KEY;) {
+    while (rs_json_next(r) == RS_JSON_T_KEY) {
         bool is_key = rs_json_is(r, "key"), is_value = rs_json_is(r, "value");
-        t = rs_json_next(r);
+        rs_json_token t = rs_json_next(r);
         if (is_key && t == RS_JSON_T_NUMBER && !rs_json_int(r->text.bytes, r->text.length, &key))
             key = RS_NO_VALUE;
         if (is_value && t == RS_JSON_T_STRING) value = intern(s, &r->text);

@@ -108,9 +108,14 @@ static uint32_t thread_label(fold *f, uint32_t thread)
             snprintf(ids[i], sizeof ids[i], "%s", strings->items[texts[i]].text);
     }
     uint32_t name = f->thread_name[thread];
-    snprintf(text, sizeof text, "process %s thread %s%s%.100s%s", ids[0], ids[1],
-             name == RS_NO_STRING ? "" : " (", name == RS_NO_STRING ? "" : strings->items[name].text,
-             name == RS_NO_STRING ? "" : ")");
+    const char *named = name == RS_NO_STRING ? "" : strings->items[name].text;
+    if (strncmp(named, "thread ", 7) ==
+        0) { /* the name has the number already: "thread 7 (pt_main_thread)" */
+        snprintf(text, sizeof text, "process %s %.100s", ids[0], named);
+    } else {
+        snprintf(text, sizeof text, "process %s thread %s%s%.100s%s", ids[0], ids[1], named[0] ? " (" : "",
+                 named, named[0] ? ")" : "");
+    }
     uint32_t id = rs_strings_add(&f->out->pool.strings, text, strlen(text));
     if (id == RS_NO_STRING) f->ok = false;
     return id;

@@ -1,5 +1,6 @@
 #include "tree/launcher_rows.h"
 
+#include "base/interval.h"
 #include "tree/categories.h"
 
 void rs_launcher_rows_free(void *rows)
@@ -38,7 +39,17 @@ static uint32_t forward_of(const context *c, uint32_t node)
     return RS_NO_ROW;
 }
 
-static bool fill(const context *c, const rs_launcher *l, rs_pool *pool, rs_launcher_row *out)
+/* Arguments are read in the order of the file, one walk over each column. */
+typedef struct args_walk {
+    rs_cursor dims, types, strides, concrete;
+} args_walk;
+
+static uint32_t text_at(rs_cursor *cursor, uint32_t row)
+{
+    return rs_cursor_seek(cursor, row) ? cursor->column->texts[cursor->at] : RS_NO_STRING;
+}
+
+static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_pool *pool, rs_launcher_row *out)
 {
     const rs_events *e = c->e;
     uint32_t row = c->t->row[l->node], module = rs_tree_module(c->trace, c->t, l->node);
@@ -52,14 +63,32 @@ static bool fill(const context *c, const rs_launcher *l, rs_pool *pool, rs_launc
         .direct = l->direct,
         .subtree = l->subtree,
         .n_kernels = l->n_kernels,
-        .dims = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_DIMS, row), &ok),
-        .types = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_TYPE, row), &ok),
-        .strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, row), &ok),
-        .concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, row), &ok),
+        .dims = rs_pool_add_tuple(pool, e, text_at(&walk->dims, row), &ok),
+        .types = rs_pool_add_tuple(pool, e, text_at(&walk->types, row), &ok),
+        .strides = rs_pool_add_tuple(pool, e, text_at(&walk->strides, row), &ok),
+        .concrete = rs_pool_add_tuple(pool, e, text_at(&walk->concrete, row), &ok),
         .module = module == RS_NO_NODE ? RS_NO_STRING : rs_pool_add(pool, e, e->name[c->t->row[module]], &ok),
         .step = rs_trace_step_at(c->steps, c->n_steps, e->threads[e->thread[row]].pid, e->start[row]),
         .forward = forward_of(c, l->node),
     };
+    return ok;
+}
+
+static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, rs_launcher_rows *r)
+{
+    args_walk walk = {rs_cursor_of(c->e, RS_COL_INPUT_DIMS), rs_cursor_of(c->e, RS_COL_INPUT_TYPE),
+                      rs_cursor_of(c->e, RS_COL_INPUT_STRIDES), rs_cursor_of(c->e, RS_COL_CONCRETE_INPUTS)};
+    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
+    r->items = rs_malloc((n + 1) * sizeof *r->items);
+    bool ok = order && r->items;
+    for (size_t i = 0; ok && i < n; i++) order[i] = (rs_keyed){c->t->row[launchers[i].node], (uint32_t)i};
+    ok = ok && rs_keyed_sort(order, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t at = order[i].value;
+        ok = fill(c, &launchers[at], &walk, &r->pool, &r->items[at]);
+    }
+    r->n = ok ? n : 0;
+    rs_free(order);
     return ok;
 }
 
@@ -86,10 +115,7 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
     if (status == RS_OK) {
         r->n_gpu = tree->n_gpu;
         r->n_unlinked = tree->n_unlinked;
-        r->items = rs_malloc((n + 1) * sizeof *r->items);
-        bool ok = r->items != NULL;
-        for (size_t i = 0; ok && i < n; i++) ok = fill(&c, &launchers[i], &r->pool, &r->items[r->n++]);
-        if (!ok) status = rs_fail_nomem(err, "launchers");
+        if (!fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
     }
     rs_free(launchers);
     rs_free(c.links);

@@ -193,6 +193,7 @@ static bool make_way(sweep *s, uint32_t row)
         uint32_t top = s->t->row[s->stack[s->depth - 1]];
         bool top_calls = rs_kind_is_call(rs_event_kind(e, top));
         fit how = fit_of(e, top, row);
+        /* NOLINTNEXTLINE(bugprone-branch-clone): each case has its own reason to close */
         if (has_ended(e, top, row)) {
             close_top(s);
         } else if (top_calls) {

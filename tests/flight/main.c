@@ -192,7 +192,7 @@ static int write_job(int argc, char **argv)
     s.seed = strtoull(argv[4], NULL, 10);
     unsigned *numbers[] = {&s.tp, &s.pp, &s.dp, &s.steps, &s.layers, &s.ring};
     for (int i = 0; i < 6 && 5 + i < argc; i++) *numbers[i] = (unsigned)strtoul(argv[5 + i], NULL, 10);
-    if (argc > 11) s.json = atoi(argv[11]);
+    if (argc > 11) s.json = (int)strtol(argv[11], NULL, 10);
     sim_job job;
     bool good = sim_run(&job, &s) && sim_write(&job, argv[2]);
     if (good) printf("%u ranks, %s of rank %u\n", job.world, sim_fault_name(job.fault), job.guilty);

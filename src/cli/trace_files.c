@@ -1,0 +1,164 @@
+#include "cli/trace_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "input/source.h"
+#include "output/packer.h"
+#include "output/trace_overlay.h"
+
+/* The input files of a result, each with the ranks in it. */
+typedef struct file_list {
+    const rs_table *table;
+    size_t *first;  /* by file: its first row */
+    int64_t *ranks; /* scratch: the ranks of one file */
+    size_t n;
+} file_list;
+
+static const char *file_at(const file_list *l, size_t row)
+{
+    size_t length;
+    return rs_table_text(l->table, row, 1, &length);
+}
+
+static bool list_files(const rs_result *result, file_list *out)
+{
+    *out = (file_list){.table = rs_result_table(result, "files")};
+    size_t rows = rs_table_n_rows(out->table);
+    out->first = rs_malloc((rows + 1) * sizeof *out->first);
+    out->ranks = rs_malloc((rows + 1) * sizeof *out->ranks);
+    if (!out->first || !out->ranks) return false;
+    for (size_t row = 0; row < rows; row++) {
+        bool known = false;
+        for (size_t i = 0; !known && i < out->n; i++)
+            known = strcmp(file_at(out, out->first[i]), file_at(out, row)) == 0;
+        if (!known) out->first[out->n++] = row;
+    }
+    return true;
+}
+
+static size_t ranks_of(const file_list *l, size_t file)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < rs_table_n_rows(l->table); row++)
+        if (strcmp(file_at(l, row), file_at(l, l->first[file])) == 0)
+            l->ranks[n++] = rs_table_int(l->table, row, 0);
+    return n;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Files of one name from several folders get their rank before it. */
+static char *name_in_directory(const file_list *l, size_t file, const char *directory)
+{
+    const char *name = base_name(file_at(l, l->first[file]));
+    bool twice = false;
+    for (size_t i = 0; i < l->n; i++)
+        twice = twice || (i != file && strcmp(base_name(file_at(l, l->first[i])), name) == 0);
+    size_t size = strlen(directory) + strlen(name) + 40, at = strlen(directory);
+    char *path = rs_malloc(size);
+    if (!path) return NULL;
+    bool slash = at && directory[at - 1] == '/';
+    char rank[32] = "";
+    if (twice) snprintf(rank, sizeof rank, "rank%lld_", (long long)rs_table_int(l->table, l->first[file], 0));
+    snprintf(path, size, "%s%s%s%s", directory, slash ? "" : "/", rank, name);
+    return path;
+}
+
+static rs_status write_packed(rs_source *source, const rs_overlay *overlay, const rs_sink *below,
+                              rs_pack pack, bool *truncated, rs_error *err)
+{
+    rs_packer *packer;
+    rs_status status = rs_packer_open(pack, below, &packer, err);
+    if (status != RS_OK) return status;
+    rs_sink sink = rs_packer_sink(packer);
+    rs_writer writer;
+    rs_writer_init(&writer, &sink);
+    status = rs_overlay_write(source, overlay, &writer, truncated, err);
+    if (status == RS_OK) status = rs_writer_finish(&writer, err);
+    if (status == RS_OK) status = rs_packer_finish(packer, err);
+    rs_packer_close(packer);
+    return status;
+}
+
+static int write_one(const rs_overlay *overlay, const char *from, const char *to, const char *command,
+                     uint64_t max_ratio)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_source *source = NULL;
+    rs_output output;
+    if (rs_source_open(from, max_ratio, &source, &err) != RS_OK) return rs_complain_error(command, &err);
+    if (rs_output_open(&output, to, &err) != RS_OK) {
+        rs_source_close(source);
+        return rs_complain_error(command, &err);
+    }
+    rs_sink below = rs_output_sink(&output);
+    bool truncated = false;
+    rs_status status = write_packed(source, overlay, &below, rs_pack_of_name(to), &truncated, &err);
+    if (status == RS_OK) status = rs_output_commit(&output, &err);
+    rs_source_close(source);
+    if (status != RS_OK) return rs_output_failed(&output, command, &err);
+    if (!truncated) return RS_EXIT_OK;
+    rs_complain("%s breaks off; %s holds what could be read", from, to);
+    return RS_EXIT_LOSS;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static int write_all(const rs_result *result, const file_list *l, const char *path, bool directory,
+                     bool compress, const char *command, uint64_t max_ratio)
+{
+    int code = RS_EXIT_OK;
+    for (size_t i = 0; i < l->n; i++) {
+        rs_overlay overlay = {
+            .result = result, .ranks = l->ranks, .n_ranks = ranks_of(l, i), .compress = compress};
+        char *to = directory ? name_in_directory(l, i, path) : rs_strdup(path);
+        if (!to) {
+            rs_complain("out of memory");
+            return RS_EXIT_INPUT;
+        }
+        int one = write_one(&overlay, file_at(l, l->first[i]), to, command, max_ratio);
+        rs_free(to);
+        if (one != RS_EXIT_OK && one != RS_EXIT_LOSS) return one;
+        if (one == RS_EXIT_LOSS) code = one;
+    }
+    return code;
+}
+
+int rs_write_traces(const rs_result *result, const char *path, bool compress, const char *command,
+                    uint64_t max_ratio)
+{
+    file_list l;
+    int code = RS_EXIT_OK;
+    bool ok = list_files(result, &l), slash = path[0] && path[strlen(path) - 1] == '/';
+    bool directory = slash || is_directory(path);
+    for (size_t i = 0; ok && i < l.n; i++)
+        if (strcmp(file_at(&l, l.first[i]), "-") == 0) {
+            rs_complain("%s: standard input cannot be read a second time; give the file's name", command);
+            code = RS_EXIT_USAGE;
+        }
+    if (!ok) {
+        rs_complain("out of memory");
+        code = RS_EXIT_INPUT;
+    } else if (code == RS_EXIT_OK && l.n > 1 && !directory) {
+        rs_complain("%s: %zu files need a directory to be written to: %s/", command, l.n, path);
+        code = RS_EXIT_USAGE;
+    } else if (code == RS_EXIT_OK && slash && !is_directory(path) && mkdir(path, 0777) != 0) {
+        rs_complain("cannot make the directory %s: %s", path, strerror(errno));
+        code = RS_EXIT_INPUT;
+    }
+    if (code == RS_EXIT_OK) code = write_all(result, &l, path, directory, compress, command, max_ratio);
+    rs_free(l.first);
+    rs_free(l.ranks);
+    return code;
+}

@@ -1,0 +1,38 @@
+/* Profiler files other than Kineto's: rocprofv3 JSON and CSV, and databases. Whatever the bytes are, there is
+ * an error or a trace whose columns hold together. */
+#include <string.h>
+
+#include "fuzz.h"
+#include "trace/native.h"
+
+static void check_events(const rs_events *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        PROMISE(e->name[i] < e->strings.n && e->thread[i] < e->n_threads && e->category[i] < e->n_categories);
+        PROMISE(e->phase[i] == 'X' && e->start[i] != RS_NO_TIME && e->duration[i] >= 0);
+    }
+    for (size_t c = 0; c < RS_N_COLUMNS; c++)
+        for (size_t i = 0; i < e->args[c].n; i++) {
+            PROMISE(e->args[c].rows[i] < e->n);
+            PROMISE(i == 0 || e->args[c].rows[i] > e->args[c].rows[i - 1]);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
+    rs_source *source;
+    rs_events *events;
+    if (n == 0 || rs_source_open_bytes(data, n, "12_kernel_trace.csv", 0, &source, NULL) != RS_OK) return 0;
+    rs_trace_format format = rs_trace_format_of(data, n);
+    rs_status status = RS_ERR_FORMAT;
+    if (format == RS_TRACE_ROCPROF_CSV) status = rs_rocprof_csv_load(source, &settings, &events, NULL);
+    if (format == RS_TRACE_ROCPROF_JSON) status = rs_rocprof_json_load(source, &settings, &events, NULL);
+    if (format == RS_TRACE_SQLITE) status = rs_sqlite_load("fuzz", data, n, &settings, &events, NULL);
+    if (status == RS_OK) {
+        check_events(events);
+        rs_events_free(events);
+    }
+    rs_source_close(source);
+    return 0;
+}

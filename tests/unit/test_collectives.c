@@ -1,0 +1,242 @@
+/* Collectives of small ranks: what belongs together when nothing is numbered, and clocks; events as fuse
+ * copies them. */
+/* before support.h: its `text` would be shadowed by parameters of that name */
+#include "tree/fuse_internal.h"
+
+#include "support.h"
+
+#define MAX_RANKS 4
+
+typedef struct job {
+    text t[MAX_RANKS];
+    rs_events *e[MAX_RANKS];
+    rs_coll_rank *ranks[MAX_RANKS];
+    rs_coll_job job;
+    size_t n;
+} job;
+
+/* seq < 0: none; ts and dur in us */
+static void add(job *j, size_t rank, const char *group, const char *members, double ts, double dur,
+                long elements, int seq)
+{
+    char number[32] = "";
+    if (seq >= 0) snprintf(number, sizeof number, ", \"Seq\": %d", seq);
+    text_printf(&j->t[rank],
+                "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce\", \"pid\": 0, "
+                "\"tid\": 5, "
+                "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"stream\": 5, \"Collective name\": \"allreduce\", "
+                "\"In msg nelems\": %ld, \"Out msg nelems\": %ld, \"Group size\": 2, \"dtype\": \"Float\", "
+                "\"Process Group Name\": \"%s\", \"Process Group Ranks\": \"%s\"%s}}",
+                j->t[rank].n ? ",\n" : "[", ts, dur, elements, elements, group, members, number);
+    if (rank >= j->n) j->n = rank + 1;
+}
+
+static void match(job *j, bool align)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    for (size_t i = 0; i < j->n; i++) {
+        text_puts(&j->t[i], "]");
+        rs_trace trace;
+        j->e[i] = load(j->t[i].s, j->t[i].n);
+        rs_trace_init(&trace, j->e[i], NULL, j->e[i]->n);
+        assert_int_equal(rs_coll_rank_of(&trace, &policy, &j->ranks[i], &err), RS_OK);
+        rs_trace_clear(&trace);
+    }
+    assert_int_equal(rs_coll_match((const rs_coll_rank *const *)j->ranks, j->n, align, &j->job, &err), RS_OK);
+}
+
+static void end(job *j)
+{
+    rs_coll_job_clear(&j->job);
+    for (size_t i = 0; i < j->n; i++) {
+        rs_coll_rank_free(j->ranks[i]);
+        rs_events_free(j->e[i]);
+        text_clear(&j->t[i]);
+    }
+}
+
+/* Which op of `to` belongs to op `op` of `from`; -1 if none. */
+static int partner(const job *j, uint32_t from, uint32_t op, uint32_t to)
+{
+    for (size_t i = 0; i < j->job.n; i++) {
+        const rs_coll_instance *c = &j->job.instances[i];
+        int found = -1;
+        bool here = false;
+        for (uint32_t k = c->first; k < c->first + c->n; k++) {
+            const rs_coll_arrival *a = &j->job.arrivals[k];
+            here = here || (a->rank == from && a->op == op);
+            if (a->rank == to) found = (int)a->op;
+        }
+        if (here) return found;
+    }
+    fail_msg("op %u of rank %u is in no collective", op, from);
+    return -1;
+}
+
+/* Ends at uneven times; rank 1 misses the first three and comes with another clock. */
+static void test_late_start(void **state)
+{
+    (void)state;
+    for (int numbered = 0; numbered < 2; numbered++) {
+        for (int k = -2; k <= 2; k++) {
+            double ahead = 1.5e6 * k;
+            job j = {0};
+            rng r = {11};
+            double at = 1e7;
+            for (int i = 0; i < 40; i++) {
+                double wait = (double)rng_below(&r, 90);
+                at += 200 + (double)rng_below(&r, 500);
+                add(&j, 0, "1", "[0, 1]", at - 20 - wait, 20 + wait, 1000, numbered ? i : -1);
+                if (i >= 3) add(&j, 1, "1", "[0, 1]", at - 20 + ahead, 20, 1000, numbered ? i : -1);
+            }
+            match(&j, true);
+            assert_int_equal(j.job.n, 40);
+            for (uint32_t i = 0; i < 40; i++) assert_int_equal(partner(&j, 0, i, 1), i < 3 ? -1 : (int)i - 3);
+            assert_int_equal(j.job.clocks[1].offset, (int64_t)(ahead * 1000));
+            assert_int_equal(j.job.clocks[1].worst, 0);
+            end(&j);
+        }
+    }
+}
+
+static void test_equal_names(void **state)
+{
+    (void)state;
+    job j = {0};
+    for (int i = 0; i < 4; i++) {
+        add(&j, 0, "dp", "[0, 1]", 100 * i, 20, 1000, i);
+        add(&j, 1, "dp", "[0,1]", 100 * i, 20, 1000, i);
+        add(&j, 2, "dp", "[2, 3]", 100 * i + 7, 20, 1000, i);
+        add(&j, 3, "dp", "[2, 3]", 100 * i + 7, 20, 1000, i);
+    }
+    match(&j, true);
+    assert_int_equal(j.job.n, 8);
+    assert_int_equal(partner(&j, 0, 2, 1), 2);
+    assert_int_equal(partner(&j, 0, 2, 2), -1);
+    assert_int_equal(partner(&j, 3, 1, 2), 1);
+    assert_int_equal(j.job.clocks[2].offset, 0); /* nothing ties it to the first two */
+    end(&j);
+}
+
+static void test_median_clock(void **state)
+{
+    (void)state;
+    job j = {0};
+    for (int i = 0; i < 9; i++) {
+        add(&j, 0, "1", "[0, 1]", 1000 * i, 20, 1000, i);
+        /* ahead by 50 us; twice something held its end back, and every end jitters a little */
+        add(&j, 1, "1", "[0, 1]", 1000 * i + 50, 20 + (i == 4 || i == 7 ? 400 : 0) + 0.1 * (i % 3), 1000, i);
+    }
+    match(&j, true);
+    assert_true(j.job.clocks[1].offset >= 50000 && j.job.clocks[1].offset <= 50200);
+    assert_true(j.job.clocks[1].residual <= 200);
+    assert_true(j.job.clocks[1].worst >= 399000);
+    end(&j);
+    j = (job){0};
+    add(&j, 0, "1", "[0, 1]", 0, 20, 1000, 1);
+    add(&j, 1, "1", "[0, 1]", 50, 20, 1000, 1);
+    match(&j, false);
+    assert_int_equal(j.job.shift[1], 0);
+    end(&j);
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        rs_coll_kind kind;
+    } cases[] = {{"allreduce", RS_COLL_ALL_REDUCE},
+                 {"_allgather_base", RS_COLL_ALL_GATHER},
+                 {"_reduce_scatter_base", RS_COLL_REDUCE_SCATTER},
+                 {"all_to_allv", RS_COLL_ALL_TO_ALL},
+                 {"broadcast", RS_COLL_BROADCAST},
+                 {"reduce", RS_COLL_REDUCE},
+                 {"gather", RS_COLL_GATHER},
+                 {"scatter", RS_COLL_SCATTER},
+                 {"send", RS_COLL_SEND_RECV},
+                 {"ncclDevKernel_SendRecv(x)", RS_COLL_SEND_RECV},
+                 {"barrier", RS_COLL_BARRIER},
+                 {"wait", RS_COLL_OTHER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(rs_coll_kind_of(cases[i].name), cases[i].kind);
+    assert_int_equal(rs_dtype_size("BFloat16"), 2);
+    assert_int_equal(rs_dtype_size("Float8_e4m3fn"), 1);
+    assert_int_equal(rs_dtype_size("Mystery"), 0);
+}
+
+/* ---- fuse
+ * ------------------------------------------------------------------------------------------------------ */
+
+static bool collect(void *context, const char *bytes, size_t n)
+{
+    text_add(context, bytes, n);
+    return true;
+}
+
+static rs_fuse_outcome copy(const char *event, const char *without, int64_t shift, text *out)
+{
+    static rs_writer writer;
+    rs_fuse_rank zero = {.rank = 0}, three = {.rank = 3, .shift = shift};
+    rs_fuse_rank *ranks[] = {&zero, &three};
+    rs_fuse_plan plan = {.ranks = ranks, .n = 2};
+    for (unsigned i = 0; i < RS_N_FUSE_IDS; i++) plan.step[i] = 1000;
+    rs_fuse_filter filter = {NULL, without};
+    rs_sink sink = {collect, out};
+    rs_error err = RS_ERROR_INIT;
+    rs_writer_init(&writer, &sink);
+    rs_fuse_outcome outcome =
+        rs_fuse_event(&plan, 1, &filter, (const uint8_t *)event, strlen(event), "", &writer);
+    assert_int_equal(rs_writer_finish(&writer, &err), RS_OK);
+    text_add(out, "", 1);
+    return outcome;
+}
+
+static void test_fused_event(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event;
+        int64_t shift;
+        const char *want; /* NULL: left out */
+    } cases[] = {
+        {"{\"ph\":\"X\",\"pid\":7,\"tid\":7,\"ts\":1.5,\"dur\":2,\"args\":{\"correlation\":9,\"External "
+         "id\":0,"
+         "\"Sequence number\":0,\"x\":NaN,\"rank\":8}}",
+         -250,
+         "{\"ph\": \"X\", \"pid\": 1007, \"tid\": 7, \"ts\": 1.25, \"dur\": 2, \"args\": {\"correlation\": "
+         "1009, "
+         "\"External id\": 0, \"Sequence number\": 1000, \"x\": null, \"rank\": 3}}"},
+        {"{\"ph\": \"f\", \"id\": 0, \"pid\": \"Spans\", \"ts\": 12}", 0,
+         "{\"ph\": \"f\", \"id\": 1000, \"pid\": \"Spans rank 3\", \"ts\": 12, \"args\": {\"rank\": 3}}"},
+        {"{\"ph\": \"X\", \"ts\": 1.0001}", 1, "{\"ph\": \"X\", \"ts\": 1.0011, \"args\": {\"rank\": 3}}"},
+        {"{\"ph\": \"X\", \"ts\": 0.5}", -1000, "{\"ph\": \"X\", \"ts\": -0.5, \"args\": {\"rank\": 3}}"},
+        {"{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": 2, \"ts\": 5, \"args\": {\"name\": "
+         "\"a\"}}",
+         7,
+         "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1001, \"tid\": 2, \"ts\": 5, \"args\": "
+         "{\"name\": \"a\", "
+         "\"rank\": 3}}"},
+        {"{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1}", 0, NULL},
+        {"{\"ph\": \"X\", \"cat\": \"Trace\"}", 0, NULL},
+        {"{}", 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text out = {0};
+        rs_fuse_outcome outcome = copy(cases[i].event, "x,Trace", cases[i].shift, &out);
+        assert_int_equal(outcome == RS_FUSE_WRITTEN, cases[i].want != NULL);
+        assert_string_equal(out.s, cases[i].want ? cases[i].want : "");
+        text_clear(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
+        cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_fused_event),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
