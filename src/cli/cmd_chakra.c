@@ -5,10 +5,10 @@
 #include "cli/chakra.h"
 
 /* A new sub-command is one line here. */
-static const rs_command *const subcommands[] = {&rs_chakra_link_command,    &rs_chakra_convert_command,
-                                                &rs_chakra_build_command,   &rs_chakra_print_command,
-                                                &rs_chakra_check_command,   &rs_chakra_visualize_command,
-                                                &rs_chakra_generate_command};
+static const rs_command *const subcommands[] = {&rs_chakra_link_command,     &rs_chakra_convert_command,
+                                                &rs_chakra_build_command,    &rs_chakra_print_command,
+                                                &rs_chakra_check_command,    &rs_chakra_visualize_command,
+                                                &rs_chakra_generate_command, &rs_chakra_timeline_command};
 #define N_SUBCOMMANDS (sizeof subcommands / sizeof *subcommands)
 
 /* Behind "chakra ". */

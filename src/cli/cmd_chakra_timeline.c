@@ -1,0 +1,66 @@
+/* rankscope chakra timeline: the log of a simulator's run as a trace. */
+#include "chakra/timeline.h"
+#include "cli/chakra.h"
+
+static const rs_option_spec specs[] = {
+    {"output", RS_OPTION_TEXT, "FILE.json", NULL, NULL, "write to a file instead of standard output"},
+    {"frequency", RS_OPTION_REAL, "MHZ", NULL, "1000", "cycles a microsecond"},
+    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
+     "refuse files that inflate to more than N times their size"},
+    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
+};
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
+}
+
+static int timeline(const rs_options *o, const char *path)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_problems problems = {0};
+    rs_output output;
+    if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK)
+        return rs_complain_error(NULL, &err);
+    rs_sink sink = rs_output_sink(&output);
+    rs_status status = rs_chakra_timeline(path, (uint64_t)rs_options_int(o, "max-ratio"),
+                                          rs_options_real(o, "frequency"), &sink, &problems, &err);
+    if (status == RS_OK) status = rs_output_commit(&output, &err);
+    int code = status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, "chakra timeline", &err);
+    rs_chakra_report_problems(&problems, false);
+    if (code == RS_EXIT_OK && rs_problems_worst(&problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    rs_problems_clear(&problems);
+    return code;
+}
+
+static int run_timeline(const rs_command *command, int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_arguments arguments;
+    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
+        return rs_complain_error(command->name, &err);
+    int code;
+    if (rs_options_flag(arguments.options[0], "help")) {
+        code = rs_print(command->name, make_help, command);
+    } else if (arguments.n_paths != 1) {
+        rs_complain("chakra timeline: one file: rankscope chakra timeline LOG [-o FILE.json]");
+        code = RS_EXIT_USAGE;
+    } else {
+        code = timeline(arguments.options[0], arguments.paths[0]);
+    }
+    rs_arguments_clear(&arguments);
+    return code;
+}
+
+const rs_command rs_chakra_timeline_command = {
+    .name = "chakra timeline",
+    .help = "the log of a simulator's run as a trace for viewers",
+    .usage = "LOG [--frequency MHZ] [-o FILE.json]",
+    .about =
+        "Reads the lines \"issue\" and \"callback\" with NPU, cycle, node and name, and makes one event of "
+        "each pair. What does not pair up is counted (exit code 4).",
+    .examples = "rankscope chakra timeline run.log --frequency 1500 -o run.json",
+    .groups = {{"Options", specs, sizeof specs / sizeof *specs}},
+    .n_groups = 1,
+    .run = run_timeline,
+};
