@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "trace/job_internal.h"
 #include "trace/native.h"
@@ -15,13 +15,6 @@
 #define BASE_COLUMNS                                                                                         \
     (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(RANK) |      \
      RS_COLUMN_BIT(META_NAME))
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
@@ -185,7 +178,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     if (job->settings.all_columns || job->settings.keep) columns = RS_ALL_COLUMNS;
     rs_input_release(input);
     rs_problems_clear(&input->problems);
-    double begin = seconds_now();
+    double begin = rs_clock_seconds();
     rs_source *source;
     rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
                                                            job->settings.max_ratio, &source, err)
@@ -218,7 +211,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     job->stats.bytes_read += bytes_in;
     job->stats.bytes_text += input->events->n_bytes;
     job->stats.events += input->events->n;
-    job->stats.load_seconds += seconds_now() - begin;
+    job->stats.load_seconds += rs_clock_seconds() - begin;
     pthread_mutex_unlock(&job->lock);
     return RS_OK;
 }

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "trace/job_internal.h"
 
@@ -67,9 +67,8 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     }
     s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
     if (!s->units[i]) return rs_fail_nomem(err, "results");
-    struct timespec from, to;
     double shared = 0;
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    double begin = rs_clock_seconds();
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
         unit *u = &s->units[i][s->n_units[i]++];
@@ -88,11 +87,10 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
             break;
         }
     }
-    clock_gettime(CLOCK_MONOTONIC, &to);
+    double spent = rs_clock_seconds() - begin;
     pthread_mutex_lock(&job->lock);
     job->stats.index_seconds += shared;
-    job->stats.analysis_seconds +=
-        (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9 - shared;
+    job->stats.analysis_seconds += spent - shared;
     pthread_mutex_unlock(&job->lock);
     if (!job->settings.keep) rs_input_release(input);
     return status;

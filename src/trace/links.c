@@ -1,7 +1,7 @@
 /* Launches and their work. The correlation id tells them; where it fails, the flow events do. */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "trace/trace_internal.h"
@@ -258,17 +258,10 @@ static bool build(const rs_trace *trace, rs_links *links)
     return true;
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     if (!trace->links) {
-        double begin = seconds_now();
+        double begin = rs_clock_seconds();
         const uint32_t *rows;
         size_t n;
         rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
@@ -279,7 +272,7 @@ rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err
             return rs_fail_nomem(err, "links between launches and GPU work");
         }
         trace->links = links;
-        trace->index_seconds += seconds_now() - begin;
+        trace->index_seconds += rs_clock_seconds() - begin;
     }
     *out = trace->links;
     return RS_OK;
@@ -289,13 +282,13 @@ rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
 {
     rs_status status = rs_trace_launches(trace, out, err);
     if (status != RS_OK || trace->have_calls) return status;
-    double begin = seconds_now();
+    double begin = rs_clock_seconds();
     if (!group_by_call(trace, trace->links)) {
         rs_links_free(trace->links);
         trace->links = NULL;
         return rs_fail_nomem(err, "links between launches and GPU work");
     }
     trace->have_calls = true;
-    trace->index_seconds += seconds_now() - begin;
+    trace->index_seconds += rs_clock_seconds() - begin;
     return RS_OK;
 }
