@@ -134,7 +134,6 @@ typedef struct rs_progress {
 void rs_progress_start(rs_progress *progress, bool wanted);
 bool rs_progress_step(void *progress, uint64_t done, uint64_t total); /* an rs_progress_fn */
 void rs_progress_end(rs_progress *progress);
-double rs_seconds_now(void);
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "analysis/gate.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
@@ -270,7 +271,7 @@ static int run_job(const request *r)
     rs_error err = RS_ERROR_INIT;
     rs_progress progress;
     rs_job_settings settings = r->settings;
-    double start = rs_seconds_now();
+    double start = rs_clock_seconds();
     rs_progress_start(&progress, !r->quiet && !rs_options_flag(r->out, "no-progress"));
     settings.progress = rs_progress_step;
     settings.progress_context = &progress;
@@ -300,7 +301,7 @@ static int run_job(const request *r)
     int code = deliver_all(r, &result);
     rs_report_result(&result, r->quiet);
     if (rs_options_flag(r->out, "stats") || rs_options_flag(r->out, "verbose"))
-        print_stats(job, other, rs_seconds_now() - start);
+        print_stats(job, other, rs_clock_seconds() - start);
     if (code == RS_EXIT_OK && result.found)
         code = RS_EXIT_FOUND;
     else if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS)
