@@ -323,6 +323,11 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         if (ZSTD_isError(r)) {
             if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
                 return rs_fail_nomem(err, "zstd decoder");
+            /* behind good text such a header is rather damage than meant */
+            if (ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge && s->end.members == 0)
+                return rs_fail_at(err, RS_ERR_LIMIT, s->name, RS_NO_OFFSET,
+                                  "packed with a window of more than 128 MiB: unpack it first with "
+                                  "`zstd -d --long=31`");
             bool sum = ZSTD_getErrorCode(r) == ZSTD_error_checksum_wrong;
             damage(s, false);
             if (sum) {
