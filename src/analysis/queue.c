@@ -114,13 +114,14 @@ static rs_steps_seen steps_seen(const void *partial)
     return ((const queue_partial *)partial)->seen;
 }
 
-/* Adds up the samples of one stream, which stand by time. */
-static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch)
+/* Adds up the samples of one stream, which stand by time; only HTA describes their lengths. */
+static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch,
+                       bool describe)
 {
     if (!RS_GROW_ONE(p->streams, p->n_streams, p->capacity)) return false;
     stream_sum sum = {.device = s[0].device, .stream = s[0].stream, .first = s[0].ns, .last = s[n - 1].ns};
     for (size_t i = 0; i < n; i++) {
-        scratch[i] = (double)s[i].length;
+        if (describe) scratch[i] = (double)s[i].length;
         sum.launched += s[i].change > 0;
         if (i == 0 || s[i].length > sum.max) sum.max = s[i].length;
         if (s[i].length >= full) sum.full = true;
@@ -130,7 +131,7 @@ static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int
         if (s[i].length <= 0) sum.empty += (double)time;
         if (s[i].length >= full) sum.blocked = rs_add_sat(sum.blocked, time);
     }
-    sum.lengths = rs_describe(scratch, n);
+    if (describe) sum.lengths = rs_describe(scratch, n);
     p->streams[p->n_streams++] = sum;
     return true;
 }
@@ -168,7 +169,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         for (end = i + 1; end < p->series.n && s[end].stream == s[i].stream && s[end].device == s[i].device;
              end++) {
         }
-        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch);
+        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch,
+                        run->policy->rows_by_stream);
     }
     rs_free(scratch);
     if (status == RS_OK && !ok) status = rs_fail_nomem(err, "queue lengths");
