@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "input/json.h"
 #include "output/table_internal.h"
 
 /* ---- schema ----------------------------------------------------------------------------------------- */
@@ -78,13 +79,23 @@ static bool make_schema(struct ArrowSchema *out, const char *format, const char 
     return true;
 }
 
-/* Bytes of all texts of a column, row by row. */
-static uint64_t text_bytes(const rs_table *table, size_t at)
+/* Consumers rely on UTF-8, and file names or foreign databases may hold anything. */
+static bool all_valid(const rs_table *table)
 {
-    uint64_t bytes = 0;
+    for (size_t i = 0; i < table->strings.n; i++) {
+        const rs_string *s = &table->strings.items[i];
+        if (!rs_utf8_valid((const uint8_t *)s->text, s->length)) return false;
+    }
+    return true;
+}
+
+/* The room that a text may take: each byte that is no UTF-8 becomes the three of U+FFFD. */
+static uint64_t text_room(const rs_table *table, size_t at)
+{
+    uint64_t bytes = 0, grows = all_valid(table) ? 1 : 3;
     for (size_t row = 0; row < table->n_rows; row++)
         if (!rs_table_is_null(table, row, at))
-            bytes += table->strings.items[table->columns[at].values.texts[row]].length;
+            bytes += grows * table->strings.items[table->columns[at].values.texts[row]].length;
     return bytes;
 }
 
@@ -96,7 +107,7 @@ static const char *format_of(const rs_table *table, size_t at)
     case RS_TIME: return "g";
     case RS_TEXT: break;
     }
-    return text_bytes(table, at) > INT32_MAX ? "U" : "u";
+    return text_room(table, at) > INT32_MAX ? "U" : "u";
 }
 
 rs_status rs_table_arrow_schema(const rs_table *table, struct ArrowSchema *out, rs_error *err)
@@ -195,8 +206,8 @@ static bool lay_out_times(const rs_table *table, size_t at, array_part *part)
 
 static bool lay_out_texts(const rs_table *table, size_t at, array_part *part)
 {
-    uint64_t bytes = text_bytes(table, at);
-    bool large = bytes > INT32_MAX;
+    uint64_t bytes = text_room(table, at);
+    bool large = bytes > INT32_MAX, valid = all_valid(table);
     if (bytes > SIZE_MAX / 2) return false;
     char *offsets = lay_out(part, 1, table->n_rows + 1, large ? sizeof(int64_t) : sizeof(int32_t));
     char *text = offsets ? lay_out(part, 2, (size_t)bytes, 1) : NULL;
@@ -205,8 +216,12 @@ static bool lay_out_texts(const rs_table *table, size_t at, array_part *part)
     for (size_t row = 0; row < table->n_rows; row++) {
         if (!rs_table_is_null(table, row, at)) {
             const rs_string *s = &table->strings.items[table->columns[at].values.texts[row]];
-            memcpy(text + used, s->text, s->length);
-            used += s->length;
+            if (!valid) {
+                used += rs_utf8_repair((const uint8_t *)s->text, s->length, text + used);
+            } else {
+                memcpy(text + used, s->text, s->length);
+                used += s->length;
+            }
         }
         if (large)
             ((int64_t *)(void *)offsets)[row + 1] = (int64_t)used;

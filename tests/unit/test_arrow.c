@@ -222,6 +222,24 @@ static void test_stream(void **state)
     rs_table_free(t);
 }
 
+static void test_texts_become_utf8(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    rs_table_add_int(t, 0);
+    rs_table_add_time(t, 0);
+    rs_table_add_real(t, 0);
+    rs_table_add_text(t, "caf\xE9 \xC3\xA9");
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    struct ArrowArray a;
+    assert_int_equal(rs_table_arrow_array(t, NULL, &a, NULL), RS_OK);
+    static const char wanted[] = "caf\xEF\xBF\xBD \xC3\xA9";
+    assert_int_equal(((const int32_t *)a.children[3]->buffers[1])[1], sizeof wanted - 1);
+    assert_memory_equal(a.children[3]->buffers[2], wanted, sizeof wanted - 1);
+    a.release(&a);
+    rs_table_free(t);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -260,8 +278,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_moved_child),   cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_moved_child),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_texts_become_utf8),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
