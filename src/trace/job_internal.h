@@ -19,6 +19,7 @@ typedef struct rs_input {
     rs_status status;    /* of the last load */
     bool skipped;        /* no trace, passed over */
     uint64_t loaded;     /* columns of the kept events */
+    uint64_t kept;       /* bytes that count in the job's kept */
     rs_events *events;   /* while loaded */
     rs_trace *traces;    /* its ranks */
     size_t n_traces;
@@ -33,6 +34,7 @@ struct rs_job {
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
+    uint64_t kept; /* bytes of events that stay for the next run */
     bool cancelled;
 };
 
@@ -44,6 +46,8 @@ int64_t rs_rank_in_name(const char *path);
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
 void rs_input_release(rs_input *input);
+/* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them. */
+void rs_input_keep(rs_job *job, rs_input *input);
 
 /* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
 rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,

@@ -92,7 +92,7 @@ static rs_status run_input(run_state *s, size_t i, rs_error *err)
     job->stats.index_seconds += shared;
     job->stats.analysis_seconds += spent - shared;
     pthread_mutex_unlock(&job->lock);
-    if (!job->settings.keep) rs_input_release(input);
+    rs_input_keep(job, input);
     return status;
 }
 
@@ -174,7 +174,7 @@ static rs_status judge_inputs(run_state *s, rs_result *result, rs_error *err)
         rs_input *input = &job->inputs[i];
         if (input->status == RS_OK) {
             usable++;
-            rs_problems_move(&result->problems, &input->problems);
+            rs_problems_copy(&result->problems, &input->problems); /* kept events keep theirs */
             continue;
         }
         if (input->status == RS_ERR_CANCELLED || input->status == RS_ERR_USAGE ||
@@ -346,6 +346,8 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
     if (status == RS_OK && jobs[0]->settings.ranks)
         status = rs_options_set(ranks, "ranks", jobs[0]->settings.ranks, err);
     for (unsigned i = 0; i < n_jobs; i++) {
+        jobs[i]->cancelled = false; /* an earlier run's */
+        jobs[i]->bytes_done = 0;
         s[i].job = jobs[i];
         s[i].analysis = analysis;
         s[i].policy = rs_policy_of(compat);
