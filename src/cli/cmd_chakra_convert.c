@@ -16,35 +16,6 @@
         "help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"                                                \
     }
 
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-/* Parses, answers --help, and sees to it that there is one path. What is left to do: RS_EXIT_OK and
- * *options. */
-static int start(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
-                 const rs_options **options)
-{
-    rs_error err = RS_ERROR_INIT;
-    *options = NULL;
-    if (rs_arguments_parse(command, argc, argv, arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    if (rs_options_flag(arguments->options[0], "help")) {
-        int code = rs_print(command->name, make_help, command);
-        rs_arguments_clear(arguments);
-        return code;
-    }
-    if (arguments->n_paths != 1) {
-        rs_complain("%s: %s? rankscope %s %s", command->name,
-                    arguments->n_paths ? "one file at a time" : "which file", command->name, command->usage);
-        rs_arguments_clear(arguments);
-        return RS_EXIT_USAGE;
-    }
-    *options = arguments->options[0];
-    return RS_EXIT_OK;
-}
-
 /* ---- convert ---------------------------------------------------------------------------------------- */
 
 static const rs_option_spec convert_specs[] = {
@@ -115,9 +86,9 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
 static int run_convert(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    const rs_options *o;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     const char *path = rs_options_text(o, "output");
     if (!path) {
         rs_complain("chakra convert: into which file? --output FILE.et is needed");
@@ -162,11 +133,11 @@ static int run_print(const rs_command *command, int argc, char **argv)
 {
     rs_error err = RS_ERROR_INIT, commit_err = RS_ERROR_INIT;
     rs_arguments arguments;
-    const rs_options *o;
     rs_output output;
     uint64_t nodes = 0;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {
         rs_arguments_clear(&arguments);
         return rs_complain_error(NULL, &err);
@@ -240,9 +211,9 @@ static int check(const rs_options *o, const char *path)
 static int run_check(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    const rs_options *o;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     code = check(o, arguments.paths[0]);
     rs_arguments_clear(&arguments);
     return code;
