@@ -54,8 +54,8 @@ bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_a
 {
     if (!rs_chakra_start(command, argc, argv, arguments, code)) return false;
     if (arguments->n_paths == 1) return true;
-    rs_complain("%s: %s? rankscope %s %s", command->name,
-                arguments->n_paths ? "one file at a time" : "which file", command->name, command->usage);
+    rs_complain("%s: %s rankscope %s %s", command->name,
+                arguments->n_paths ? "one file at a time:" : "which file?", command->name, command->usage);
     rs_arguments_clear(arguments);
     *code = RS_EXIT_USAGE;
     return false;

@@ -27,14 +27,16 @@ static const rs_option_spec convert_specs[] = {
     HELP_OPTION,
 };
 
-static void tell_converted(const rs_chakra_convert_report *r)
+static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
 {
+    char groups[60] = "";
+    if (with_groups) snprintf(groups, sizeof groups, "; %llu process groups", (unsigned long long)r->groups);
     rs_complain(
         "%llu nodes, %llu of them GPU, %llu communication; dependencies: %llu in thread order, %llu in "
-        "stream order, %llu launches, %llu synchronizations, %llu between threads; %llu process groups",
+        "stream order, %llu launches, %llu synchronizations, %llu between threads%s",
         (unsigned long long)r->nodes, (unsigned long long)r->gpu_nodes, (unsigned long long)r->comm_nodes,
         (unsigned long long)r->chain, (unsigned long long)r->stream, (unsigned long long)r->launch,
-        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, (unsigned long long)r->groups);
+        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, groups);
 }
 
 static rs_status convert_into(const rs_chakra_convert_settings *settings, const char *path, rs_output *output,
@@ -77,7 +79,7 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
         rs_output_discard(&groups);
     else if (groups_path && rs_output_commit(&groups, &err) != RS_OK)
         code = rs_output_failed(&groups, command, &err);
-    if (code == RS_EXIT_OK && !quiet) tell_converted(&report);
+    if (code == RS_EXIT_OK && !quiet) tell_converted(&report, groups_path != NULL);
     if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
     rs_chakra_convert_report_clear(&report);
     return code;
@@ -225,9 +227,12 @@ const rs_command rs_chakra_check_command = {
     .usage = "FILE.et [--linked LINKED] [--report FILE.json]",
     .about =
         "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "
-        "what "
-        "launched it, and the GPU nodes of a stream are in one order; exit code 1 when any of this is not "
-        "so. With --linked also: no node, time or byte of the linked trace was lost.\n\n"
+        "what launched it, the GPU nodes of a stream are in one order, and a feeder that issues each node "
+        "when "
+        "all that it depends on is done comes to issue every one; exit code 1 when any of this is not so. "
+        "The "
+        "time of that replay is what no simulator can be faster than. With --linked also: no node, time or "
+        "byte of the linked trace was lost.\n\n"
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
         "disagree with its dependencies, and are no fault.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",
