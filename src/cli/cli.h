@@ -35,7 +35,9 @@ typedef struct rs_command {
     const char *arguments; /* words the command takes, "bash|zsh|fish"; NULL: paths */
     rs_option_group groups[RS_MAX_GROUPS];
     size_t n_groups;
-    const rs_analysis *analysis; /* its tables; NULL for other commands */
+    const rs_analysis *analysis;                 /* its tables; NULL for other commands */
+    const struct rs_command *const *subcommands; /* named "chakra link"; NULL for most commands */
+    size_t n_subcommands;
     int (*run)(const struct rs_command *command, int argc, char **argv); /* argv[0] is the first argument */
 } rs_command;
 
@@ -44,6 +46,11 @@ typedef struct rs_command {
 size_t rs_command_count(void);
 void rs_command_at(size_t index, rs_command *out);
 bool rs_command_find(const char *name, rs_command *out);
+/* The part of a sub-command's name behind its command's; the whole name of other commands. */
+const char *rs_command_last_name(const rs_command *command);
+/* The command that `help` or `man` was given: "breakdown", "chakra link" as one word with a hyphen or as two.
+ * RS_EXIT_OK, or the exit code after the complaint, which `asked` leads. */
+int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out);
 /* The heading in help under which a command stands; "More" for those without. Groups are numbered in order.
  */
 size_t rs_command_group(const char *name);
@@ -51,6 +58,8 @@ const char *rs_command_group_title(size_t group); /* NULL behind the last */
 
 /* Names the nearest command; returns RS_EXIT_USAGE. */
 int rs_complain_command(const char *name);
+/* The same for one of a command's sub-commands. */
+int rs_complain_subcommand(const rs_command *command, const char *name);
 
 int rs_run_analysis(const rs_command *command, int argc, char **argv);
 int rs_run_help(const rs_command *command, int argc, char **argv);

@@ -1,6 +1,6 @@
 /* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
 #include "base/suggest.h"
-#include "cli/cli.h"
+#include "cli/chakra.h"
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
 #define HELP_GROUP                                                                                           \
@@ -130,6 +130,8 @@ static const rs_command own[] = {
      .arguments = "",
      .groups = {HELP_GROUP},
      .n_groups = 1,
+     .subcommands = rs_chakra_commands,
+     .n_subcommands = RS_CHAKRA_N_COMMANDS,
      .run = rs_run_chakra},
 };
 #define N_OWN (sizeof own / sizeof *own)
@@ -252,6 +254,40 @@ bool rs_command_find(const char *name, rs_command *out)
         if (strcmp(out->name, name) == 0) return true;
     }
     return false;
+}
+
+const char *rs_command_last_name(const rs_command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+    return space ? space + 1 : command->name;
+}
+
+/* Whether "chakra-link" or "chakra", "link" mean the sub-command. */
+static bool is_called(const rs_command *command, const rs_command *sub, const char *const *words, size_t n)
+{
+    size_t head = strlen(command->name);
+    const char *last = rs_command_last_name(sub);
+    if (strncmp(words[0], command->name, head) != 0) return false;
+    if (n == 2) return !words[0][head] && strcmp(words[1], last) == 0;
+    return n == 1 && words[0][head] == '-' && strcmp(words[0] + head + 1, last) == 0;
+}
+
+int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out)
+{
+    rs_command command;
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command_at(i, &command);
+        for (size_t k = 0; k < command.n_subcommands; k++) {
+            if (!is_called(&command, command.subcommands[k], words, n)) continue;
+            *out = *command.subcommands[k];
+            return RS_EXIT_OK;
+        }
+    }
+    if (!rs_command_find(words[0], out)) return rs_complain_command(words[0]);
+    if (n == 1) return RS_EXIT_OK;
+    if (n == 2 && out->n_subcommands) return rs_complain_subcommand(out, words[1]);
+    rs_complain("%s: one command at a time", asked);
+    return RS_EXIT_USAGE;
 }
 
 size_t rs_command_group(const char *name)
