@@ -111,18 +111,17 @@ static bool starts_with(const uint8_t *text, size_t n, const char *word)
     return n >= m && memcmp(text, word, m) == 0;
 }
 
-/* The first line names columns of which every rocprofv3 CSV with times has these. */
+/* The first line names columns of which every rocprofv3 CSV with times has these, a list of agents those. */
 static bool is_csv(const uint8_t *text, size_t n)
 {
     const uint8_t *end = memchr(text, '\n', n);
     if (!end) end = text + n;
-    bool start = false, stop = false;
-    for (const uint8_t *p = text; p < end; p++) {
-        if (*p != 'S' && *p != 'E') continue;
-        start = start || starts_with(p, (size_t)(end - p), "Start_Timestamp");
-        stop = stop || starts_with(p, (size_t)(end - p), "End_Timestamp");
-    }
-    return start && stop && n && *text != '{' && *text != '[';
+    static const char *const words[] = {"Start_Timestamp", "End_Timestamp", "Node_Id", "Agent_Type"};
+    unsigned found = 0;
+    for (const uint8_t *p = text; p < end; p++)
+        for (unsigned i = 0; i < 4; i++)
+            if (*p == (uint8_t)words[i][0] && starts_with(p, (size_t)(end - p), words[i])) found |= 1u << i;
+    return ((found & 3) == 3 || (found & 12) == 12) && *text != '{' && *text != '[';
 }
 
 rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n)

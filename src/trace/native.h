@@ -59,8 +59,35 @@ rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_
 
 rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                                rs_error *err);
+/* One CSV file by itself. */
 rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                               rs_error *err);
+
+/* The CSV files of one run, one after another, into the same events: those that say what the others refer to
+ * (agents, processes) come first, as rs_rocprof_name_of orders them. */
+typedef struct rs_csv_run rs_csv_run;
+rs_status rs_csv_run_open(const rs_load_settings *settings, rs_csv_run **out, rs_error *err);
+/* RS_ERR_FORMAT: the file is none of rocprofv3's; others may still be added. settings: for its progress. */
+rs_status rs_csv_run_add(rs_csv_run *run, rs_source *source, const rs_load_settings *settings, rs_error *err);
+/* Takes the events; the caller frees them. NULL is allowed: nothing is kept. */
+void rs_csv_run_close(rs_csv_run *run, rs_events **out);
+
+/* What rocprofv3 calls its files: <prefix>_<domain>.csv, <prefix>_results.json, <prefix>_results.db. */
+typedef enum rs_rocprof_file {
+    RS_ROCPROF_NONE, /* no such name */
+    RS_ROCPROF_DATABASE,
+    RS_ROCPROF_WHOLE_JSON,
+    RS_ROCPROF_CSV
+} rs_rocprof_file;
+typedef struct rs_rocprof_name {
+    rs_rocprof_file file;
+    size_t prefix;  /* bytes of the path that every file of the run begins with */
+    unsigned order; /* of a CSV: in which they are read */
+    bool counters;  /* dispatches once more, with hardware counters */
+    bool kernels;
+    bool agents;
+} rs_rocprof_name;
+rs_rocprof_name rs_rocprof_name_of(const char *path);
 /* A rocpd or Nsight Systems database: bytes where they are given, else the file. */
 rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
                          const rs_load_settings *settings, rs_events **out, rs_error *err);

@@ -274,6 +274,7 @@ static rs_status check_view(database *d, size_t n_kernels)
 static rs_status read_rocpd(database *d)
 {
     rs_status status = RS_OK;
+    d->events->recorder = RS_RECORDER_ROCPROF;
     d->events->form = "rocpd database";
     for (size_t i = 0; i < 3 && status == RS_OK; i++) {
         bool found;
@@ -415,6 +416,7 @@ static const source_table nsys_tables[] = {
 static rs_status read_nsys(database *d)
 {
     rs_status status = RS_OK;
+    d->events->recorder = RS_RECORDER_NSYS;
     d->events->form = "Nsight Systems export";
     for (size_t i = 0; i < N_NSYS && status == RS_OK; i++) {
         bool found;
