@@ -17,20 +17,25 @@ static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_er
     return RS_OK;
 }
 
-static rs_status add_three(rs_events *e, rs_column_id column, const int64_t value[3], rs_error *err)
+static rs_status add_text(rs_events *e, rs_column_id column, uint32_t id, rs_error *err)
 {
-    char text[80];
-    if (value[0] == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    if (id == RS_NO_STRING || !(e->loaded >> column & 1)) return RS_OK;
     rs_status status = rs_events_reserve_column(e, column, 1, err);
     if (status != RS_OK) return status;
-    int n =
-        snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", value[0], value[1], value[2]);
-    uint32_t id = rs_strings_add(&e->strings, text, (size_t)n);
-    if (id == RS_NO_STRING) return rs_fail_nomem(err, "strings");
     rs_sparse *s = &e->args[column];
     s->rows[s->n] = (uint32_t)e->n;
     s->texts[s->n++] = id;
     return RS_OK;
+}
+
+static rs_status add_three(rs_events *e, rs_column_id column, const int64_t value[3], rs_error *err)
+{
+    char text[80];
+    if (value[0] == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    int n =
+        snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", value[0], value[1], value[2]);
+    uint32_t id = rs_strings_add(&e->strings, text, (size_t)n);
+    return id == RS_NO_STRING ? rs_fail_nomem(err, "strings") : add_text(e, column, id, err);
 }
 
 static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
@@ -38,14 +43,26 @@ static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
     const struct {
         rs_column_id column;
         int64_t value;
-    } all[] = {{RS_COL_CORRELATION, r->correlation}, {RS_COL_STREAM, r->stream},
-               {RS_COL_DEVICE, r->device},           {RS_COL_BYTES, r->bytes},
-               {RS_COL_REGISTERS, r->registers},     {RS_COL_SHARED_MEMORY, r->shared_memory}};
+    } all[] = {{RS_COL_CORRELATION, r->correlation},
+               {RS_COL_STREAM, r->stream},
+               {RS_COL_DEVICE, r->device},
+               {RS_COL_BYTES, r->bytes},
+               {RS_COL_REGISTERS, r->registers},
+               {RS_COL_SHARED_MEMORY, r->shared_memory},
+               {RS_COL_CONTEXT, r->context},
+               {RS_COL_WAIT_ON_STREAM, r->wait_stream},
+               {RS_COL_WAIT_ON_EVENT, r->wait_record},
+               {RS_COL_IN_NELEMS, r->in_elements},
+               {RS_COL_OUT_NELEMS, r->out_elements},
+               {RS_COL_GROUP_SIZE, r->group_size}};
     rs_status status = RS_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == RS_OK; i++)
         status = add_int(e, all[i].column, all[i].value, err);
     if (status == RS_OK) status = add_three(e, RS_COL_GRID, r->grid, err);
     if (status == RS_OK) status = add_three(e, RS_COL_BLOCK, r->block, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_COLLECTIVE, r->collective, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_DTYPE, r->dtype, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_GROUP_NAME, r->group, err);
     return status;
 }
 
@@ -77,8 +94,8 @@ rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint
     if (name == RS_NO_STRING || category_name == RS_NO_STRING) return rs_fail_nomem(err, "strings");
     uint32_t category = rs_events_category(e, category_name);
     /* work stands on its stream, as Kineto has it */
-    bool on_stream = category != UINT32_MAX && rs_kind_is_gpu_work(e->categories[category].kind) &&
-                     r->stream != RS_NO_VALUE;
+    rs_kind kind = category != UINT32_MAX ? e->categories[category].kind : RS_KIND_OTHER;
+    bool on_stream = (rs_kind_is_gpu_work(kind) || kind == RS_KIND_SYNC) && r->stream != RS_NO_VALUE;
     uint32_t thread = rs_events_thread(e, (rs_thread){.pid = plain_id(r->pid),
                                                       .tid = plain_id(on_stream ? r->stream : r->tid),
                                                       .pid_text = RS_NO_STRING,

@@ -17,8 +17,11 @@ typedef struct rs_native {
     uint32_t name_id;
     int64_t start, end; /* ns */
     int64_t pid, tid;
-    int64_t correlation, stream, device, bytes, registers, shared_memory;
-    int64_t grid[3], block[3]; /* in blocks, in threads; [0] RS_NO_VALUE: unknown */
+    int64_t correlation, stream, device, context, bytes, registers, shared_memory;
+    int64_t grid[3], block[3];        /* in blocks, in threads; [0] RS_NO_VALUE: unknown */
+    int64_t wait_stream, wait_record; /* of a synchronization: behind which recorded event it waits */
+    int64_t in_elements, out_elements, group_size; /* of a collective; also: */
+    uint32_t collective, dtype, group;             /* string ids, RS_NO_STRING: unknown */
 } rs_native;
 
 #define RS_NATIVE_NONE                                                                                       \
@@ -28,11 +31,20 @@ typedef struct rs_native {
                  .correlation = RS_NO_VALUE,                                                                 \
                  .stream = RS_NO_VALUE,                                                                      \
                  .device = RS_NO_VALUE,                                                                      \
+                 .context = RS_NO_VALUE,                                                                     \
                  .bytes = RS_NO_VALUE,                                                                       \
                  .registers = RS_NO_VALUE,                                                                   \
                  .shared_memory = RS_NO_VALUE,                                                               \
                  .grid = {RS_NO_VALUE},                                                                      \
-                 .block = {RS_NO_VALUE}})
+                 .block = {RS_NO_VALUE},                                                                     \
+                 .wait_stream = RS_NO_VALUE,                                                                 \
+                 .wait_record = RS_NO_VALUE,                                                                 \
+                 .in_elements = RS_NO_VALUE,                                                                 \
+                 .out_elements = RS_NO_VALUE,                                                                \
+                 .group_size = RS_NO_VALUE,                                                                  \
+                 .collective = RS_NO_STRING,                                                                 \
+                 .dtype = RS_NO_STRING,                                                                      \
+                 .group = RS_NO_STRING})
 
 /* Appends it as a complete event. A record without times is lost and counted; one that ends before it starts
  * gets no length and a warning. offset: where it stands, or RS_NO_OFFSET. */
