@@ -155,29 +155,47 @@ rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n)
 
 #define PROBE 2048
 
-/* Standard input can be read once only: it is Kineto's or rocprofv3's only where it comes as bytes. */
-static rs_trace_format probe(const char *path, const void *bytes, size_t n_bytes)
+/* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
+ * of files and memory go to the bytes themselves. */
+static rs_trace_format probe(const char *path, const void *bytes, size_t n_bytes, rs_source *given)
 {
-    uint8_t text[PROBE];
+    const uint8_t *text;
     size_t n = 0;
-    rs_source *source;
+    rs_source *source = given;
     rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
-    if (!bytes && strcmp(path, "-") == 0) return RS_TRACE_KINETO;
-    rs_status status = bytes ? rs_source_open_bytes(bytes, n_bytes, path, 0, &source, &ignored)
-                             : rs_source_open(path, 0, &source, &ignored);
+    bool once = !bytes && strcmp(path, "-") == 0;
+    rs_status status = once    ? RS_OK
+                       : bytes ? rs_source_open_bytes(bytes, n_bytes, path, 0, &source, &ignored)
+                               : rs_source_open(path, 0, &source, &ignored);
     if (status != RS_OK) return RS_TRACE_KINETO;
-    if (rs_source_read(source, text, sizeof text, &n, &ignored) != RS_OK) n = 0;
-    rs_source_close(source);
-    return rs_trace_format_of(text, n);
+    status = rs_source_peek(source, PROBE, &text, &n, &ignored);
+    rs_trace_format format = status == RS_OK ? rs_trace_format_of(text, n) : RS_TRACE_KINETO;
+    if (!once) rs_source_close(source);
+    return format;
+}
+
+/* A database is read here and there, not from its beginning to its end. */
+static rs_status load_database(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
+                               const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    *out = NULL;
+    if (rs_source_packing(source) != RS_PACKING_PLAIN)
+        return rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                          "is a compressed database: unpack it first (%s)",
+                          rs_source_packing(source) == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
+    if (!bytes && strcmp(path, "-") == 0)
+        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET,
+                          "is a database, which cannot be read as a stream: give the file's name");
+    return rs_sqlite_load(path, bytes, n_bytes, settings, out, err);
 }
 
 rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
                         const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
-    switch (probe(path, bytes, n_bytes)) {
+    switch (probe(path, bytes, n_bytes, source)) {
     case RS_TRACE_ROCPROF_JSON: return rs_rocprof_json_load(source, settings, out, err);
     case RS_TRACE_ROCPROF_CSV: return rs_rocprof_csv_load(source, settings, out, err);
-    case RS_TRACE_SQLITE: return rs_sqlite_load(path, bytes, n_bytes, settings, out, err);
+    case RS_TRACE_SQLITE: return load_database(path, bytes, n_bytes, source, settings, out, err);
     case RS_TRACE_KINETO: break;
     }
     return rs_kineto_load(source, settings, out, err);
