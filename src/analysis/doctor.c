@@ -89,7 +89,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 rs_table_add_text(table, one->text);
                 rs_table_add_int(table, one->count);
                 rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
-                rs_table_add_text(table, level == RS_FINE ? NULL : one->check->remedy);
+                rs_table_add_text(table, level == RS_FINE ? NULL : rs_finding_remedy(f, one));
                 status = rs_table_end_row(table, err);
             }
         }

@@ -119,8 +119,9 @@ static void add_fact(info *p, const char *item, const char *format, ...)
     va_end(args);
 }
 
-static void collect_facts(info *p, const rs_events *e)
+static void collect_facts(info *p, const rs_trace *t)
 {
+    const rs_events *e = t->events;
     const rs_file_info *i = &e->info;
     const struct {
         const char *item;
@@ -155,6 +156,10 @@ static void collect_facts(info *p, const rs_events *e)
                  {"profile_memory", i->profile_memory}};
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
         if (flags[k].on) add_fact(p, flags[k].item, "on");
+    for (size_t k = 0; k < t->n_parts; k++) {
+        const char *name = strrchr(t->parts[k], '/');
+        add_fact(p, "file of the run", "%s", name ? name + 1 : t->parts[k]);
+    }
     if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
 }
 
@@ -234,7 +239,7 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     p->world_size = e->info.world_size;
     copy_text(p->device, sizeof p->device, e, e->info.device_name);
     copy_text(p->backend, sizeof p->backend, e, e->info.backend);
-    collect_facts(p, e);
+    collect_facts(p, t);
     const rs_step *steps;
     const rs_work *work;
     rs_status status = collect_categories(p, t, err);

@@ -103,6 +103,8 @@ static int write_one(const rs_overlay *overlay, const char *from, const char *to
     rs_status status = write_packed(source, overlay, &below, rs_pack_of_name(to), &truncated, &err);
     if (status == RS_OK) status = rs_output_commit(&output, &err);
     rs_source_close(source);
+    if (status == RS_ERR_FORMAT)
+        rs_error_wrap(&err, "%s is no Kineto trace: only those can be written again with more in them", from);
     if (status != RS_OK) return rs_output_failed(&output, command, &err);
     if (!truncated) return RS_EXIT_OK;
     rs_complain("%s breaks off; %s holds what could be read", from, to);

@@ -46,9 +46,12 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
         return status;
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
-        struct stat info;
-        if (stat(job->inputs[i].path, &info) == 0 && S_ISREG(info.st_mode))
-            job->bytes_total += (uint64_t)info.st_size;
+        const rs_input *input = &job->inputs[i];
+        for (size_t k = 0; k < (input->n_parts ? input->n_parts : 1); k++) {
+            struct stat info;
+            if (stat(input->n_parts ? input->parts[k] : input->path, &info) == 0 && S_ISREG(info.st_mode))
+                job->bytes_total += (uint64_t)info.st_size;
+        }
     }
     *out = job;
     return RS_OK;
@@ -80,6 +83,9 @@ void rs_job_close(rs_job *job)
         rs_input_release(&job->inputs[i]);
         rs_problems_clear(&job->inputs[i].problems);
         rs_free(job->inputs[i].path);
+        rs_free(job->inputs[i].instead);
+        for (size_t k = 0; k < job->inputs[i].n_parts; k++) rs_free(job->inputs[i].parts[k]);
+        rs_free(job->inputs[i].parts);
     }
     rs_free(job->inputs);
     pthread_mutex_destroy(&job->lock);
@@ -185,6 +191,8 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
                       domains.rows ? domains.n_rows[i] : input->events->n);
         if (domains.rows) domains.rows[i] = NULL; /* now the trace's */
         t->file = input->path;
+        t->parts = input->parts;
+        t->n_parts = input->n_parts;
         t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
         t->steps_wanted = settings->steps;
@@ -204,6 +212,71 @@ bool rs_job_goes_on(rs_job *job)
     return go_on;
 }
 
+/* One file, whatever its format. */
+static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
+                                                           job->settings.max_ratio, &source, err)
+                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    progress->source = source;
+    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, settings, &input->events, err);
+    on_progress(progress);
+    *bytes_in = rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* One of the files of a run. */
+static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    progress->source = source;
+    progress->reported = 0;
+    status = rs_csv_run_add(run, source, settings, err);
+    on_progress(progress);
+    *bytes_in += rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* The files of a run. One that is unusable beside others is a loss. */
+static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                          load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_csv_run *run;
+    rs_problems unusable = {0};
+    size_t usable = 0;
+    rs_status status = rs_csv_run_open(settings, &run, err);
+    for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
+        rs_error one = RS_ERROR_INIT;
+        char line[1024];
+        status = load_part(job, input->parts[i], run, settings, progress, bytes_in, &one);
+        if (status == RS_OK) {
+            usable += !rs_rocprof_name_of(input->parts[i]).agents;
+        } else if ((status == RS_ERR_FORMAT || status == RS_ERR_IO) && (usable || i + 1 < input->n_parts)) {
+            rs_problems_add_many(&unusable, input->parts[i], -1, RS_LOSS, "unusable_file",
+                                 "one of a run's files could not be used", RS_NO_OFFSET, 1,
+                                 rs_error_text(&one, line, sizeof line));
+            status = RS_OK;
+        } else if (err) {
+            *err = one;
+        }
+    }
+    if (status == RS_OK && !usable)
+        status = rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                            "none of the %zu files of its run holds a trace", input->n_parts);
+    rs_csv_run_close(run, status == RS_OK ? &input->events : NULL);
+    if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
+    rs_problems_clear(&unusable);
+    return status;
+}
+
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
 {
     if (job->settings.all_columns) return RS_ALL_COLUMNS;
@@ -215,6 +288,9 @@ uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t col
 
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
 {
+    if (input->instead)
+        return rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                          "its run stands in %s too, which is read instead", input->instead);
     columns = rs_input_columns(job, input, columns);
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
     if (job->settings.keep) columns = RS_ALL_COLUMNS;
@@ -222,12 +298,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     rs_input_release(input);
     rs_problems_clear(&input->problems);
     double begin = rs_clock_seconds();
-    rs_source *source;
-    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
-                                                           job->settings.max_ratio, &source, err)
-                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
-    if (status != RS_OK) return status;
-    load_progress progress = {.job = job, .source = source};
+    load_progress progress = {.job = job};
     rs_load_settings settings = {.columns = columns,
                                  .max_memory = job->settings.max_memory,
                                  .max_string = job->settings.max_string,
@@ -236,10 +307,9 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .simd = job->settings.simd,
                                  .progress = on_progress,
                                  .progress_context = &progress};
-    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, &settings, &input->events, err);
-    on_progress(&progress);
-    uint64_t bytes_in = rs_source_bytes_in(source);
-    rs_source_close(source);
+    uint64_t bytes_in = 0;
+    rs_status status = input->n_parts ? load_run(job, input, &settings, &progress, &bytes_in, err)
+                                      : load_file(job, input, &settings, &progress, &bytes_in, err);
     if (status != RS_OK) return status;
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);

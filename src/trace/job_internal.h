@@ -9,9 +9,13 @@
 #include "trace/kineto.h"
 #include "trace/trace.h"
 
-/* One input file. */
+/* One input: a file, or the files of one profiler run. */
 typedef struct rs_input {
-    char *path;        /* "-": standard input */
+    char *path;   /* "-": standard input */
+    char **parts; /* the files of one run that are read as one, in that order; NULL: only path */
+    size_t n_parts;
+    bool joined;       /* while runs are put together: it is a part of another */
+    char *instead;     /* another input that holds the same work: this one is passed over; NULL: none */
     const void *bytes; /* or memory */
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */

@@ -611,6 +611,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
     s.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
                         : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
                                                                        : "plain";
+    s.events->recorder = RS_RECORDER_ROCPROF;
     s.events->form = "rocprofv3 JSON";
     status = rs_windows_open(source, settings->threads > 1, MAX_WINDOW, &s.walk.windows, err);
     if (status == RS_OK) status = rs_windows_next(s.walk.windows, 0, &s.walk.now, err);

@@ -76,8 +76,10 @@ typedef struct rs_links {
 
 typedef struct rs_trace rs_trace;
 struct rs_trace {
-    rs_events *events; /* shared by the ranks of a merged file; freed with the last of them by the job */
-    const char *file;  /* for messages; borrowed */
+    rs_events *events;  /* shared by the ranks of a merged file; freed with the last of them by the job */
+    const char *file;   /* for messages; borrowed */
+    char *const *parts; /* the files that were read as one; NULL: only file. Borrowed */
+    size_t n_parts;
     const rs_problems *problems; /* what was wrong with that file; borrowed */
     int64_t rank;                /* RS_NO_VALUE until the job has settled it */
     const char *rank_rule;       /* how it was told: static text */

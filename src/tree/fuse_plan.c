@@ -153,6 +153,9 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    if (trace->events->recorder != RS_RECORDER_TORCH)
+        return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
+                       trace->events->form);
     holder *h = rs_calloc(1, sizeof *h);
     rs_fuse_rank *r = h ? h->rank = rs_calloc(1, sizeof *r) : NULL;
     if (!r) {

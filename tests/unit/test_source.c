@@ -589,6 +589,50 @@ static void test_zstd_windows(void **state)
     assert_non_null(strstr(err.causes[0].message, "--long"));
 }
 
+/* What was looked at is read all the same, packed or not, however little is asked for. */
+static void test_peek(void **state)
+{
+    (void)state;
+    text plain = {0};
+    for (int i = 0; i < 3000; i++) text_printf(&plain, "line %d\n", i);
+    text packed = gzip_pack(plain.s, plain.n, 6);
+    const text *all[] = {&plain, &packed};
+    for (size_t i = 0; i < 2; i++) {
+        rs_source *source;
+        const uint8_t *head;
+        size_t n, total = 0, got;
+        char path[64], out[700];
+        int fd = file_of(all[i]->s, all[i]->n, path);
+        assert_int_equal(rs_source_open(path, 0, &source, NULL), RS_OK);
+        assert_int_equal(rs_source_peek(source, 6, &head, &n, NULL), RS_OK);
+        assert_int_equal(n, 6);
+        assert_memory_equal(head, "line 0", 6);
+        assert_int_equal(rs_source_peek(source, SIZE_MAX, &head, &n, NULL), RS_OK);
+        assert_int_equal(n, RS_SOURCE_PEEK);
+        do {
+            assert_int_equal(rs_source_read(source, out, sizeof out, &got, NULL), RS_OK);
+            assert_true(total + got <= plain.n);
+            assert_memory_equal(out, plain.s + total, got);
+            total += got;
+        } while (got == sizeof out);
+        assert_int_equal(total, plain.n);
+        assert_int_equal(rs_source_read(source, out, sizeof out, &got, NULL), RS_OK);
+        assert_int_equal(got, 0);
+        rs_source_close(source);
+        close(fd);
+        unlink(path);
+    }
+    text_clear(&plain);
+    text_clear(&packed);
+    rs_source *source;
+    const uint8_t *head;
+    size_t n = 9;
+    assert_int_equal(rs_source_open_bytes("", 0, "x", 0, &source, NULL), RS_OK);
+    assert_int_equal(rs_source_peek(source, 10, &head, &n, NULL), RS_OK);
+    assert_int_equal(n, 0);
+    rs_source_close(source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -605,6 +649,7 @@ int main(void)
         cmocka_unit_test(test_ratio),
         cmocka_unit_test(test_pipes),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_peek),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_zstd_windows),
     };
