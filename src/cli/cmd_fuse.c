@@ -10,6 +10,9 @@ static const rs_option_spec specs[] = {
     {"without", RS_OPTION_TEXT, "LIST", NULL, NULL, "no events of these categories: python_function,Trace"},
     {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
      "ends: corrected so that collectives end together; file: only by baseTimeNanoseconds"},
+    {"max-events", RS_OPTION_INT, "N", NULL, NULL,
+     "only about N events of all ranks: steps, GPU work with its launches, annotations, the longest host "
+     "events"},
 };
 const rs_option_group rs_fuse_options = {"Options", specs, sizeof specs / sizeof *specs};
 
@@ -25,6 +28,12 @@ static rs_status write_trace(const request *r, rs_job *job, rs_output *output, r
     rs_fuse_settings settings = {.categories = rs_options_text(r->own, "categories"),
                                  .without = rs_options_text(r->own, "without"),
                                  .align = strcmp(rs_options_text(r->own, "clocks"), "ends") == 0};
+    if (rs_options_is_set(r->own, "max-events")) {
+        int64_t most = rs_options_int(r->own, "max-events");
+        if (most < 1)
+            return rs_fail(err, RS_ERR_USAGE, "--max-events takes 1 or more, not %lld", (long long)most);
+        settings.max_events = (uint64_t)most;
+    }
     rs_sink sink = rs_output_sink(output), packed;
     rs_packer *packer = NULL;
     rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);

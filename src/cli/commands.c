@@ -113,9 +113,13 @@ static const rs_command own[] = {
          "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
          "gives alone.\n\n"
          "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
-         "which those end; the report says by how much each rank was shifted and what distance remains.",
+         "which those end; the report says by how much each rank was shifted and what distance remains.\n\n"
+         "--max-events keeps what tells most, the same on all ranks: steps, GPU work with its launches and "
+         "the arrows between them, annotations, host events, Python functions, the rest; of each kind the "
+         "longest. What that leaves out is said. --steps keeps what belongs to these steps.",
      .examples =
          "rankscope fuse -o all.json.gz traces/\n"
+         "rankscope fuse -o step3.json.gz --steps 3 --max-events 200000 traces/\n"
          "rankscope fuse -o gpu.json.zst --categories kernel,gpu_memcpy,gpu_memset --ranks 0-7 traces/",
      .n_groups = 3,
      .groups = {{0}, {0}, {0}},

@@ -13,7 +13,7 @@ static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "where it comes from", NULL},
     {"events", RS_INT, RS_UNIT_COUNT, "events written", NULL},
-    {"left_out", RS_INT, RS_UNIT_COUNT, "events that the filter leaves out", NULL},
+    {"left_out", RS_INT, RS_UNIT_COUNT, "events that the filter, the steps or --max-events leave out", NULL},
     {"aligned_by", RS_TEXT, RS_UNIT_NONE,
      "ends: ends of collectives; base: baseTimeNanoseconds; file: not at all", "clock by"},
     {"shift_us", RS_TIME, RS_UNIT_US, "what was added to its times", "shift"},
@@ -48,6 +48,7 @@ typedef struct reading {
     struct owner {
         rs_fuse_run run;
         uint32_t index;
+        size_t before; /* the rank's rows in earlier runs */
     } * owners;
     size_t n_owners, owner;
     buffer *header; /* of the file */
@@ -123,6 +124,15 @@ static uint32_t rank_of_row(reading *r)
     return RS_NO_ROW;
 }
 
+/* Whether the row of the current owner weighs enough. */
+static bool is_kept(const reading *r, const rs_fuse_rank *rank)
+{
+    if (!rank->weights) return true;
+    const struct owner *owner = &r->owners[r->owner];
+    uint64_t at = owner->before + (r->row - owner->run.first);
+    return at < rank->n_weights && rank->weights[at] >= r->plan->least;
+}
+
 static rs_status element(reading *r, rs_error *err)
 {
     const uint8_t *text;
@@ -131,9 +141,14 @@ static rs_status element(reading *r, rs_error *err)
     rs_status status = value(r, &text, &n, err);
     if (status != RS_OK || !text) return status;
     uint32_t index = rank_of_row(r);
+    rs_fuse_rank *rank = index == RS_NO_ROW ? NULL : r->plan->ranks[index];
+    bool kept = rank && is_kept(r, rank);
     r->row++;
-    if (index == RS_NO_ROW || !is_object) return RS_OK;
-    rs_fuse_rank *rank = r->plan->ranks[index];
+    if (!rank || !is_object) return RS_OK;
+    if (!kept) {
+        rank->n_left_out++;
+        return RS_OK;
+    }
     switch (rs_fuse_event(r->plan, index, r->filter, text, n, *r->any ? ",\n" : "\n", r->writer)) {
     case RS_FUSE_WRITTEN:
         rank->n_written++;
@@ -262,11 +277,13 @@ static bool take_owners(reading *r, const char *source)
     size_t capacity = 0;
     for (uint32_t i = 0; i < r->plan->n; i++) {
         const rs_fuse_rank *rank = r->plan->ranks[i];
+        size_t before = 0;
         if (rank->source != source) continue;
         for (size_t k = 0; k < (rank->runs ? rank->n_runs : 1); k++) {
             if (!RS_GROW_ONE(r->owners, r->n_owners, capacity)) return false;
-            r->owners[r->n_owners++] =
-                (struct owner){rank->runs ? rank->runs[k] : (rs_fuse_run){0, UINT32_MAX}, i};
+            rs_fuse_run run = rank->runs ? rank->runs[k] : (rs_fuse_run){0, UINT32_MAX};
+            r->owners[r->n_owners++] = (struct owner){run, i, before};
+            before += run.end - run.first;
         }
     }
     if (r->n_owners) qsort(r->owners, r->n_owners, sizeof *r->owners, by_first);
@@ -504,12 +521,10 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *
         if (!job->inputs[i].bytes && strcmp(job->inputs[i].path, "-") == 0)
             return rs_fail(err, RS_ERR_USAGE,
                            "fuse reads its input twice, which standard input does not allow");
-    if (job->settings.steps)
-        return rs_fail(err, RS_ERR_USAGE, "fuse copies whole traces; --steps does not apply");
     rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
-    rs_status status = rs_fuse_make_plan(job, settings->align, &plan, result, err);
+    rs_status status = rs_fuse_make_plan(job, settings, &plan, result, err);
     if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);
