@@ -60,6 +60,7 @@ int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_fuse(const rs_command *command, int argc, char **argv);
+int rs_run_view(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
@@ -95,6 +96,7 @@ extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 extern const rs_option_group rs_input_options, rs_output_options;
 extern const rs_option_group rs_flight_options; /* of the command flight */
 extern const rs_option_group rs_fuse_options;   /* of the command fuse */
+extern const rs_option_group rs_view_options;   /* of the command view */
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);
@@ -120,6 +122,8 @@ void rs_report_result(const rs_result *result, bool quiet);
 /* SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process at once. */
 void rs_signals_install(void);
 bool rs_signal_came(void);
+/* Takes the signal as dealt with: the process ends by itself. */
+void rs_signal_forget(void);
 /* Ends the process the way the signal would have, so that the caller's shell sees it. */
 void rs_signal_repeat(void);
 

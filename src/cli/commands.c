@@ -124,6 +124,27 @@ static const rs_command own[] = {
      .n_groups = 3,
      .groups = {{0}, {0}, {0}},
      .run = rs_run_fuse},
+    {.name = "view",
+     .help = "serve the job on this machine and open it in the trace viewer",
+     .usage = "[options] PATH...",
+     .about =
+         "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
+         "--max-events; what is left out is said), serves it on 127.0.0.1 and opens a page with a button "
+         "that hands it over. The trace goes from this machine into the viewer's window in your browser "
+         "and to no server.\n\n"
+         "The address holds a random token, without which nothing is answered; pages of other origins than "
+         "the viewer's cannot read the trace. The address is printed on standard output; the server runs "
+         "until Ctrl-C (SIGINT, SIGTERM or SIGHUP).\n\n"
+         "On a machine without a browser: --no-open there, ssh -L 9001:127.0.0.1:9001 to it, and open the "
+         "address here. On port 9001 the page also has a link by which the viewer fetches the trace "
+         "itself; it may fetch from no other port.",
+     .examples = "rankscope view traces/\n"
+                 "rankscope view --steps 3 rank0.json.gz rank1.json.gz\n"
+                 "rankscope view --no-open --port 0 --max-events 0 traces/\n"
+                 "rankscope view --ui https://perfetto.example.com traces/",
+     .n_groups = 2,
+     .groups = {{0}, {0}},
+     .run = rs_run_view},
     {.name = "chakra",
      .help = "execution traces that simulators replay",
      .usage = "SUB-COMMAND [options]",
@@ -230,6 +251,10 @@ void rs_command_at(size_t index, rs_command *out)
         if (out->run == rs_run_flight) {
             out->groups[0] = rs_flight_options;
             out->groups[1] = rs_output_options;
+        }
+        if (out->run == rs_run_view) {
+            out->groups[0] = rs_view_options;
+            out->groups[1] = rs_input_options;
         }
         if (out->run == rs_run_fuse) {
             out->groups[0] = rs_fuse_options;

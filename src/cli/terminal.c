@@ -145,6 +145,11 @@ bool rs_signal_came(void)
     return signal_number != 0;
 }
 
+void rs_signal_forget(void)
+{
+    signal_number = 0;
+}
+
 void rs_signal_repeat(void)
 {
     if (!signal_number) return;
