@@ -66,6 +66,7 @@ static int run(const request *r)
     rs_error err = RS_ERROR_INIT;
     const char *path = rs_options_text(r->out, "output");
     bool quiet = rs_options_flag(r->out, "quiet");
+    rs_progress progress;
     rs_job_settings settings = {
         .jobs = (unsigned)rs_options_int(r->in, "jobs"),
         .max_ratio = (uint64_t)rs_options_int(r->in, "max-ratio"),
@@ -74,6 +75,8 @@ static int run(const request *r)
         .single_rank = rs_options_flag(r->in, "single-rank"),
         .ranks = rs_options_text(r->in, "ranks"),
         .steps = rs_options_text(r->in, "steps"),
+        .progress = rs_progress_step,
+        .progress_context = &progress,
     };
     const char *size = rs_options_text(r->in, "max-memory");
     if (size && !rs_parse_size(size, &settings.max_memory)) {
@@ -89,7 +92,9 @@ static int run(const request *r)
         rs_job_close(job);
         return rs_complain_error(NULL, &err);
     }
+    rs_progress_start(&progress, !quiet && !rs_options_flag(r->out, "no-progress"));
     rs_status status = write_trace(r, job, &output, &result, &err);
+    rs_progress_end(&progress);
     rs_report_result(&result, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK)

@@ -34,9 +34,11 @@ typedef struct buffer {
 /* What a file may say besides its events; more than that is no header. */
 #define MAX_HEADER ((size_t)64 << 20)
 #define MAX_RECORD ((size_t)256 << 20)
+#define PROGRESS_ROWS 16384
 
 /* A file on its second reading. */
 typedef struct reading {
+    const rs_job *job;
     const rs_fuse_plan *plan;
     const rs_fuse_filter *filter;
     rs_writer *writer;
@@ -124,6 +126,14 @@ static uint32_t rank_of_row(reading *r)
     return RS_NO_ROW;
 }
 
+/* Tells now and then how far it is; false when it shall stop. */
+static bool report_progress(const reading *r)
+{
+    const rs_job_settings *s = &r->job->settings;
+    if (!s->progress || r->row % PROGRESS_ROWS != 0) return true;
+    return s->progress(s->progress_context, r->window.offset + (uint64_t)(r->p - r->window.data), 0);
+}
+
 /* Whether the row of the current owner weighs enough. */
 static bool is_kept(const reading *r, const rs_fuse_rank *rank)
 {
@@ -140,6 +150,7 @@ static rs_status element(reading *r, rs_error *err)
     bool is_object = *r->p == '{';
     rs_status status = value(r, &text, &n, err);
     if (status != RS_OK || !text) return status;
+    if (!report_progress(r)) return rs_fail(err, RS_ERR_CANCELLED, "stopped");
     uint32_t index = rank_of_row(r);
     rs_fuse_rank *rank = index == RS_NO_ROW ? NULL : r->plan->ranks[index];
     bool kept = rank && is_kept(r, rank);
@@ -294,7 +305,7 @@ static rs_status copy_file(const rs_job *job, const rs_fuse_plan *plan, const rs
                            const rs_fuse_filter *filter, rs_writer *writer, bool *any, buffer *header,
                            rs_result *result, rs_error *err)
 {
-    reading r = {.plan = plan, .filter = filter, .writer = writer, .any = any, .header = header};
+    reading r = {.job = job, .plan = plan, .filter = filter, .writer = writer, .any = any, .header = header};
     rs_source *source = NULL;
     bool lines = false;
     for (size_t i = 0; i < plan->n; i++)

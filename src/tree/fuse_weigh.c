@@ -53,10 +53,11 @@ typedef struct weighing {
     const rs_work *work;
     const rs_step *steps;
     size_t n_steps;
-    bool all;          /* no steps are asked for */
-    rs_ranges wanted;  /* numbers of steps */
-    int64_t from, to;  /* the time of the wanted steps and their work */
-    rs_keymap arrows;  /* weight by correlation */
+    bool all;         /* no steps are asked for */
+    rs_ranges wanted; /* numbers of steps */
+    int64_t from, to; /* the time of the wanted steps and their work */
+    rs_keymap arrows; /* weight by correlation */
+    size_t n_arrows;
     uint16_t *weights; /* by index of the row in the rank */
 } weighing;
 
@@ -123,6 +124,7 @@ static rs_status weigh_work(weighing *w, rs_error *err)
         uint32_t known = rs_keymap_get(&w->arrows, id);
         if ((known == RS_KEYMAP_NONE || known < weight) && !rs_keymap_put(&w->arrows, id, weight))
             return rs_fail_nomem(err, "correlations");
+        w->n_arrows++;
     }
     return RS_OK;
 }
@@ -143,7 +145,8 @@ static uint16_t weight_of_flow(const weighing *w, rs_cursor *ids, uint32_t row)
 {
     uint32_t weight = rs_keymap_get(&w->arrows, rs_cursor_int(ids, row, -1));
     if (weight != RS_KEYMAP_NONE) return (uint16_t)weight;
-    return in_window(w, row) ? rs_fuse_weight(GPU, 0) : OUTSIDE;
+    /* an arrow to nothing, unless the file does not say what belongs to what */
+    return in_window(w, row) ? rs_fuse_weight(w->n_arrows ? LITTLE : GPU, 0) : OUTSIDE;
 }
 
 static uint16_t weight_of(const weighing *w, rs_cursor *ids, uint32_t row)

@@ -30,7 +30,7 @@ typedef struct rs_view_routes {
     size_t n;
 } rs_view_routes;
 
-/* As the client sent them; NULL what it did not send. path is decoded and without the query. */
+/* As the client sent them; NULL what it did not send. path is not decoded and without the query. */
 typedef struct rs_view_request {
     const char *method, *path, *host, *origin;
 } rs_view_request;
