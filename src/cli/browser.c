@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static bool is_set(const char *name)
 {
     const char *value = getenv(name);

@@ -65,9 +65,10 @@ static rs_status more(reading *r, rs_error *err)
 {
     size_t used = r->p ? (size_t)(r->p - r->window.data) : 0;
     rs_status status = rs_windows_next(r->windows, used, &r->window, err);
+    if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
-    return status;
+    return RS_OK;
 }
 
 /* The next byte that is no white space, 0 at the end. */
