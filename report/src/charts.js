@@ -107,7 +107,32 @@ function categoryAxis(data, name, interval) {
   };
 }
 
+const ZOOM = 24; // columns; with more a slider zooms into them
+
+function zoom() {
+  const c = colours();
+  return {
+    type: 'slider', bottom: 4, height: 20, borderColor: c.line, fillerColor: `${c.second}55`, brushSelect: true, showDataShadow: false,
+    handleStyle: { color: c.surface, borderColor: c.muted }, moveHandleStyle: { color: c.muted }, textStyle: { color: c.muted },
+  };
+}
+
 const FEW = 12; // items that stand as rows; more stand as columns
+
+// Rows that a legend of these names takes: long ones wrap.
+function legendRows(names, width) {
+  let rows = 1;
+  let used = 0;
+  for (const name of names) {
+    const size = 34 + name.length * 7.4;
+    if (used && used + size > width) {
+      rows += 1;
+      used = 0;
+    }
+    used += size;
+  }
+  return rows;
+}
 
 // Bars over ranks (or what noun says). series: {name, colour (a name of colours()), values, stack}; more lines of
 // the tooltip: extra(i) -> [[key, value]].
@@ -122,21 +147,20 @@ export function bars({ label, items: ranks, noun = 'rank', series, unit, axis, m
   return chart({
     label,
     height,
-    make: () => {
+    make: (width) => {
       const c = colours();
       const option = base();
       const value = { ...valueAxis(''), max: max ? max / scale : null };
       const ranksAxis = { ...categoryAxis(names, wide ? noun : ''), inverse: !wide };
-      option.grid = { left: wide ? 8 : 8, right: 16, top: series.length > 1 ? 40 : 16, bottom: wide ? (ranks.length > 80 ? 64 : 32) : 28,
-        outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' };
+      option.grid = { left: wide ? 8 : 8, right: 16, top: series.length > 1 ? 16 + 24 * legendRows(series.map((s) => s.name), width) : 16, bottom: wide && ranks.length > ZOOM ? 40 : 8,
+        outerBoundsMode: 'same', outerBoundsContain: 'all' };
       value.name = `${axis}${unitLabel ? `, ${unitLabel}` : ''}`;
       value.nameLocation = 'middle';
-      value.nameGap = wide ? 46 : 28;
+      value.nameGap = 30;
       option.xAxis = wide ? ranksAxis : value;
       option.yAxis = wide ? value : ranksAxis;
       option.legend.show = series.length > 1;
-      if (wide && ranks.length > 80)
-        option.dataZoom = [{ type: 'slider', bottom: 4, height: 20, borderColor: c.line, textStyle: { color: c.muted } }];
+      if (wide && ranks.length > ZOOM) option.dataZoom = [zoom()];
       option.tooltip = {
         ...option.tooltip, trigger: 'axis', axisPointer: { type: 'shadow', shadowStyle: { opacity: 0.08, color: c.text } },
         formatter: (items) => tip(`${noun} ${ranks[items[0].dataIndex]}`, [
@@ -164,15 +188,15 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
   const cellHeight = rows.length <= 16 ? 28 : rows.length <= 64 ? 12 : Math.max(3, 768 / rows.length);
   return chart({
     label,
-    height: Math.round(rows.length * cellHeight) + 112,
+    height: Math.round(rows.length * cellHeight) + (columns.length > ZOOM ? 164 : 124),
     cells: cells.length,
     make: (width) => {
       const c = colours();
       const option = base();
       option.legend.show = false;
-      option.grid = { left: 8, right: 8, top: 8, bottom: 96, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' };
+      option.grid = { left: 8, right: 8, top: 8, bottom: 72, outerBoundsMode: 'same', outerBoundsContain: 'all' };
       option.xAxis = categoryAxis(columns.map(String), columnName);
-      option.yAxis = { ...categoryAxis(rows.map((r) => (rows.length <= 16 ? `${rowName} ${r}` : `${r}`)), ''), inverse: true };
+      option.yAxis = { ...categoryAxis(rows.map((r) => (rows.length <= 16 ? `${rowName} ${r}` : `${r}`)), '', Math.max(0, Math.ceil(15 / cellHeight) - 1)), inverse: true };
       option.visualMap = {
         type: 'continuous', min: least / scale, max: most === least ? (most / scale) * 1.001 + 1e-9 : most / scale, calculable: true,
         orient: 'horizontal', left: 8, bottom: 4, itemWidth: 14, itemHeight: Math.min(240, width - 160), precision: 2,
@@ -186,6 +210,10 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
           return tip(`${rowName} ${rows[y]}, ${columnName} ${columns[x]}`, extra(item.dataIndex, value));
         },
       };
+      if (columns.length > ZOOM) {
+        option.dataZoom = [{ ...zoom(), bottom: 48 }];
+        option.grid.bottom += 40;
+      }
       const few = cells.length <= 400 && width / columns.length > 64 && cellHeight >= 28;
       option.series = [{
         type: 'heatmap', data: cells.map(([x, y, v]) => [x, y, v / scale]),

@@ -44,9 +44,9 @@ export function communicationSection(data) {
   return section('communication', 'Communication', top.lede, top.body, late(collectives),
     summary.length ? panel('Collectives by kind and size', 'transfer: the shortest kernel of all ranks, when nobody waits any more',
       makeTable(summary, { caption: 'Collectives by kind and size', sort: ['total_transfer_us', 'descending'], hide: drop(summary), bar: ['wait_share_pct'], command: 'rankscope collectives --table summary' }))
-      : empty('No collective could be matched over ranks.', collectives),
+      : top.lede ? empty('No collective could be matched over ranks.', collectives) : null,
     each.length ? panel('Single collectives, the longest waits first', 'wait: from the first rank\u2019s arrival to the last one\u2019s',
-      makeTable(each, { caption: 'Collectives with their late ranks', sort: ['sum_wait_us', 'descending'], hide: ['index', ...drop(each)], command: 'rankscope collectives' })) : null,
-    clocks.length > 1 ? foldedTable(clocks, { summary: 'How the ranks\u2019 clocks were aligned', caption: 'Clocks', sort: ['rank', 'ascending'], command: 'rankscope collectives --table clocks' }) : null,
+      makeTable(each.arranged(['collective', 'group', 'number', 'last_rank', 'sum_wait_us', 'max_wait_us', 'first_rank', 'transfer_us', 'message_bytes']), { caption: 'Collectives with their late ranks', sort: ['sum_wait_us', 'descending'], hide: ['index', ...drop(each)], command: 'rankscope collectives' })) : null,
+    clocks.length > 1 && summary.length ? foldedTable(clocks, { summary: 'How the ranks\u2019 clocks were aligned', caption: 'Clocks', sort: ['rank', 'ascending'], command: 'rankscope collectives --table clocks' }) : null,
     summary.length ? noteList(collectives) : null);
 }

@@ -43,6 +43,17 @@ export class Table {
     return best;
   }
 
+  // The same with these columns first.
+  arranged(first) {
+    const to = [...first, ...this.columns.map((column) => column.name).filter((column) => !first.includes(column))];
+    const from = to.map((column) => this.at(column));
+    const made = Object.create(this);
+    made.columns = from.map((at) => this.columns[at]);
+    made.index = new Map(to.map((column, at) => [column, at]));
+    made.rows = this.rows.map((row) => from.map((at) => row[at]));
+    return made;
+  }
+
   where(test) {
     const part = Object.create(this);
     part.rows = this.rows.filter(test);

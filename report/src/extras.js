@@ -24,7 +24,7 @@ export function flightSection(data) {
     answer.evidence?.length ? panel('Proof', null, proof(answer.evidence)) : null,
     others.length ? panel('Also found', null, h('ul', { class: 'doctor' }, others.slice(0, 30).map((f) => h('li', {}, badge('warning', words(f.verdict)), h('div', {}, h('p', {}, sentence(f.summary)))))),
       others.length > 30 ? h('p', { class: 'cut' }, `${others.length - 30} more: rankscope flight`) : null) : null,
-    waiting.length ? panel(`Waiting, not at fault (${waiting.length})`, null, h('ul', { class: 'plain' }, waiting.slice(0, 30).map((w) => h('li', {}, `rank ${w.rank} in `, h('bdi', {}, visible(where(w))),
+    waiting.length ? panel(`Waiting, not at fault (${waiting.length})`, null, h('ul', { class: 'rows' }, waiting.slice(0, 30).map((w) => h('li', {}, `rank ${w.rank} in `, h('bdi', {}, visible(where(w))),
       `, ${w.state ?? 'state unknown'}${w.waits_for?.length ? `, for ${w.waits_for.length === 1 ? 'rank' : 'ranks'} ${ranges(w.waits_for)}` : ''}`))),
     waiting.length > 30 ? h('p', { class: 'cut' }, `${waiting.length - 30} more: rankscope flight --verbose`) : null) : null,
     Object.entries({ groups: 'Groups', lateness: 'Lateness by group and rank' }).filter(([key]) => tables[key]?.length)

@@ -71,6 +71,7 @@ export function axisUnit(unit, values) {
 
 const SUFFIX = /_(us|ms|ns|pct|gbps)$/;
 export function heading(column) {
-  const text = column.title ?? column.name.replace(SUFFIX, '').replaceAll('_', ' ');
+  const own = column.name.replace(SUFFIX, '').replaceAll('_', ' ');
+  const text = !column.title || column.title === column.unit ? own : column.title;
   return text.replace(/ ?%$/, '').replace(/^\w/, (c) => c.toUpperCase());
 }

@@ -81,7 +81,7 @@ export function stepsSection(data) {
   const draw = (column) => place.replaceChildren(stepMap(table, ranks, steps, MEASURES.find(([c]) => c === column)));
   draw(first[0]);
   return section('steps', 'Steps', lede,
-    figure('Steps over ranks', 'the darker (in dark colours: the lighter), the longer', choice('Show', measures.map(([c, t]) => [c, t]), draw), place,
+    figure('Steps over ranks', 'the stronger the colour, the longer', choice('Show', measures.map(([c, t]) => [c, t]), draw), place,
       foldedTable(table, { caption: 'Steps', sort: [first[0], 'descending'], command: 'rankscope steps' })),
     noteList(answer));
 }
@@ -111,8 +111,19 @@ export function idleSection(data) {
       foldedTable(table, { caption: 'Idle time of each rank', sort: ['rank', 'ascending'], command: 'rankscope summary --table ranks',
         hide: table.columns.map((c) => c.name).filter((c) => !['rank', 'gpu_span_us', 'idle_us', 'host_wait_us', 'launch_latency_us', 'launch_bound_pct', 'busy_pct'].includes(c)) })),
     streams.length ? panel('Gaps on each stream', h('span', {}, Object.entries(KINDS).map(([key, text], i) => [i ? '; ' : '', h('code', {}, key), ` ${text}`])),
-      makeTable(streams, { caption: 'Gaps on each stream', sort: ['idle_us', 'descending'], bar: ['share_pct'], command: 'rankscope idle' })) : null,
+      makeTable(streams, { single: true, caption: 'Gaps on each stream', sort: ['idle_us', 'descending'], bar: ['share_pct'], command: 'rankscope idle' })) : null,
     noteList(idle));
+}
+
+// The row that stands for all kernels behind the first 40 says how many there are.
+const othersName = (name, row, table) =>
+  (table.get(row, 'class') === null && table.get(row, 'names') > 1 ? `${name} (${quantity(table.get(row, 'names'), 'count', 'int')} more names)` : name);
+
+// The rank whose names are shown at first: the one that needs most time for itself.
+function focus(data) {
+  const { ranks } = data.answers.summary.tables;
+  const worst = ranks.extreme('own_time_us');
+  return worst && ranks.length > 1 ? ranks.get(worst, 'rank') : undefined;
 }
 
 const kindOf = (text) => ({ computation: 'compute', communication: 'comm', memory: 'copy' })[text];
@@ -123,24 +134,13 @@ export function kernelsSection(data) {
   const table = kernels.tables.kernels;
   if (!table.length) return section('kernels', 'Kernels', null, empty('No GPU work was recorded.', kernels));
   return section('kernels', 'Kernels', null,
-    top.length ? panel('Most GPU time, all ranks together', 'share of the sum of all GPU durations',
+    top.length ? panel(`Most GPU time${summary.tables.ranks.length > 1 ? ', all ranks together' : ''}`, 'share of the sum of all GPU durations',
       barList(top.rows.map((row) => ({ name: top.get(row, 'name'), time: top.get(row, 'time_us'), share: top.get(row, 'share_pct'), kind: kindOf(top.get(row, 'class')),
         aside: `${top.get(row, 'class')} \u00b7 ${quantity(top.get(row, 'count'), 'count', 'int')} times \u00b7 ${time(top.get(row, 'mean_us'))} mean` })), 'Kernels with most GPU time')) : null,
-    panel('Kernels of each rank', 'up to 40 a rank, the rest together as \u201cothers\u201d; simultaneous runs each count',
-      makeTable(reorder(table), { caption: 'Kernels of each rank', sort: ['sum_us', 'descending'], bar: ['share_pct'], hide: table.values('names').every((n) => n === 1) ? ['names'] : [],
+    panel(table.length && new Set(table.values('rank')).size > 1 ? 'Kernels of each rank' : 'All kernels', `${focus(data) === undefined ? '' : 'first the rank that needs most time for itself; '}up to 40 a rank, the rest together as \u201cothers\u201d; simultaneous runs each count`,
+      makeTable(table.arranged(['name', 'rank']), { single: true, caption: 'Kernels of each rank', text: { name: othersName }, sort: ['sum_us', 'descending'], bar: ['share_pct'], rank: focus(data), hide: ['names'],
         command: 'rankscope kernels --top 100000 --duration-ratio 1' })),
     noteList(kernels));
-}
-
-// The name leads, the rank follows: one reads names.
-function reorder(table) {
-  const to = ['name', 'rank', ...table.columns.map((c) => c.name).filter((c) => c !== 'name' && c !== 'rank')];
-  const from = to.map((column) => table.at(column));
-  const made = Object.create(table);
-  made.columns = from.map((at) => table.columns[at]);
-  made.index = new Map(to.map((column, at) => [column, at]));
-  made.rows = table.rows.map((row) => from.map((at) => row[at]));
-  return made;
 }
 
 export function operatorsSection(data) {
@@ -149,13 +149,13 @@ export function operatorsSection(data) {
   const { across, ops: table } = ops.tables;
   if (!table.length && !across.length) return section('operators', 'Operators', null, empty('No operator launched GPU work.', ops));
   return section('operators', 'Operators', null,
-    top.length ? panel('By the GPU work they launch, all ranks together', 'innermost operator around the launch; share of the sum of all GPU durations',
+    top.length ? panel(`By the GPU work they launch${summary.tables.ranks.length > 1 ? ', all ranks together' : ''}`, 'innermost operator around the launch; share of the sum of all GPU durations',
       barList(top.rows.map((row) => ({ name: top.get(row, 'name'), time: top.get(row, 'time_us'), share: top.get(row, 'share_pct'), kind: 'compute',
         aside: `${quantity(top.get(row, 'count'), 'count', 'int')} pieces of GPU work` })), 'Operators with most GPU time')) : null,
     across.length && across.extreme('ranks') && across.get(across.extreme('ranks'), 'ranks') > 1
       ? panel('The same operator on different ranks', 'least and most direct GPU time of a rank: a wide gap points at a slow rank or uneven work',
         makeTable(across, { caption: 'Operators over ranks', sort: ['mean_us', 'descending'], command: 'rankscope ops --table across' })) : null,
-    panel('Operators of each rank', 'direct: what the operator launched itself, without communication; subtree: all below it',
-      makeTable(reorder(table), { caption: 'Operators of each rank', sort: ['total_direct_kernel_time_us', 'descending'], bar: ['share_pct'], command: 'rankscope ops' })),
+    panel(new Set(table.values('rank')).size > 1 ? 'Operators of each rank' : 'All operators', 'direct: what the operator launched itself, without communication; subtree: all below it',
+      makeTable(table.arranged(['name', 'rank']), { single: true, caption: 'Operators of each rank', sort: ['total_direct_kernel_time_us', 'descending'], bar: ['share_pct'], rank: focus(data), command: 'rankscope ops' })),
     noteList(ops));
 }

@@ -24,7 +24,7 @@ export function launchesSection(data) {
   const rows = rowsOfRanks(shown, 'gpu_events');
   const worst = shown.where((row) => rows.includes(row)).extreme('delay_p95_us');
   const lede = worst ? `${rows.length > 1 ? `On rank ${shown.get(worst, 'rank')} half` : 'Half'} of the work starts within ${time(shown.get(worst, 'delay_median_us'))} of its launch and 95\u00a0% within ${time(shown.get(worst, 'delay_p95_us'))}`
-    + `${rows.length > 1 ? ', the longest of all ranks' : ''}. Long delays mean a full queue, which is good; short ones a GPU that waits for the host.` : null;
+    + `${rows.length > 1 ? ', the longest of all ranks' : ''}. Long delays mean that work queues up, short ones that the GPU takes it at once.` : null;
   return section('launches', 'Launch delays', lede,
     figure('From the end of the launching call to the start of its work', 'for each rank the call that launches most', bars({
       label: `Bars: median and 95th percentile of launch delay of each rank. ${lede}`, items: rows.map((row) => shown.get(row, 'rank')), unit: 'us', axis: 'delay',
@@ -33,7 +33,7 @@ export function launchesSection(data) {
       extra: (i) => [['call', shown.get(rows[i], 'call')], ['launches', count(shown.get(rows[i], 'launches'))], ['longest', time(shown.get(rows[i], 'delay_max_us'))]],
     })),
     panel('Launching calls', 'short: work shorter than its call; runtime: calls over 50 \u00b5s; delay: work that waited over 100 \u00b5s',
-      makeTable(table, { caption: 'Launching calls of each rank', sort: ['rank', 'ascending'], command: 'rankscope launches' })),
+      makeTable(table, { single: true, caption: 'Launching calls of each rank', sort: ['rank', 'ascending'], command: 'rankscope launches' })),
     noteList(answer));
 }
 

@@ -12,8 +12,11 @@ import { startTheme } from './theme.js';
 const SECTIONS = [verdict, flightSection, timeOfRanks, stepsSection, communicationSection, idleSection, kernelsSection,
   operatorsSection, launchesSection, queueSection, metricsSection, recording];
 
+const SHORT = { verdict: 'First', flight: 'Flight recorder', time: 'Time', steps: 'Steps', communication: 'Communication', idle: 'Idle',
+  kernels: 'Kernels', operators: 'Operators', launches: 'Launches', queue: 'Queue', metrics: 'Metrics', recording: 'Recording' };
+
 function navigation(sections) {
-  const links = sections.map((made) => h('a', { href: `#${made.id}` }, made.querySelector('h2').textContent));
+  const links = sections.map((made) => h('a', { href: `#${made.id}`, title: made.querySelector('h2').textContent }, SHORT[made.id]));
   const byId = new Map(sections.map((made, i) => [made.id, links[i]]));
   const seen = new Set();
   const observer = new IntersectionObserver((entries) => {

@@ -54,7 +54,9 @@ function tiles(data) {
       : `${percent(breakdown.get(least, 'busy_pct'))} to ${percent(breakdown.get(most, 'busy_pct'))}`,
     least === most ? 'of its span' : `rank ${breakdown.get(least, 'rank')} least, rank ${breakdown.get(most, 'rank')} most`));
   const exposed = breakdown.extreme('exposed_comm_pct');
-  if (exposed)
+  if (exposed && !data.answers.overlap.tables.overlap.values('comm_us').some(Boolean))
+    made.push(tile('Exposed communication', 'none', 'no communication kernel ran'));
+  else if (exposed)
     made.push(tile('Exposed communication', percent(breakdown.get(exposed, 'exposed_comm_pct')),
       breakdown.length > 1 ? `of the GPU\u2019s span on rank ${breakdown.get(exposed, 'rank')}, the most` : 'of the GPU\u2019s span'));
   const slow = ranks.length > 1 ? ranks.extreme('own_time_us') : null;
@@ -81,7 +83,7 @@ export function verdict(data) {
     const bar = h('span', { class: 'fill warm' });
     bar.style.width = `${Math.max(1, Math.min(100, share ?? 0))}%`;
     return h('li', {}, sentence(findings.get(row, 'finding')),
-      share === null ? null : h('div', { class: 'track', role: 'img', 'aria-label': `concerns ${percent(share)}` }, bar));
+      share === null ? null : h('div', { class: 'meter' }, h('div', { class: 'track', 'aria-hidden': 'true' }, bar), h('span', {}, percent(share), h('span', { class: 'aside' }, ' of the GPU\u2019s time'))));
   });
   return section('verdict', 'What to look at first', null,
     flight ? h('p', { class: 'alarm' }, badge('unfit', flight.verdict.replaceAll('_', ' ')), ' ', sentence(flight.summary), ' ', h('a', { href: '#flight' }, 'Proof')) : null,
@@ -112,10 +114,10 @@ function doctor(answer) {
   return {
     headline,
     body: [
-      shown.length ? h('ul', { class: 'doctor' }, shown.map(({ key: [severity, check, finding, disables, remedy], ranks }) =>
+      shown.length ? h('div', { class: 'panel' }, h('ul', { class: 'doctor' }, shown.map(({ key: [severity, check, finding, disables, remedy], ranks }) =>
         h('li', {}, badge(severity, severity), h('div', {}, h('p', {}, h('strong', {}, visible(check)), ': ', sentence(finding),
           many ? h('span', { class: 'aside' }, ` (${ranksText(ranks)})`) : null),
-        h('p', { class: 'aside' }, disables ? ['Weakens ', sentence(disables), '. '] : null, remedy ? ['Remedy: ', h('code', {}, visible(remedy))] : null))))) : null,
+        h('p', { class: 'aside' }, disables ? ['Weakens ', sentence(disables), '. '] : null, remedy ? ['Remedy: ', h('code', {}, visible(remedy))] : null)))))) : null,
       bad.length > shown.length ? h('p', { class: 'cut' }, `${bad.length - shown.length} more: rankscope doctor`) : null,
       good.length ? h('details', { class: 'fold' }, h('summary', {}, `${good.length === 1 ? 'One check' : `${good.length} checks`} passed`),
         h('ul', {}, good.map((text) => h('li', {}, sentence(text))))) : null,
@@ -150,12 +152,20 @@ function software(table) {
     })), groups.size > shown.length ? h('p', { class: 'cut' }, `${count(groups.size - shown.length)} more: rankscope info --table software`) : null);
 }
 
+// Columns that say nothing, or of every rank what the head says of all.
+function unneeded(table, column) {
+  const values = unique(table.values(column));
+  if (values.length === 0 || (column === 'lost' && values.length === 1 && values[0] === 0)) return true;
+  const told = ['split_by', 'packing', 'device_name', 'backend', 'world_size', 'steps', 'first_step', 'last_step'];
+  return values.length === 1 && values[0] !== null && table.length > 1 && told.includes(column);
+}
+
 export function recording(data) {
   const { info } = data.answers;
   const fit = doctor(data.answers.doctor);
   return section('recording', 'What was recorded', `This capture is ${fit.headline}.`, fit.body, problems(data),
     panel('Ranks', null, makeTable(info.tables.ranks, {
       caption: 'Ranks and their files', sort: ['rank', 'ascending'], command: 'rankscope info --table ranks',
-      hide: info.tables.ranks.columns.map((c) => c.name).filter((c) => info.tables.ranks.values(c).every((v) => v === null || v === '' || v === 'one rank')),
+      hide: info.tables.ranks.columns.map((c) => c.name).filter((c) => unneeded(info.tables.ranks, c)),
     })), software(info.tables.software), noteList(info), noteList(data.answers.doctor));
 }

@@ -3,6 +3,7 @@ import { h, name, plural, visible } from './dom.js';
 import { columnFormat, count, heading } from './format.js';
 
 const PAGE = 12;
+const BRIEF = 28; // a column of texts up to this long does not wrap
 
 function compare(a, b, sign) {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1; // the unknown comes last
@@ -16,15 +17,21 @@ function searchText(row) {
 let numbered = 0;
 
 // options: caption; sort: [column, 'ascending' | 'descending']; hide: columns left out; page: rows at first;
-// what: what a row is ("kernel"); bar: percent columns drawn as bars.
+// text: how a column's texts are shown; single: no column of ranks where there is one rank only; bar: percent columns with a bar; rank: the one shown at first.
 export function makeTable(table, options) {
   const hidden = new Set(options.hide ?? []);
+  if (options.single && table.has('rank') && new Set(table.values('rank')).size < 2) hidden.add('rank');
   const columns = table.columns.map((column, at) => ({ ...column, at })).filter((column) => !hidden.has(column.name));
-  for (const column of columns) column.format = columnFormat(column, table.rows.map((row) => row[column.at]));
+  for (const column of columns) {
+    const values = table.rows.map((row) => row[column.at]);
+    column.format = columnFormat(column, values);
+    column.brief = column.type === 'text' && values.every((v) => v === null || v.length <= BRIEF);
+  }
   const page = options.page ?? PAGE;
   const rankAt = table.has('rank') && !hidden.has('rank') ? table.at('rank') : -1;
   const ranks = rankAt < 0 ? [] : [...new Set(table.rows.map((row) => row[rankAt]))].sort((a, b) => a - b);
   const state = { sort: options.sort?.[0] ?? null, way: options.sort?.[1] ?? 'descending', words: [], rank: '', shown: page };
+  if (options.rank !== undefined && table.total > page) state.rank = `${options.rank}`;
   const id = `table-${(numbered += 1)}`;
   const texts = new Map();
 
@@ -37,8 +44,8 @@ export function makeTable(table, options) {
   });
   const heads = columns.map((column, i) =>
     h('th', { scope: 'col', class: column.type === 'text' ? 'text' : 'number', 'data-column': column.name }, buttons[i]));
-  const more = h('button', { type: 'button', class: 'plain', onclick: () => grow(page * 4) });
-  const all = h('button', { type: 'button', class: 'plain', onclick: () => grow(Infinity) });
+  const more = h('button', { type: 'button', onclick: () => grow(page * 4) });
+  const all = h('button', { type: 'button', onclick: () => grow(Infinity) });
 
   function sortBy(column) {
     if (state.sort === column.name) state.way = state.way === 'ascending' ? 'descending' : 'ascending';
@@ -73,8 +80,8 @@ export function makeTable(table, options) {
     const value = row[column.at];
     const tag = first ? 'th' : 'td';
     const scope = first ? 'row' : null;
-    if (value === null) return h(tag, { scope, class: 'number unknown', 'data-v': '' }, '\u2013');
-    if (column.type === 'text') return h(tag, { scope, class: 'text' }, name(value));
+    if (value === null) return h(tag, { scope, class: column.type === 'text' ? 'text brief unknown' : 'number unknown', 'data-v': '' }, '\u2013');
+    if (column.type === 'text') return h(tag, { scope, class: column.brief ? 'text brief' : 'text' }, name(options.text?.[column.name]?.(value, row, table) ?? value));
     const made = h(tag, { scope, class: 'number', 'data-v': value }, column.format.text(value));
     if (column.unit === 'percent' && options.bar?.includes(column.name)) {
       made.classList.add('bar');
@@ -118,7 +125,7 @@ export function makeTable(table, options) {
         state.shown = page;
         draw();
       },
-    }, h('option', { value: '' }, 'All ranks'), ranks.map((r) => h('option', { value: r }, `Rank ${r}`)))
+    }, h('option', { value: '' }, 'All ranks'), ranks.map((r) => h('option', { value: r, selected: `${r}` === state.rank }, `Rank ${r}`)))
     : null;
   const cut = table.length < table.total
     ? h('p', { class: 'cut' }, `This page holds ${count(table.length)} of ${count(table.total)} rows`

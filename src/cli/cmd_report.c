@@ -144,7 +144,6 @@ static rs_status check(request *r, rs_error *err)
         .recursive = rs_options_flag(r->in, "recursive"),
         .renumber = rs_options_flag(r->in, "renumber"),
         .single_rank = rs_options_flag(r->in, "single-rank"),
-        .keep = true, /* for the next question */
         .ranks = rs_options_text(r->in, "ranks"),
         .steps = rs_options_text(r->in, "steps"),
     };

@@ -96,6 +96,7 @@ static rs_status make_options(const rs_report_question *q, const rs_analysis *an
                               rs_error *err)
 {
     size_t n;
+    if (!analysis) return rs_fail(err, RS_ERR_USAGE, "there is no analysis \"%s\"", q->analysis);
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     *out = rs_options_create(specs, n);
     if (!*out) return rs_fail_nomem(err, "the options");
@@ -106,31 +107,29 @@ static rs_status make_options(const rs_report_question *q, const rs_analysis *an
     return RS_OK;
 }
 
-static rs_status ask(rs_job *job, const rs_report_question *q, rs_result *result, rs_error *err)
-{
-    const rs_analysis *analysis = rs_analysis_find(q->analysis);
-    rs_options *options = NULL;
-    if (!analysis) return rs_fail(err, RS_ERR_USAGE, "there is no analysis \"%s\"", q->analysis);
-    rs_status status = make_options(q, analysis, &options, err);
-    if (status == RS_OK) status = rs_job_run(job, analysis, options, RS_COMPAT_NONE, result, err);
-    rs_options_free(options);
-    return status;
-}
-
+/* Each rank is loaded once for all questions. */
 static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told, rs_error *err)
 {
-    out->results = rs_calloc(rs_report_n_questions, sizeof *out->results);
-    if (!out->results) return rs_fail_nomem(err, "the answers");
-    for (; out->n < rs_report_n_questions; out->n++) {
-        rs_result *result = &out->results[out->n];
-        rs_status status = ask(job, &rs_report_questions[out->n], result, err);
-        tell(told, result);
-        if (status != RS_OK) {
-            rs_result_clear(result);
-            return status;
-        }
+    const size_t n = rs_report_n_questions;
+    rs_query *queries = rs_calloc(n, sizeof *queries);
+    rs_options **options = rs_calloc(n, sizeof *options);
+    rs_status status = RS_OK;
+    out->results = rs_calloc(n, sizeof *out->results);
+    if (!queries || !options || !out->results) status = rs_fail_nomem(err, "the questions");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_analysis *analysis = rs_analysis_find(rs_report_questions[i].analysis);
+        status = make_options(&rs_report_questions[i], analysis, &options[i], err);
+        queries[i] = (rs_query){.analysis = analysis, .options = options[i]};
     }
-    return RS_OK;
+    if (status == RS_OK) {
+        status = rs_job_run_many(job, queries, n, out->results, err);
+        out->n = n;
+    }
+    for (size_t i = 0; i < out->n; i++) tell(told, &out->results[i]);
+    for (size_t i = 0; options && i < n; i++) rs_options_free(options[i]);
+    rs_free(options);
+    rs_free(queries);
+    return status;
 }
 
 /* No usable dump is an answer, too: the page shows why. */
