@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
+#include "report/report.h"
 #include "view/page.h"
 #include "view/reduce.h"
 #include "view/server.h"
@@ -17,6 +18,7 @@ static const rs_option_spec specs[] = {
     {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev", "the viewer, for one of your own"},
     {"max-events", RS_OPTION_INT, "N", NULL, "200000",
      "at most about N events, so that the viewer stays quick: what tells most is kept; 0: all"},
+    {"no-report", RS_OPTION_FLAG, NULL, NULL, NULL, "only the trace, which is sooner there"},
     {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
      "no notes and no progress bar; errors and losses are still told"},
@@ -24,7 +26,7 @@ static const rs_option_spec specs[] = {
 };
 const rs_option_group rs_view_options = {"Options", specs, sizeof specs / sizeof *specs};
 
-enum { ENTRY, STYLE, SCRIPT, TRACE, N_RESOURCES };
+enum { ENTRY, STYLE, SCRIPT, TRACE, REPORT, MAX_RESOURCES };
 
 /* Text that grows, as a sink. */
 typedef struct text {
@@ -40,8 +42,11 @@ typedef struct view {
     char title[200];
     rs_view_trace trace;
     rs_result told; /* of the traces */
-    text entry;
-    rs_view_resource resources[N_RESOURCES];
+    bool lost;      /* part of the input was lost */
+    rs_job_settings job;
+    rs_progress progress;
+    text entry, report;
+    rs_view_resource resources[MAX_RESOURCES];
     rs_view_routes routes;
 } view;
 
@@ -103,10 +108,9 @@ static void make_title(view *v)
 /* ---- what is served
  * ---------------------------------------------------------------------------------------- */
 
-static rs_status read_traces(view *v, rs_error *err)
+static rs_status choose_settings(view *v, rs_error *err)
 {
-    rs_progress progress;
-    rs_job_settings settings = {
+    v->job = (rs_job_settings){
         .jobs = (unsigned)rs_options_int(v->in, "jobs"),
         .max_ratio = (uint64_t)rs_options_int(v->in, "max-ratio"),
         .recursive = rs_options_flag(v->in, "recursive"),
@@ -115,20 +119,59 @@ static rs_status read_traces(view *v, rs_error *err)
         .ranks = rs_options_text(v->in, "ranks"),
         .steps = rs_options_text(v->in, "steps"),
         .progress = rs_progress_step,
-        .progress_context = &progress,
+        .progress_context = &v->progress,
     };
     const char *size = rs_options_text(v->in, "max-memory");
-    if (size && !rs_parse_size(size, &settings.max_memory))
+    if (size && !rs_parse_size(size, &v->job.max_memory))
         return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
+    return RS_OK;
+}
+
+static rs_status read_traces(view *v, rs_error *err)
+{
     rs_job *job = NULL;
-    rs_status status = rs_job_open(v->arguments->paths, v->arguments->n_paths, &settings, &job, err);
-    rs_progress_start(&progress, !v->quiet && !rs_options_flag(v->own, "no-progress"));
+    rs_status status = rs_job_open(v->arguments->paths, v->arguments->n_paths, &v->job, &job, err);
     if (status == RS_OK)
         status =
             rs_view_reduce(job, (uint64_t)rs_options_int(v->own, "max-events"), &v->trace, &v->told, err);
-    rs_progress_end(&progress);
     rs_job_close(job);
+    v->lost = rs_problems_worst(&v->told.problems) == RS_LOSS;
+    return status;
+}
+
+/* What it has to tell of the traces is on the page, and told of the trace already. */
+static rs_status write_report(view *v, rs_error *err)
+{
+    rs_job *job = NULL;
+    rs_result told = {0};
+    rs_report_settings settings = {.inputs = v->arguments->paths,
+                                   .n_inputs = v->arguments->n_paths,
+                                   .trace_link = "./",
+                                   .jobs = v->job.jobs,
+                                   .progress = rs_progress_step,
+                                   .progress_context = &v->progress};
+    rs_sink sink = {append, &v->report};
+    rs_status status = rs_job_open(v->arguments->paths, v->arguments->n_paths, &v->job, &job, err);
+    if (status == RS_OK) status = rs_report_write(job, &settings, &sink, &told, err);
+    v->lost = v->lost || rs_problems_worst(&told.problems) == RS_LOSS;
+    rs_result_clear(&told);
+    rs_job_close(job);
+    return status;
+}
+
+static rs_status read_all(view *v, rs_error *err)
+{
+    rs_progress_start(&v->progress, !v->quiet && !rs_options_flag(v->own, "no-progress"));
+    rs_status status = read_traces(v, err);
+    bool wants_report = !rs_options_flag(v->own, "no-report");
+    rs_status has_report = wants_report ? rs_report_check(NULL) : RS_OK;
+    if (status == RS_OK && wants_report && has_report == RS_OK) status = write_report(v, err);
+    rs_progress_end(&v->progress);
+    if (status == RS_ERR_CANCELLED) rs_signal_repeat();
     rs_report_result(&v->told, v->quiet);
+    if (status == RS_OK && has_report != RS_OK && !v->quiet)
+        rs_complain("there is no report page in this program (Node.js was missing when it was built), only "
+                    "the trace");
     return status;
 }
 
@@ -159,8 +202,13 @@ static rs_status make_resources(view *v, rs_error *err)
                                              .n = v->trace.n,
                                              .save_as = "trace.json.gz",
                                              .for_the_ui = true};
+    v->resources[REPORT] = (rs_view_resource){.name = "report.html",
+                                              .type = "text/html; charset=utf-8",
+                                              .bytes = v->report.bytes,
+                                              .n = v->report.n,
+                                              .policy = rs_view_report_policy};
     v->routes.resources = v->resources;
-    v->routes.n = N_RESOURCES;
+    v->routes.n = v->report.n ? MAX_RESOURCES : REPORT;
     return RS_OK;
 }
 
@@ -224,23 +272,26 @@ static int run(view *v)
     rs_error err = RS_ERROR_INIT;
     int code;
     rs_status status = check(v, &err);
+    if (status == RS_OK) status = choose_settings(v, &err);
     if (status == RS_OK)
         status = rs_view_listen((unsigned)rs_options_int(v->own, "port"), &v->socket, &v->routes.port, &err);
     if (status == RS_OK) {
         make_title(v);
-        status = read_traces(v, &err);
+        status = read_all(v, &err);
     }
     if (status == RS_OK) status = make_resources(v, &err);
-    if (status == RS_ERR_CANCELLED) rs_signal_repeat();
     if (status == RS_OK)
         code = serve(v);
+    else if (rs_is_told(&v->told, &err))
+        code = rs_exit_code_of(status);
     else
         code = rs_complain_error("view", &err);
-    if (code == RS_EXIT_OK && rs_problems_worst(&v->told.problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    if (code == RS_EXIT_OK && v->lost) code = RS_EXIT_LOSS;
     if (v->socket >= 0) close(v->socket);
     rs_result_clear(&v->told);
     rs_free(v->trace.bytes);
     rs_free(v->entry.bytes);
+    rs_free(v->report.bytes);
     return code;
 }
 

@@ -124,14 +124,32 @@ static const rs_command own[] = {
      .n_groups = 3,
      .groups = {{0}, {0}, {0}},
      .run = rs_run_fuse},
+    {.name = "report",
+     .help = "one self-contained page: verdict, tables and charts of a job",
+     .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+     .about =
+         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
+         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
+         "is not hidden and who is late, why the GPU idles, kernels, operators, launches and queues. Charts "
+         "can be hovered and zoomed, tables sorted and searched; every number is the one that the command "
+         "of its section prints.\n\n"
+         "Long tables are cut to the rows that matter most, and say so.\n\n"
+         "The exit code is that of the traces: 0, 3 when none was usable, 4 when part of them was lost. "
+         "What doctor and flight find is on the page and does not change it.",
+     .examples = "rankscope report -o report.html traces/\n"
+                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
+                 "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",
+     .n_groups = RS_REPORT_GROUPS,
+     .groups = {{0}, {0}, {0}},
+     .run = rs_run_report},
     {.name = "view",
      .help = "serve the job on this machine and open it in the trace viewer",
      .usage = "[options] PATH...",
      .about =
          "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
          "--max-events; what is left out is said), serves it on 127.0.0.1 and opens a page with a button "
-         "that hands it over. The trace goes from this machine into the viewer's window in your browser "
-         "and to no server.\n\n"
+         "that hands it over, and a link to the report (see `report`). The trace goes from this machine "
+         "into the viewer's window in your browser and to no server.\n\n"
          "The address holds a random token, without which nothing is answered; pages of other origins than "
          "the viewer's cannot read the trace. The address is printed on standard output; the server runs "
          "until Ctrl-C (SIGINT, SIGTERM or SIGHUP).\n\n"
@@ -252,6 +270,7 @@ void rs_command_at(size_t index, rs_command *out)
             out->groups[0] = rs_flight_options;
             out->groups[1] = rs_output_options;
         }
+        if (out->run == rs_run_report) memcpy(out->groups, rs_report_options, sizeof rs_report_options);
         if (out->run == rs_run_view) {
             out->groups[0] = rs_view_options;
             out->groups[1] = rs_input_options;

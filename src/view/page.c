@@ -16,6 +16,10 @@ const char rs_view_page_policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+const char rs_view_report_policy[] = "default-src 'none'; script-src 'unsafe-inline'; style-src "
+                                     "'unsafe-inline'; img-src data: blob:; font-src data:; "
+                                     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 static void put_escaped(rs_writer *w, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) switch (text[i]) {

@@ -23,7 +23,8 @@ rs_status rs_view_page_write(const rs_view_facts *facts, const rs_view_routes *r
 extern const unsigned char rs_view_script[], rs_view_style[];
 extern const size_t rs_view_script_size, rs_view_style_size;
 
-/* What the page may load and run: its own script and style, nothing from elsewhere. */
-extern const char rs_view_page_policy[];
+/* What the page may load and run: its own script and style, nothing from elsewhere; and what the report may,
+ * which has all within itself. */
+extern const char rs_view_page_policy[], rs_view_report_policy[];
 
 #endif

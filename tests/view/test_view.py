@@ -135,6 +135,14 @@ def check_routes(job):
         for name in re.findall(rb'(?:src|href)="([a-z.]+)"', page):
             status, _, body = s.ask(s.path + name.decode())
             check(status == 200 and body, "the page's %s: %d" % (name.decode(), status))
+        if b'href="report.html"' in page:
+            status, headers, body = s.ask(s.path + "report.html")
+            same((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"), "the report")
+            check("default-src 'none'" in headers["Content-Security-Policy"], "policy of the report")
+            check(b'"./"' in body, "the report leads back to the trace")
+            same(s.ask(s.path + "report.html", Origin=UI)[0], 403, "the UI may not read the report")
+        else:
+            same(s.ask(s.path + "report.html")[0], 404, "no report in this build")
         for path in ("/", "/status", "/favicon.ico", s.path[:-1], s.path + "page.html", s.path + "../", s.path + "..%2f",
                      s.path + "trace.json.gz/", s.path + "%2e%2e/etc/passwd", s.path + "view.css%00", "/" + "0" * 32 + "/",
                      s.path.upper() if s.path.upper() != s.path else "/x", "//" + s.path, s.path[:-2] + "/"):
@@ -206,7 +214,8 @@ def check_bad_requests(job):
 
 
 def check_trace(job, folder):
-    with serving(job, "--max-events", "0") as s:
+    with serving(job, "--max-events", "0", "--no-report") as s:
+        same(s.ask(s.path + "report.html")[0], 404, "--no-report")
         everything = trace_of(s)
         page = s.ask(s.path)[2].decode()
     written = folder / "fused.json"
@@ -257,7 +266,7 @@ def check_hostile_names(folder):
     path = folder / name
     path.write_text(json.dumps({"traceEvents": [
         {"ph": "X", "cat": "kernel", "name": "</script><script>alert(1)</script>", "pid": 0, "tid": 7, "ts": 1, "dur": 2}]}))
-    with serving(str(path)) as s:
+    with serving("--no-report", str(path)) as s:
         page = s.ask(s.path)[2].decode()
         check("<h1>a&lt;b&gt;&quot;&amp;&#39;@TITLE@.json</h1>" in page, "names are text: " + page)
         same(page.count("<script"), 1, "one script in the page")
@@ -269,7 +278,7 @@ def check_damaged(folder):
     events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": i, "dur": 1} for i in range(100)]
     text = json.dumps({"traceEvents": events})
     path.write_text(text[:len(text) // 2])
-    with serving(str(path)) as s:
+    with serving("--no-report", str(path)) as s:
         check(10 < len(trace_of(s)["traceEvents"]) < 100, "what could be read")
         page = s.ask(s.path)[2].decode()
         check("cut.json: " in page, "the page tells the damage")
