@@ -178,8 +178,11 @@ static rs_status read_all(view *v, rs_error *err)
 static rs_status make_resources(view *v, rs_error *err)
 {
     rs_status status = rs_view_make_token(v->routes.token, err);
-    rs_view_facts facts = {
-        .title = v->title, .viewer = rs_options_text(v->own, "ui"), .trace = &v->trace, .notes = &v->told};
+    rs_view_facts facts = {.title = v->title,
+                           .viewer = rs_options_text(v->own, "ui"),
+                           .trace = &v->trace,
+                           .notes = &v->told,
+                           .has_report = v->report.n > 0};
     rs_sink sink = {append, &v->entry};
     if (status == RS_OK) status = rs_view_page_write(&facts, &v->routes, &sink, err);
     if (status != RS_OK) return status;
