@@ -61,10 +61,9 @@ static void put_origin(const page *p)
 static void put_lead(const page *p)
 {
     const rs_view_trace *t = p->facts->trace;
-    char kept[32], all[32], text[160];
-    snprintf(text, sizeof text, "%llu rank%s, %s of %s events.", (unsigned long long)t->n_ranks,
-             t->n_ranks == 1 ? "" : "s", rs_human_count((int64_t)t->n_kept, kept),
-             rs_human_count((int64_t)(t->n_kept + t->n_left_out), all));
+    char kept[32], text[160];
+    snprintf(text, sizeof text, "%llu rank%s, %s events in the trace.", (unsigned long long)t->n_ranks,
+             t->n_ranks == 1 ? "" : "s", rs_human_count((int64_t)t->n_kept, kept));
     put_text(p->w, text);
 }
 
