@@ -1,4 +1,4 @@
-// The entry page of `rankscope view` in a browser, with a stand-in for the viewer: node view.mjs BUILD
+// The entry page of `rankscope view` in a browser, with a stand-in for the viewer: node run_view.mjs BUILD
 //
 // BUILD is a build folder: rankscope and rankscope-synth in it, and web/node_modules with playwright-core.
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
