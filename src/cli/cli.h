@@ -69,6 +69,8 @@ int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_fuse(const rs_command *command, int argc, char **argv);
+int rs_run_report(const rs_command *command, int argc, char **argv);
+int rs_run_view(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
@@ -104,6 +106,9 @@ extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 extern const rs_option_group rs_input_options, rs_output_options;
 extern const rs_option_group rs_flight_options; /* of the command flight */
 extern const rs_option_group rs_fuse_options;   /* of the command fuse */
+#define RS_REPORT_GROUPS 3
+extern const rs_option_group rs_report_options[RS_REPORT_GROUPS]; /* of the command report */
+extern const rs_option_group rs_view_options;                     /* of the command view */
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);
@@ -125,10 +130,14 @@ int rs_complain_error(const char *command, const rs_error *err);
 int rs_exit_code_of(rs_status status);
 /* Problems and notes of a result, one line each. */
 void rs_report_result(const rs_result *result, bool quiet);
+/* Whether some problem that was reported has the error as its detail: then it need not be said again. */
+bool rs_is_told(const rs_result *result, const rs_error *err);
 
 /* SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process at once. */
 void rs_signals_install(void);
 bool rs_signal_came(void);
+/* Takes the signal as dealt with: the process ends by itself. */
+void rs_signal_forget(void);
 /* Ends the process the way the signal would have, so that the caller's shell sees it. */
 void rs_signal_repeat(void);
 

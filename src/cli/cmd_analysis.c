@@ -254,18 +254,6 @@ static void print_stats(const rs_job *job, const rs_job *other, double seconds)
         stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
-/* Whether some problem that was reported has the error as its detail. */
-static bool is_told(const rs_result *result, const rs_error *err)
-{
-    char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
-    rs_error_text(err, text, sizeof text);
-    for (size_t i = 0; i < result->problems.n; i++) {
-        const rs_problem *p = &result->problems.items[i];
-        if (p->severity != RS_NOTE && p->detail && strcmp(p->detail, text) == 0) return true;
-    }
-    return false;
-}
-
 static int run_job(const request *r)
 {
     rs_error err = RS_ERROR_INIT;
@@ -292,7 +280,7 @@ static int run_job(const request *r)
         if (status == RS_ERR_CANCELLED) rs_signal_repeat();
         /* first what is wrong with each file, then what it came to, unless that has been said */
         rs_report_result(&result, r->quiet);
-        int code = is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);
+        int code = rs_is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);
         rs_result_clear(&result);
         rs_job_close(job);
         rs_job_close(other);

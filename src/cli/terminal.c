@@ -120,6 +120,17 @@ void rs_report_result(const rs_result *result, bool quiet)
     for (size_t i = 0; i < result->n_notes && !quiet; i++) rs_complain("%s", result->notes[i]);
 }
 
+bool rs_is_told(const rs_result *result, const rs_error *err)
+{
+    char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
+    rs_error_text(err, text, sizeof text);
+    for (size_t i = 0; i < result->problems.n; i++) {
+        const rs_problem *p = &result->problems.items[i];
+        if (p->severity != RS_NOTE && p->detail && strcmp(p->detail, text) == 0) return true;
+    }
+    return false;
+}
+
 /* ---- signals ------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t signal_number;
@@ -143,6 +154,11 @@ void rs_signals_install(void)
 bool rs_signal_came(void)
 {
     return signal_number != 0;
+}
+
+void rs_signal_forget(void)
+{
+    signal_number = 0;
 }
 
 void rs_signal_repeat(void)
