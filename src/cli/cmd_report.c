@@ -150,14 +150,16 @@ static rs_status check(request *r, rs_error *err)
     return choose_runs(r, err);
 }
 
-/* Whether some problem that was reported has the error as its detail. */
+/* Whether some problem that was reported has the error as its detail; the error also names an analysis. */
 static bool is_told(const rs_result *told, const rs_error *err)
 {
     char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
     rs_error_text(err, text, sizeof text);
     for (size_t i = 0; i < told->problems.n; i++) {
         const rs_problem *p = &told->problems.items[i];
-        if (p->severity != RS_NOTE && p->detail && strcmp(p->detail, text) == 0) return true;
+        size_t length = strlen(text), n = p->detail ? strlen(p->detail) : 0;
+        if (p->severity != RS_NOTE && n && n <= length && strcmp(text + length - n, p->detail) == 0)
+            return true;
     }
     return false;
 }
