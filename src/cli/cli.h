@@ -130,7 +130,8 @@ int rs_complain_error(const char *command, const rs_error *err);
 int rs_exit_code_of(rs_status status);
 /* Problems and notes of a result, one line each. */
 void rs_report_result(const rs_result *result, bool quiet);
-/* Whether some problem that was reported has the error as its detail: then it need not be said again. */
+/* Whether some problem that was reported has the error as its detail, perhaps behind what the error adds in
+ * front (which analysis met it): then it need not be said again. */
 bool rs_is_told(const rs_result *result, const rs_error *err);
 
 /* SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process at once. */

@@ -134,8 +134,8 @@ static const rs_command own[] = {
          "can be hovered and zoomed, tables sorted and searched; every number is the one that the command "
          "of its section prints.\n\n"
          "Long tables are cut to the rows that matter most, and say so.\n\n"
-         "The exit code is that of the traces: 0, 3 when none was usable, 4 when part of them was lost. "
-         "What doctor and flight find is on the page and does not change it.",
+         "The exit code is that of the input: 0, 3 when no trace was usable, 4 when part of the input was "
+         "lost. What doctor and flight find is on the page and does not change it.",
      .examples = "rankscope report -o report.html traces/\n"
                  "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
                  "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",

@@ -124,9 +124,12 @@ bool rs_is_told(const rs_result *result, const rs_error *err)
 {
     char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
     rs_error_text(err, text, sizeof text);
+    size_t length = strlen(text);
     for (size_t i = 0; i < result->problems.n; i++) {
         const rs_problem *p = &result->problems.items[i];
-        if (p->severity != RS_NOTE && p->detail && strcmp(p->detail, text) == 0) return true;
+        size_t n = p->detail ? strlen(p->detail) : 0;
+        if (p->severity != RS_NOTE && n && n <= length && strcmp(text + length - n, p->detail) == 0)
+            return true;
     }
     return false;
 }
