@@ -280,6 +280,83 @@ static void test_text_memory(void **state)
     collected_clear(&out);
 }
 
+/* ---- messages --------------------------------------------------------------------------------------- */
+
+/* Every message is what protobuf-c makes of it when it is read and packed again. */
+static void assert_encoded(const collected *et)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_et_reader *reader;
+    const Rs__Et__Node *node;
+    collected again = {0};
+    uint8_t packed[4096];
+    assert_int_equal(rs_et_open_bytes(et->text, et->n, "et", &reader, &err), RS_OK);
+    const ProtobufCMessage *message = &rs_et_metadata(reader)->base;
+    while (message) {
+        size_t n = protobuf_c_message_get_packed_size(message);
+        assert_true(n < sizeof packed);
+        if (n > 127) collect(&again, (const char[]){(char)(n | 128), (char)(n >> 7)}, 2);
+        if (n <= 127) collect(&again, (const char[]){(char)n}, 1);
+        protobuf_c_message_pack(message, packed);
+        collect(&again, (const char *)packed, n);
+        assert_int_equal(rs_et_next(reader, &node, &err), RS_OK);
+        message = node ? &node->base : NULL;
+    }
+    assert_int_equal(again.n, et->n);
+    assert_memory_equal(again.text, et->text, et->n);
+    rs_et_close(reader);
+    collected_clear(&again);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    collected et = {0};
+    rs_sink sink = {collect, &et};
+    rs_error err = RS_ERROR_INIT;
+    rs_chakra_generate_settings settings = {
+        .npus = 3, .npu = 2, .runtime = 300, .tensor_size = UINT64_MAX, .comm_size = -5};
+    for (size_t p = 0; rs_chakra_pattern_name(p); p++) {
+        et.n = 0;
+        assert_int_equal(rs_chakra_generate(p, &settings, &sink, &err), RS_OK);
+        assert_encoded(&et);
+    }
+    assert_int_equal(make_text(WORKLOAD, strlen(WORKLOAD), &et, NULL, &err), RS_OK);
+    assert_encoded(&et);
+
+    static char long_text[1000];
+    memset(long_text, 'x', sizeof long_text - 1);
+    uint64_t ids[] = {0, 127, 128, UINT64_MAX};
+    Rs__Et__InputsOutputs io = RS__ET__INPUTS_OUTPUTS__INIT, empty = RS__ET__INPUTS_OUTPUTS__INIT;
+    io.values = io.types = long_text;
+    Rs__Et__Node node = RS__ET__NODE__INIT;
+    node.id = UINT64_MAX;
+    node.name = "";
+    node.type = RS__ET__NODE_TYPE__COMM_COLL_NODE;
+    node.data_deps = node.ctrl_deps = ids;
+    node.n_data_deps = 4;
+    node.n_ctrl_deps = 1;
+    node.inputs = &io;
+    node.outputs = &empty;
+    node.start_time_micros = 1;
+    rs_et_writer w;
+    et.n = 0;
+    rs_et_writer_init(&w, &sink);
+    rs_et_add_text(&w, "long", long_text);
+    rs_et_add_text(&w, "", "");
+    rs_et_add_real(&w, "real", -1.5e300);
+    rs_et_add_int(&w, "least", INT64_MIN);
+    rs_et_add_int32(&w, "least32", INT32_MIN);
+    assert_int_equal(rs_et_write_metadata(&w, "v", &err), RS_OK);
+    rs_et_add_bool(&w, "no", false);
+    rs_et_add_text(&w, "long", long_text);
+    assert_int_equal(rs_et_write_node(&w, &node, &err), RS_OK);
+    assert_int_equal(rs_et_writer_finish(&w, &err), RS_OK);
+    rs_et_writer_clear(&w);
+    assert_encoded(&et);
+    collected_clear(&et);
+}
+
 /* ---- check ------------------------------------------------------------------------------------------ */
 
 static rs_status check_bytes(const collected *et, collected *shown, collected *json, uint64_t *faults,
@@ -411,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_text_damage),
         cmocka_unit_test(test_text_memory),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_timeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
