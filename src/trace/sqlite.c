@@ -179,7 +179,7 @@ rs_status rs_database_read(rs_database *d, const rs_source_table *t, void *conte
     if (t->only) {
         status = rs_database_has_column(d, t->table, t->only, strcspn(t->only, " "), &found);
         if (status != RS_OK) return status;
-        rs_sql_add(&sql, found ? " WHERE t.%s" : "", t->only);
+        if (found) rs_sql_add(&sql, " WHERE t.%s", t->only);
     }
     return rs_database_query(d, &sql, t->row, context, t->table, n_rows);
 }

@@ -408,11 +408,10 @@ rs_status rs_rocpd_read(rs_database *d)
             "known",
             RS_NO_OFFSET, (uint64_t)lost, NULL);
     } else {
-        rs_problems_add_many(
-            &d->events->problems, d->file, -1, RS_WARNING, "hidden_records",
-            "the database's views leave out records whose thread, queue or event is not in it; "
-            "they were read from the tables behind",
-            RS_NO_OFFSET, (uint64_t)hidden, NULL);
+        rs_problems_add_many(&d->events->problems, d->file, -1, RS_WARNING, "hidden_records",
+                             "records that the database's views do not show (their thread, queue or event is "
+                             "not in it, or there is no view) were read from the tables behind",
+                             RS_NO_OFFSET, (uint64_t)hidden, NULL);
     }
     return RS_OK;
 }
