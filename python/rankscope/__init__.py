@@ -5,7 +5,7 @@
     job.breakdown()                 # one method for every analysis; help(job.breakdown) explains it
     job.kernels(by="name", top=5).to_pandas()
 """
-from . import _engine, _settings, _source, errors
+from . import _engine, _settings, _source, chakra, errors, flight, metrics
 from ._job import REGISTRY as _REGISTRY
 from ._job import Job, choose as _choose, document as _document, finish as _finish, make_options as _make_options, \
     make_signature as _make_signature
@@ -14,7 +14,7 @@ from ._table import Result, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "Job", "LimitError",
-           "Result", "Table", "UsageError", "diff", "errors", "memory", "open"]
+           "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open"]
 __version__ = _engine.version()
 
 

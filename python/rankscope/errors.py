@@ -9,13 +9,15 @@ class Error(Exception):
     """The base of all.
 
     `status` is one of usage, format, io, limit, ambiguous, cancelled; `causes` lists what happened, the root
-    first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none."""
+    first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none;
+    `problems` what was found wrong with the input until then, as a result's problems."""
 
     status = "error"
 
-    def __init__(self, message, causes=()):
+    def __init__(self, message, causes=(), problems=()):
         super().__init__(message)
         self.causes = list(causes)
+        self.problems = list(problems)
 
 
 class UsageError(Error, ValueError):
@@ -35,8 +37,8 @@ class InputOSError(Error, OSError):
 
     status = "io"
 
-    def __init__(self, message, causes=()):
-        super().__init__(message, causes)
+    def __init__(self, message, causes=(), problems=()):
+        super().__init__(message, causes, problems)
         self.filename = next((cause["file"] for cause in self.causes if cause["file"]), None)
 
     def __str__(self):
@@ -69,10 +71,10 @@ _CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, Li
 _OPTION = _re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 
-def _make(status, message, causes):
+def _make(status, message, causes, problems=()):
     """The exception for a status of the engine, whose messages speak of the command line."""
     if status == "memory":
         return MemoryError(message)
     if status in ("usage", "ambiguous"):
         message = _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message)
-    return _CLASSES.get(status, Error)(message, causes)
+    return _CLASSES.get(status, Error)(message, causes, problems)

@@ -1,0 +1,121 @@
+"""Chakra: execution traces that simulators replay.
+
+    rankscope.chakra.build("host.json.gz", "device.json.gz", "rank0.et")
+    assert rankscope.chakra.check("rank0.et").fit
+"""
+import json
+import os
+
+from . import _engine
+from ._files import whole
+from .errors import UsageError
+
+__all__ = ["Check", "Converted", "Linked", "build", "check", "convert", "link", "read"]
+
+
+class _Answer:
+    """What a step came to: `report` its counts, `problems` what was wrong with the input, `output` where it was
+    written, `data` the bytes when no output was named."""
+
+    def __init__(self, report, data, problems, output):
+        self.report, self.data, self.problems, self.output = report, data, problems, output
+
+    def __bytes__(self):
+        if self.data is None:
+            raise UsageError("the bytes are in %s" % self.output)
+        return self.data
+
+    def __repr__(self):
+        where = self.output if self.output else "%d bytes" % len(self.data)
+        return "<rankscope.chakra.%s %s: %s>" % (type(self).__name__, where, ", ".join("%s %d" % item for item in self.report.items() if item[1]))
+
+
+class Linked(_Answer):
+    """A linked trace. `explanation`: with explain, a line for each synchronization dependency that was found."""
+
+    def __init__(self, report, data, problems, output, explanation):
+        super().__init__(report, data, problems, output)
+        self.explanation = explanation
+
+
+class Converted(_Answer):
+    """A Chakra execution trace. `groups`: {"pg_name": [ranks]}."""
+
+    def __init__(self, report, data, problems, output, groups):
+        super().__init__(report, data, problems, output)
+        self.groups = groups
+
+
+class Check:
+    """What proving a trace found: `faults`, their number; `text`, for people; `report`, everything."""
+
+    def __init__(self, faults, text, report):
+        self.faults, self.text, self.report = faults, text, report
+
+    @property
+    def fit(self):
+        """Whether nothing is wrong."""
+        return self.faults == 0
+
+    def __repr__(self):
+        return "<rankscope.chakra.Check, %d faults>\n%s" % (self.faults, self.text.rstrip("\n"))
+
+
+def link(host, device, output=None, *, rank=None, min_match=0.5, jobs=0, max_ratio=1000, explain=False):
+    """Links a PyTorch execution trace with a Kineto trace of the same run.
+
+    host, device: the two files, packed or not
+    output: the linked trace (.gz and .zst are packed), whole or not at all; None: the bytes are in the answer
+    rank: which rank of a merged device trace
+    min_match: refuse when a smaller share of the host nodes is found in the device trace, 0 to 1
+    explain: name every synchronization dependency
+    """
+    with whole(output) as temporary:
+        report, data, problems, lines = _engine.chakra_link(
+            os.fspath(host), os.fspath(device), temporary, output, rank, float(min_match),
+            {"jobs": jobs, "max_ratio": max_ratio}, bool(explain))
+    return Linked(report, data, problems, _name(output), lines.splitlines())
+
+
+def convert(linked, output=None, *, groups=None, max_ratio=1000):
+    """Writes a linked trace as a Chakra execution trace.
+
+    linked: a file, or bytes (not copied) or what link returned
+    output: the execution trace (.gz and .zst are packed), whole or not at all; None: the bytes are in the answer
+    groups: where {"pg_name": [ranks]} goes as JSON; it is in the answer, too
+    """
+    if isinstance(linked, Linked):
+        linked = linked.output if linked.data is None else linked.data
+    data = None
+    if isinstance(linked, (bytes, bytearray, memoryview)):
+        data, linked = bytes(linked), "the linked trace"
+    with whole(output) as temporary, whole(groups) as side:
+        report, made, problems, members = _engine.chakra_convert(os.fspath(linked), data, temporary, output, {"max_ratio": max_ratio})
+        if side is not None:
+            with open(side, "w", encoding="utf-8") as file:
+                file.write(members)
+    return Converted(report, made, problems, _name(output), json.loads(members) if members.strip() else {})
+
+
+def build(host, device, output=None, *, groups=None, rank=None, min_match=0.5, jobs=0, max_ratio=1000):
+    """link and convert without a file between them. Returns what convert returns, with the problems of both."""
+    linked = link(host, device, rank=rank, min_match=min_match, jobs=jobs, max_ratio=max_ratio)
+    converted = convert(linked, output, groups=groups)
+    converted.problems[:0] = linked.problems
+    return converted
+
+
+def check(path, *, linked=None, max_ratio=1000):
+    """Proves an execution trace: ids, dependencies, cycles, launchers, stream order; with the linked trace it was
+    made from also that no node, time or byte was lost."""
+    faults, text, report = _engine.chakra_check(os.fspath(path), None if linked is None else os.fspath(linked), max_ratio)
+    return Check(faults, text, json.loads(report))
+
+
+def read(path, *, max_ratio=1000):
+    """An execution trace as a dict: metadata and nodes."""
+    return json.loads(_engine.chakra_print(os.fspath(path), False, max_ratio))
+
+
+def _name(path):
+    return None if path is None else os.fsdecode(path)
