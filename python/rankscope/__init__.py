@@ -9,7 +9,6 @@ from . import _engine, _settings, _source, chakra, errors, flight, metrics
 from ._job import REGISTRY as _REGISTRY
 from ._job import Job, choose as _choose, document as _document, finish as _finish, make_options as _make_options, \
     make_signature as _make_signature
-from ._progress import progress as _progress
 from ._table import Result, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 

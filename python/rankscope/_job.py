@@ -33,15 +33,20 @@ def make_options(row, given):
     return options
 
 
-def finish(engine_result, stacklevel):
-    """The Result of an engine's, with a warning where part of the input was lost."""
-    result = Result(engine_result)
-    for problem in result.problems:
+def warn(problems, stacklevel):
+    """Tells the user where part of the input was lost."""
+    for problem in problems:
         if problem["severity"] != "note":
             where = problem["file"] or "input"
             detail = " (%s)" % problem["detail"] if problem["detail"] else ""
-            warnings.warn("%s: %s%s, %d times" % (where, problem["message"], detail, problem["count"]), InputWarning,
-                          stacklevel=stacklevel + 1)
+            times = ", %d times" % problem["count"] if problem["count"] > 1 else ""
+            warnings.warn("%s: %s%s%s" % (where, problem["message"], detail, times), InputWarning, stacklevel=stacklevel + 1)
+
+
+def finish(engine_result, stacklevel):
+    """The Result of an engine's, with a warning where part of the input was lost."""
+    result = Result(engine_result)
+    warn(result.problems, stacklevel + 1)
     return result
 
 

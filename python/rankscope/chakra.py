@@ -8,6 +8,7 @@ import os
 
 from . import _engine
 from ._files import whole
+from ._job import warn
 from .errors import UsageError
 
 __all__ = ["Check", "Converted", "Linked", "build", "check", "convert", "link", "read"]
@@ -74,6 +75,7 @@ def link(host, device, output=None, *, rank=None, min_match=0.5, jobs=0, max_rat
         report, data, problems, lines = _engine.chakra_link(
             os.fspath(host), os.fspath(device), temporary, output, rank, float(min_match),
             {"jobs": jobs, "max_ratio": max_ratio}, bool(explain))
+    warn(problems, 2)
     return Linked(report, data, problems, _name(output), lines.splitlines())
 
 
@@ -94,6 +96,7 @@ def convert(linked, output=None, *, groups=None, max_ratio=1000):
         if side is not None:
             with open(side, "w", encoding="utf-8") as file:
                 file.write(members)
+    warn(problems, 2)
     return Converted(report, made, problems, _name(output), json.loads(members) if members.strip() else {})
 
 

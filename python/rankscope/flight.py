@@ -9,6 +9,7 @@ import os
 
 from . import _engine, _settings, _source
 from ._files import whole
+from ._job import warn
 from ._progress import progress as _progress
 from ._table import Table
 
@@ -160,4 +161,6 @@ def analyze(source, *, prefix=None, allow_missing=False, torchft_size=0, jobs=0,
         if paths is None:
             raise TypeError("analyze takes paths or a dict {rank: bytes}, not %r" % type(source).__name__)
     with _progress(progress, "reading dumps") as call:
-        return Report(_engine.Flight(paths, dumps, settings, call))
+        flight = _engine.Flight(paths, dumps, settings, call)
+    warn(flight.problems, 2)
+    return Report(flight)
