@@ -28,9 +28,10 @@ typedef struct making {
 } making;
 
 /* Names one node and writes it behind up to MAX_DEPS others (0: nothing, equal ones once); its id. */
-static uint64_t put_node(making *m, Rs__Et__Node *node, const char *format, const char *layer,
+static uint64_t put_node(making *m, const Rs__Et__Node *kind, const char *format, const char *layer,
                          const char *last, const uint64_t *after)
 {
+    Rs__Et__Node node = *kind;
     uint64_t deps[MAX_DEPS];
     size_t n = 0;
     if (m->status != RS_OK) return 0;
@@ -40,12 +41,12 @@ static uint64_t put_node(making *m, Rs__Et__Node *node, const char *format, cons
         if (!known) deps[n++] = after[i];
     }
     snprintf(m->name, m->name_size, format, layer, last);
-    node->id = m->next++;
-    node->name = m->name;
-    node->data_deps = deps;
-    node->n_data_deps = n;
-    m->status = rs_et_write_node(&m->out, node, m->err);
-    return node->id;
+    node.id = m->next++;
+    node.name = m->name;
+    node.data_deps = deps;
+    node.n_data_deps = n;
+    m->status = rs_et_write_node(&m->out, &node, m->err);
+    return node.id;
 }
 
 static uint64_t compute(making *m, size_t layer, size_t phase, const uint64_t after[MAX_DEPS])
