@@ -164,6 +164,23 @@ static bool is_no_trace(const rs_input *input)
     return input->from_directory && input->status == RS_ERR_FORMAT;
 }
 
+/* The files that another input is read instead of, in one line at the first of them. */
+static void note_instead(const rs_job *job, size_t at, rs_result *result)
+{
+    const char *instead = job->inputs[at].instead;
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        if (!job->inputs[i].instead || strcmp(job->inputs[i].instead, instead) != 0) continue;
+        if (i < at) return;
+        n++;
+    }
+    if (n > 1)
+        rs_result_note(result, "passed over: %s and %zu more files, whose run stands in %s, too",
+                       job->inputs[at].path, n - 1, instead);
+    else
+        rs_result_note(result, "passed over: %s, whose run stands in %s, too", job->inputs[at].path, instead);
+}
+
 /* Reports inputs that could not be read. Fails when there is none that could. */
 static rs_status judge_inputs(run_state *s, rs_result *result, rs_error *err)
 {
@@ -185,7 +202,9 @@ static rs_status judge_inputs(run_state *s, rs_result *result, rs_error *err)
         if (first_bad == SIZE_MAX || !is_no_trace(input)) {
             if (first_bad == SIZE_MAX || is_no_trace(&job->inputs[first_bad])) first_bad = i;
         }
-        if (is_no_trace(input))
+        if (is_no_trace(input) && input->instead)
+            note_instead(job, i, result);
+        else if (is_no_trace(input))
             rs_result_note(result, "passed over: %s", rs_error_text(&s->errors[i], line, sizeof line));
         else
             rs_problems_add_many(&result->problems, input->path, -1, RS_LOSS, "unusable_file",
