@@ -72,6 +72,7 @@ typedef struct rs_rank_part {
 typedef struct rs_share {
     const char *path, *domain_rule;
     bool from_directory; /* what is no trace is passed over */
+    const char *instead; /* the file that is read in its place, or NULL */
     rs_status status;
     const rs_error *error; /* NULL when it could not even be kept */
     rs_problems problems;

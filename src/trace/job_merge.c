@@ -1,6 +1,7 @@
 /* From what the inputs gave to the tables: which files could be used, how the ranks are called, and the
  * merge. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "trace/job_internal.h"
@@ -118,6 +119,23 @@ static rs_status fail_as(const rs_share *share, rs_error *err)
     return err->status;
 }
 
+/* The files that another input is read instead of, in one line at the first of them. */
+static void note_instead(const rs_question *q, size_t at, rs_result *result)
+{
+    const rs_share *share = &q->shares[at];
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_shares; i++) {
+        if (!q->shares[i].instead || strcmp(q->shares[i].instead, share->instead) != 0) continue;
+        if (i < at) return;
+        n++;
+    }
+    if (n > 1)
+        rs_result_note(result, "passed over: %s and %zu more files, whose run stands in %s, too", share->path,
+                       n - 1, share->instead);
+    else
+        rs_result_note(result, "passed over: %s, whose run stands in %s, too", share->path, share->instead);
+}
+
 rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err)
 {
     size_t usable = 0;
@@ -134,7 +152,9 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
         if (!first_bad || (is_no_trace(first_bad) && !is_no_trace(share))) first_bad = share;
         rs_error other = RS_ERROR_INIT;
         rs_error_text(error_of(share, &other), line, sizeof line);
-        if (is_no_trace(share))
+        if (is_no_trace(share) && share->instead)
+            note_instead(q, i, result);
+        else if (is_no_trace(share))
             rs_result_note(result, "passed over: %s", line);
         else
             rs_problems_add_many(&result->problems, share->path, -1, RS_LOSS, "unusable_file",

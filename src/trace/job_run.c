@@ -149,6 +149,7 @@ static void run_input(run_side *s, size_t i)
         const rs_share fresh = {.path = input->path,
                                 .domain_rule = input->domain_rule,
                                 .from_directory = input->from_directory,
+                                .instead = input->instead,
                                 .status = loaded,
                                 .error = load_error};
         q->shares[i] = fresh;

@@ -16,7 +16,7 @@ typedef struct block {
 } block;
 
 typedef struct packed_input {
-    const char *path;
+    const char *path, *instead;
     bool from_directory;
     size_t part, order; /* which packed bytes it came with, and where it stood */
     block *blocks;      /* by query */
@@ -143,6 +143,7 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
         packed_input input = {.part = part, .order = m->n_inputs};
         input.path = rs_wire_text(r);
         input.from_directory = rs_wire_bool(r);
+        input.instead = rs_wire_text(r);
         input.blocks = rs_wire_room(r, m->n, sizeof *input.blocks, 0);
         if (!input.path) r->bad = true;
         for (size_t k = 0; !r->bad && k < n_places; k++) {
@@ -247,7 +248,8 @@ static rs_status read_share(const merger *m, rs_question *q, size_t at, rs_wire_
     rs_share *share = &q->shares[at];
     r.arena = values;
     rs_question_clear_share(q, share);
-    *share = (rs_share){.path = input->path, .from_directory = input->from_directory};
+    *share =
+        (rs_share){.path = input->path, .from_directory = input->from_directory, .instead = input->instead};
     share->status = (rs_status)rs_wire_below(&r, RS_ERR_CANCELLED + 1);
     if (share->status != RS_OK) {
         share->error = read_error(&r, share->status);

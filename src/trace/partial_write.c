@@ -114,6 +114,7 @@ rs_status rs_partials_write(const rs_job *job, const rs_question *questions, con
     for (size_t i = 0; i < job->n_inputs; i++) {
         rs_wire_put_text(&w, job->inputs[i].path);
         rs_wire_put_unsigned(&w, job->inputs[i].from_directory);
+        rs_wire_put_text(&w, job->inputs[i].instead);
         for (size_t k = 0; k < n; k++) {
             write_block(&w, &questions[k], &questions[k].shares[i], &scratch);
             bool has = trimmed[k].shares && trimmed[k].shares[i].path;

@@ -353,13 +353,40 @@ rs_status rs_rocpd_is(rs_database *d, bool *is)
 
 static rs_status start_events(rs_database *d)
 {
+    uint64_t n_bytes = d->events->n_bytes;
     rs_events_free(d->events);
     rs_status status = rs_events_create(d->settings->columns, d->settings->max_memory, &d->events, d->err);
     if (status != RS_OK) return status;
     d->events->recorder = RS_RECORDER_ROCPROF;
     d->events->form = "rocpd database";
     d->events->packing = "plain";
+    d->events->n_bytes = n_bytes;
     return RS_OK;
+}
+
+/* The machine's GPUs, as the first process lists them. */
+static rs_status gpu_row(void *context, sqlite3_stmt *s, rs_native *r)
+{
+    rs_database *d = context;
+    rs_file_info *info = &d->events->info;
+    const char *type = rs_row_text(s, 1), *name = rs_row_text(s, 2);
+    (void)r;
+    if (!type || strcmp(type, "GPU") != 0) return RS_OK;
+    if (!name || !*name) name = rs_row_text(s, 0);
+    info->n_devices++;
+    if (info->device_name != RS_NO_STRING || !name) return RS_OK;
+    info->device_name = rs_strings_add(&d->events->strings, name, strlen(name));
+    return info->device_name == RS_NO_STRING ? rs_fail_nomem(d->err, "strings") : RS_OK;
+}
+
+static rs_status read_gpus(rs_database *d, const suffix_list *list)
+{
+    static const char *const columns[] = {"type", "product_name", NULL};
+    char table[160];
+    int64_t n;
+    snprintf(table, sizeof table, "rocpd_info_agent%s", list->n ? list->items[0].text : "");
+    const rs_source_table agents = {table, columns, NULL, gpu_row, NULL};
+    return rs_database_read(d, &agents, d, &n);
 }
 
 rs_status rs_rocpd_read(rs_database *d)
@@ -386,6 +413,7 @@ rs_status rs_rocpd_read(rs_database *d)
         if (status == RS_OK && in_tables[k] > in_views[k]) hidden += in_tables[k] - in_views[k];
     }
     if (status == RS_OK && hidden) status = start_events(d);
+    if (status == RS_OK) status = read_gpus(d, &list);
     for (size_t k = 0; k < N_KINDS && status == RS_OK && hidden; k++) {
         for (size_t i = 0; i < list.n && status == RS_OK; i++) {
             int64_t n;
