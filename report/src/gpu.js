@@ -22,6 +22,9 @@ function overRanks(table, orders, make) {
   return [table.length > 2 ? choice('Order', [['rank', 'by rank'], ...orders], draw) : null, place];
 }
 
+// Whether no rank stands out by more than a fiftieth.
+const alike = (table, column) => table.get(table.extreme(column, -1), column) >= 0.98 * table.get(table.extreme(column), column);
+
 export function timeOfRanks(data) {
   const answer = data.answers.breakdown;
   const table = answer.tables.breakdown;
@@ -32,7 +35,8 @@ export function timeOfRanks(data) {
   const compute = table.extreme('compute_us');
   const lede = table.length === 1
     ? `Computation fills ${percent(table.get(most, 'compute_pct'))} of the GPU\u2019s ${time(table.get(most, 'span_us'))}; ${percent(table.get(most, 'idle_pct'))} is idle.`
-    : `Rank ${table.get(compute, 'rank')} computes longest, ${time(table.get(compute, 'compute_us'))}; rank ${table.get(idle, 'rank')} idles most, ${percent(table.get(idle, 'idle_pct'))} of its span.`;
+    : `${alike(table, 'compute_us') ? `All ranks compute for about the same time, up to ${time(table.get(compute, 'compute_us'))}`
+      : `Rank ${table.get(compute, 'rank')} computes longest, ${time(table.get(compute, 'compute_us'))}`}; rank ${table.get(idle, 'rank')} idles most, ${percent(table.get(idle, 'idle_pct'))} of its span.`;
   return section('time', 'Where the time goes', lede,
     figure('Time of each rank', 'from its first GPU event to its last; the four parts make up the whole',
       overRanks(table, [['span_us', 'longest first'], ['compute_us', 'most computation'], ['exposed_comm_us', 'most exposed communication'], ['idle_us', 'most idle']],
