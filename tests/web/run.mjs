@@ -139,6 +139,8 @@ const structure = () => {
     for (const link of document.querySelectorAll('a[href^="#"]'))
         if (!document.querySelector(link.getAttribute('href')))
             wrong.push(`a link to nowhere: ${link.getAttribute('href')}`);
+    const text = ['head', 'main', 'foot'].map((id) => document.getElementById(id).textContent).join(' ');
+    if (/undefined|NaN|\[object|Infinity/.test(text)) wrong.push('a value that is none');
     if (!document.documentElement.lang || !document.title) wrong.push('no language or title');
     return wrong;
 };
