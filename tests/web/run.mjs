@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { everyWidth, numbers, sameRows, settle } from './checks.mjs';
 import { check, finish, group, openBrowser, openPage, readTable, visible } from './harness.mjs';
 import { dumps, hostile, HOSTILE, hostOnly, metrics, synth } from './inputs.mjs';
 
@@ -29,191 +30,6 @@ const answer = (command, paths, options = []) =>
         }),
     );
 
-// ---- numbers -------------------------------------------------------------------------------------------
-
-// Caption on the page, command, table; what the page holds fewer rows of than the command prints is cut by order.
-const TABLES = [
-    ['Time of each rank', 'breakdown', 'breakdown'],
-    ['Communication of each rank', 'overlap', 'overlap'],
-    ['Steps', 'steps', 'steps'],
-    ['Idle time of each rank', 'summary', 'ranks'],
-    ['Gaps on each stream', 'idle', 'idle'],
-    ['Kernels of each rank', 'kernels', 'kernels', ['--top', '40', '--duration-ratio', '1']],
-    ['Operators over ranks', 'ops', 'across'],
-    ['Operators of each rank', 'ops', 'ops'],
-    ['Launching calls of each rank', 'launches', 'launches'],
-    ['Queue of each stream', 'queue', 'queue'],
-    ['Collectives by kind and size', 'collectives', 'summary'],
-    ['Collectives with their late ranks', 'collectives', 'collectives'],
-    ['Lateness of each rank', 'collectives', 'lateness'],
-    ['Ranks and their files', 'info', 'ranks'],
-];
-
-// The same rows, whatever their order: compared over the columns that the page shows.
-function sameRows(shown, rows) {
-    const columns = Object.keys(shown[0] ?? {});
-    const key = (row) =>
-        JSON.stringify(
-            columns.map((c) =>
-                typeof row[c] === 'string'
-                    ? visible(row[c]).replace(/ \([\d\u202f]+ more names\)$/, '')
-                    : (row[c] ?? null),
-            ),
-        );
-    const left = new Map();
-    for (const row of rows) left.set(key(row), (left.get(key(row)) ?? 0) + 1);
-    for (const row of shown) {
-        const k = key(row);
-        if (!left.get(k)) return `not among the command's rows: ${k}`;
-        left.set(k, left.get(k) - 1);
-    }
-    return null;
-}
-
-async function numbers(page, paths, wanted) {
-    for (const [caption, command, table, options] of TABLES) {
-        const rows = answer(command, paths, options).tables[table];
-        const shown = await readTable(page, caption);
-        if (!wanted(caption, rows)) continue;
-        if (!check(`${caption}: is on the page`, shown !== null)) continue;
-        const difference = sameRows(shown, rows);
-        check(`${caption}: the command's numbers`, difference === null, difference ?? '');
-        const cut = await page.evaluate(
-            (c) =>
-                [...document.querySelectorAll('.scroll')]
-                    .find((r) => r.getAttribute('aria-label') === c)
-                    .closest('.table')
-                    .querySelector('.cut')?.textContent ?? null,
-            caption,
-        );
-        if (cut === null)
-            check(`${caption}: all rows`, shown.length === rows.length, `${shown.length} of ${rows.length}`);
-        else {
-            const digits = cut.replaceAll('\u202f', '');
-            check(`${caption}: says that it is cut`, digits.includes(`${shown.length} of ${rows.length}`), cut);
-            const least = Math.min(...shown.map((row) => row.sum_wait_us));
-            check(
-                `${caption}: keeps the largest`,
-                rows.filter((row) => row.sum_wait_us > least).length < shown.length + 1,
-            );
-        }
-    }
-    const findings = answer('summary', paths).tables.findings.map((row) => visible(row.finding));
-    const seen = await page.$$eval('.findings li > .sentence', (items) => items.map((item) => item.textContent));
-    check('findings of summary', JSON.stringify(findings) === JSON.stringify(seen), { findings, seen });
-    const text = await page.textContent('#recording');
-    for (const row of answer('doctor', paths)
-        .tables.findings.filter((r) => r.severity !== 'ok')
-        .slice(0, 20))
-        check(`doctor: ${row.finding}`, text.includes(visible(row.finding)));
-}
-
-// ---- every page ----------------------------------------------------------------------------------------
-
-const structure = () => {
-    const wrong = [];
-    const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
-    if (new Set(ids).size !== ids.length) wrong.push('an id stands twice');
-    if (document.querySelectorAll('h1').length !== 1) wrong.push('not one h1');
-    let level = 1;
-    for (const heading of document.querySelectorAll('h1, h2, h3, h4')) {
-        if (Number(heading.tagName[1]) > level + 1) wrong.push(`heading skips a level: ${heading.textContent}`);
-        level = Number(heading.tagName[1]);
-    }
-    for (const table of document.querySelectorAll('table')) {
-        if (!table.caption?.textContent) wrong.push('a table without a caption');
-        if ([...table.querySelectorAll('th')].some((th) => !th.scope)) wrong.push('a table head without a scope');
-    }
-    for (const chart of document.querySelectorAll('.chart')) {
-        if (chart.getAttribute('role') !== 'img' || !(chart.getAttribute('aria-label')?.length > 20))
-            wrong.push('a chart without a description');
-        if (!chart.closest('section').querySelector('details.fold, table'))
-            wrong.push(`a chart without its table: ${chart.getAttribute('aria-label')}`);
-    }
-    for (const control of document.querySelectorAll('button, select, input, a'))
-        if (!control.hidden && !(control.textContent.trim() || control.getAttribute('aria-label')))
-            wrong.push(`a nameless ${control.tagName}`);
-    for (const part of document.querySelectorAll('main > section'))
-        if (!document.getElementById(part.getAttribute('aria-labelledby')))
-            wrong.push(`section ${part.id} has no name`);
-    for (const link of document.querySelectorAll('a[href^="#"]'))
-        if (!document.querySelector(link.getAttribute('href')))
-            wrong.push(`a link to nowhere: ${link.getAttribute('href')}`);
-    const text = ['head', 'main', 'foot'].map((id) => document.getElementById(id).textContent).join(' ');
-    if (/undefined|NaN|\[object|Infinity/.test(text)) wrong.push('a value that is none');
-    if (!document.documentElement.lang || !document.title) wrong.push('no language or title');
-    return wrong;
-};
-
-// Contrast of text with what is behind it, for every text that is seen; the worst of them.
-const worstContrast = () => {
-    const parse = (c) => c.match(/[\d.]+/g).map(Number);
-    const light = (c) =>
-        c
-            .slice(0, 3)
-            .map((v) => v / 255)
-            .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-    let worst = [99, ''];
-    for (const element of document.querySelectorAll('header *, main *, footer *')) {
-        if (
-            element.closest('.chart') ||
-            !element.checkVisibility() ||
-            ![...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
-        )
-            continue;
-        let behind = element;
-        while (behind && parse(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-        const [a, b] = [
-            light(parse(getComputedStyle(element).color)),
-            light(parse(getComputedStyle(behind ?? document.documentElement).backgroundColor)),
-        ];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < worst[0]) worst = [ratio, `${element.className} "${element.textContent.slice(0, 40)}"`];
-    }
-    return worst;
-};
-
-async function settle(page) {
-    await page.waitForFunction(() => [...document.querySelectorAll('.chart')].every((c) => c.firstElementChild), null, {
-        timeout: 20000,
-    });
-}
-
-async function everyWidth(name, file) {
-    for (const [width, colorScheme] of [
-        [1280, 'light'],
-        [1280, 'dark'],
-        [390, 'light'],
-        [320, 'dark'],
-    ]) {
-        const opened = await openPage(browser, file, { viewport: { width, height: 800 }, colorScheme });
-        const { page } = opened;
-        await settle(page);
-        const label = `${name}, ${width} px, ${colorScheme}`;
-        check(
-            `${label}: nothing is wider than the screen`,
-            await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-            await page.evaluate(() => document.documentElement.scrollWidth),
-        );
-        check(`${label}: colours`, (await page.evaluate(() => document.documentElement.dataset.theme)) === colorScheme);
-        const [ratio, where] = await page.evaluate(worstContrast);
-        check(`${label}: contrast`, ratio >= 4.5, `${ratio.toFixed(2)} ${where}`);
-        const wrong = await page.evaluate(structure);
-        check(`${label}: structure`, wrong.length === 0, wrong);
-        check(
-            `${label}: charts fit`,
-            await page.evaluate(() =>
-                [...document.querySelectorAll('.chart')].every(
-                    (c) => c.clientWidth > 100 && c.scrollWidth <= c.clientWidth + 1,
-                ),
-            ),
-        );
-        check(`${label}: nothing complained, nothing fetched`, opened.complaints.length === 0, opened.complaints);
-        await opened.close();
-    }
-}
-
 // ---- groups --------------------------------------------------------------------------------------------
 
 const job = synth(join(build, 'rankscope-synth'), join(work, 'job'), [
@@ -232,12 +48,12 @@ const jobPage = report('job', [job]);
 
 await group('numbers of a small job', async () => {
     const opened = await openPage(browser, jobPage);
-    await numbers(opened.page, [job], () => true);
+    await numbers(opened.page, answer, [job], () => true);
     check('nothing complained', opened.complaints.length === 0, opened.complaints);
     await opened.close();
 });
 
-await group('widths and colours', async () => everyWidth('job', jobPage));
+await group('widths and colours', async () => everyWidth(browser, 'job', jobPage));
 
 await group('sorting, searching, choosing a rank', async () => {
     const { page, close } = await openPage(browser, jobPage);
@@ -441,11 +257,16 @@ await group('colours and paper', async () => {
 await group('hostile names', async () => {
     const paths = hostile(join(work, 'hostile'));
     const file = report('hostile', paths);
-    await everyWidth('hostile', file);
+    await everyWidth(browser, 'hostile', file);
     const opened = await openPage(browser, file);
     const { page } = opened;
     await settle(page);
-    await numbers(page, paths, (caption, rows) => rows.length > 0 && !['Operators over ranks'].includes(caption));
+    await numbers(
+        page,
+        answer,
+        paths,
+        (caption, rows) => rows.length > 0 && !['Operators over ranks'].includes(caption),
+    );
     const kernels = await readTable(page, 'Kernels of each rank');
     for (const text of HOSTILE)
         check(
@@ -483,7 +304,7 @@ await group('hostile names', async () => {
 await group('what is absent', async () => {
     const path = hostOnly(join(work, 'host'));
     const file = report('host', [path]);
-    await everyWidth('host events only', file);
+    await everyWidth(browser, 'host events only', file);
     const { page, complaints, close } = await openPage(browser, file);
     for (const id of ['time', 'steps', 'communication', 'idle', 'kernels', 'operators', 'launches', 'queue'])
         check(
@@ -509,7 +330,7 @@ await group('flight recorder and metrics', async () => {
     const flight = JSON.parse(
         spawnSync(rankscope, ['flight', '--format', 'json', folder], { encoding: 'utf8' }).stdout,
     );
-    await everyWidth('extras', file);
+    await everyWidth(browser, 'extras', file);
     const { page, complaints, close } = await openPage(browser, file);
     check('the dumps accuse rank 2', flight.verdict === 'rank_missing' && flight.culprits[0] === 2, flight.verdict);
     for (const id of ['verdict', 'flight'])
@@ -597,10 +418,10 @@ await group('64 ranks', async () => {
     console.log(`64 ranks: ${size} bytes, from navigation to the answer to a click ${Math.round(best)} ms`);
     const { page, complaints, close } = await openPage(browser, file);
     await settle(page);
-    await numbers(page, [folder], () => true);
+    await numbers(page, answer, [folder], () => true);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
-    await everyWidth('64 ranks', file);
+    await everyWidth(browser, '64 ranks', file);
 });
 
 await browser.close();
