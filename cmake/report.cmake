@@ -36,7 +36,9 @@ if(NOT RS_REPORT_WHY_NOT)
   configure_file(report/build.mjs ${RS_REPORT_DIR}/build.mjs COPYONLY)
   if(NOT installed STREQUAL "${lock_hash} ${node_version}")
     message(STATUS "Report page: fetching the npm packages of report/package-lock.json")
-    execute_process(COMMAND ${RS_NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    get_filename_component(node_folder ${RS_NODE} DIRECTORY) # npm looks for node on PATH
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env --modify PATH=path_list_prepend:${node_folder}
+                            ${RS_NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
                     WORKING_DIRECTORY ${RS_REPORT_DIR} RESULT_VARIABLE npm_result OUTPUT_QUIET ERROR_VARIABLE npm_error)
     if(npm_result)
       set(RS_REPORT_WHY_NOT "npm ci failed: ${npm_error}")

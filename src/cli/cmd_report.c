@@ -159,6 +159,8 @@ static rs_status write_page(const request *r, rs_job *job, rs_output *output, rs
                                    .n_flight = r->flight.n,
                                    .metrics = r->runs,
                                    .n_metrics = r->metrics.n,
+                                   .ranks = r->job.ranks,
+                                   .steps = r->job.steps,
                                    .jobs = r->job.jobs,
                                    .progress = rs_progress_step,
                                    .progress_context = progress};

@@ -148,6 +148,10 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     put_string(writer, rs_version());
     put_list(writer, "inputs", settings->inputs, settings->n_inputs);
     put_list(writer, "dumps", settings->flight, settings->n_flight);
+    put_key(writer, "ranks", false);
+    put_string(writer, settings->ranks);
+    put_key(writer, "steps", false);
+    put_string(writer, settings->steps);
     put_key(writer, "trace", false);
     put_string(writer, settings->trace_link);
     rs_writer_text(writer, ",\"problems\":[");
