@@ -43,10 +43,16 @@ typedef struct rs_job rs_job;
 RS_API rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings,
                              rs_job **out, rs_error *err);
 
-/* One rank from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
- * name stands for the file's name in messages. */
+/* One file from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
+ * name stands for the file's name: in messages, and where a rank is told by its file's name. */
 RS_API rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name,
                                    const rs_job_settings *settings, rs_job **out, rs_error *err);
+
+/* One file more for a job that was opened in either way, or with no paths at all; borrowed likewise. rank is its
+ * rank, as RANK=PATH says it for a file; a negative one stands for none: the file's own word or its name decide.
+ * Only before the first run, and by one thread: later it is RS_ERR_USAGE. */
+RS_API rs_status rs_job_add_bytes(rs_job *job, const void *bytes, size_t n, const char *name, int64_t rank,
+                                  rs_error *err);
 
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 

@@ -60,16 +60,32 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
     *out = NULL;
     rs_job *job = job_create(settings, err);
     if (!job) return RS_ERR_NOMEM;
+    rs_status status = rs_job_add_bytes(job, bytes, n, name, -1, err);
+    if (status != RS_OK) {
+        rs_job_close(job);
+        return status;
+    }
+    *out = job;
+    return RS_OK;
+}
+
+rs_status rs_job_add_bytes(rs_job *job, const void *bytes, size_t n, const char *name, int64_t rank,
+                           rs_error *err)
+{
+    /* what is loaded points into the array of inputs */
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].events)
+            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run", name);
     char *path = rs_strdup(name);
     if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
         rs_free(path);
-        rs_job_close(job);
         return rs_fail_nomem(err, "inputs");
     }
-    job->inputs[job->n_inputs++] =
-        (rs_input){.path = path, .bytes = bytes, .n_bytes = n, .given_rank = RS_NO_VALUE};
-    job->bytes_total = n;
-    *out = job;
+    rs_inputs_insert(job, &(rs_input){.path = path,
+                                      .bytes = bytes ? bytes : "",
+                                      .n_bytes = n,
+                                      .given_rank = rank < 0 ? RS_NO_VALUE : rank});
+    job->bytes_total += n;
     return RS_OK;
 }
 
