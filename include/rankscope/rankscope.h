@@ -7,6 +7,7 @@
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
 #include "rankscope/metrics.h"
+#include "rankscope/arrow.h"
 #include "rankscope/render.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"

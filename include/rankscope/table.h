@@ -31,6 +31,10 @@ typedef enum rs_unit {
     RS_UNIT_GBPS /* 1e9 bytes a second */
 } rs_unit;
 
+/* As --schema calls them: "int", "real", "time", "text"; "us", "GB/s", ..., NULL for none. Static text. */
+RS_API const char *rs_type_name(rs_type type);
+RS_API const char *rs_unit_name(rs_unit unit);
+
 typedef struct rs_column_spec {
     const char *name; /* the header in csv and the key in json */
     rs_type type;

@@ -12,7 +12,7 @@ static const rs_column_spec schema_columns[] = {
 static const rs_table_spec schema_spec = {"schema", "one row is one column of a table", schema_columns,
                                           sizeof schema_columns / sizeof *schema_columns};
 
-static const char *type_name(rs_type type)
+const char *rs_type_name(rs_type type)
 {
     switch (type) {
     case RS_INT: return "int";
@@ -23,7 +23,7 @@ static const char *type_name(rs_type type)
     return "";
 }
 
-static const char *unit_name(rs_unit unit)
+const char *rs_unit_name(rs_unit unit)
 {
     switch (unit) {
     case RS_UNIT_NONE: return NULL;
@@ -49,8 +49,8 @@ rs_table *rs_schema_table(const rs_table_spec *const *specs, size_t n)
             const rs_column_spec *column = &specs[i]->columns[at];
             rs_table_add_text(table, specs[i]->name);
             rs_table_add_text(table, column->name);
-            rs_table_add_text(table, type_name(column->type));
-            rs_table_add_text(table, unit_name(column->unit));
+            rs_table_add_text(table, rs_type_name(column->type));
+            rs_table_add_text(table, rs_unit_name(column->unit));
             rs_table_add_text(table, column->help);
             if (rs_table_end_row(table, NULL) != RS_OK) {
                 rs_table_free(table);

@@ -4,28 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/strings.h"
-
-typedef struct column {
-    union {
-        int64_t *ints;
-        double *reals;
-        uint32_t *texts; /* ids in the table's strings */
-        void *any;
-    } values;
-    uint64_t *nulls; /* one bit a row */
-} column;
-
-struct rs_table {
-    const rs_table_spec *spec;
-    column *columns;
-    size_t n_rows, capacity;
-    size_t next; /* cells of the row being filled */
-    bool no_memory, misfit;
-    rs_strings strings; /* names repeat in most tables: each is kept once */
-    rs_arena arena;     /* the copied spec of a dynamic table */
-    rs_table_spec own_spec;
-};
+#include "output/table_internal.h"
 
 static size_t value_size(rs_type type)
 {
@@ -106,7 +85,7 @@ static bool reserve(rs_table *table, size_t need)
     wanted = (wanted + 63) & ~(size_t)63;
     size_t old_words = table->capacity / 64, words = wanted / 64;
     for (size_t i = 0; i < table->spec->n_columns; i++) {
-        column *c = &table->columns[i];
+        rs_table_column *c = &table->columns[i];
         void *values = rs_realloc(c->values.any, wanted * value_size(table->spec->columns[i].type));
         if (!values) return false;
         c->values.any = values;
@@ -119,7 +98,7 @@ static bool reserve(rs_table *table, size_t need)
     return true;
 }
 
-static void set_null(column *c, size_t row, bool null)
+static void set_null(rs_table_column *c, size_t row, bool null)
 {
     uint64_t bit = UINT64_C(1) << (row & 63);
     if (null)
@@ -129,7 +108,7 @@ static void set_null(column *c, size_t row, bool null)
 }
 
 /* The column of the next cell, or NULL when the cell cannot be kept. */
-static column *next_cell(rs_table *table, rs_type type, bool any_type)
+static rs_table_column *next_cell(rs_table *table, rs_type type, bool any_type)
 {
     if (table->next >= table->spec->n_columns) {
         table->misfit = true;
@@ -150,19 +129,19 @@ static column *next_cell(rs_table *table, rs_type type, bool any_type)
 
 void rs_table_add_int(rs_table *table, int64_t value)
 {
-    column *c = next_cell(table, RS_INT, false);
+    rs_table_column *c = next_cell(table, RS_INT, false);
     if (c) c->values.ints[table->n_rows] = value;
 }
 
 void rs_table_add_time(rs_table *table, int64_t ns)
 {
-    column *c = next_cell(table, RS_TIME, false);
+    rs_table_column *c = next_cell(table, RS_TIME, false);
     if (c) c->values.ints[table->n_rows] = ns;
 }
 
 void rs_table_add_real(rs_table *table, double value)
 {
-    column *c = next_cell(table, RS_REAL, false);
+    rs_table_column *c = next_cell(table, RS_REAL, false);
     if (!c) return;
     c->values.reals[table->n_rows] = value;
     if (isnan(value)) set_null(c, table->n_rows, true);
@@ -182,7 +161,7 @@ void rs_table_add_text_n(rs_table *table, const char *value, size_t length)
         rs_table_add_null(table);
         return;
     }
-    column *c = next_cell(table, RS_TEXT, false);
+    rs_table_column *c = next_cell(table, RS_TEXT, false);
     if (!c) return;
     uint32_t id = rs_strings_add(&table->strings, value, length);
     if (id == RS_NO_STRING)
@@ -193,7 +172,7 @@ void rs_table_add_text_n(rs_table *table, const char *value, size_t length)
 
 void rs_table_add_null(rs_table *table)
 {
-    column *c = next_cell(table, RS_INT, true);
+    rs_table_column *c = next_cell(table, RS_INT, true);
     if (!c) return;
     if (table->spec->columns[table->next - 1].type == RS_TEXT)
         c->values.texts[table->n_rows] = 0;
@@ -280,7 +259,7 @@ rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err)
     size_t before = into->n_rows, n = from->n_rows;
     for (size_t row = 0; row < n; row++) {
         for (size_t at = 0; at < from->spec->n_columns; at++) {
-            const column *c = &from->columns[at];
+            const rs_table_column *c = &from->columns[at];
             if (rs_table_is_null(from, row, at)) {
                 rs_table_add_null(into);
                 continue;

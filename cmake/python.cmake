@@ -1,0 +1,22 @@
+# The Python package: the extension rankscope._engine over the static library, for every Python since 3.9
+# (limited API), and the program beside it. scikit-build-core installs the component "python" as a wheel.
+# build/python is the package as it would be installed, for trying it without a wheel.
+find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
+file(GLOB RS_PYTHON_SOURCES CONFIGURE_DEPENDS python/src/*.c)
+Python3_add_library(rankscope_engine MODULE ${RS_PYTHON_SOURCES})
+target_compile_definitions(rankscope_engine PRIVATE Py_LIMITED_API=0x03090000)
+target_link_libraries(rankscope_engine PRIVATE rankscope_static)
+set_target_properties(rankscope_engine PROPERTIES OUTPUT_NAME _engine PREFIX "" SUFFIX ".abi3.so"
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)
+# Only the module's entry is seen from outside.
+target_link_options(rankscope_engine PRIVATE -Wl,--exclude-libs,ALL)
+
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)
+file(GLOB RS_PYTHON_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/rankscope/*)
+foreach(path IN LISTS RS_PYTHON_FILES)
+  get_filename_component(name ${path} NAME)
+  file(CREATE_LINK ${path} ${CMAKE_BINARY_DIR}/python/rankscope/${name} SYMBOLIC)
+endforeach()
+
+install(TARGETS rankscope_engine LIBRARY DESTINATION rankscope COMPONENT python)
+install(TARGETS rankscope RUNTIME DESTINATION rankscope/bin COMPONENT python)

@@ -1,0 +1,246 @@
+"""Jobs, and a method for every analysis of the registry."""
+import difflib
+import inspect
+import keyword
+import warnings
+
+from . import _engine, _settings
+from ._progress import progress as _progress
+from ._table import Result, Table
+from .errors import InputWarning, UsageError
+
+REGISTRY = {row["name"]: row for row in _engine.analyses()}
+
+
+def python_name(name):
+    """An option's or analysis' name as Python spells it."""
+    name = name.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def make_options(row, given):
+    """Keyword arguments as the engine's options."""
+    specs = {python_name(spec["name"]): spec for spec in row["options"]}
+    options = {}
+    for name, value in given.items():
+        if name not in specs:
+            close = difflib.get_close_matches(name, list(specs) + ["compat", "table", "progress"], 1)
+            raise TypeError("%s() got an unexpected keyword argument '%s'%s" % (
+                python_name(row["name"]), name, "; did you mean %s?" % close[0] if close else ""))
+        text = _settings.option(specs[name], name, value)
+        if text != ():
+            options[specs[name]["name"]] = text
+    return options
+
+
+def finish(engine_result, stacklevel):
+    """The Result of an engine's, with a warning where part of the input was lost."""
+    result = Result(engine_result)
+    for problem in result.problems:
+        if problem["severity"] != "note":
+            where = problem["file"] or "input"
+            detail = " (%s)" % problem["detail"] if problem["detail"] else ""
+            warnings.warn("%s: %s%s, %d times" % (where, problem["message"], detail, problem["count"]), InputWarning,
+                          stacklevel=stacklevel + 1)
+    return result
+
+
+def choose(result, name):
+    return result.table if name is None else result[name]
+
+
+def _find(name):
+    row = REGISTRY.get(name) or REGISTRY.get(name.replace("_", "-"))
+    if row is None:
+        close = difflib.get_close_matches(name, REGISTRY, 1)
+        raise UsageError("there is no analysis \"%s\"%s" % (name, "; did you mean %s?" % close[0] if close else ""))
+    return row
+
+
+class Job:
+    """The traces of one training run, made by rankscope.open. Every analysis is a method; `help(job.kernels)`
+    explains one. A job may be used from several threads; its runs then take turns.
+
+    It is a context manager: leaving it, or close(), frees what is loaded."""
+
+    def __init__(self, paths, data, name, settings, progress):
+        self._job = _engine.Job(paths, data, name, settings)
+        self._progress = progress
+        self._name = name if paths is None else ", ".join(paths)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return "<rankscope.Job %s%s>" % (self._name, " (closed)" if self._job.closed else "")
+
+    def close(self):
+        """Frees what is loaded. Tables stay usable."""
+        self._job.close()
+
+    def stats(self):
+        """What the loads cost so far: bytes read, events, seconds."""
+        return self._job.stats()
+
+    def run(self, name, *, compat=None, progress=None, **options):
+        """Runs an analysis by name; returns the Result with all its tables.
+
+        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        return self._run(name, compat, progress, options, 2)
+
+    def _run(self, name, compat, progress, options, stacklevel, other=None):
+        row = _find(name)
+        given = make_options(row, options)
+        pair = row["input"] == "two_jobs"
+        if pair != (other is not None):
+            raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name) if pair else "%s takes one job" % name)
+        with _progress(self._progress if progress is None else progress, "reading") as call:
+            if pair:
+                result = _engine.run_pair(self._job, other._job, row["name"], given, compat, call)
+            else:
+                result = self._job.run(row["name"], given, compat, call)
+        return finish(result, stacklevel + 1)
+
+    @property
+    def ranks(self):
+        """The ranks of the job."""
+        return self._run("info", None, None, {}, 2)["ranks"].column("rank")
+
+    @property
+    def events(self):
+        """All events as a table, loaded when first looked at; `job.events(where="cat=kernel", limit=10)` selects."""
+        return Events(self)
+
+
+class Events(Table):
+    """The table of all events. Called, it runs the analysis `events` with its options."""
+
+    __slots__ = ("_job",)
+
+    def __init__(self, job):
+        super().__init__(None)
+        self._job = job
+
+    @property
+    def _engine(self):
+        if self._given is None:
+            table = self._job._run("events", None, None, {}, 4).table
+            self._given, self._result = table._given, table._result
+        return self._given
+
+    @property
+    def result(self):
+        """The run's Result."""
+        return self._engine and self._result
+
+    @property
+    def tables(self):
+        """All tables of the same run, by name."""
+        return self.result.tables
+
+    @property
+    def problems(self):
+        """What was wrong with the input."""
+        return self.result.problems
+
+    @property
+    def notes(self):
+        """Why something is absent."""
+        return self.result.notes
+
+
+# ---- methods from the registry -----------------------------------------------------------------------------------
+
+
+def default_of(spec):
+    """An option's default as Python shows it."""
+    if spec["type"] == "flag":
+        return False
+    if spec["default"] is None:
+        return None
+    if spec["type"] == "int":
+        return int(spec["default"])
+    if spec["type"] == "real":
+        return float(spec["default"])
+    return spec["default"]
+
+
+def document(row):
+    """The docstring of an analysis' method."""
+    lines = [row["help"][:1].upper() + row["help"][1:] + ".", ""]
+    if row["about"]:
+        lines += [row["about"].rstrip(), ""]
+    if row["options"]:
+        lines += ["Options:"]
+        for spec in row["options"]:
+            choices = "; one of " + ", ".join(spec["choices"]) if spec["choices"] else ""
+            lines.append("    %s: %s%s" % (python_name(spec["name"]), spec["help"], choices))
+        lines.append("")
+    modes = [mode for mode in row["tables"] if mode]
+    if modes:
+        lines += ["compat: " + ", ".join(modes) + " give that tool's numbers and columns.", ""]
+    for table in row["tables"][""]:
+        lines.append("Table %s: %s" % (table["name"], table["help"]))
+        for column in table["columns"]:
+            unit = " [%s]" % column["unit"] if column["unit"] else ""
+            lines.append("    %s%s: %s" % (column["name"], unit, column["help"]))
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def make_signature(row, first):
+    """The signature of an analysis' method."""
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    for spec in row["options"]:
+        parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
+    for name in ("compat", "table", "progress"):
+        parameters.append(inspect.Parameter(name, keyword_only, default=None))
+    return inspect.Signature(parameters)
+
+
+def _make_method(row):
+    name = row["name"]
+
+    def method(self, *, compat=None, table=None, progress=None, **options):
+        return choose(self._run(name, compat, progress, options, 2), table)
+
+    return method
+
+
+def _make_pair_method(row):
+    name = row["name"]
+
+    def method(self, other, *, compat=None, table=None, progress=None, **options):
+        return choose(self._run(name, compat, progress, options, 2, other), table)
+
+    return method
+
+
+def _add_methods():
+    for row in REGISTRY.values():
+        name = python_name(row["name"])
+        if row["input"] == "file" or name == "events":
+            continue
+        pair = row["input"] == "two_jobs"
+        method = _make_pair_method(row) if pair else _make_method(row)
+        method.__name__ = name
+        method.__qualname__ = "Job." + name
+        method.__module__ = __name__
+        method.__doc__ = document(row)
+        method.__signature__ = make_signature(row, ["self", "other"] if pair else ["self"])
+        setattr(Job, name, method)
+    call = _make_method(REGISTRY["events"])
+
+    def __call__(self, *, compat=None, table=None, progress=None, **options):
+        return choose(self._job._run("events", compat, progress, options, 2), table)
+
+    __call__.__doc__ = document(REGISTRY["events"])
+    __call__.__signature__ = make_signature(REGISTRY["events"], ["self"])
+    Events.__call__ = __call__
+
+
+_add_methods()

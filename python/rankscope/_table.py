@@ -1,0 +1,273 @@
+"""Tables and results."""
+import html
+import itertools
+
+from .errors import UsageError
+
+_CHUNK = 1024  # rows made into Python objects at a time
+_SHOWN_ROWS = 20
+_SHOWN_TEXT = 60
+
+
+def _need(module, what):
+    """Imports an optional package, or says how to get it."""
+    import importlib
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError("%s needs %s: pip install %s" % (what, module, module)) from error
+
+
+def _shorten(text):
+    """In the middle: the ends of kernels' names tell them apart."""
+    if len(text) <= _SHOWN_TEXT:
+        return text
+    half = (_SHOWN_TEXT - 1) // 2
+    return text[:half] + "\u2026" + text[-half:]
+
+
+def _show(value):
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "%.6g" % value if abs(value) >= 1e15 else ("%.3f" % value).rstrip("0").rstrip(".")
+    return _shorten(str(value))
+
+
+class Table:
+    """A table: typed columns with units, unknown values None.
+
+    It implements Arrow's PyCapsule protocol, so that pyarrow, polars, DuckDB and others take it as it is, numbers
+    not copied. `to_pandas()`, `to_arrow()`, `to_polars()` and `to_dicts()` convert it; iterating gives a row at a
+    time as a dict; `table["column"]` is a column as a list, `table[i]` a row, `table[i:j]` a table."""
+
+    __slots__ = ("_given", "_result", "__weakref__")
+
+    def __init__(self, engine_table, result=None):
+        self._given = engine_table
+        self._result = result
+
+    @property
+    def _engine(self):
+        return self._given
+
+    # ---- what it is ----
+
+    @property
+    def name(self):
+        """What the table is called."""
+        return self._engine.name
+
+    @property
+    def help(self):
+        """What one row is."""
+        return self._engine.help
+
+    @property
+    def schema(self):
+        """One dict a column: name, type (int, real, time, text), unit, help."""
+        return self._engine.schema
+
+    @property
+    def columns(self):
+        """Names of the columns."""
+        return [column["name"] for column in self._engine.schema]
+
+    @property
+    def num_rows(self):
+        """How many rows."""
+        return self._engine.num_rows
+
+    def __len__(self):
+        return self._engine.num_rows
+
+    # ---- the run it comes from ----
+
+    @property
+    def result(self):
+        """The run's Result, None for a table that stands for itself."""
+        return self._result
+
+    @property
+    def tables(self):
+        """All tables of the same run, by name."""
+        return {self.name: self} if self._result is None else self._result.tables
+
+    @property
+    def problems(self):
+        """What was wrong with the input: dicts with file, rank, severity, kind, message, detail, count, offsets."""
+        return [] if self._result is None else self._result.problems
+
+    @property
+    def notes(self):
+        """Why something is absent, a line each."""
+        return [] if self._result is None else self._result.notes
+
+    @property
+    def found(self):
+        """Whether what was looked for is there: an unfit capture (doctor), a failed gate (fail_on)."""
+        return self._result is not None and self._result.found
+
+    # ---- cells ----
+
+    def column(self, name):
+        """A column, by name or number, as a list."""
+        return self._engine.column(name)
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            return self._engine.column(key)
+        if isinstance(key, slice):
+            first, last, step = key.indices(len(self))
+            if step != 1:
+                raise ValueError("a table is sliced without a step")
+            return Table(self._engine.slice(first, max(first, last)), self._result)
+        row = int(key)
+        if row < 0:
+            row += len(self)
+        if not 0 <= row < len(self):
+            raise IndexError("table %s has %d rows" % (self.name, len(self)))
+        return next(self._rows(row, row + 1))
+
+    def _rows(self, first, last):
+        engine, names = self._engine, self.columns
+        for start in range(first, last, _CHUNK):
+            end = min(last, start + _CHUNK)
+            for row in zip(*(engine.column(at, start, end) for at in range(len(names)))):
+                yield dict(zip(names, row))
+
+    def __iter__(self):
+        return self._rows(0, len(self))
+
+    def to_dicts(self):
+        """All rows, a dict each."""
+        return list(self)
+
+    # ---- other libraries ----
+
+    def __arrow_c_schema__(self):
+        return self._engine.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._engine.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self):
+        """A pyarrow.Table."""
+        return _need("pyarrow", "to_arrow").table(self)
+
+    def to_polars(self):
+        """A polars.DataFrame."""
+        return _need("polars", "to_polars").DataFrame(self)
+
+    def to_pandas(self):
+        """A pandas.DataFrame, the same with and without pyarrow: int64, float64 (unknown: NaN) and text (unknown:
+        None or NaN, as the pandas at hand has it); integers are Int64 where one is unknown."""
+        pandas = _need("pandas", "to_pandas")
+        try:
+            import pyarrow
+            arrow = pyarrow.table(self)
+        except ImportError:
+            arrow = None
+        data = {}
+        for at, spec in enumerate(self.schema):
+            if arrow is None:
+                values = self._engine.column(at)
+                unknown = spec["type"] == "int" and None in values
+            else:
+                values = arrow.column(at)
+                unknown = spec["type"] == "int" and values.null_count > 0
+            if arrow is not None and not unknown:
+                data[at] = values.to_pandas()
+            elif unknown:
+                data[at] = pandas.array(values if arrow is None else values.to_pylist(), dtype="Int64")
+            elif spec["type"] == "text":
+                data[at] = pandas.Series(values) if any(v is not None for v in values) else pandas.Series(values, dtype=object)
+            else:
+                data[at] = pandas.Series(values, dtype="int64" if spec["type"] == "int" else "float64")
+        frame = pandas.DataFrame(data)
+        frame.columns = self.columns
+        return frame
+
+    # ---- as text ----
+
+    def json(self):
+        """An array of objects, as --format json prints it."""
+        return self._engine.json()
+
+    def jsonl(self):
+        """One JSON object a line."""
+        return self._engine.jsonl()
+
+    def csv(self):
+        """As --format csv prints it."""
+        return self._engine.csv()
+
+    def markdown(self):
+        """As --format md prints it."""
+        return self._engine.markdown()
+
+    def text(self, width=0, color=False, utf8=True):
+        """As the program prints it; width shortens long names so that a line fits."""
+        return self._engine.text(width=width, color=color, utf8=utf8)
+
+    def __repr__(self):
+        rows = len(self)
+        shown = self._engine if rows <= 2 * _SHOWN_ROWS else self._engine.slice(0, _SHOWN_ROWS)
+        text = shown.text(width=_terminal_width()).rstrip("\n")
+        more = "\n... %d more rows" % (rows - _SHOWN_ROWS) if shown is not self._engine else ""
+        return "<rankscope.Table %s, %d rows>\n%s%s" % (self.name, rows, text, more)
+
+    def _repr_html_(self):
+        schema, rows = self.schema, len(self)
+        shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
+        right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
+        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s %d rows</caption><thead><tr>'
+               % (html.escape(self.name), html.escape(self.help or ""), rows)]
+        for column, align in zip(schema, right):
+            unit = " (%s)" % column["unit"] if column["unit"] else ""
+            out.append("<th%s title=\"%s\">%s</th>" % (align, html.escape((column["help"] or "") + unit), html.escape(column["name"])))
+        out.append("</tr></thead><tbody>")
+        for row in itertools.islice(self._rows(0, shown), shown):
+            out.append("<tr>")
+            for value, align in zip(row.values(), right):
+                full = ' title="%s"' % html.escape(value) if isinstance(value, str) and len(value) > _SHOWN_TEXT else ""
+                out.append("<td%s%s>%s</td>" % (align, full, html.escape(_show(value))))
+            out.append("</tr>")
+        if shown < rows:
+            out.append('<tr><td colspan="%d">&#8230; %d more rows</td></tr>' % (len(schema), rows - shown))
+        out.append("</tbody></table>")
+        return "".join(out)
+
+
+def _terminal_width():
+    import shutil
+    return max(40, shutil.get_terminal_size((120, 24)).columns)
+
+
+class Result:
+    """All tables of one run, what was wrong with its input and what is merely absent."""
+
+    __slots__ = ("tables", "main", "problems", "notes", "found", "__weakref__")
+
+    def __init__(self, engine_result):
+        self.tables = {name: Table(table, self) for name, table in engine_result.tables.items()}
+        self.main = engine_result.main
+        self.problems = engine_result.problems
+        self.notes = engine_result.notes
+        self.found = engine_result.found
+
+    @property
+    def table(self):
+        """The main table."""
+        return self.tables[self.main]
+
+    def __getitem__(self, name):
+        if name not in self.tables:
+            raise UsageError("there is no table \"%s\"; there is %s" % (name, ", ".join(self.tables)))
+        return self.tables[name]
+
+    def __repr__(self):
+        return "<rankscope.Result %s>" % ", ".join("%s: %d rows" % (name, len(table)) for name, table in self.tables.items())
+
+    def _repr_html_(self):
+        return self.table._repr_html_()

@@ -1,0 +1,78 @@
+"""What rankscope raises. Every error tells, in one line, the file, the place and what to do."""
+import re as _re
+
+__all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "LimitError",
+           "UsageError"]
+
+
+class Error(Exception):
+    """The base of all.
+
+    `status` is one of usage, format, io, limit, ambiguous, cancelled; `causes` lists what happened, the root
+    first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none."""
+
+    status = "error"
+
+    def __init__(self, message, causes=()):
+        super().__init__(message)
+        self.causes = list(causes)
+
+
+class UsageError(Error, ValueError):
+    """What was asked for does not exist: an option's value, a table, a rank."""
+
+    status = "usage"
+
+
+class InputError(Error, ValueError):
+    """The input is not what it should be."""
+
+    status = "format"
+
+
+class InputOSError(Error, OSError):
+    """The system refused to open or read the input. `filename` names it."""
+
+    status = "io"
+
+    def __init__(self, message, causes=()):
+        super().__init__(message, causes)
+        self.filename = next((cause["file"] for cause in self.causes if cause["file"]), None)
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+class LimitError(Error):
+    """A limit that guards against hostile input was reached; the settings of rankscope.open raise it."""
+
+    status = "limit"
+
+
+class AmbiguousError(Error, ValueError):
+    """Several readings are possible and none is guessed: two files of one rank, several ranks in one file."""
+
+    status = "ambiguous"
+
+
+class Cancelled(Error):
+    """The progress function returned False."""
+
+    status = "cancelled"
+
+
+class InputWarning(UserWarning):
+    """Part of the input was lost or is unreliable; `problems` of the table tells what, how often and where."""
+
+
+_CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, LimitError, AmbiguousError, Cancelled)}
+_OPTION = _re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
+
+
+def _make(status, message, causes):
+    """The exception for a status of the engine, whose messages speak of the command line."""
+    if status == "memory":
+        return MemoryError(message)
+    if status in ("usage", "ambiguous"):
+        message = _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message)
+    return _CLASSES.get(status, Error)(message, causes)

@@ -1,0 +1,65 @@
+/* rankscope._engine: the C API for Python, thin. No number is computed here.
+ *
+ * Only the limited API of Python 3.9 is used, so that one build serves every Python since. */
+#ifndef RS_PYTHON_ENGINE_H
+#define RS_PYTHON_ENGINE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "rankscope/rankscope.h"
+
+/* ---- errors ----------------------------------------------------------------------------------------- */
+
+/* Raises what rankscope.errors makes of an error. Returns NULL. */
+PyObject *rs_py_raise(const rs_error *err);
+/* Text of the library, which may hold anything, as str. None for NULL. */
+PyObject *rs_py_text(const char *text);
+/* PyDict_SetItemString that takes the value over. false with an exception when value is NULL or it fails. */
+bool rs_py_put(PyObject *dict, const char *key, PyObject *value);
+/* A sequence of the same for lists. */
+bool rs_py_append(PyObject *list, PyObject *value);
+
+/* ---- work on a thread of its own -------------------------------------------------------------------- */
+
+/* Work that runs without the interpreter while the caller waits for it, sees to signals and shows progress.
+ * When a signal's handler raises, the caller gets its exception at once; the work is told to stop and cleans
+ * up after itself, whenever that is. */
+typedef struct rs_py_work {
+    rs_status (*run)(void *context, rs_error *err); /* without the GIL */
+    void (*clear)(void *context);                   /* frees the context; without the GIL, on any thread */
+    void *context;                                  /* taken over */
+} rs_py_work;
+
+typedef struct rs_py_task rs_py_task;
+
+/* For rs_job_settings.progress and its like; the context is the task. */
+bool rs_py_task_progress(void *task, uint64_t done, uint64_t total);
+/* Makes a task of work whose context is then rs_py_task_context's. NULL with an exception set. */
+rs_py_task *rs_py_task_create(const rs_py_work *work);
+/* Runs it. progress: a callable taking (done, total), which may return False to stop, or None. Returns true
+ * with the context filled, or false with an exception set. Either way the caller drops its hold afterwards.
+ */
+bool rs_py_task_run(rs_py_task *task, PyObject *progress);
+void rs_py_task_drop(rs_py_task *task);
+
+/* ---- results ---------------------------------------------------------------------------------------- */
+
+/* A Result of a C result, which is taken over (and left empty) even on failure. */
+PyObject *rs_py_result(rs_result *result);
+/* A Table of a C table, which is taken over even on failure. */
+PyObject *rs_py_table(rs_table *table);
+PyObject *rs_py_problems(const rs_problems *problems);
+/* Schema of a table as a list of dicts. */
+PyObject *rs_py_schema(const rs_table_spec *spec);
+/* The name of a compatibility mode, or None. false with an exception. */
+bool rs_py_compat(PyObject *name, rs_compat *out);
+
+/* A dict {name: text or None} into options. */
+bool rs_py_set_options(rs_options *options, PyObject *values);
+
+/* Adds types or functions to the module. */
+bool rs_py_add_results(PyObject *module);
+bool rs_py_add_job(PyObject *module);
+
+#endif

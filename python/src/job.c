@@ -1,0 +1,424 @@
+/* Jobs: opening, running an analysis over one or two of them. */
+#include "engine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A job outlives its Python object while a run that nobody waits for any more winds down. */
+typedef struct shared_job {
+    rs_job *job;
+    PyObject *data; /* the bytes that are read in place, NULL: files */
+    char *ranks, *steps;
+    pthread_mutex_t lock;     /* one run at a time */
+    rs_py_task *_Atomic task; /* of the run that holds the lock */
+    atomic_int holders;
+} shared_job;
+
+typedef struct job_object {
+    PyObject_HEAD shared_job *shared; /* NULL: closed */
+} job_object;
+
+static PyTypeObject *job_type;
+
+static bool on_progress(void *context, uint64_t done, uint64_t total)
+{
+    shared_job *s = context;
+    rs_py_task *task = atomic_load(&s->task);
+    return !task || rs_py_task_progress(task, done, total);
+}
+
+static void drop_job(shared_job *s)
+{
+    if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
+    rs_job_close(s->job);
+    if (s->data) { /* only bytes need the interpreter, and a run's thread does not hold it */
+        PyGILState_STATE state = PyGILState_Ensure();
+        Py_DECREF(s->data);
+        PyGILState_Release(state);
+    }
+    free(s->ranks);
+    free(s->steps);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+/* Reads of the settings dict; absent or None leaves the default. false with an exception. */
+static bool get_flag(PyObject *settings, const char *name, bool *out)
+{
+    PyObject *value = PyDict_GetItemString(settings, name);
+    int truth = value ? PyObject_IsTrue(value) : *out;
+    if (truth < 0) return false;
+    *out = truth;
+    return true;
+}
+
+static bool get_number(PyObject *settings, const char *name, uint64_t *out)
+{
+    PyObject *value = PyDict_GetItemString(settings, name);
+    if (!value || value == Py_None) return true;
+    *out = PyLong_AsUnsignedLongLong(value);
+    return !PyErr_Occurred();
+}
+
+static bool get_text(PyObject *settings, const char *name, char **out)
+{
+    PyObject *value = PyDict_GetItemString(settings, name);
+    if (!value || value == Py_None) return true;
+    PyObject *bytes = PyUnicode_AsUTF8String(value);
+    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
+    *out = text ? strdup(text) : NULL;
+    Py_XDECREF(bytes);
+    if (text && !*out) PyErr_NoMemory();
+    return *out != NULL;
+}
+
+static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
+{
+    uint64_t jobs = 0, depth = 0;
+    *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
+    bool ok =
+        get_number(dict, "jobs", &jobs) && get_number(dict, "max_depth", &depth) &&
+        get_number(dict, "max_memory", &out->max_memory) && get_number(dict, "max_ratio", &out->max_ratio) &&
+        get_number(dict, "max_string", &out->max_string) && get_flag(dict, "recursive", &out->recursive) &&
+        get_flag(dict, "renumber", &out->renumber) && get_flag(dict, "single_rank", &out->single_rank) &&
+        get_flag(dict, "keep", &out->keep) && get_flag(dict, "include_last_step", &out->include_last_step) &&
+        get_flag(dict, "absolute", &out->absolute) && get_text(dict, "ranks", &s->ranks) &&
+        get_text(dict, "steps", &s->steps);
+    if (!ok) return false;
+    if (jobs > 4096 || depth > UINT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, jobs > 4096 ? "jobs takes 0 to 4096" : "max_depth is too large");
+        return false;
+    }
+    out->jobs = (unsigned)jobs;
+    out->max_depth = (unsigned)depth;
+    out->ranks = s->ranks;
+    out->steps = s->steps;
+    return true;
+}
+
+/* The file system's bytes of a list of str; *kept owns them. */
+static const char **make_paths(PyObject *list, PyObject **kept)
+{
+    Py_ssize_t n = PyList_Size(list);
+    const char **paths = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *paths);
+    *kept = PyList_New(0);
+    if (n >= 0 && !paths) PyErr_NoMemory();
+    bool ok = paths && *kept;
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        PyObject *bytes = NULL;
+        ok = PyUnicode_FSConverter(PyList_GetItem(list, i), &bytes) && PyList_Append(*kept, bytes) == 0 &&
+             (paths[i] = PyBytes_AsString(bytes)) != NULL;
+        Py_XDECREF(bytes);
+    }
+    if (ok) return paths;
+    free(paths);
+    Py_CLEAR(*kept);
+    return NULL;
+}
+
+static bool open_job(shared_job *s, PyObject *paths, PyObject *name, const rs_job_settings *settings)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_status status;
+    PyObject *kept = NULL;
+    if (s->data) {
+        PyObject *text = PyUnicode_AsUTF8String(name);
+        if (!text) return false;
+        status = rs_job_open_bytes(PyBytes_AsString(s->data), (size_t)PyBytes_Size(s->data),
+                                   PyBytes_AsString(text), settings, &s->job, &err);
+        Py_DECREF(text);
+    } else {
+        const char **list = make_paths(paths, &kept);
+        if (!list) return false;
+        size_t n = (size_t)PyList_Size(paths);
+        Py_BEGIN_ALLOW_THREADS;
+        status = rs_job_open(list, n, settings, &s->job, &err);
+        Py_END_ALLOW_THREADS;
+        free(list);
+        Py_DECREF(kept);
+    }
+    if (status != RS_OK) rs_py_raise(&err);
+    return status == RS_OK;
+}
+
+static PyObject *job_new(PyTypeObject *type, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"paths", "data", "name", "settings", NULL};
+    PyObject *paths, *data, *name, *dict;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOUO!:Job", names, &paths, &data, &name, &PyDict_Type,
+                                     &dict))
+        return NULL;
+    if (data != Py_None ? !PyBytes_Check(data) : !PyList_Check(paths)) {
+        PyErr_SetString(PyExc_TypeError, "Job takes a list of paths, or None and bytes");
+        return NULL;
+    }
+    shared_job *s = calloc(1, sizeof *s);
+    if (!s) return PyErr_NoMemory();
+    atomic_init(&s->holders, 1);
+    pthread_mutex_init(&s->lock, NULL);
+    if (data != Py_None) {
+        Py_INCREF(data);
+        s->data = data;
+    }
+    rs_job_settings settings;
+    job_object *self = NULL;
+    if (read_settings(dict, s, &settings) && open_job(s, paths, name, &settings))
+        self = (job_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (!self) {
+        drop_job(s);
+        return NULL;
+    }
+    self->shared = s;
+    return (PyObject *)self;
+}
+
+static PyObject *job_close(PyObject *object, PyObject *args)
+{
+    (void)args;
+    job_object *self = (job_object *)object;
+    shared_job *s = self->shared;
+    self->shared = NULL;
+    drop_job(s);
+    Py_RETURN_NONE;
+}
+
+static void job_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    drop_job(((job_object *)object)->shared);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+typedef struct run {
+    shared_job *jobs[2]; /* held */
+    unsigned n_jobs;
+    rs_py_task *task; /* not held: it outlives its context */
+    const rs_analysis *analysis;
+    rs_options *options;
+    rs_compat compat;
+    rs_result result;
+} run;
+
+static void clear_run(void *context)
+{
+    run *r = context;
+    for (unsigned i = 0; i < r->n_jobs; i++) drop_job(r->jobs[i]);
+    rs_options_free(r->options);
+    rs_result_clear(&r->result);
+    free(r);
+}
+
+static rs_status do_run(void *context, rs_error *err)
+{
+    run *r = context;
+    shared_job *a = r->jobs[0], *b = r->n_jobs > 1 ? r->jobs[1] : a;
+    /* always in the same order, so that two comparisons never wait for each other */
+    shared_job *first = (uintptr_t)a < (uintptr_t)b ? a : b, *second = first == a ? b : a;
+    pthread_mutex_lock(&first->lock);
+    if (second != first) pthread_mutex_lock(&second->lock);
+    atomic_store(&a->task, r->task);
+    atomic_store(&b->task, r->task);
+    rs_status status =
+        !rs_py_task_progress(r->task, 0, 0) ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
+        : r->n_jobs > 1 ? rs_job_run_pair(a->job, b->job, r->analysis, r->options, r->compat, &r->result, err)
+                        : rs_job_run(a->job, r->analysis, r->options, r->compat, &r->result, err);
+    atomic_store(&a->task, NULL);
+    atomic_store(&b->task, NULL);
+    if (second != first) pthread_mutex_unlock(&second->lock);
+    pthread_mutex_unlock(&first->lock);
+    return status;
+}
+
+bool rs_py_set_options(rs_options *options, PyObject *values)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(values, &at, &key, &value)) {
+        PyObject *name = PyUnicode_AsUTF8String(key);
+        PyObject *text = name && value != Py_None ? PyUnicode_AsUTF8String(value) : NULL;
+        bool ok = name && (value == Py_None || text);
+        if (ok && text && strlen(PyBytes_AsString(text)) != (size_t)PyBytes_Size(text)) {
+            PyErr_SetString(PyExc_ValueError, "an option holds a null character");
+            ok = false;
+        }
+        rs_error err = RS_ERROR_INIT;
+        if (ok && rs_options_set(options, PyBytes_AsString(name), text ? PyBytes_AsString(text) : NULL,
+                                 &err) != RS_OK) {
+            rs_py_raise(&err);
+            ok = false;
+        }
+        Py_XDECREF(name);
+        Py_XDECREF(text);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+bool rs_py_compat(PyObject *name, rs_compat *out)
+{
+    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+    *out = RS_COMPAT_NONE;
+    if (name == Py_None) return true;
+    for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_AORTA; c++) {
+        *out = c;
+        if (PyUnicode_CompareWithASCIIString(name, names[c]) == 0) return true;
+    }
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, "compat takes one of hta, hta-exact, tracelens, aorta");
+    rs_py_raise(&err);
+    return false;
+}
+
+/* The peers that an analysis can imitate, for a message. */
+static rs_status check_compat(const rs_analysis *analysis, rs_compat compat, rs_error *err)
+{
+    size_t n;
+    if (rs_analysis_tables(analysis, compat, &n)) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "%s does not know that compat mode", rs_analysis_name(analysis));
+}
+
+static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *name, PyObject *options,
+                          PyObject *compat, PyObject *progress)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_compat mode;
+    const rs_analysis *analysis = rs_analysis_find(name);
+    if (!rs_py_compat(compat, &mode)) return NULL;
+    if (!analysis) {
+        rs_fail(&err, RS_ERR_USAGE, "there is no analysis \"%.60s\"", name);
+        return rs_py_raise(&err);
+    }
+    if (check_compat(analysis, mode, &err) != RS_OK) return rs_py_raise(&err);
+    for (unsigned i = 0; i < n_jobs; i++) {
+        if (jobs[i]->shared) continue;
+        rs_fail(&err, RS_ERR_USAGE, "the job is closed");
+        return rs_py_raise(&err);
+    }
+    run *r = calloc(1, sizeof *r);
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    if (r) r->options = rs_options_create(specs, n);
+    if (!r || !r->options) {
+        free(r);
+        return PyErr_NoMemory();
+    }
+    r->analysis = analysis;
+    r->compat = mode;
+    for (unsigned i = 0; i < n_jobs; i++) {
+        r->jobs[r->n_jobs++] = jobs[i]->shared;
+        atomic_fetch_add(&jobs[i]->shared->holders, 1);
+    }
+    if (!rs_py_set_options(r->options, options)) {
+        clear_run(r);
+        return NULL;
+    }
+    r->task = rs_py_task_create(&(rs_py_work){do_run, clear_run, r});
+    if (!r->task) return NULL;
+    rs_py_task *task = r->task; /* r may be gone when the run was left to itself */
+    PyObject *result = rs_py_task_run(task, progress) ? rs_py_result(&r->result) : NULL;
+    rs_py_task_drop(task);
+    return result;
+}
+
+static PyObject *job_run(PyObject *self, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"analysis", "options", "compat", "progress", NULL};
+    const char *name;
+    PyObject *options, *compat = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "sO!|OO:run", names, &name, &PyDict_Type, &options, &compat,
+                                     &progress))
+        return NULL;
+    return make_run((job_object *[]){(job_object *)self}, 1, name, options, compat, progress);
+}
+
+static PyObject *run_pair(PyObject *module, PyObject *args, PyObject *words)
+{
+    (void)module;
+    static char *names[] = {"a", "b", "analysis", "options", "compat", "progress", NULL};
+    const char *name;
+    PyObject *a, *b, *options, *compat = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O!O!sO!|OO:run_pair", names, job_type, &a, job_type, &b,
+                                     &name, &PyDict_Type, &options, &compat, &progress))
+        return NULL;
+    return make_run((job_object *[]){(job_object *)a, (job_object *)b}, 2, name, options, compat, progress);
+}
+
+static PyObject *job_stats(PyObject *object, PyObject *args)
+{
+    (void)args;
+    shared_job *s = ((job_object *)object)->shared;
+    rs_job_stats stats = {0};
+    if (s && pthread_mutex_trylock(&s->lock) == 0) {
+        stats = rs_job_get_stats(s->job);
+        pthread_mutex_unlock(&s->lock);
+    } else {
+        rs_error err = RS_ERROR_INIT;
+        rs_fail(&err, RS_ERR_USAGE, s ? "the job is busy" : "the job is closed");
+        return rs_py_raise(&err);
+    }
+    return Py_BuildValue("{s:K,s:K,s:K,s:d,s:d,s:d}", "bytes_read", (unsigned long long)stats.bytes_read,
+                         "bytes_text", (unsigned long long)stats.bytes_text, "events",
+                         (unsigned long long)stats.events, "load_seconds", stats.load_seconds,
+                         "index_seconds", stats.index_seconds, "analysis_seconds", stats.analysis_seconds);
+}
+
+static PyObject *get_closed(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((job_object *)object)->shared == NULL);
+}
+
+/* ---- the type -------------------------------------------------------------------------------------------
+ */
+
+static PyGetSetDef job_attributes[] = {
+    {"closed", get_closed, NULL, "whether close was called", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef job_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))job_run, METH_VARARGS | METH_KEYWORDS,
+     "run(analysis, options, compat=None, progress=None) -> Result; options are {name: text, None for a "
+     "flag}"},
+    {"stats", job_stats, METH_NOARGS, "stats() -> dict: what the loads cost so far"},
+    {"close", job_close, METH_NOARGS, "close(): frees what is loaded"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot job_slots[] = {
+    {Py_tp_new, (void *)(uintptr_t)job_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)job_dealloc},
+    {Py_tp_getset, job_attributes},
+    {Py_tp_methods, job_methods},
+    {Py_tp_doc, "Job(paths, data, name, settings): the traces of one training run."},
+    {0, NULL},
+};
+
+static PyType_Spec job_spec = {
+    .name = "rankscope._engine.Job",
+    .basicsize = sizeof(job_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = job_slots,
+};
+
+static PyMethodDef functions[] = {
+    {"run_pair", (PyCFunction)(void (*)(void))run_pair, METH_VARARGS | METH_KEYWORDS,
+     "run_pair(a, b, analysis, options, compat=None, progress=None) -> Result"},
+    {NULL, NULL, 0, NULL},
+};
+
+bool rs_py_add_job(PyObject *module)
+{
+    job_type = (PyTypeObject *)PyType_FromSpec(&job_spec);
+    if (!job_type) return false;
+    Py_INCREF(job_type);
+    return PyModule_AddFunctions(module, functions) == 0 &&
+           PyModule_AddObject(module, "Job", (PyObject *)job_type) == 0;
+}

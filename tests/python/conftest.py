@@ -1,0 +1,45 @@
+"""What the tests share: the small sample, the program, a synthesised job."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import rankscope as rs
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SMALL = ROOT / "tests" / "data" / "small"
+
+
+@pytest.fixture(scope="session")
+def small():
+    """A directory of two ranks."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The program that was installed with the package."""
+    from rankscope import _program
+    found = _program.path()
+    if not os.path.exists(found):  # the package is tried from a build folder
+        found = os.environ.get("RANKSCOPE_PROGRAM") or shutil.which("rankscope") or str(ROOT / "build" / "rankscope")
+    return found
+
+
+@pytest.fixture(scope="session")
+def synthesised(tmp_path_factory):
+    """A job of four ranks with parallel groups."""
+    maker = os.environ.get("RANKSCOPE_SYNTH", str(ROOT / "build" / "rankscope-synth"))
+    if not os.path.exists(maker):
+        pytest.skip("no trace synthesiser: build the target rankscope_synth")
+    folder = tmp_path_factory.mktemp("job")
+    subprocess.run([maker, "--out", folder, "--dp", "2", "--tp", "2", "--no-truth"], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+@pytest.fixture
+def job(small):
+    with rs.open(small) as opened:
+        yield opened

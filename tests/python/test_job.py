@@ -1,0 +1,172 @@
+"""Jobs: every analysis is a method and gives what the program prints."""
+import inspect
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import rankscope as rs
+from rankscope import _engine
+from rankscope._job import python_name
+
+ROWS = _engine.analyses()
+NEEDS = {"sequences": {"op": "aten::linear"}, "annotate": {}, "critical-path": {}}
+TRACES = [row["name"] for row in ROWS if row["input"] == "traces"]
+
+
+def program_json(program, *words):
+    done = subprocess.run([program, *map(str, words), "--format", "json", "--quiet"], stdout=subprocess.PIPE)
+    assert done.returncode in (0, 1, 4), words
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_same_bytes_as_the_program(job, small, program, name):
+    options = NEEDS.get(name, {})
+    words = [word for key, value in options.items() for word in ("--" + key, value)]
+    result = job.run(name, **options)
+    for table in result.tables.values():
+        printed = program_json(program, name, small, *words, "--table", table.name)
+        spoken = json.loads(printed)
+        rows = spoken["tables"][table.name] if isinstance(spoken, dict) else spoken
+        assert json.loads(table.json()) == rows
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_a_method_for_every_row(row):
+    name = python_name(row["name"])
+    holder = rs if row["input"] == "file" else rs.Job
+    method = getattr(holder, name)
+    if name == "events":
+        method = rs._job.Events.__call__
+    parameters = inspect.signature(method).parameters
+    for spec in row["options"]:
+        assert parameters[python_name(spec["name"])].kind is inspect.Parameter.KEYWORD_ONLY
+        assert spec["help"] in method.__doc__
+    assert {"compat", "table", "progress"} <= set(parameters)
+    for table in row["tables"][""]:
+        for column in table["columns"]:
+            assert column["help"] in method.__doc__
+
+
+def test_options_reach_the_engine(job):
+    few = job.kernels(by="name", top=3)
+    assert len([row for row in few if row["rank"] == 0]) == 4  # three, and the others
+    assert len(job.kernels(top=2)) < len(job.kernels(top=5))
+
+
+def test_kinds_of_options(small):
+    with rs.open(small) as job:
+        assert {row["rank"] for row in job.breakdown()} == {0, 1}
+        assert len(job.idle(streams=[7])) == len(job.idle(streams="7")) == len(job.idle(streams=range(7, 8)))
+        assert job.launches(memory=False).to_dicts() if "memory" in inspect.signature(job.launches).parameters else True
+        with pytest.raises(TypeError, match="did you mean top"):
+            job.kernels(tpo=3)
+        with pytest.raises(TypeError):
+            job.kernels(top=object())
+        with pytest.raises(rs.UsageError, match="top takes a whole number"):
+            job.kernels(top=1.5)
+
+
+def test_compat(job):
+    assert "idle_time_pctg" in job.breakdown(compat="hta").columns or "idle_time(us)" in job.breakdown(compat="hta").columns
+    with pytest.raises(rs.UsageError, match="compat"):
+        job.breakdown(compat="htb")
+
+
+def test_tables_of_a_run(job):
+    info = job.info()
+    assert set(info.tables) == {"ranks", "categories", "streams", "software"}
+    assert job.info(table="streams").name == "streams"
+    with pytest.raises(rs.UsageError, match="there is ranks"):
+        job.info(table="stream")
+
+
+def test_ranks_and_events(job):
+    assert job.ranks == [0, 1]
+    events = job.events
+    assert len(events) == sum(job.info()["events"])
+    kernels = job.events(where="cat=kernel", limit=5)
+    assert len(kernels) == 10 and set(kernels["category"]) == {"kernel"}
+
+
+def test_settings(small):
+    assert rs.open(small, ranks=1).ranks == [1]
+    assert rs.open(small, ranks=[1, 0]).ranks == [0, 1]
+    assert rs.open(small, ranks=range(1)).ranks == [0]
+    assert rs.open(small, jobs=1, keep=False).breakdown().json() == rs.open(small, jobs=2).breakdown().json()
+    with pytest.raises(rs.UsageError):
+        rs.open(small, ranks=[])
+    with pytest.raises(rs.UsageError):
+        rs.open(small, max_memory="lots")
+    with pytest.raises(rs.UsageError, match="ranks"):
+        rs.open(small, ranks=7).breakdown()
+
+
+def test_sources(small, job):
+    files = sorted(pathlib.Path(small).glob("rank*.json.gz"))
+    wanted = job.breakdown().json()
+    assert rs.open([str(path) for path in files]).breakdown().json() == wanted
+    assert rs.open(iter(files)).breakdown().json() == wanted
+    swapped = rs.open({1: files[0], 0: files[1]}).breakdown()
+    assert swapped["span_us"] == job.breakdown()["span_us"][::-1]
+    one = rs.open(files[0]).breakdown().json()
+    data = files[0].read_bytes()
+    assert rs.open(data).breakdown().json() == one
+    assert rs.open(bytearray(data)).breakdown().json() == one
+    assert rs.open(memoryview(data)).breakdown().json() == one
+    with open(files[0], "rb") as file:
+        assert rs.open(file).breakdown().json() == one
+    with pytest.raises(TypeError):
+        rs.open(7)
+
+
+def test_two_jobs(job, small):
+    same = rs.diff(small, small)
+    assert set(same["change"]) == {"same"}
+    assert job.diff(job).to_dicts() == same.to_dicts() == rs.diff(job, small).to_dicts()
+    with pytest.raises(rs.UsageError, match="compares two jobs"):
+        job.run("diff")
+
+
+def test_closed(small):
+    with rs.open(small) as job:
+        table = job.breakdown()
+    assert len(table.to_dicts()) == 2  # tables outlive their job
+    with pytest.raises(rs.UsageError, match="closed"):
+        job.breakdown()
+    job.close()
+    assert "closed" in repr(job)
+
+
+def test_errors(tmp_path):
+    with pytest.raises(rs.InputOSError, match="No such file") as caught:
+        rs.open(tmp_path / "none.json").breakdown()
+    assert isinstance(caught.value, OSError) and caught.value.filename == str(tmp_path / "none.json")
+    assert caught.value.causes[0]["message"] and caught.value.status == "io"
+    (tmp_path / "bad.json").write_text("this is no trace")
+    with pytest.raises(rs.InputError) as caught:
+        rs.open(tmp_path / "bad.json").breakdown()
+    assert isinstance(caught.value, ValueError) and caught.value.causes[0]["file"].endswith("bad.json")
+    for rank in "ab":
+        (tmp_path / ("%s_rank0.json" % rank)).write_text('{"traceEvents": [{"ph":"X","ts":1,"dur":1,"name":"a","cat":"kernel","pid":0,"tid":7}]}')
+    with pytest.raises(rs.AmbiguousError, match="rank 0"):
+        rs.open([tmp_path / "a_rank0.json", tmp_path / "b_rank0.json"]).breakdown()
+    with pytest.raises(rs.UsageError, match="did you mean breakdown"):
+        rs.open(tmp_path).run("brekdown")
+
+
+def test_loss_is_told(tmp_path):
+    text = '{"traceEvents": [{"ph":"X","ts":1,"dur":1,"name":"a","cat":"kernel","pid":0,"tid":7,"args":{"stream":7}}, {"ph":"X","ts":2'
+    (tmp_path / "cut.json").write_text(text)
+    with pytest.warns(rs.InputWarning, match="cut.json"):
+        table = rs.open(tmp_path / "cut.json").breakdown()
+    assert any(problem["severity"] == "loss" and problem["offsets"] for problem in table.problems)
+
+
+def test_same_answer_again(job):
+    first = {name: {t.name: t.json() for t in job.run(name, **NEEDS.get(name, {})).tables.values()} for name in TRACES}
+    for name in TRACES:
+        again = job.run(name, **NEEDS.get(name, {}))
+        assert {t.name: t.json() for t in again.tables.values()} == first[name]

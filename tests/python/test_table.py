@@ -1,0 +1,160 @@
+"""Tables: cells, slices, other libraries, notebooks."""
+import gc
+import json
+import math
+
+import pytest
+
+import rankscope as rs
+
+
+def test_cells(job):
+    table = job.breakdown()
+    rows = table.to_dicts()
+    assert rows == list(table) and len(rows) == len(table) == table.num_rows == 2
+    assert table.columns == [column["name"] for column in table.schema] == list(rows[0])
+    assert table["rank"] == table.column(0) == [0, 1]
+    assert table[0] == rows[0] and table[-1] == rows[1]
+    for column in table.columns:
+        assert table[column] == [row[column] for row in rows]
+    with pytest.raises(IndexError):
+        table[2]
+    with pytest.raises(KeyError):
+        table["nothing"]
+    with pytest.raises(TypeError):
+        rs._engine.Table()
+
+
+def test_types(job):
+    for row in job.events[:50]:
+        assert isinstance(row["rank"], int) and isinstance(row["name"], str) and isinstance(row["ts_us"], float)
+        assert row["stream"] is None or isinstance(row["stream"], int)
+    shown = json.loads(job.events(limit=50).json())
+    assert shown == job.events(limit=50).to_dicts()
+
+
+def test_slices(job):
+    events = job.events(limit=100)
+    assert events[5:9].to_dicts() == events.to_dicts()[5:9]
+    assert events[:0].to_dicts() == [] and events[9:5].to_dicts() == []
+    assert events[-3:].to_dicts() == events.to_dicts()[-3:]
+    assert len(list(events)) == 200
+    with pytest.raises(ValueError):
+        events[::2]
+
+
+def test_renderers(job):
+    table = job.breakdown()
+    assert table.csv().splitlines()[0] == ",".join(table.columns)
+    assert [json.loads(line) for line in table.jsonl().splitlines()] == json.loads(table.json())
+    assert table.markdown().startswith("|") and "rank" in table.text()
+    assert all(ord(letter) < 128 for letter in table.text(utf8=False))
+    assert "breakdown, 2 rows" in repr(table)
+
+
+def test_repr_of_a_long_table(job):
+    events = job.events(limit=100)
+    assert "180 more rows" in repr(events)
+    assert "180 more rows" in events._repr_html_()
+    assert events._repr_html_().count("<tr>") == 22
+
+
+def test_html_is_escaped(tmp_path):
+    name = "<script>alert('x')</script>" + "y" * 200 + "\\\" onload=\\\"z"
+    (tmp_path / "t.json").write_text('{"traceEvents": [{"ph":"X","ts":1,"dur":5,"name":"%s","cat":"kernel","pid":0,"tid":7,"args":{"stream":7}}]}' % name)
+    page = rs.open(tmp_path / "t.json").kernels(by="name")._repr_html_()
+    assert "<script" not in page and '" onload' not in page
+    assert "&lt;script&gt;" in page and "\u2026" in page
+
+
+def test_arrow(job):
+    pyarrow = pytest.importorskip("pyarrow")
+    events = job.events
+    arrow = pyarrow.table(events)
+    assert arrow.to_pylist() == events.to_dicts()
+    arrow.validate(full=True)
+    assert arrow.schema.field("rank").type == pyarrow.int64() and arrow.schema.field("ts_us").type == pyarrow.float64()
+    assert arrow.schema.field("name").type == pyarrow.utf8()
+    assert arrow.schema.field("ts_us").metadata[b"unit"] == b"us"
+    assert pyarrow.schema(events.__arrow_c_schema__() and events) == arrow.schema
+    for name in job.info().tables:
+        table = job.info(table=name)
+        assert table.to_arrow().to_pylist() == table.to_dicts()
+
+
+def test_arrow_outlives_everything(small):
+    pyarrow = pytest.importorskip("pyarrow")
+    job = rs.open(small)
+    wanted = job.breakdown().to_dicts()
+    arrow = job.breakdown().to_arrow()
+    ranks = pyarrow.table(job.breakdown()).column("rank")
+    job.close()
+    del job
+    gc.collect()
+    assert arrow.to_pylist() == wanted and ranks.to_pylist() == [0, 1]
+
+
+def test_arrow_copies_no_numbers(job):
+    pyarrow = pytest.importorskip("pyarrow")
+    events = job.events
+    first, second = (pyarrow.table(events).column("rank").chunk(0).buffers()[1].address for _ in range(2))
+    assert first == second
+    times = {pyarrow.table(events).column("ts_us").chunk(0).buffers()[1].address for _ in range(1)}
+    assert first not in times
+
+
+def test_unused_capsules_are_freed(job):
+    table = job.breakdown()
+    for _ in range(1000):
+        table.__arrow_c_stream__()
+        table.__arrow_c_schema__()
+
+
+def test_polars(job):
+    pytest.importorskip("polars")
+    events = job.events
+    frame = events.to_polars()
+    assert frame.to_dicts() == events.to_dicts()
+
+
+def check_frame(frame, table):
+    pandas = pytest.importorskip("pandas")
+    assert list(frame.columns) == table.columns and len(frame) == len(table)
+    for spec in table.schema:
+        values, cells = frame[spec["name"]], table[spec["name"]]
+        if spec["type"] == "int":
+            assert str(values.dtype) == ("Int64" if None in cells else "int64")
+        elif spec["type"] != "text":
+            assert str(values.dtype) == "float64"
+        for value, cell in zip(values, cells):
+            assert cell is None and pandas.isna(value) or value == cell
+
+
+def test_pandas(job):
+    pytest.importorskip("pandas")
+    check_frame(job.events.to_pandas(), job.events)
+    for name, table in job.info().tables.items():
+        check_frame(table.to_pandas(), table)
+    empty = job.events(limit=1)[:0]
+    assert list(empty.to_pandas().columns) == empty.columns
+
+
+def test_pandas_without_pyarrow(job, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    wanted = job.events.to_pandas()
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    check_frame(job.events.to_pandas(), job.events)
+    pandas.testing.assert_frame_equal(job.events.to_pandas(), wanted)
+
+
+def test_what_is_missing_is_told(job, monkeypatch):
+    modules = __import__("sys").modules
+    for name, method in ("pyarrow", "to_arrow"), ("polars", "to_polars"), ("pandas", "to_pandas"):
+        monkeypatch.setitem(modules, name, None)
+        with pytest.raises(ImportError, match="pip install " + name):
+            getattr(job.breakdown(), method)()
+
+
+def test_unknown_reals_are_none(job):
+    values = [value for table in job.info().tables.values() for name in table.columns for value in table[name]]
+    assert not any(isinstance(value, float) and math.isnan(value) for value in values)
