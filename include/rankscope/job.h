@@ -57,14 +57,30 @@ RS_API rs_status rs_job_add_bytes(rs_job *job, const void *bytes, size_t n, cons
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
- * caller clears it, on failure too: its problems then tell of every file that could not be used. Same bytes
- * of result for any number of jobs. */
+ * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not
+ * be used. Same bytes of result for any number of jobs. */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 
 /* As rs_job_run for an analysis that compares two jobs: a is what is compared with, b what is judged. */
 RS_API rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                                  rs_compat compat, rs_result *result, rs_error *err);
+
+/* One of several questions to one job. options may be NULL (defaults). */
+typedef struct rs_query {
+    const rs_analysis *analysis;
+    const rs_options *options;
+    rs_compat compat;
+} rs_query;
+
+/* Runs several analyses over one job while each rank is loaded once, with the arguments that any of them
+ * reads. results (n of them) are overwritten; the caller clears each, whatever the outcome. Each is what
+ * rs_job_run alone would have given: the same bytes, problems and notes. A failing analysis does not keep the
+ * others from their answers: its result has no tables (problems may still tell of unusable files), and the
+ * first such error is returned, naming the analysis when n > 1.
+ * What differs is the peak of memory: a loaded rank holds more arguments, which max_memory counts. */
+RS_API rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results,
+                                 rs_error *err);
 
 /* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), one file that is no trace (rs_job_run on a job
  * of that file alone), or traces. */

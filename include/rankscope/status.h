@@ -95,6 +95,7 @@ typedef struct rs_problem {
     uint64_t count;                       /* how many */
     unsigned n_offsets;                   /* how many of offsets are set */
     uint64_t offsets[RS_PROBLEM_OFFSETS]; /* where the first ones are, bytes of uncompressed text */
+    uint64_t columns; /* the library's own: arguments that had to be read to meet it; 0 in results */
 } rs_problem;
 
 /* A list of defects, grouped by file, rank and kind, in order of first appearance. */

@@ -79,4 +79,7 @@ struct rs_analysis {
  * ignored. */
 void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);
 
+/* Frees the tables alone: a failed run keeps its problems and notes. */
+void rs_result_drop_tables(rs_result *result);
+
 #endif

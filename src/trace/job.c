@@ -118,6 +118,7 @@ void rs_input_release(rs_input *input)
     input->n_traces = 0;
     input->events = NULL;
     input->loaded = 0;
+    input->told_by = 0;
 }
 
 typedef struct load_progress {
@@ -148,6 +149,7 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
     *needs = domains.needs;
+    input->told_by = domains.told_by;
     if (status != RS_OK || *needs) return status;
     if (domains.n > 1 && settings->single_rank) {
         char ranks[160];
@@ -185,13 +187,31 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
     return RS_OK;
 }
 
-rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+bool rs_job_goes_on(rs_job *job)
 {
-    columns |= BASE_COLUMNS;
+    pthread_mutex_lock(&job->lock);
+    if (job->settings.progress && !job->cancelled)
+        job->cancelled =
+            !job->settings.progress(job->settings.progress_context, job->bytes_done, job->bytes_total);
+    bool go_on = !job->cancelled;
+    pthread_mutex_unlock(&job->lock);
+    return go_on;
+}
+
+uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
+{
+    if (job->settings.all_columns) return RS_ALL_COLUMNS;
+    columns |= BASE_COLUMNS | input->told_by;
     if (!input->bytes && strcmp(input->path, "-") == 0)
         columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
+    return columns;
+}
+
+rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+{
+    columns = rs_input_columns(job, input, columns);
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
-    if (job->settings.all_columns || job->settings.keep) columns = RS_ALL_COLUMNS;
+    if (job->settings.keep) columns = RS_ALL_COLUMNS;
     rs_input_release(input);
     rs_problems_clear(&input->problems);
     double begin = rs_clock_seconds();

@@ -16,9 +16,8 @@ typedef struct rs_input {
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
     bool from_directory; /* found there: what is no trace is passed over */
-    rs_status status;    /* of the last load */
-    bool skipped;        /* no trace, passed over */
     uint64_t loaded;     /* columns of the kept events */
+    uint64_t told_by;    /* columns that telling its ranks apart took */
     rs_events *events;   /* while loaded */
     rs_trace *traces;    /* its ranks */
     size_t n_traces;
@@ -46,6 +45,70 @@ int64_t rs_rank_in_name(const char *path);
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
 void rs_input_release(rs_input *input);
+
+/* The columns that an analysis which reads these would load by itself. */
+uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns);
+/* Calls the job's progress function without news; false when the run is cancelled. */
+bool rs_job_goes_on(rs_job *job);
+
+/* ---- a run ------------------------------------------------------------------------------------------ */
+
+/* One rank's part in the answer, until all ranks have theirs. */
+typedef struct rs_rank_part {
+    void *value;
+    int64_t rank; /* RS_NO_VALUE until settled */
+    const char *rule;
+    size_t share, index; /* of which input, and its how manieth rank */
+} rs_rank_part;
+
+/* What one input gave one analysis. */
+typedef struct rs_share {
+    const char *path, *domain_rule;
+    bool from_directory; /* what is no trace is passed over */
+    rs_status status;
+    const rs_error *error; /* NULL when it could not even be kept */
+    rs_problems problems;
+    rs_rank_part *units;
+    size_t n_units;
+} rs_share;
+
+/* What is asked, and what the inputs had to say. The run refers to the policy beside it: stays where it is.
+ */
+typedef struct rs_question {
+    const rs_analysis *analysis;
+    rs_run run;
+    rs_policy policy;
+    rs_options *defaults; /* owned, when the caller gave no options */
+    rs_share *shares;     /* in the order of the inputs */
+    size_t n_shares;
+    bool due; /* to be asked in the next pass over the inputs */
+} rs_question;
+
+/* What decides which ranks there are and how they are called. */
+typedef struct rs_ranking {
+    bool renumber, single_rank;
+    rs_options *wanted; /* "ranks" */
+} rs_ranking;
+
+rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err);
+void rs_ranking_clear(rs_ranking *ranking);
+
+/* policy and options of a question; its shares are still to come. */
+rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
+                           void *context, rs_error *err);
+rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err);
+void rs_question_clear_share(rs_question *q, rs_share *share);
+void rs_question_clear(rs_question *q);
+/* Whether HTA's rule makes ranks trim their steps that alone would not: they are asked again then. */
+bool rs_question_must_trim(const rs_question *q);
+/* Reports inputs that could not be used. Fails when there is none that could. */
+rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err);
+/* Settles the numbers of the ranks and makes the tables of all of them. n_sides: 2 for a comparison, the
+ * second one's ranks come last. */
+rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
+                             rs_result *result, rs_error *err);
+/* As many empty tables as the analysis has. */
+rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *err);
 
 /* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
 rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
