@@ -5,7 +5,7 @@
     job.breakdown()                 # one method for every analysis; help(job.breakdown) explains it
     job.kernels(by="name", top=5).to_pandas()
 """
-from . import _engine, _settings, _source, errors
+from . import _engine, _settings, errors, sources as _sources
 from ._job import REGISTRY as _REGISTRY
 from ._job import Job, choose as _choose, document as _document, finish as _finish, make_options as _make_options, \
     make_signature as _make_signature
@@ -18,20 +18,13 @@ __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError",
 __version__ = _engine.version()
 
 
-def _resolve(source):
-    try:
-        from . import sources
-    except ImportError:
-        return _source.resolve(source)
-    return sources.resolve(source)
-
-
 def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, single_rank=False, jobs=0,
-         max_memory=None, absolute=False, keep=True, include_last_step=False, progress="auto"):
-    """Opens the traces of one training run; nothing is read before the first analysis.
+         max_memory=None, absolute=False, keep=True, include_last_step=False, storage_options=None, progress="auto"):
+    """Opens the traces of one training run; no path is read before the first analysis.
 
-    source: a path, a list of paths (files or directories), a dict {rank: path}, the bytes of one trace (not copied),
-        any other buffer or a file object (read whole)
+    source: a path (a file, a directory, a pattern like "traces/*.gz"), a URL (s3://, gs://, https://, ..., through
+        fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
+        whole), several of these, or a dict {rank: one of these}
     ranks, steps: only these: a number, several, a range or a text like "0,3,8-15"
     recursive: look into the folders of a directory
     renumber: number ranks by file name, whatever the files say
@@ -41,15 +34,17 @@ def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, sin
     absolute: times as the files have them, not from the job's first event
     keep: keep what was loaded for the next analysis
     include_last_step: under compat="hta", also the last step
+    storage_options: what fsspec needs for URLs, such as {"anon": True}
     progress: "auto" (a line on a terminal or in a notebook when reading takes long), True, False, or a function of
         (bytes done, bytes in all) that may return False to stop
     """
-    paths, data, name = _resolve(source)
+    paths, files = _sources.resolve(source, recursive=recursive, storage_options=storage_options)
+    _sources.fetch(files)
     settings = {"ranks": _settings.ranges(ranks, "ranks"), "steps": _settings.ranges(steps, "steps"),
                 "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs,
                 "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute, "keep": keep,
                 "include_last_step": include_last_step}
-    return Job(paths, data, name, settings, progress)
+    return Job(paths, files, settings, progress)
 
 
 def diff(a, b, *, compat=None, table=None, progress=None, **options):

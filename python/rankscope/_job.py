@@ -63,10 +63,12 @@ class Job:
 
     It is a context manager: leaving it, or close(), frees what is loaded."""
 
-    def __init__(self, paths, data, name, settings, progress):
-        self._job = _engine.Job(paths, data, name, settings)
+    def __init__(self, paths, files, settings, progress):
+        self._job = _engine.Job(paths, None, "", settings)
+        for file in files:
+            self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
-        self._name = name if paths is None else ", ".join(paths)
+        self._name = ", ".join(paths + [file.name for file in files])
 
     def __enter__(self):
         return self

@@ -9,7 +9,8 @@
 /* A job outlives its Python object while a run that nobody waits for any more winds down. */
 typedef struct shared_job {
     rs_job *job;
-    PyObject *data; /* the bytes that are read in place, NULL: files */
+    PyObject *data;  /* the bytes that are read in place, NULL: files */
+    PyObject *added; /* a list of more such bytes, or NULL */
     char *ranks, *steps;
     pthread_mutex_t lock;     /* one run at a time */
     rs_py_task *_Atomic task; /* of the run that holds the lock */
@@ -33,9 +34,10 @@ static void drop_job(shared_job *s)
 {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     rs_job_close(s->job);
-    if (s->data) { /* only bytes need the interpreter, and a run's thread does not hold it */
+    if (s->data || s->added) { /* only bytes need the interpreter, and a run's thread does not hold it */
         PyGILState_STATE state = PyGILState_Ensure();
-        Py_DECREF(s->data);
+        Py_XDECREF(s->data);
+        Py_XDECREF(s->added);
         PyGILState_Release(state);
     }
     free(s->ranks);
@@ -174,6 +176,71 @@ static PyObject *job_new(PyTypeObject *type, PyObject *args, PyObject *words)
     }
     self->shared = s;
     return (PyObject *)self;
+}
+
+/* The job, locked against runs; NULL with an exception. */
+static shared_job *lock_idle(PyObject *object)
+{
+    shared_job *s = ((job_object *)object)->shared;
+    if (s && pthread_mutex_trylock(&s->lock) == 0) return s;
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, s ? "the job is busy" : "the job is closed");
+    rs_py_raise(&err);
+    return NULL;
+}
+
+static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"name", "data", "rank", "optional", NULL};
+    PyObject *name, *data;
+    long long rank = -1;
+    int optional = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O&O|Lp:add", names, PyUnicode_FSConverter, &name, &data,
+                                     &rank, &optional))
+        return NULL;
+    if (data != Py_None && !PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "add takes bytes or None");
+        Py_DECREF(name);
+        return NULL;
+    }
+    shared_job *s = lock_idle(object);
+    rs_error err = RS_ERROR_INIT;
+    bool ok = s != NULL;
+    if (ok && data != Py_None) {
+        if (!s->added) s->added = PyList_New(0);
+        ok = s->added && PyList_Append(s->added, data) == 0;
+    }
+    if (ok) {
+        rs_job_file file = {.name = PyBytes_AsString(name), .rank = rank, .optional = optional != 0};
+        if (data != Py_None) {
+            file.bytes = PyBytes_AsString(data);
+            file.n_bytes = (size_t)PyBytes_Size(data);
+        }
+        ok = rs_job_add(s->job, &file, &err) == RS_OK;
+        if (!ok) rs_py_raise(&err);
+    }
+    if (s) pthread_mutex_unlock(&s->lock);
+    Py_DECREF(name);
+    if (!ok) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *job_files(PyObject *object, PyObject *args)
+{
+    (void)args;
+    shared_job *s = lock_idle(object);
+    PyObject *list = s ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && i < rs_job_n_files(s->job); i++) {
+        rs_job_file file = rs_job_get_file(s->job, i);
+        PyObject *name = PyUnicode_DecodeFSDefault(file.name);
+        PyObject *one =
+            name ? Py_BuildValue("(OLO)", name, (long long)file.rank, file.optional ? Py_True : Py_False)
+                 : NULL;
+        Py_XDECREF(name);
+        if (!rs_py_append(list, one)) Py_CLEAR(list);
+    }
+    if (s) pthread_mutex_unlock(&s->lock);
+    return list;
 }
 
 static PyObject *job_close(PyObject *object, PyObject *args)
@@ -353,16 +420,10 @@ static PyObject *run_pair(PyObject *module, PyObject *args, PyObject *words)
 static PyObject *job_stats(PyObject *object, PyObject *args)
 {
     (void)args;
-    shared_job *s = ((job_object *)object)->shared;
-    rs_job_stats stats = {0};
-    if (s && pthread_mutex_trylock(&s->lock) == 0) {
-        stats = rs_job_get_stats(s->job);
-        pthread_mutex_unlock(&s->lock);
-    } else {
-        rs_error err = RS_ERROR_INIT;
-        rs_fail(&err, RS_ERR_USAGE, s ? "the job is busy" : "the job is closed");
-        return rs_py_raise(&err);
-    }
+    shared_job *s = lock_idle(object);
+    if (!s) return NULL;
+    rs_job_stats stats = rs_job_get_stats(s->job);
+    pthread_mutex_unlock(&s->lock);
     return Py_BuildValue("{s:K,s:K,s:K,s:d,s:d,s:d}", "bytes_read", (unsigned long long)stats.bytes_read,
                          "bytes_text", (unsigned long long)stats.bytes_text, "events",
                          (unsigned long long)stats.events, "load_seconds", stats.load_seconds,
@@ -387,6 +448,11 @@ static PyMethodDef job_methods[] = {
     {"run", (PyCFunction)(void (*)(void))job_run, METH_VARARGS | METH_KEYWORDS,
      "run(analysis, options, compat=None, progress=None) -> Result; options are {name: text, None for a "
      "flag}"},
+    {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
+     "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
+     "disk"},
+    {"files", job_files, METH_NOARGS,
+     "files() -> list of (name, rank or -1, optional), in the order of the job"},
     {"stats", job_stats, METH_NOARGS, "stats() -> dict: what the loads cost so far"},
     {"close", job_close, METH_NOARGS, "close(): frees what is loaded"},
     {NULL, NULL, 0, NULL},

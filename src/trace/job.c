@@ -34,6 +34,12 @@ static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
     return job;
 }
 
+static uint64_t file_size(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
 rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
                       rs_error *err)
 {
@@ -45,11 +51,7 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
         rs_job_close(job);
         return status;
     }
-    for (size_t i = 0; i < job->n_inputs; i++) {
-        struct stat info;
-        if (stat(job->inputs[i].path, &info) == 0 && S_ISREG(info.st_mode))
-            job->bytes_total += (uint64_t)info.st_size;
-    }
+    for (size_t i = 0; i < job->n_inputs; i++) job->bytes_total += file_size(job->inputs[i].path);
     *out = job;
     return RS_OK;
 }
@@ -60,7 +62,8 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
     *out = NULL;
     rs_job *job = job_create(settings, err);
     if (!job) return RS_ERR_NOMEM;
-    rs_status status = rs_job_add_bytes(job, bytes, n, name, -1, err);
+    rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
+    rs_status status = rs_job_add(job, &file, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -69,24 +72,41 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
     return RS_OK;
 }
 
-rs_status rs_job_add_bytes(rs_job *job, const void *bytes, size_t n, const char *name, int64_t rank,
-                           rs_error *err)
+rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
 {
     /* what is loaded points into the array of inputs */
     for (size_t i = 0; i < job->n_inputs; i++)
         if (job->inputs[i].events)
-            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run", name);
-    char *path = rs_strdup(name);
+            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run",
+                           file->name);
+    char *path = rs_strdup(file->name);
     if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
         rs_free(path);
         return rs_fail_nomem(err, "inputs");
     }
-    rs_inputs_insert(job, &(rs_input){.path = path,
-                                      .bytes = bytes ? bytes : "",
-                                      .n_bytes = n,
-                                      .given_rank = rank < 0 ? RS_NO_VALUE : rank});
-    job->bytes_total += n;
+    rs_input input = {.path = path,
+                      .bytes = file->bytes,
+                      .n_bytes = file->bytes ? file->n_bytes : 0,
+                      .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
+                      .from_directory = file->optional};
+    rs_inputs_insert(job, &input);
+    job->bytes_total += file->bytes ? file->n_bytes : file_size(path);
     return RS_OK;
+}
+
+size_t rs_job_n_files(const rs_job *job)
+{
+    return job->n_inputs;
+}
+
+rs_job_file rs_job_get_file(const rs_job *job, size_t i)
+{
+    const rs_input *input = &job->inputs[i];
+    return (rs_job_file){.name = input->path,
+                         .bytes = input->bytes,
+                         .n_bytes = input->n_bytes,
+                         .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
+                         .optional = input->from_directory};
 }
 
 void rs_job_close(rs_job *job)

@@ -19,7 +19,8 @@ static const char says_five[] = TRACE("\"distributedInfo\":{\"rank\":5},");
 
 static rs_status add(rs_job *job, const char *bytes, const char *name, int64_t rank, rs_error *err)
 {
-    return rs_job_add_bytes(job, bytes, strlen(bytes), name, rank, err);
+    rs_job_file file = {.name = name, .bytes = bytes, .n_bytes = strlen(bytes), .rank = rank};
+    return rs_job_add(job, &file, err);
 }
 
 /* The ranks of a breakdown, in order. */
@@ -103,6 +104,49 @@ static void test_refused(void **state)
     rs_job_close(job);
 }
 
+/* Files by path, given as such or as if found in a directory, and what the job says of its files. */
+static void test_files(void **state)
+{
+    (void)state;
+    rs_job *job;
+    rs_result result = {0};
+    const rs_job_settings keep = {.jobs = 1};
+    static const char folder[] = RS_SOURCE_DIR "/tests/data/small";
+    assert_int_equal(rs_job_open((const char *const[]){folder}, 1, &keep, &job, NULL), RS_OK);
+    size_t n = rs_job_n_files(job);
+    assert_true(n >= 2);
+    rs_job *again;
+    assert_int_equal(rs_job_open(NULL, 0, &keep, &again, NULL), RS_OK);
+    for (size_t i = n; i-- > 0;) {
+        rs_job_file file = rs_job_get_file(job, i);
+        assert_true(file.optional);
+        assert_null(file.bytes);
+        assert_int_equal(file.rank, -1);
+        assert_int_equal(rs_job_add(again, &file, NULL), RS_OK);
+    }
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(rs_job_get_file(again, i).name, rs_job_get_file(job, i).name);
+    rs_job_close(job);
+    /* what is no trace is passed over only when it was found */
+    rs_job_file stray = {.name = RS_SOURCE_DIR "/CMakeLists.txt", .rank = -1, .optional = true};
+    assert_int_equal(rs_job_add(again, &stray, NULL), RS_OK);
+    const rs_analysis *info = rs_analysis_find("info");
+    assert_int_equal(rs_job_run(again, info, NULL, RS_COMPAT_NONE, &result, NULL), RS_OK);
+    assert_int_equal(result.problems.n, 0);
+    rs_result_clear(&result);
+    stray.name = RS_SOURCE_DIR "/LICENSE";
+    stray.optional = false;
+    stray.rank = 9;
+    assert_int_equal(rs_job_add(again, &stray, NULL), RS_OK);
+    assert_int_equal(rs_job_run(again, info, NULL, RS_COMPAT_NONE, &result, NULL), RS_OK);
+    assert_true(result.problems.n > 0);
+    rs_result_clear(&result);
+    size_t nines = 0;
+    for (size_t i = 0; i < rs_job_n_files(again); i++) nines += rs_job_get_file(again, i).rank == 9;
+    assert_int_equal(nines, 1);
+    rs_job_close(again);
+}
+
 static rs_status add_two(rs_error *err)
 {
     rs_job *job;
@@ -130,10 +174,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_ranks), cmocka_unit_test(test_order),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
