@@ -24,7 +24,8 @@ typedef struct rs_job_settings {
     bool recursive;         /* descend into directories */
     bool renumber;          /* number ranks by sorted file name, whatever the files say */
     bool single_rank;       /* a merged input is an error */
-    bool keep;              /* keep loaded ranks for the next run */
+    bool keep;              /* keep loaded ranks, with every known argument, for the next run */
+    uint64_t keep_memory;   /* with keep: bytes of events to keep; ranks beyond are read again; 0: no limit */
     bool include_last_step; /* HTA's include_last_profiler_step; only under its compatibility modes */
     bool absolute;          /* times as the files have them, not from the job's first event */
     bool all_columns;       /* load every known argument, not only those the analyses ask for */
@@ -72,7 +73,8 @@ RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
  * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not
- * be used. Same bytes of result for any number of jobs. */
+ * be used. Same bytes of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as before.
+ * One run at a time: a job is not thread-safe. */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 

@@ -118,6 +118,9 @@ RS_API void rs_problems_add_many(rs_problems *list, const char *file, int64_t ra
 /* Moves everything in from to the end of into; from is empty afterwards. */
 RS_API void rs_problems_move(rs_problems *into, rs_problems *from);
 
+/* Adds a copy of everything in from to the end of into. What does not fit into memory counts in n_dropped. */
+RS_API void rs_problems_copy(rs_problems *into, const rs_problems *from);
+
 /* The worst severity present, RS_NOTE for an empty list. */
 RS_API rs_severity rs_problems_worst(const rs_problems *list);
 

@@ -32,7 +32,7 @@ def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, sin
     jobs: worker threads; 0: one for each core
     max_memory: bytes that loaded ranks may take, or a size like "4G"
     absolute: times as the files have them, not from the job's first event
-    keep: keep what was loaded for the next analysis
+    keep: keep what was loaded for the next analysis: True (up to half of the memory), False, or a size like "8G"
     include_last_step: under compat="hta", also the last step
     storage_options: what fsspec needs for URLs, such as {"anon": True}
     progress: "auto" (a line on a terminal or in a notebook when reading takes long), True, False, or a function of
@@ -42,8 +42,8 @@ def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, sin
     _sources.fetch(files)
     settings = {"ranks": _settings.ranges(ranks, "ranks"), "steps": _settings.ranges(steps, "steps"),
                 "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs,
-                "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute, "keep": keep,
-                "include_last_step": include_last_step}
+                "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute,
+                "keep": bool(keep), "keep_memory": _settings.keep_memory(keep), "include_last_step": include_last_step}
     return Job(paths, files, settings, progress)
 
 

@@ -37,6 +37,19 @@ def size(value, what):
     return int(float(match.group(1)) * 1024 ** "_kmgt".index(match.group(2).lower() or "_"))
 
 
+def keep_memory(keep):
+    """How many bytes of events a job may keep for its next analysis: half of the machine's memory, unless told."""
+    if keep is not True:
+        return size(keep, "keep") if keep else 0
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+            memory = min(memory, int(limit.read()))
+    except (OSError, ValueError):  # no such limit
+        pass
+    return memory // 2
+
+
 def option(spec, name, value):
     """An option's value as text, None for a set flag, () when it is to be left alone."""
     kind = spec["type"]

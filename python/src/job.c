@@ -82,14 +82,16 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
 {
     uint64_t jobs = 0, depth = 0;
     *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
-    bool ok =
-        get_number(dict, "jobs", &jobs) && get_number(dict, "max_depth", &depth) &&
-        get_number(dict, "max_memory", &out->max_memory) && get_number(dict, "max_ratio", &out->max_ratio) &&
-        get_number(dict, "max_string", &out->max_string) && get_flag(dict, "recursive", &out->recursive) &&
-        get_flag(dict, "renumber", &out->renumber) && get_flag(dict, "single_rank", &out->single_rank) &&
-        get_flag(dict, "keep", &out->keep) && get_flag(dict, "include_last_step", &out->include_last_step) &&
-        get_flag(dict, "absolute", &out->absolute) && get_text(dict, "ranks", &s->ranks) &&
-        get_text(dict, "steps", &s->steps);
+    bool ok = get_number(dict, "jobs", &jobs) && get_number(dict, "max_depth", &depth) &&
+              get_number(dict, "max_memory", &out->max_memory) &&
+              get_number(dict, "keep_memory", &out->keep_memory) &&
+              get_number(dict, "max_ratio", &out->max_ratio) &&
+              get_number(dict, "max_string", &out->max_string) &&
+              get_flag(dict, "recursive", &out->recursive) && get_flag(dict, "renumber", &out->renumber) &&
+              get_flag(dict, "single_rank", &out->single_rank) && get_flag(dict, "keep", &out->keep) &&
+              get_flag(dict, "include_last_step", &out->include_last_step) &&
+              get_flag(dict, "absolute", &out->absolute) && get_text(dict, "ranks", &s->ranks) &&
+              get_text(dict, "steps", &s->steps);
     if (!ok) return false;
     if (jobs > 4096 || depth > UINT32_MAX) {
         PyErr_SetString(PyExc_ValueError, jobs > 4096 ? "jobs takes 0 to 4096" : "max_depth is too large");

@@ -189,6 +189,24 @@ void rs_problems_move(rs_problems *into, rs_problems *from)
     *from = (rs_problems){0};
 }
 
+void rs_problems_copy(rs_problems *into, const rs_problems *from)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        rs_problem p = from->items[i];
+        p.file = p.file ? rs_strdup(p.file) : NULL;
+        p.detail = p.detail ? rs_strdup(p.detail) : NULL;
+        bool copied = (p.file || !from->items[i].file) && (p.detail || !from->items[i].detail);
+        if (copied && RS_GROW_ONE(into->items, into->n, into->capacity)) {
+            into->items[into->n++] = p;
+        } else {
+            into->n_dropped += p.count;
+            rs_free(p.file);
+            rs_free(p.detail);
+        }
+    }
+    into->n_dropped += from->n_dropped;
+}
+
 rs_severity rs_problems_worst(const rs_problems *list)
 {
     rs_severity worst = list->n_dropped ? RS_LOSS : RS_NOTE;

@@ -141,6 +141,28 @@ void rs_input_release(rs_input *input)
     input->told_by = 0;
 }
 
+static void forget_kept(rs_job *job, rs_input *input)
+{
+    pthread_mutex_lock(&job->lock);
+    job->kept -= input->kept;
+    input->kept = 0;
+    pthread_mutex_unlock(&job->lock);
+}
+
+void rs_input_keep(rs_job *job, rs_input *input)
+{
+    if (input->kept) return; /* since an earlier run */
+    bool keep = job->settings.keep && input->events;
+    if (keep) {
+        uint64_t bytes = input->events->memory, limit = job->settings.keep_memory;
+        pthread_mutex_lock(&job->lock);
+        keep = !limit || (bytes <= limit && job->kept <= limit - bytes);
+        if (keep) job->kept += input->kept = bytes;
+        pthread_mutex_unlock(&job->lock);
+    }
+    if (!keep) rs_input_release(input);
+}
+
 typedef struct load_progress {
     rs_job *job;
     rs_source *source;
@@ -232,6 +254,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     columns = rs_input_columns(job, input, columns);
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
     if (job->settings.keep) columns = RS_ALL_COLUMNS;
+    forget_kept(job, input);
     rs_input_release(input);
     rs_problems_clear(&input->problems);
     double begin = rs_clock_seconds();

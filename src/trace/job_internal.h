@@ -18,6 +18,7 @@ typedef struct rs_input {
     bool from_directory; /* found there: what is no trace is passed over */
     uint64_t loaded;     /* columns of the kept events */
     uint64_t told_by;    /* columns that telling its ranks apart took */
+    uint64_t kept;       /* bytes that count in the job's kept */
     rs_events *events;   /* while loaded */
     rs_trace *traces;    /* its ranks */
     size_t n_traces;
@@ -32,6 +33,7 @@ struct rs_job {
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
+    uint64_t kept; /* bytes of events that stay for the next run */
     bool cancelled;
 };
 
@@ -45,6 +47,8 @@ int64_t rs_rank_in_name(const char *path);
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
 void rs_input_release(rs_input *input);
+/* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them. */
+void rs_input_keep(rs_job *job, rs_input *input);
 
 /* The columns that an analysis which reads these would load by itself. */
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns);

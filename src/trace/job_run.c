@@ -140,7 +140,7 @@ static void run_input(run_side *s, size_t i)
     job->stats.index_seconds += shared;
     job->stats.analysis_seconds += spent - shared;
     pthread_mutex_unlock(&job->lock);
-    if (!job->settings.keep) rs_input_release(input);
+    rs_input_keep(job, input);
 }
 
 /* ---- all inputs ------------------------------------------------------------------------------------- */

@@ -1,0 +1,159 @@
+/* Jobs that are asked more than once: what is kept, for how many bytes, and runs that were stopped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "rankscope/job.h"
+
+static const char small[] = RS_SOURCE_DIR "/tests/data/small";
+/* One event, and one that breaks off. */
+static const char cut[] =
+    "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\","
+    "\"pid\":0,\"tid\":7,\"args\":{\"stream\":7}}, {\"ph\":\"X\",\"ts\":2";
+
+static rs_job *open_small(rs_job_settings settings)
+{
+    const char *paths[] = {small};
+    rs_job *job = NULL;
+    assert_int_equal(rs_job_open(paths, 1, &settings, &job, NULL), RS_OK);
+    return job;
+}
+
+/* Runs breakdown; returns how many bytes of files that took. */
+static uint64_t read_by_run(rs_job *job)
+{
+    uint64_t before = rs_job_get_stats(job).bytes_read;
+    rs_result result;
+    assert_int_equal(rs_job_run(job, rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE, &result, NULL),
+                     RS_OK);
+    assert_int_equal(rs_table_n_rows(result.tables[0]), 2);
+    rs_result_clear(&result);
+    return rs_job_get_stats(job).bytes_read - before;
+}
+
+static void test_keeps_what_fits(void **state)
+{
+    (void)state;
+    rs_job *job = open_small((rs_job_settings){.keep = true});
+    uint64_t all = read_by_run(job);
+    assert_true(all > 0);
+    assert_int_equal(read_by_run(job), 0);
+    rs_job_close(job);
+
+    job = open_small((rs_job_settings){.keep = true, .keep_memory = 1}); /* room for no rank */
+    assert_int_equal(read_by_run(job), all);
+    assert_int_equal(read_by_run(job), all);
+    rs_job_close(job);
+
+    /* Room for one rank: the other is read again, each time. Events of so small a file take some hundred KiB.
+     */
+    uint64_t again = 0;
+    for (uint64_t room = 4096; room < UINT64_C(1) << 32 && (again == 0 || again == all); room += room / 4) {
+        job = open_small((rs_job_settings){.keep = true, .keep_memory = room, .jobs = 1});
+        assert_int_equal(read_by_run(job), all);
+        again = read_by_run(job);
+        assert_int_equal(read_by_run(job), again);
+        rs_job_close(job);
+        if (again == 0) break;
+    }
+    assert_true(again > 0 && again < all);
+
+    job = open_small((rs_job_settings){.keep = false});
+    assert_int_equal(read_by_run(job), all);
+    assert_int_equal(read_by_run(job), all);
+    rs_job_close(job);
+}
+
+/* Every run tells what was wrong with the input, not only the one that read it. */
+static void test_problems_stay(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        rs_job_settings settings = {.keep = keep};
+        rs_job *job;
+        assert_int_equal(rs_job_open_bytes(cut, sizeof cut - 1, "cut", &settings, &job, NULL), RS_OK);
+        uint64_t counts[3];
+        for (int i = 0; i < 3; i++) {
+            rs_result r;
+            assert_int_equal(rs_job_run(job, rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE, &r, NULL),
+                             RS_OK);
+            assert_int_equal(rs_problems_worst(&r.problems), RS_LOSS);
+            assert_string_equal(r.problems.items[0].file, "cut");
+            counts[i] = 0;
+            for (size_t k = 0; k < r.problems.n; k++) counts[i] += r.problems.items[k].count;
+            rs_result_clear(&r);
+        }
+        assert_int_equal(counts[0], counts[1]);
+        assert_int_equal(counts[0], counts[2]);
+        rs_job_close(job);
+    }
+}
+
+static void test_copied_problems(void **state)
+{
+    (void)state;
+    rs_problems from = {0}, into = {0};
+    rs_problems_add_many(&from, "f", 3, RS_WARNING, "kind", "message", 17, 4, "detail");
+    rs_problems_add(&from, NULL, -1, RS_LOSS, "other", "message", RS_NO_OFFSET);
+    for (uint64_t n = 1;; n++) {
+        rs_test_fail_allocation(n);
+        rs_problems_copy(&into, &from);
+        rs_test_fail_allocation(0);
+        uint64_t count = into.n_dropped;
+        for (size_t i = 0; i < into.n; i++) count += into.items[i].count;
+        assert_int_equal(count, 5); /* nothing goes unsaid */
+        if (into.n == 2) break;
+        rs_problems_clear(&into);
+    }
+    assert_int_equal(into.n_dropped, 0);
+    assert_string_equal(into.items[0].detail, "detail");
+    assert_ptr_not_equal(into.items[0].file, from.items[0].file);
+    assert_int_equal(into.items[0].offsets[0], 17);
+    rs_problems_clear(&from);
+    rs_problems_clear(&into);
+}
+
+typedef struct stopper {
+    bool stop;
+    uint64_t most;
+} stopper;
+
+static bool on_progress(void *context, uint64_t done, uint64_t total)
+{
+    stopper *s = context;
+    assert_true(done <= total);
+    if (done > s->most) s->most = done;
+    return !s->stop;
+}
+
+static void test_stopped_and_run_again(void **state)
+{
+    (void)state;
+    stopper s = {.stop = true};
+    rs_job *job = open_small((rs_job_settings){.progress = on_progress, .progress_context = &s});
+    rs_result r;
+    assert_int_equal(rs_job_run(job, rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE, &r, NULL),
+                     RS_ERR_CANCELLED);
+    rs_result_clear(&r);
+    s.stop = false;
+    s.most = 0;
+    uint64_t all = read_by_run(job);
+    assert_int_equal(s.most, all);
+    assert_int_equal(read_by_run(job), all);
+    rs_job_close(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keeps_what_fits),
+        cmocka_unit_test(test_problems_stay),
+        cmocka_unit_test(test_copied_problems),
+        cmocka_unit_test(test_stopped_and_run_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
