@@ -12,9 +12,10 @@ from ._job import Job, choose as _choose, document as _document, finish as _fini
 from ._progress import progress as _progress
 from ._table import Result, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
+from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "Job", "LimitError",
-           "Result", "Table", "UsageError", "diff", "errors", "memory", "open"]
+           "Result", "Table", "UsageError", "diff", "errors", "memory", "open", "summarize"]
 __version__ = _engine.version()
 
 
@@ -40,10 +41,9 @@ def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, sin
     """
     paths, files = _sources.resolve(source, recursive=recursive, storage_options=storage_options)
     _sources.fetch(files)
-    settings = {"ranks": _settings.ranges(ranks, "ranks"), "steps": _settings.ranges(steps, "steps"),
-                "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs,
-                "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute,
-                "keep": bool(keep), "keep_memory": _settings.keep_memory(keep), "include_last_step": include_last_step}
+    settings = _settings.of_job(ranks=ranks, steps=steps, recursive=recursive, renumber=renumber, single_rank=single_rank,
+                                jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
+                                include_last_step=include_last_step)
     return Job(paths, files, settings, progress)
 
 

@@ -50,6 +50,15 @@ def keep_memory(keep):
     return memory // 2
 
 
+def of_job(*, ranks=None, steps=None, recursive=False, renumber=False, single_rank=False, jobs=0, max_memory=None,
+           absolute=False, keep=True, include_last_step=False):
+    """What rankscope.open takes beside the source, as the engine's settings."""
+    return {"ranks": ranges(ranks, "ranks"), "steps": ranges(steps, "steps"), "recursive": recursive,
+            "renumber": renumber, "single_rank": single_rank, "jobs": jobs, "max_memory": size(max_memory, "max_memory"),
+            "absolute": absolute, "keep": bool(keep), "keep_memory": keep_memory(keep),
+            "include_last_step": include_last_step}
+
+
 def option(spec, name, value):
     """An option's value as text, None for a set flag, () when it is to be left alone."""
     kind = spec["type"]

@@ -43,6 +43,18 @@ rs_py_task *rs_py_task_create(const rs_py_work *work);
 bool rs_py_task_run(rs_py_task *task, PyObject *progress);
 void rs_py_task_drop(rs_py_task *task);
 
+/* ---- jobs ------------------------------------------------------------------------------------------- */
+
+/* What a Job object and the runs over it share. */
+typedef struct shared_job rs_py_job;
+
+/* The job of a Job object, held; NULL with an exception when it is closed. */
+rs_py_job *rs_py_job_hold(PyObject *object);
+void rs_py_job_drop(rs_py_job *job); /* on any thread, with the interpreter or without; NULL is allowed */
+/* The C job, which nobody else uses until it is let go. Without the GIL. Progress goes to the task. */
+rs_job *rs_py_job_take(rs_py_job *job, rs_py_task *task);
+void rs_py_job_let_go(rs_py_job *job);
+
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* A Result of a C result, which is taken over (and left empty) even on failure. */
@@ -61,5 +73,10 @@ bool rs_py_set_options(rs_options *options, PyObject *values);
 /* Adds types or functions to the module. */
 bool rs_py_add_results(PyObject *module);
 bool rs_py_add_job(PyObject *module);
+bool rs_py_add_many(PyObject *module);
+
+/* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
+PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
+PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 
 #endif

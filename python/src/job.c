@@ -30,7 +30,7 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !task || rs_py_task_progress(task, done, total);
 }
 
-static void drop_job(shared_job *s)
+void rs_py_job_drop(shared_job *s)
 {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     rs_job_close(s->job);
@@ -173,7 +173,7 @@ static PyObject *job_new(PyTypeObject *type, PyObject *args, PyObject *words)
     if (read_settings(dict, s, &settings) && open_job(s, paths, name, &settings))
         self = (job_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!self) {
-        drop_job(s);
+        rs_py_job_drop(s);
         return NULL;
     }
     self->shared = s;
@@ -189,6 +189,32 @@ static shared_job *lock_idle(PyObject *object)
     rs_fail(&err, RS_ERR_USAGE, s ? "the job is busy" : "the job is closed");
     rs_py_raise(&err);
     return NULL;
+}
+
+rs_py_job *rs_py_job_hold(PyObject *object)
+{
+    shared_job *s = ((job_object *)object)->shared;
+    if (s) {
+        atomic_fetch_add(&s->holders, 1);
+        return s;
+    }
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, "the job is closed");
+    rs_py_raise(&err);
+    return NULL;
+}
+
+rs_job *rs_py_job_take(rs_py_job *job, rs_py_task *task)
+{
+    pthread_mutex_lock(&job->lock);
+    atomic_store(&job->task, task);
+    return job->job;
+}
+
+void rs_py_job_let_go(rs_py_job *job)
+{
+    atomic_store(&job->task, NULL);
+    pthread_mutex_unlock(&job->lock);
 }
 
 static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
@@ -251,14 +277,14 @@ static PyObject *job_close(PyObject *object, PyObject *args)
     job_object *self = (job_object *)object;
     shared_job *s = self->shared;
     self->shared = NULL;
-    drop_job(s);
+    rs_py_job_drop(s);
     Py_RETURN_NONE;
 }
 
 static void job_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    drop_job(((job_object *)object)->shared);
+    rs_py_job_drop(((job_object *)object)->shared);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
@@ -278,7 +304,7 @@ typedef struct run {
 static void clear_run(void *context)
 {
     run *r = context;
-    for (unsigned i = 0; i < r->n_jobs; i++) drop_job(r->jobs[i]);
+    for (unsigned i = 0; i < r->n_jobs; i++) rs_py_job_drop(r->jobs[i]);
     rs_options_free(r->options);
     rs_result_clear(&r->result);
     free(r);
@@ -450,6 +476,12 @@ static PyMethodDef job_methods[] = {
     {"run", (PyCFunction)(void (*)(void))job_run, METH_VARARGS | METH_KEYWORDS,
      "run(analysis, options, compat=None, progress=None) -> Result; options are {name: text, None for a "
      "flag}"},
+    {"run_many", (PyCFunction)(void (*)(void))rs_py_run_many, METH_VARARGS | METH_KEYWORDS,
+     "run_many(queries, progress=None) -> list of Result; queries are (analysis, options, compat), and each "
+     "rank is "
+     "loaded once for all of them"},
+    {"map", (PyCFunction)(void (*)(void))rs_py_map, METH_VARARGS | METH_KEYWORDS,
+     "map(queries, progress=None) -> bytes for merge: what the job's ranks contribute"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},
