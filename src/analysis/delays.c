@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -350,6 +351,33 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field row_fields[] = {
+    RS_FIELD(delay_row, name),
+    RS_FIELD_OR_NULL(delay_row, sequence),
+    RS_FIELD(delay_row, executions),
+    RS_FIELD(delay_row, launches),
+    RS_FIELD(delay_row, kernels),
+    RS_FIELD_STRUCT(delay_row, op_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(delay_row, launch_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(delay_row, queued, &rs_moments_layout),
+};
+static const rs_layout row_layout = RS_LAYOUT(delay_row, row_fields);
+
+static const rs_field list_fields[] = {
+    RS_FIELD_LIST(row_list, items, n, &row_layout),
+};
+static const rs_layout list_layout = RS_LAYOUT(row_list, list_fields);
+
+static const rs_field delays_fields[] = {
+    RS_FIELD_STRUCTS(delays_partial, lists, &list_layout),
+    RS_FIELD(delays_partial, n_work),
+    RS_FIELD(delays_partial, n_unlinked),
+    RS_FIELD(delays_partial, n_outside),
+};
+static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
+
 const rs_analysis rs_analysis_delays = {
     .name = "delays",
     .help = "How long operators take to launch their kernels, and kernels to start",
@@ -372,4 +400,5 @@ const rs_analysis rs_analysis_delays = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &delays_layout,
 };

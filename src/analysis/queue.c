@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/describe.h"
+#include "analysis/layouts.h"
 #include "analysis/queue_depth.h"
 #include "base/keymap.h"
 #include "base/memory.h"
@@ -292,6 +293,45 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field stream_fields[] = {
+    RS_FIELD(stream_sum, device),
+    RS_FIELD(stream_sum, stream),
+    RS_FIELD(stream_sum, launched),
+    RS_FIELD(stream_sum, max),
+    RS_FIELD(stream_sum, blocked),
+    RS_FIELD(stream_sum, first),
+    RS_FIELD(stream_sum, last),
+    RS_FIELD(stream_sum, weighted),
+    RS_FIELD(stream_sum, empty),
+    RS_FIELD(stream_sum, full),
+    RS_FIELD_STRUCT(stream_sum, lengths, &rs_description_layout),
+};
+static const rs_layout stream_layout = RS_LAYOUT(stream_sum, stream_fields);
+
+static const rs_field sample_fields[] = {
+    RS_FIELD(rs_queue_sample, ns),  RS_FIELD(rs_queue_sample, device), RS_FIELD(rs_queue_sample, stream),
+    RS_FIELD(rs_queue_sample, pid), RS_FIELD(rs_queue_sample, tid),    RS_FIELD(rs_queue_sample, length),
+    RS_FIELD(rs_queue_sample, row),
+};
+static const rs_layout sample_layout = RS_LAYOUT(rs_queue_sample, sample_fields);
+
+static const rs_field series_fields[] = {
+    RS_FIELD_LIST(rs_queue_series, items, n, &sample_layout),
+};
+static const rs_layout series_layout = RS_LAYOUT(rs_queue_series, series_fields);
+
+static const rs_field queue_fields[] = {
+    RS_FIELD_LIST(queue_partial, streams, n_streams, &stream_layout),
+    RS_FIELD_STRUCT(queue_partial, series, &series_layout),
+    RS_FIELD(queue_partial, zero),
+    RS_FIELD(queue_partial, first),
+    RS_FIELD(queue_partial, last),
+    RS_FIELD_STRUCT(queue_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout queue_layout = RS_LAYOUT(queue_partial, queue_fields);
+
 const rs_analysis rs_analysis_queue = {
     .name = "queue",
     .help = "How much launched work waits on each stream, and how long the queue is full",
@@ -310,5 +350,6 @@ const rs_analysis rs_analysis_queue = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &queue_layout,
     .steps_seen = steps_seen,
 };

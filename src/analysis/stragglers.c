@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/busy.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
@@ -255,6 +256,32 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field arrival_fields[] = {
+    RS_FIELD_INDEX(rs_arrival, group, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, label, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, desc, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, op, rs_arrivals, names.n),
+    RS_FIELD(rs_arrival, size),
+    RS_FIELD(rs_arrival, symmetric),
+    RS_FIELD(rs_arrival, pair_only),
+    RS_FIELD(rs_arrival, seq),
+    RS_FIELD(rs_arrival, step),
+    RS_FIELD(rs_arrival, index),
+    RS_FIELD(rs_arrival, row),
+    RS_FIELD(rs_arrival, start),
+    RS_FIELD(rs_arrival, end),
+};
+static const rs_layout arrival_layout = RS_LAYOUT(rs_arrival, arrival_fields);
+
+static const rs_field arrivals_fields[] = {
+    RS_FIELD_STRINGS(rs_arrivals, names), RS_FIELD_LIST(rs_arrivals, items, n, &arrival_layout),
+    RS_FIELD(rs_arrivals, n_p2p),         RS_FIELD(rs_arrivals, base_ns),
+    RS_FIELD(rs_arrivals, first_ns),
+};
+static const rs_layout arrivals_layout = RS_LAYOUT(rs_arrivals, arrivals_fields);
+
 const rs_analysis rs_analysis_stragglers = {
     .name = "stragglers",
     .help = "Which rank arrives last at collectives, how late, and what it costs the others",
@@ -284,4 +311,5 @@ const rs_analysis rs_analysis_stragglers = {
     .rank = rs_arrivals_rank,
     .merge = merge,
     .free_partial = rs_arrivals_free,
+    .partial_layout = &arrivals_layout,
 };

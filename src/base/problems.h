@@ -12,4 +12,7 @@ void rs_problems_count(rs_problems *list, const rs_problem *like);
  * that order, at those places. */
 void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t columns);
 
+/* As rs_problems_count where kind and message are no static texts either: they are copied too. */
+void rs_problems_adopt(rs_problems *list, const rs_problem *like);
+
 #endif

@@ -81,10 +81,30 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static void clear_problem(rs_problem *p)
+{
+    rs_free(p->file);
+    rs_free(p->detail);
+    rs_free(p->words);
+}
+
+/* Gives a problem its own copies of kind and message. */
+static bool take_words(rs_problem *p)
+{
+    size_t n = strlen(p->kind) + 1, m = strlen(p->message) + 1;
+    char *words = rs_malloc(n + m);
+    if (!words) return false;
+    memcpy(words, p->kind, n);
+    memcpy(words + n, p->message, m);
+    p->kind = p->words = words;
+    p->message = words + n;
+    return true;
+}
+
 /* The entry that counts such defects: the present one, or a new one with no count yet; NULL when out of
  * memory.
  */
-static rs_problem *entry_for(rs_problems *list, const rs_problem *like)
+static rs_problem *entry_for(rs_problems *list, const rs_problem *like, bool copy_words)
 {
     for (size_t i = list->n; i-- > 0;) {
         rs_problem *p = &list->items[i];
@@ -92,34 +112,42 @@ static rs_problem *entry_for(rs_problems *list, const rs_problem *like)
             same_text(p->file, like->file))
             return p;
     }
-    char *own_file = like->file ? rs_strdup(like->file) : NULL;
-    char *own_detail = like->detail ? rs_strdup(like->detail) : NULL;
-    if ((like->file && !own_file) || (like->detail && !own_detail) ||
-        !RS_GROW_ONE(list->items, list->n, list->capacity)) {
-        rs_free(own_file);
-        rs_free(own_detail);
+    rs_problem own = {.kind = like->kind,
+                      .message = like->message,
+                      .file = like->file ? rs_strdup(like->file) : NULL,
+                      .detail = like->detail ? rs_strdup(like->detail) : NULL,
+                      .rank = like->rank,
+                      .severity = like->severity,
+                      .columns = like->columns};
+    bool ok = (own.file || !like->file) && (own.detail || !like->detail) && (!copy_words || take_words(&own));
+    if (!ok || !RS_GROW_ONE(list->items, list->n, list->capacity)) {
+        clear_problem(&own);
         list->n_dropped += like->count;
         return NULL;
     }
     rs_problem *p = &list->items[list->n++];
-    *p = (rs_problem){.kind = like->kind,
-                      .message = like->message,
-                      .file = own_file,
-                      .detail = own_detail,
-                      .rank = like->rank,
-                      .severity = like->severity,
-                      .columns = like->columns};
+    *p = own;
     return p;
 }
 
-void rs_problems_count(rs_problems *list, const rs_problem *like)
+static void count(rs_problems *list, const rs_problem *like, bool copy_words)
 {
-    rs_problem *p = entry_for(list, like);
+    rs_problem *p = entry_for(list, like, copy_words);
     if (!p) return;
     p->count += like->count;
     if (like->severity > p->severity) p->severity = like->severity;
     for (unsigned i = 0; i < like->n_offsets && p->n_offsets < RS_PROBLEM_OFFSETS; i++)
         p->offsets[p->n_offsets++] = like->offsets[i];
+}
+
+void rs_problems_count(rs_problems *list, const rs_problem *like)
+{
+    count(list, like, false);
+}
+
+void rs_problems_adopt(rs_problems *list, const rs_problem *like)
+{
+    count(list, like, true);
 }
 
 /* The first places of both, which stand in the order of the text. */
@@ -141,7 +169,7 @@ void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t colum
         rs_problem like = from->items[i];
         if (like.columns && !(like.columns & columns)) continue;
         like.columns = 0;
-        rs_problem *p = entry_for(into, &like);
+        rs_problem *p = entry_for(into, &like, like.words != NULL);
         if (!p) continue;
         p->count += like.count;
         if (like.severity > p->severity) p->severity = like.severity;
@@ -180,8 +208,7 @@ void rs_problems_move(rs_problems *into, rs_problems *from)
             into->items[into->n++] = *p;
         } else {
             into->n_dropped += p->count;
-            rs_free(p->file);
-            rs_free(p->detail);
+            clear_problem(p);
         }
     }
     into->n_dropped += from->n_dropped;
@@ -217,10 +244,7 @@ rs_severity rs_problems_worst(const rs_problems *list)
 
 void rs_problems_clear(rs_problems *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        rs_free(list->items[i].file);
-        rs_free(list->items[i].detail);
-    }
+    for (size_t i = 0; i < list->n; i++) clear_problem(&list->items[i]);
     rs_free(list->items);
     *list = (rs_problems){0};
 }

@@ -105,11 +105,16 @@ static int natural_compare(const char *a, const char *b)
     return *a ? 1 : *b ? -1 : 0;
 }
 
+int rs_path_compare(const char *a, const char *b)
+{
+    int c = natural_compare(a, b);
+    return c ? c : strcmp(a, b);
+}
+
 static int compare_inputs(const void *a, const void *b)
 {
     const rs_input *x = a, *y = b;
-    int c = natural_compare(x->path, y->path);
-    return c ? c : strcmp(x->path, y->path);
+    return rs_path_compare(x->path, y->path);
 }
 
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "analysis/analysis.h"
-#include "rankscope/job.h"
+#include "rankscope/partial.h"
 #include "trace/kineto.h"
 #include "trace/trace.h"
 
@@ -85,7 +85,8 @@ typedef struct rs_question {
     rs_options *defaults; /* owned, when the caller gave no options */
     rs_share *shares;     /* in the order of the inputs */
     size_t n_shares;
-    bool due; /* to be asked in the next pass over the inputs */
+    bool due;      /* to be asked in the next pass over the inputs */
+    bool borrowed; /* the values of the shares belong to someone else */
 } rs_question;
 
 /* What decides which ranks there are and how they are called. */
@@ -105,6 +106,8 @@ void rs_question_clear_share(rs_question *q, rs_share *share);
 void rs_question_clear(rs_question *q);
 /* Whether HTA's rule makes ranks trim their steps that alone would not: they are asked again then. */
 bool rs_question_must_trim(const rs_question *q);
+/* Whether what befell an input is the caller's doing and no matter of one file. */
+bool rs_share_is_fatal(const rs_share *share, const rs_ranking *ranking);
 /* Reports inputs that could not be used. Fails when there is none that could. */
 rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err);
 /* Settles the numbers of the ranks and makes the tables of all of them. n_sides: 2 for a comparison, the
@@ -113,6 +116,18 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
                              rs_result *result, rs_error *err);
 /* As many empty tables as the analysis has. */
 rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *err);
+
+/* ---- packed partials ----------------------------------------------------------------------------------- */
+
+/* Packs the shares of n questions. trimmed[k]: what HTA's rule would make of question k, where an input needs
+ * it (its share has a path); an all-zero question where there is no such rule. */
+rs_status rs_partials_write(const rs_job *job, const rs_question *questions, const rs_question *trimmed,
+                            size_t n, rs_bytes *out, rs_error *err);
+/* Sets the length and the checksum in the head of packed partials right (tests: after changing them). */
+void rs_partials_seal(rs_bytes *packed);
+
+/* Orders paths as the inputs of a job: numbers by value. */
+int rs_path_compare(const char *a, const char *b);
 
 /* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
 rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,

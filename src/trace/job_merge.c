@@ -53,7 +53,7 @@ rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err)
 void rs_question_clear_share(rs_question *q, rs_share *share)
 {
     for (size_t k = 0; k < share->n_units; k++)
-        if (share->units[k].value && q->analysis->free_partial)
+        if (share->units[k].value && q->analysis->free_partial && !q->borrowed)
             q->analysis->free_partial(share->units[k].value);
     rs_free(share->units);
     share->units = NULL;
@@ -98,6 +98,12 @@ static bool is_no_trace(const rs_share *share)
     return share->from_directory && share->status == RS_ERR_FORMAT;
 }
 
+bool rs_share_is_fatal(const rs_share *share, const rs_ranking *ranking)
+{
+    return share->status == RS_ERR_CANCELLED || share->status == RS_ERR_USAGE ||
+           (share->status == RS_ERR_AMBIGUOUS && ranking->single_rank);
+}
+
 static const rs_error *error_of(const rs_share *share, rs_error *other)
 {
     if (share->error) return share->error;
@@ -124,9 +130,7 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
             rs_problems_move(&result->problems, &share->problems);
             continue;
         }
-        if (share->status == RS_ERR_CANCELLED || share->status == RS_ERR_USAGE ||
-            (share->status == RS_ERR_AMBIGUOUS && ranking->single_rank))
-            return fail_as(share, err);
+        if (rs_share_is_fatal(share, ranking)) return fail_as(share, err);
         if (!first_bad || (is_no_trace(first_bad) && !is_no_trace(share))) first_bad = share;
         rs_error other = RS_ERROR_INIT;
         rs_error_text(error_of(share, &other), line, sizeof line);

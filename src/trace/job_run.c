@@ -18,6 +18,7 @@ typedef struct run_side {
     rs_job *job;
     rs_ranking ranking;
     rs_question *questions;
+    rs_question *trimmed; /* rs_job_map only: the same, trimming every rank, for inputs that may need it */
     size_t n;
     kept_error *errors;
 
@@ -99,6 +100,35 @@ static double index_seconds(const rs_input *input)
     return sum;
 }
 
+/* Puts one question to a loaded input. */
+static void ask_input(run_side *s, rs_question *q, size_t i)
+{
+    rs_job *job = s->job;
+    rs_input *input = &job->inputs[i];
+    rs_share *share = &q->shares[i];
+    rs_error err = RS_ERROR_INIT;
+    if (!rs_job_goes_on(job)) {
+        share->status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+    } else {
+        rs_problems_view(&share->problems, &input->problems,
+                         rs_input_columns(job, input, q->analysis->columns));
+        share->status = ask_ranks(s, q, input, i, share, &err);
+    }
+    if (share->status == RS_OK) return;
+    rs_question_clear_share(q, share);
+    share->error = keep_error(s, &err);
+}
+
+/* Whether HTA's rule over all ranks, once they are together, may ask this input again. */
+static bool may_be_trimmed(const rs_question *q, const rs_share *share)
+{
+    for (size_t k = 0; k < share->n_units; k++) {
+        const void *value = share->units[k].value;
+        if (value && q->analysis->steps_seen(value).n < 2) return true;
+    }
+    return share->status != RS_OK;
+}
+
 /* All questions that are due, to one input. */
 static void run_input(run_side *s, size_t i)
 {
@@ -115,24 +145,18 @@ static void run_input(run_side *s, size_t i)
     for (size_t k = 0; k < s->n; k++) {
         rs_question *q = &s->questions[k];
         if (!q->due) continue;
-        rs_share *share = &q->shares[i];
-        *share = (rs_share){.path = input->path,
-                            .domain_rule = input->domain_rule,
-                            .from_directory = input->from_directory,
-                            .status = loaded,
-                            .error = load_error};
+        const rs_share fresh = {.path = input->path,
+                                .domain_rule = input->domain_rule,
+                                .from_directory = input->from_directory,
+                                .status = loaded,
+                                .error = load_error};
+        q->shares[i] = fresh;
         if (loaded != RS_OK) continue;
-        err = (rs_error)RS_ERROR_INIT;
-        if (!rs_job_goes_on(job)) {
-            share->status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
-        } else {
-            rs_problems_view(&share->problems, &input->problems,
-                             rs_input_columns(job, input, q->analysis->columns));
-            share->status = ask_ranks(s, q, input, i, share, &err);
-        }
-        if (share->status == RS_OK) continue;
-        rs_question_clear_share(q, share);
-        share->error = keep_error(s, &err);
+        ask_input(s, q, i);
+        rs_question *trimmed = s->trimmed ? &s->trimmed[k] : NULL;
+        if (!trimmed || !trimmed->shares || !may_be_trimmed(q, &q->shares[i])) continue;
+        trimmed->shares[i] = fresh;
+        ask_input(s, trimmed, i);
     }
     shared += index_seconds(input);
     double spent = rs_clock_seconds() - begin;
@@ -210,8 +234,12 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
 
 static void end_side(run_side *s)
 {
-    for (size_t k = 0; k < s->n; k++) rs_question_clear(&s->questions[k]);
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question_clear(&s->questions[k]);
+        if (s->trimmed) rs_question_clear(&s->trimmed[k]);
+    }
     rs_free(s->questions);
+    rs_free(s->trimmed);
     rs_ranking_clear(&s->ranking);
     while (s->errors) {
         kept_error *next = s->errors->next;
@@ -325,6 +353,76 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     rs_free(outcomes);
     return status;
 }
+
+/* ---- packed ----------------------------------------------------------------------------------------- */
+
+/* What would fail a run over these inputs whatever other machines say. */
+static rs_status fail_early(const run_side *s, rs_error *err)
+{
+    for (size_t k = 0; k < s->n; k++) {
+        for (size_t i = 0; i < s->questions[k].n_shares; i++) {
+            const rs_share *share = &s->questions[k].shares[i];
+            if (!rs_share_is_fatal(share, &s->ranking)) continue;
+            if (share->error)
+                *err = *share->error;
+            else
+                rs_fail_nomem(err, "run");
+            if (s->n > 1) rs_error_wrap(err, "%s", s->questions[k].analysis->name);
+            return err->status;
+        }
+    }
+    return s->job->cancelled ? rs_fail(err, RS_ERR_CANCELLED, "interrupted") : RS_OK;
+}
+
+static rs_status begin_trimmed(run_side *s, const rs_query *queries, rs_error *err)
+{
+    s->trimmed = rs_calloc(s->n, sizeof *s->trimmed);
+    if (!s->trimmed && s->n) return rs_fail_nomem(err, "run");
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        rs_status status = rs_question_reserve(q, s->job->n_inputs, err);
+        q->due = true;
+        if (status == RS_OK && q->policy.trim_steps && q->analysis->steps_seen) {
+            status = rs_question_init(&s->trimmed[k], &queries[k], &s->job->settings, NULL, err);
+            s->trimmed[k].policy.force_trim = true;
+            if (status == RS_OK) status = rs_question_reserve(&s->trimmed[k], s->job->n_inputs, err);
+        }
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
+bool rs_analysis_can_map(const rs_analysis *analysis)
+{
+    return analysis->partial_layout != NULL;
+}
+
+rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    if (!err) err = &local;
+    *out = (rs_bytes){0};
+    for (size_t k = 0; k < n; k++) {
+        size_t n_tables;
+        if (!rs_analysis_can_map(queries[k].analysis))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
+                           queries[k].analysis->name);
+        if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+    }
+    run_side side = {0};
+    rs_status status = begin_side(&side, job, queries, n, NULL, err);
+    if (status == RS_OK) status = begin_trimmed(&side, queries, err);
+    if (status == RS_OK) {
+        pass_over_inputs(&side);
+        status = fail_early(&side, err);
+    }
+    if (status == RS_OK) status = rs_partials_write(job, side.questions, side.trimmed, n, out, err);
+    end_side(&side);
+    return status;
+}
+
+/* ---- the calls -------------------------------------------------------------------------------------- */
 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
