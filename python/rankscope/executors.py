@@ -103,7 +103,8 @@ def _map(files, queries, settings):
 def _chunks(files, chunk, executor):
     if chunk is None:
         workers = getattr(executor, "_max_workers", None)
-        chunk = max(1, min(_MOST, len(files) // (4 * workers))) if isinstance(workers, int) and workers else 1
+        tasks = 4 * workers if isinstance(workers, int) and workers else 64  # Dask's and others do not tell
+        chunk = max(1, min(_MOST, len(files) // tasks))
     return [files[i:i + chunk] for i in range(0, len(files), chunk)]
 
 

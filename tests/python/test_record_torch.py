@@ -53,8 +53,13 @@ def test_trace(tmp_path, group):
         warnings.simplefilter("ignore", RecorderWarning)
         with Recorder(tmp_path / "run", wait=2, warmup=1, active=3) as recorder:
             train(recorder, "cuda" if torch.cuda.is_available() else "cpu")
-    allowed = () if torch.cuda.is_available() else ("no CUDA or HIP device", "this torch's profiler sees no GPU here")
-    assert [note for note in recorder.notes if not note.startswith(allowed or "\0")] == []
+    expected = [] if torch.cuda.is_available() else ["no CUDA or HIP device", "this torch's profiler sees no GPU here"]
+    observes = hasattr(torch.profiler, "ExecutionTraceObserver")
+    if "enable_cuda_sync_events" not in torch.profiler._ExperimentalConfig.__init__.__doc__:
+        expected.append("this torch's profiler cannot record synchronisation events")
+    if not observes:
+        expected.append("this torch has no ExecutionTraceObserver")
+    assert [note.split(":")[0] for note in recorder.notes] == expected
     (trace,) = (tmp_path / "run" / "torch_profiler").rglob("*.gz")
     job = rs.open(trace)
     steps = job.steps()
@@ -64,8 +69,11 @@ def test_trace(tmp_path, group):
     assert kept["rankscope_recorder"]["cycle"] == 0
     names = {event["name"] for event in kept["traceEvents"] if event.get("cat") == "user_annotation"}
     assert {"forward", "backward", "ProfilerStep#3", "ProfilerStep#5"} <= names
-    host = json.loads(gzip.open(tmp_path / "run" / "execution_trace" / "rank0.json.gz").read())
-    assert any("aten::linear" in node["name"] or "aten::addmm" in node["name"] for node in host["nodes"])
+    host = tmp_path / "run" / "execution_trace" / "rank0.json.gz"
+    assert host.exists() == observes
+    if observes:
+        nodes = json.loads(gzip.open(host).read())["nodes"]
+        assert any("aten::linear" in node["name"] or "aten::addmm" in node["name"] for node in nodes)
     hidden = [path for path in pathlib.Path(tmp_path).rglob(".*")]
     assert hidden == []
 

@@ -104,6 +104,6 @@ def experimental(torch: Any, stacks: bool, note: Note) -> Any:
                 return config(**options)
         except TypeError:
             continue
-    note("this torch's profiler cannot record synchronisation events: the critical path lacks their edges; PyTorch 2.2 and "
-         "newer can")
+    note("this torch's profiler cannot record synchronisation events: the critical path lacks their edges; a newer "
+         "PyTorch can")
     return None

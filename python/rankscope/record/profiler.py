@@ -50,7 +50,7 @@ class Profiler:
     def _make_observer(self) -> Any:
         observer_class = getattr(self.torch.profiler, "ExecutionTraceObserver", None)
         if observer_class is None:
-            self.note("this torch has no ExecutionTraceObserver: no execution trace for chakra; PyTorch 2.0 and newer have it")
+            self.note("this torch has no ExecutionTraceObserver: no execution trace for chakra; a newer PyTorch has it")
             return None
         path = self.layout.execution_trace
         path.parent.mkdir(parents=True, exist_ok=True)
