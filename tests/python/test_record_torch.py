@@ -68,7 +68,7 @@ def test_trace(tmp_path, group):
     assert kept["distributedInfo"]["rank"] == 0 and kept["record_shapes"] == 1
     assert kept["rankscope_recorder"]["cycle"] == 0
     names = {event["name"] for event in kept["traceEvents"] if event.get("cat") == "user_annotation"}
-    assert {"forward", "backward", "ProfilerStep#3", "ProfilerStep#5"} <= names
+    assert {"forward", "backward"} <= names and sum(name.startswith("ProfilerStep#") for name in names) == 3
     host = tmp_path / "run" / "execution_trace" / "rank0.json.gz"
     assert host.exists() == observes
     if observes:
