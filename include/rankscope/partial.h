@@ -26,8 +26,8 @@ typedef struct rs_bytes {
 
 RS_API void rs_bytes_free(rs_bytes *bytes); /* leaves it empty */
 
-/* Whether the partial results of an analysis travel: what rs_job_map accepts. Analyses of two jobs, of files
- * that are no traces, and those that go back to the traces when they merge do not. */
+/* Whether the partial results of an analysis travel: what rs_job_map accepts. Analyses of two jobs and of
+ * files that are no traces do not. */
 RS_API bool rs_analysis_can_map(const rs_analysis *analysis);
 
 /* What every rank of the job contributes to n analyses (options NULL: defaults), with one load of each. Files

@@ -2,6 +2,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/describe.h"
+#include "analysis/queue_depth.h"
 #include "base/stats.h"
 
 static const rs_field moments_fields[] = {
@@ -43,3 +44,15 @@ static const rs_field busy_fields[] = {
     RS_FIELD(rs_busy, first_step),
 };
 const rs_layout rs_busy_layout = RS_LAYOUT(rs_busy, busy_fields);
+
+static const rs_field sample_fields[] = {
+    RS_FIELD(rs_queue_sample, ns),  RS_FIELD(rs_queue_sample, device), RS_FIELD(rs_queue_sample, stream),
+    RS_FIELD(rs_queue_sample, pid), RS_FIELD(rs_queue_sample, tid),    RS_FIELD(rs_queue_sample, length),
+    RS_FIELD(rs_queue_sample, row),
+};
+static const rs_layout sample_layout = RS_LAYOUT(rs_queue_sample, sample_fields);
+
+static const rs_field series_fields[] = {
+    RS_FIELD_LIST(rs_queue_series, items, n, &sample_layout),
+};
+const rs_layout rs_queue_series_layout = RS_LAYOUT(rs_queue_series, series_fields);

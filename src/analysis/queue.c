@@ -310,21 +310,9 @@ static const rs_field stream_fields[] = {
 };
 static const rs_layout stream_layout = RS_LAYOUT(stream_sum, stream_fields);
 
-static const rs_field sample_fields[] = {
-    RS_FIELD(rs_queue_sample, ns),  RS_FIELD(rs_queue_sample, device), RS_FIELD(rs_queue_sample, stream),
-    RS_FIELD(rs_queue_sample, pid), RS_FIELD(rs_queue_sample, tid),    RS_FIELD(rs_queue_sample, length),
-    RS_FIELD(rs_queue_sample, row),
-};
-static const rs_layout sample_layout = RS_LAYOUT(rs_queue_sample, sample_fields);
-
-static const rs_field series_fields[] = {
-    RS_FIELD_LIST(rs_queue_series, items, n, &sample_layout),
-};
-static const rs_layout series_layout = RS_LAYOUT(rs_queue_series, series_fields);
-
 static const rs_field queue_fields[] = {
     RS_FIELD_LIST(queue_partial, streams, n_streams, &stream_layout),
-    RS_FIELD_STRUCT(queue_partial, series, &series_layout),
+    RS_FIELD_STRUCT(queue_partial, series, &rs_queue_series_layout),
     RS_FIELD(queue_partial, zero),
     RS_FIELD(queue_partial, first),
     RS_FIELD(queue_partial, last),

@@ -61,7 +61,9 @@ static void pack_strings(const rs_strings *strings, rs_wire_writer *w)
         rs_wire_put_text_n(w, strings->items[i].text, strings->items[i].length);
 }
 
-static void pack_one(const rs_field *f, const void *base, const void *at, rs_wire_writer *w)
+static void pack_struct(const rs_layout *layout, const void *value, const void *root, rs_wire_writer *w);
+
+static void pack_one(const rs_field *f, const void *base, const void *at, const void *root, rs_wire_writer *w)
 {
     double real;
     switch ((rs_field_kind)f->kind) {
@@ -79,24 +81,31 @@ static void pack_one(const rs_field *f, const void *base, const void *at, rs_wir
     case RS_AS_TEXT_N: rs_wire_put_text_n(w, pointer_at(at), count_at(base, f->n_offset)); break;
     case RS_AS_CHARS: rs_wire_put_text(w, at); break;
     case RS_AS_STRINGS: pack_strings(at, w); break;
-    case RS_AS_STRUCT: rs_layout_pack(f->layout, at, w); break;
+    case RS_AS_STRUCT: pack_struct(f->layout, at, root, w); break;
+    }
+}
+
+static void pack_struct(const rs_layout *layout, const void *value, const void *root, rs_wire_writer *w)
+{
+    for (size_t i = 0; i < layout->n; i++) {
+        const rs_field *f = &layout->fields[i];
+        const char *at = (const char *)value + f->offset;
+        const void *its_root = root;
+        size_t n = f->count;
+        if (f->place != RS_HERE) {
+            at = pointer_at(at);
+            n = f->place == RS_ONE ? 1 : count_at(f->place == RS_ROW ? root : value, f->n_offset);
+            if (!at) n = 0;
+            if (f->place == RS_ONE) its_root = at;
+            rs_wire_put_unsigned(w, n);
+        }
+        for (size_t k = 0; k < n; k++) pack_one(f, value, at + k * f->size, its_root, w);
     }
 }
 
 void rs_layout_pack(const rs_layout *layout, const void *value, rs_wire_writer *w)
 {
-    for (size_t i = 0; i < layout->n; i++) {
-        const rs_field *f = &layout->fields[i];
-        const char *at = (const char *)value + f->offset;
-        size_t n = f->count;
-        if (f->place != RS_HERE) {
-            at = pointer_at(at);
-            n = f->place == RS_ONE ? 1 : count_at(value, f->n_offset);
-            if (!at) n = 0;
-            rs_wire_put_unsigned(w, n);
-        }
-        for (size_t k = 0; k < n; k++) pack_one(f, value, at + k * f->size, w);
-    }
+    pack_struct(layout, value, value, w);
 }
 
 /* ---- unpacking -------------------------------------------------------------------------------------- */
@@ -194,6 +203,7 @@ static void unpack_struct(const rs_layout *layout, void *value, const void *root
         if (f->place != RS_HERE) {
             uint64_t packed = rs_wire_unsigned(r);
             if (f->place == RS_ONE && (packed > 1 || (packed == 0 && !f->optional))) r->bad = true;
+            if (f->place == RS_ROW && packed != count_at(root, f->n_offset)) r->bad = true;
             char *items = f->place == RS_ONE && packed == 0
                               ? NULL
                               : rs_wire_room(r, packed, f->size, f->layout ? f->layout->n : 1);

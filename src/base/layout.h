@@ -26,6 +26,7 @@ typedef enum rs_field_kind {
 typedef enum rs_field_place {
     RS_HERE, /* `count` of them in the struct itself */
     RS_LIST, /* a pointer; how many says a size_t at n_offset */
+    RS_ROW,  /* a pointer; how many says one of the root: told in an earlier field, the same for all */
     RS_ONE   /* a pointer to one, or NULL */
 } rs_field_place;
 
@@ -93,6 +94,12 @@ struct rs_layout {
     {                                                                                                        \
         .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
         .n_offset = offsetof(type, n_member), .place = RS_LIST, .kind = RS_KIND_OF(*RS_MEMBER(type, member)) \
+    }
+/* A row of as many values as a list of the root has elements. */
+#define RS_FIELD_ROW(type, member, root, n_member)                                                           \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .n_offset = offsetof(root, n_member), .place = RS_ROW, .kind = RS_KIND_OF(*RS_MEMBER(type, member))  \
     }
 /* An enumerator or the like: only values below `end` come through. */
 #define RS_FIELD_BELOW(type, member, end)                                                                    \

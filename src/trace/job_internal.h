@@ -117,15 +117,6 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
 /* As many empty tables as the analysis has. */
 rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *err);
 
-/* ---- packed partials ----------------------------------------------------------------------------------- */
-
-/* Packs the shares of n questions. trimmed[k]: what HTA's rule would make of question k, where an input needs
- * it (its share has a path); an all-zero question where there is no such rule. */
-rs_status rs_partials_write(const rs_job *job, const rs_question *questions, const rs_question *trimmed,
-                            size_t n, rs_bytes *out, rs_error *err);
-/* Sets the length and the checksum in the head of packed partials right (tests: after changing them). */
-void rs_partials_seal(rs_bytes *packed);
-
 /* Orders paths as the inputs of a job: numbers by value. */
 int rs_path_compare(const char *a, const char *b);
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/problems.h"
 #include "trace/job_internal.h"
+#include "trace/partial.h"
 
 /* Errors of inputs, which several questions may share; few inputs have one. */
 typedef struct kept_error {

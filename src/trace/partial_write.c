@@ -88,22 +88,28 @@ void rs_partials_seal(rs_bytes *packed)
     for (unsigned i = 0; i < 16; i++) bytes[8 + i] = (uint8_t)(head[i / 8] >> 8 * (i % 8));
 }
 
+void rs_partials_begin(rs_wire_writer *w, const rs_job_settings *settings, const rs_question *questions,
+                       size_t n)
+{
+    const uint8_t head[RS_PARTIAL_HEAD] = {0};
+    rs_wire_put(w, head, sizeof head);
+    rs_wire_put_text(w, rs_version());
+    rs_wire_put_unsigned(w, RS_PARTIAL_FORMAT);
+    write_settings(w, settings);
+    rs_wire_put_unsigned(w, n);
+    for (size_t k = 0; k < n; k++) {
+        rs_wire_put_text(w, questions[k].analysis->name);
+        rs_wire_put_unsigned(w, questions[k].run.compat);
+        rs_wire_put_fixed(w, rs_options_fingerprint(questions[k].run.options));
+        rs_wire_put_fixed(w, rs_layout_fingerprint(questions[k].analysis->partial_layout));
+    }
+}
+
 rs_status rs_partials_write(const rs_job *job, const rs_question *questions, const rs_question *trimmed,
                             size_t n, rs_bytes *out, rs_error *err)
 {
     rs_wire_writer w = {0}, scratch = {0};
-    const uint8_t head[RS_PARTIAL_HEAD] = {0};
-    rs_wire_put(&w, head, sizeof head);
-    rs_wire_put_text(&w, rs_version());
-    rs_wire_put_unsigned(&w, RS_PARTIAL_FORMAT);
-    write_settings(&w, &job->settings);
-    rs_wire_put_unsigned(&w, n);
-    for (size_t k = 0; k < n; k++) {
-        rs_wire_put_text(&w, questions[k].analysis->name);
-        rs_wire_put_unsigned(&w, questions[k].run.compat);
-        rs_wire_put_fixed(&w, rs_options_fingerprint(questions[k].run.options));
-        rs_wire_put_fixed(&w, rs_layout_fingerprint(questions[k].analysis->partial_layout));
-    }
+    rs_partials_begin(&w, &job->settings, questions, n);
     rs_wire_put_unsigned(&w, job->n_inputs);
     for (size_t i = 0; i < job->n_inputs; i++) {
         rs_wire_put_text(&w, job->inputs[i].path);

@@ -39,6 +39,16 @@ static questions mapped_questions(bool with_options)
     return q;
 }
 
+/* All that is asked of traces travels. */
+static void test_all_travel(void **state)
+{
+    (void)state;
+    size_t n;
+    const rs_analysis *const *rows = rs_analyses(&n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(rs_analysis_can_map(rows[i]), rs_analysis_input(rows[i]) == RS_INPUT_TRACES);
+}
+
 static void map_each(const char *const *paths, size_t n, const questions *q, const rs_job_settings *settings,
                      rs_bytes *out)
 {
@@ -185,6 +195,27 @@ static void test_odd_files(void **state)
     text_rank(&t, 7, 1);
     put_file(&f, "again.json", &t);
     assert_int_equal(check_folder(&f, &q, NULL), 0);
+    remove_folder(&f);
+
+    /* counters of two ranks, not the same ones, and copies */
+    f = make_folder();
+    for (int rank = 0; rank < 2; rank++) {
+        text_printf(&t, "{\"distributedInfo\":{\"rank\":%d},\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\"}",
+                    rank);
+        for (int i = 0; i < 5; i++)
+            text_printf(
+                &t,
+                ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+                "\"ts\":%d,\"dur\":2,\"args\":{\"correlation\":%d}}"
+                ",{\"ph\":\"X\",\"cat\":\"cuda_profiler_range\",\"name\":\"k\",\"pid\":2,\"tid\":2,\"ts\":%d,"
+                "\"dur\":3,\"args\":{\"c%d\":%d.5}}"
+                ",{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (a -> b)\",\"pid\":0,\"tid\":7,"
+                "\"ts\":%d,\"dur\":4,\"args\":{\"correlation\":%d,\"stream\":7,\"bytes\":4096}}",
+                10 * i, i, 10 * i + 5, rank + i % 2, i, 10 * i + 6, i);
+        text_puts(&t, "]}");
+        put_file(&f, rank ? "b.json" : "a.json", &t);
+    }
+    assert_true(check_folder(&f, &q, NULL) > 25);
     remove_folder(&f);
 
     for (unsigned seed = 1; seed <= ROUNDS(16); seed++) {
@@ -435,6 +466,7 @@ typedef struct outer {
     size_t n_list;
     inner here, *one, *no_one;
     uint32_t all_ones;
+    double *row;
     rs_strings strings;
 } outer;
 
@@ -456,6 +488,7 @@ static const rs_field outer_fields[] = {RS_FIELD(outer, flag),
                                         RS_FIELD_ONE(outer, one, &alone_layout),
                                         RS_FIELD_ONE_OR_NONE(outer, no_one, &alone_layout),
                                         RS_FIELD(outer, all_ones),
+                                        RS_FIELD_ROW(outer, row, outer, n_names),
                                         RS_FIELD_STRINGS(outer, strings)};
 static const rs_layout outer_layout = RS_LAYOUT(outer, outer_fields);
 
@@ -464,6 +497,7 @@ static void test_layout(void **state)
     (void)state;
     const char *names[] = {"a", "", "ccc"};
     inner list[] = {{-128, 0, 2}, {127, 499, UINT16_MAX}}, one = {5, 0, 0};
+    double row[] = {1.5, -2.5, 1e300};
     outer x = {.flag = true,
                .numbers = {INT64_MIN, INT64_MAX, -1},
                .real = -0.0,
@@ -477,7 +511,8 @@ static void test_layout(void **state)
                .n_list = 2,
                .here = {1, 2, 0},
                .one = &one,
-               .all_ones = UINT32_MAX};
+               .all_ones = UINT32_MAX,
+               .row = row};
     assert_true(rs_strings_init(&x.strings));
     uint32_t id = rs_strings_add(&x.strings, "x\0y", 3);
     rs_wire_writer w = {0};
@@ -505,6 +540,7 @@ static void test_layout(void **state)
             assert_int_equal(y->one->small, 5);
             assert_null(y->no_one);
             assert_int_equal(y->all_ones, UINT32_MAX);
+            assert_memory_equal(y->row, row, sizeof row);
             assert_int_equal(y->strings.n, x.strings.n);
             assert_int_equal(y->strings.items[id].length, 3);
             assert_memory_equal(y->strings.items[id].text, "x\0y", 4);
@@ -513,12 +549,13 @@ static void test_layout(void **state)
     }
     assert_true(rs_layout_fingerprint(&inner_layout) != rs_layout_fingerprint(&alone_layout));
     /* values that no such struct holds */
-    for (int what = 0; what < 4; what++) {
+    for (int what = 0; what < 5; what++) {
         inner was = list[0];
         if (what == 0) list[0].below = 500;
         if (what == 1) list[0].index = 3;
         if (what == 2) x.text = NULL;
         if (what == 3) x.one = NULL;
+        if (what == 4) x.row = NULL;
         w.n = 0;
         rs_layout_pack(&outer_layout, &x, &w);
         rs_wire_reader r = {.p = w.bytes, .end = w.bytes + w.n, .arena = &arena};
@@ -526,6 +563,7 @@ static void test_layout(void **state)
         list[0] = was;
         x.text = "text";
         x.one = &one;
+        x.row = row;
     }
     rs_wire_clear(&w);
     rs_arena_clear(&arena);
@@ -535,10 +573,11 @@ static void test_layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),         cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_trimmed),        cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_corpus),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_cuts_and_flips), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_all_travel),    cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_sample),        cmocka_unit_test(test_trimmed),
+        cmocka_unit_test(test_odd_files),     cmocka_unit_test(test_corpus),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_cuts_and_flips),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
