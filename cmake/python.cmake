@@ -5,6 +5,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
 file(GLOB RS_PYTHON_SOURCES CONFIGURE_DEPENDS python/src/*.c)
 Python3_add_library(rankscope_engine MODULE ${RS_PYTHON_SOURCES})
 target_compile_definitions(rankscope_engine PRIVATE Py_LIMITED_API=0x03090000)
+target_include_directories(rankscope_engine PRIVATE src) # for packing; all else is the public API
 target_link_libraries(rankscope_engine PRIVATE rankscope_static)
 set_target_properties(rankscope_engine PROPERTIES OUTPUT_NAME _engine PREFIX "" SUFFIX ".abi3.so"
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)

@@ -1,5 +1,8 @@
 """What rankscope raises. Every error tells, in one line, the file, the place and what to do."""
+from __future__ import annotations
+
 import re as _re
+from typing import Any, Dict, List, Optional, Sequence
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "LimitError",
            "UsageError"]
@@ -9,13 +12,17 @@ class Error(Exception):
     """The base of all.
 
     `status` is one of usage, format, io, limit, ambiguous, cancelled; `causes` lists what happened, the root
-    first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none."""
+    first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none;
+    `problems` what was found wrong with the input until then, as a result's problems."""
 
-    status = "error"
+    status: str = "error"
+    causes: List[Dict[str, Any]]
+    problems: List[Dict[str, Any]]
 
-    def __init__(self, message, causes=()):
+    def __init__(self, message: str, causes: Sequence[Dict[str, Any]] = (), problems: Sequence[Dict[str, Any]] = ()) -> None:
         super().__init__(message)
         self.causes = list(causes)
+        self.problems = list(problems)
 
 
 class UsageError(Error, ValueError):
@@ -35,11 +42,13 @@ class InputOSError(Error, OSError):
 
     status = "io"
 
-    def __init__(self, message, causes=()):
-        super().__init__(message, causes)
+    filename: Optional[str]
+
+    def __init__(self, message: str, causes: Sequence[Dict[str, Any]] = (), problems: Sequence[Dict[str, Any]] = ()) -> None:
+        super().__init__(message, causes, problems)
         self.filename = next((cause["file"] for cause in self.causes if cause["file"]), None)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0])
 
 
@@ -69,10 +78,10 @@ _CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, Li
 _OPTION = _re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 
-def _make(status, message, causes):
+def _make(status: str, message: str, causes: Sequence[Dict[str, Any]], problems: Sequence[Dict[str, Any]] = ()) -> BaseException:
     """The exception for a status of the engine, whose messages speak of the command line."""
     if status == "memory":
         return MemoryError(message)
     if status in ("usage", "ambiguous"):
         message = _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message)
-    return _CLASSES.get(status, Error)(message, causes)
+    return _CLASSES.get(status, Error)(message, causes, problems)

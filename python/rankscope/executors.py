@@ -1,18 +1,34 @@
 """Many ranks through an executor: each worker makes a small partial result of the ranks it is given, they are merged here."""
+from __future__ import annotations
+
 import collections
 import concurrent.futures
 import os
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _engine, _settings, sources
-from ._job import _find, choose, finish, make_options
+from ._job import find, choose, finish, make_options
 from ._progress import progress as _progress
+from ._table import Table
 from .errors import Cancelled, UsageError
+
+Query = Tuple[str, Dict[str, Optional[str]], Optional[str]]
 
 _MOST = 16  # files of one task at most: the loss when a worker dies, and what the slowest holds up
 
 
-def summarize(source, *, analyses=("summary",), compat=None, executor=None, chunk=None, storage_options=None, progress=None,
-              **settings):
+@overload
+def summarize(source: Any, *, analyses: str, compat: Optional[str] = None, executor: Any = None, chunk: Optional[int] = None,
+              storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = None,
+              **settings: Any) -> Table: ...
+@overload
+def summarize(source: Any, *, analyses: Union[Sequence[str], Mapping[str, Mapping[str, Any]]] = ("summary",),
+              compat: Optional[str] = None, executor: Any = None, chunk: Optional[int] = None,
+              storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = None,
+              **settings: Any) -> Dict[str, Table]: ...
+def summarize(source: Any, *, analyses: Any = ("summary",), compat: Optional[str] = None, executor: Any = None,
+              chunk: Optional[int] = None, storage_options: Optional[Dict[str, Any]] = None,
+              progress: _settings.Progress = None, **settings: Any) -> Any:
     """Runs analyses over many ranks: here, or spread over the workers of an executor. The answer is the same, byte for byte.
 
     source: what rankscope.open takes. Paths must lead to the same files wherever the workers run; URLs are read there.
@@ -46,7 +62,7 @@ def summarize(source, *, analyses=("summary",), compat=None, executor=None, chun
     return tables[queries[0][0]] if isinstance(analyses, str) else tables
 
 
-def _make_queries(analyses, compat):
+def _make_queries(analyses: Any, compat: Optional[str]) -> List[Query]:
     """[(name, options, compat)] for the engine."""
     if isinstance(analyses, str):
         analyses = {analyses: {}}
@@ -57,19 +73,19 @@ def _make_queries(analyses, compat):
             raise UsageError("an analysis is named twice: a second one with other options needs a call of its own")
     if not analyses:
         raise UsageError("no analysis is named")
-    queries = []
+    queries: List[Query] = []
     for name, options in analyses.items():
-        row = _find(name)
+        row = find(name)
         if row["input"] != "traces":
             raise UsageError("%s is no analysis of one job's traces" % name)
         queries.append((row["name"], make_options(row, options), compat))
     return queries
 
 
-def _in_order(paths, files, settings):
+def _in_order(paths: List[str], files: List[sources.File], settings: Dict[str, Any]) -> List[sources.File]:
     """All files as the engine finds and sorts them: it knows what is in directories, and which name comes first."""
     job = _engine.Job(paths, None, "", settings)
-    waiting = collections.defaultdict(collections.deque)
+    waiting: Dict[str, Deque[sources.File]] = collections.defaultdict(collections.deque)
     for name, rank, optional in job.files():
         waiting[name].append(sources.File(name, None, rank, optional))
     for file in files:
@@ -80,19 +96,20 @@ def _in_order(paths, files, settings):
     return ordered
 
 
-def _fill(settings, files):
+def _fill(settings: Dict[str, Any], files: Sequence[sources.File]) -> Any:
     job = _engine.Job([], None, "", settings)
     for file in files:
         job.add(file.name, file.data, file.rank, file.optional)
     return job
 
 
-def _map(files, queries, settings):
+def _map(files: List[sources.File], queries: List[Query], settings: Dict[str, Any]) -> bytes:
     """What a worker does: the partial results of some files, as bytes."""
     sources.fetch(files)
     job = _fill(settings, files)
     try:
-        return job.map(queries)
+        packed: bytes = job.map(queries)
+        return packed
     finally:
         job.close()
         for file in files:
@@ -100,7 +117,7 @@ def _map(files, queries, settings):
                 file.data = None
 
 
-def _chunks(files, chunk, executor):
+def _chunks(files: List[sources.File], chunk: Optional[int], executor: Any) -> List[List[sources.File]]:
     if chunk is None:
         workers = getattr(executor, "_max_workers", None)
         tasks = 4 * workers if isinstance(workers, int) and workers else 64  # Dask's and others do not tell
@@ -108,17 +125,18 @@ def _chunks(files, chunk, executor):
     return [files[i:i + chunk] for i in range(0, len(files), chunk)]
 
 
-def _run_parts(parts, n_files, queries, settings, executor, call):
+def _run_parts(parts: List[List[sources.File]], n_files: int, queries: List[Query], settings: Dict[str, Any], executor: Any,
+               call: Optional[Callable[[int, int], Any]]) -> List[bytes]:
     """The packed results, in the order of the parts. As many tasks as keep the workers busy are under way, no more."""
     done = 0
 
-    def tell(part):
+    def tell(part: List[sources.File]) -> None:
         nonlocal done
         done += len(part)
         if call is not None and call(done, n_files) is False:
             raise Cancelled("stopped by the progress function")
 
-    packed = [None] * len(parts)
+    packed = [b""] * len(parts)
     if executor is None:
         for i, part in enumerate(parts):
             packed[i] = _map(part, queries, settings)
@@ -126,7 +144,8 @@ def _run_parts(parts, n_files, queries, settings, executor, call):
         return packed
     workers = getattr(executor, "_max_workers", None)
     most = 4 * workers if isinstance(workers, int) and workers else 256
-    waiting, following = {}, 0
+    waiting: Dict[concurrent.futures.Future[bytes], int] = {}
+    following = 0
     try:
         while waiting or following < len(parts):
             while following < len(parts) and len(waiting) < most:

@@ -4,10 +4,14 @@ Bytes are not copied. Other buffers are copied once, since nobody else may chang
 fsspec and the package of their protocol; they are read into memory, which for a job of many large ranks is better done
 in its parts: rankscope.summarize.
 """
+from __future__ import annotations
+
 import glob
+import importlib
 import os
 import re
 import urllib.parse
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .errors import InputError, InputOSError, UsageError
 
@@ -24,40 +28,43 @@ class File:
 
     __slots__ = ("name", "data", "rank", "optional", "url", "options")
 
-    def __init__(self, name, data=None, rank=-1, optional=False, url=None, options=None):
+    def __init__(self, name: str, data: Optional[bytes] = None, rank: int = -1, optional: bool = False, url: Optional[str] = None,
+                 options: Optional[Dict[str, Any]] = None) -> None:
         self.name = name  # in messages, and where a name tells the rank
         self.data = data  # bytes; None: a path, or a URL that is not fetched yet
         self.rank = rank  # -1: the file tells
         self.optional = optional  # found in a folder
         self.url, self.options = url, options
 
-    def __getstate__(self):
+    def __getstate__(self) -> List[Any]:
         return [getattr(self, name) for name in self.__slots__]
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: List[Any]) -> None:
         for name, value in zip(self.__slots__, state):
             setattr(self, name, value)
 
 
-def is_url(text):
+def is_url(text: Any) -> bool:
     return isinstance(text, str) and _URL.fullmatch(text) is not None and not os.path.exists(text)
 
 
-def resolve(source, *, recursive=False, storage_options=None):
+def resolve(source: Any, *, recursive: bool = False,
+            storage_options: Optional[Dict[str, Any]] = None) -> Tuple[List[str], List[File]]:
     """(paths, files): paths for the engine to resolve, and a list of File. Nothing is fetched yet."""
-    paths, files = [], []
+    paths: List[str] = []
+    files: List[File] = []
     _add(source, -1, recursive, storage_options, paths, files)
     return paths, files
 
 
-def fetch(files):
+def fetch(files: Sequence[File]) -> None:
     """Reads the files that are URLs; those of one store together, as fast as it allows."""
-    waiting = {}
+    waiting: Dict[str, List[File]] = {}
     for file in files:
         if file.url is not None and file.data is None:
             waiting.setdefault(repr((file.url.split("://")[0], sorted((file.options or {}).items()))), []).append(file)
     for group in waiting.values():
-        found = [_open(file.url, file.options) for file in group]
+        found = [_open(str(file.url), file.options) for file in group]
         try:
             together = found[0][0].cat([path for _, path in found], on_error="return") if len(found) > 1 else None
         except Exception:  # a store that cannot read several at once
@@ -65,14 +72,15 @@ def fetch(files):
         for file, (fs, path) in zip(group, found):
             data = together.get(path) if together else None
             if not isinstance(data, bytes):
-                data = _read(fs, path, file.url)
+                data = _read(fs, path, str(file.url))
             file.data = bytes(data)
 
 
 # ---- one source -----------------------------------------------------------------------------------------------------
 
 
-def _add(source, rank, recursive, options, paths, files, depth=0):
+def _add(source: Any, rank: int, recursive: bool, options: Optional[Dict[str, Any]], paths: List[str], files: List[File],
+         depth: int = 0) -> None:
     if isinstance(source, bytes):
         files.append(File("<bytes>", source, rank))
     elif isinstance(source, File):
@@ -108,7 +116,7 @@ def _add(source, rank, recursive, options, paths, files, depth=0):
             _add(part, rank, recursive, options, paths, files, depth + 1)
 
 
-def _rank(key):
+def _rank(key: Any) -> int:
     try:
         rank = int(key)
     except (TypeError, ValueError):
@@ -118,11 +126,11 @@ def _rank(key):
     return rank
 
 
-def _path(path, rank):
+def _path(path: str, rank: int) -> str:
     return path if rank < 0 else "%d=%s" % (rank, path)
 
 
-def _buffer(source):
+def _buffer(source: Any) -> Optional[bytes]:
     """A copy of anything that shows its memory; None when it shows none."""
     try:
         return memoryview(source).tobytes()
@@ -130,7 +138,7 @@ def _buffer(source):
         return None
 
 
-def _name(source, otherwise):
+def _name(source: Any, otherwise: str) -> str:
     for attribute in ("full_name", "name", "path"):
         name = getattr(source, attribute, None)
         if isinstance(name, str) and name:
@@ -138,7 +146,7 @@ def _name(source, otherwise):
     return otherwise
 
 
-def _contents(source):
+def _contents(source: Any) -> bytes:
     data = source.read()
     if isinstance(data, str):
         return data.encode("utf-8")
@@ -147,7 +155,8 @@ def _contents(source):
     return bytes(data)
 
 
-def _add_text(text, rank, recursive, options, paths, files):
+def _add_text(text: str, rank: int, recursive: bool, options: Optional[Dict[str, Any]], paths: List[str],
+              files: List[File]) -> None:
     match = None if os.path.exists(text) else _URL.fullmatch(text)
     if match:
         given = int(match.group(1)) if match.group(1) else rank
@@ -165,7 +174,7 @@ def _add_text(text, rank, recursive, options, paths, files):
         paths.append(_path(text, rank))
 
 
-def _add_traversable(source, rank, recursive, files, optional=False):
+def _add_traversable(source: Any, rank: int, recursive: bool, files: List[File], optional: bool = False) -> None:
     if source.is_dir():
         for part in sorted(source.iterdir(), key=str):
             if not part.name.startswith(".") and (recursive or not part.is_dir()):
@@ -177,26 +186,27 @@ def _add_traversable(source, rank, recursive, files, optional=False):
 # ---- URLs -----------------------------------------------------------------------------------------------------------
 
 
-def _refuse(url, what, error=None):
+def _refuse(url: str, what: str, error: Optional[BaseException] = None) -> InputOSError:
     message = "%s: %s" % (_shown(url), what)
     return InputOSError(message, [{"message": what if error is None else "%s (%s)" % (what, error), "file": _shown(url), "offset": None}])
 
 
-def _shown(url):
+def _shown(url: str) -> str:
     """Without what follows a question mark: signatures are nobody's business, and no part of the name."""
     return url.split("?", 1)[0] if url.lower().startswith(_WEB) else url
 
 
-def _open(url, options):
+def _open(url: str, options: Optional[Dict[str, Any]]) -> Tuple[Any, str]:
     """(file system, path)"""
     protocol = url.split("://", 1)[0].split("::", 1)[0].lower()
     try:
-        from fsspec.core import url_to_fs
+        url_to_fs = importlib.import_module("fsspec.core").url_to_fs
     except ImportError:
         packages = " ".join(["fsspec"] + _PACKAGES.get(protocol, "").split())
         raise UsageError("%s: URLs are read through fsspec, which is not installed: pip install %s" % (_shown(url), packages)) from None
     try:
-        return url_to_fs(url, **(options or {}))
+        fs, path = url_to_fs(url, **(options or {}))
+        return fs, path
     except ImportError as error:
         package = _PACKAGES.get(protocol)
         remedy = "pip install %s" % package if package else str(error)
@@ -207,7 +217,7 @@ def _open(url, options):
         raise _refuse(url, "could not be opened: %s" % error, error) from error
 
 
-def _read(fs, path, url):
+def _read(fs: Any, path: str, url: str) -> Any:
     try:
         return fs.cat_file(path)
     except FileNotFoundError as error:
@@ -216,7 +226,7 @@ def _read(fs, path, url):
         raise _refuse(url, "could not be read: %s" % (str(error) or type(error).__name__), error) from error
 
 
-def _add_url(url, rank, recursive, options, files):
+def _add_url(url: str, rank: int, recursive: bool, options: Optional[Dict[str, Any]], files: List[File]) -> None:
     web = url.lower().startswith(_WEB)
     pattern = "*" in url or "[" in url if web else glob.has_magic(url)
     if web and not pattern and not url.endswith("/"):  # asking a server for a listing is asking for the file

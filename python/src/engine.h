@@ -6,6 +6,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdio.h>
 
 #include "rankscope/rankscope.h"
 
@@ -13,11 +14,15 @@
 
 /* Raises what rankscope.errors makes of an error. Returns NULL. */
 PyObject *rs_py_raise(const rs_error *err);
+/* The same, with what was wrong with the input as the exception's problems. */
+PyObject *rs_py_raise_with(const rs_error *err, const rs_problems *problems);
+/* Raises UsageError. Returns NULL. */
+PyObject *rs_py_refuse(const char *message);
 /* Text of the library, which may hold anything, as str. None for NULL. */
 PyObject *rs_py_text(const char *text);
 /* PyDict_SetItemString that takes the value over. false with an exception when value is NULL or it fails. */
 bool rs_py_put(PyObject *dict, const char *key, PyObject *value);
-/* A sequence of the same for lists. */
+/* PyList_Append that takes the value over. */
 bool rs_py_append(PyObject *list, PyObject *value);
 
 /* ---- work on a thread of its own -------------------------------------------------------------------- */
@@ -37,11 +42,41 @@ typedef struct rs_py_task rs_py_task;
 bool rs_py_task_progress(void *task, uint64_t done, uint64_t total);
 /* Makes a task of work whose context is then rs_py_task_context's. NULL with an exception set. */
 rs_py_task *rs_py_task_create(const rs_py_work *work);
-/* Runs it. progress: a callable taking (done, total), which may return False to stop, or None. Returns true
- * with the context filled, or false with an exception set. Either way the caller drops its hold afterwards.
- */
-bool rs_py_task_run(rs_py_task *task, PyObject *progress);
+/* Runs it. progress: a callable taking (done, total), which may return False to stop, or None. true: the work
+ * has ended, its context can be read and *err has its status. false: an exception is set and the context is
+ * no longer the caller's. Either way the caller drops its hold afterwards. */
+bool rs_py_task_run(rs_py_task *task, PyObject *progress, rs_error *err);
 void rs_py_task_drop(rs_py_task *task);
+
+/* Drops a reference from a thread that may not hold the GIL. NULL is allowed. */
+void rs_py_release(PyObject *object);
+
+/* ---- where bytes go --------------------------------------------------------------------------------- */
+
+/* A sink into memory or into a file. */
+typedef struct rs_py_sink {
+    char *bytes;
+    size_t n, capacity;
+    bool no_memory;
+    FILE *file; /* NULL: memory */
+    char *path; /* of file */
+    char *name; /* whose end says how to pack; NULL: not at all */
+    int code;   /* errno of a write that failed */
+} rs_py_sink;
+
+rs_sink rs_py_sink_of(rs_py_sink *sink);
+/* Runs write with a sink that packs by the end of sink->name into sink, opening sink->path if there is one.
+ */
+rs_status rs_py_sink_fill(rs_py_sink *sink,
+                          rs_status (*write)(void *context, const rs_sink *sink, rs_error *err),
+                          void *context, rs_error *err);
+/* What a sink into memory received, as bytes or str; None for one into a file. */
+PyObject *rs_py_sink_bytes(const rs_py_sink *sink);
+PyObject *rs_py_sink_text(const rs_py_sink *sink);
+void rs_py_sink_clear(rs_py_sink *sink);
+
+/* A str or path as the file system has it, to be freed. NULL with an exception; None gives NULL without. */
+char *rs_py_path(PyObject *value);
 
 /* ---- jobs ------------------------------------------------------------------------------------------- */
 
@@ -67,12 +102,23 @@ PyObject *rs_py_schema(const rs_table_spec *spec);
 /* The name of a compatibility mode, or None. false with an exception. */
 bool rs_py_compat(PyObject *name, rs_compat *out);
 
-/* A dict {name: text or None} into options. */
+/* A dict {name: text, None for a flag} into options. false with an exception. */
 bool rs_py_set_options(rs_options *options, PyObject *values);
+
+/* Reads of a settings dict; absent or None leaves *out as it is. false with an exception. */
+bool rs_py_get_flag(PyObject *settings, const char *name, bool *out);
+bool rs_py_get_number(PyObject *settings, const char *name, uint64_t *out);
+bool rs_py_get_text(PyObject *settings, const char *name, char **out); /* to be freed */
+/* The paths of a list of str as the file system has them, borrowed from *kept. To be freed; NULL with an
+ * exception. */
+const char **rs_py_paths(PyObject *list, PyObject **kept);
 
 /* Adds types or functions to the module. */
 bool rs_py_add_results(PyObject *module);
 bool rs_py_add_job(PyObject *module);
+bool rs_py_add_flight(PyObject *module);
+bool rs_py_add_chakra(PyObject *module);
+bool rs_py_add_metrics(PyObject *module);
 bool rs_py_add_many(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */

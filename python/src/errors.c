@@ -59,20 +59,34 @@ static PyObject *make_causes(const rs_error *err)
     return list;
 }
 
-PyObject *rs_py_raise(const rs_error *err)
+PyObject *rs_py_raise_with(const rs_error *err, const rs_problems *problems)
 {
     char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
     rs_error_text(err, text, sizeof text);
     PyObject *module = PyImport_ImportModule("rankscope.errors");
     PyObject *message = rs_py_text(text), *causes = make_causes(err);
+    PyObject *list = problems ? rs_py_problems(problems) : PyList_New(0);
     PyObject *exception =
-        module && message && causes
-            ? PyObject_CallMethod(module, "_make", "sOO", status_name(err->status), message, causes)
+        module && message && causes && list
+            ? PyObject_CallMethod(module, "_make", "sOOO", status_name(err->status), message, causes, list)
             : NULL;
     if (exception) PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(module);
     Py_XDECREF(message);
     Py_XDECREF(causes);
+    Py_XDECREF(list);
     Py_XDECREF(exception);
     return NULL;
+}
+
+PyObject *rs_py_raise(const rs_error *err)
+{
+    return rs_py_raise_with(err, NULL);
+}
+
+PyObject *rs_py_refuse(const char *message)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, "%s", message);
+    return rs_py_raise(&err);
 }

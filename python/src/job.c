@@ -34,12 +34,8 @@ void rs_py_job_drop(shared_job *s)
 {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     rs_job_close(s->job);
-    if (s->data || s->added) { /* only bytes need the interpreter, and a run's thread does not hold it */
-        PyGILState_STATE state = PyGILState_Ensure();
-        Py_XDECREF(s->data);
-        Py_XDECREF(s->added);
-        PyGILState_Release(state);
-    }
+    rs_py_release(s->data);
+    rs_py_release(s->added);
     free(s->ranks);
     free(s->steps);
     pthread_mutex_destroy(&s->lock);
@@ -48,50 +44,22 @@ void rs_py_job_drop(shared_job *s)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-/* Reads of the settings dict; absent or None leaves the default. false with an exception. */
-static bool get_flag(PyObject *settings, const char *name, bool *out)
-{
-    PyObject *value = PyDict_GetItemString(settings, name);
-    int truth = value ? PyObject_IsTrue(value) : *out;
-    if (truth < 0) return false;
-    *out = truth;
-    return true;
-}
-
-static bool get_number(PyObject *settings, const char *name, uint64_t *out)
-{
-    PyObject *value = PyDict_GetItemString(settings, name);
-    if (!value || value == Py_None) return true;
-    *out = PyLong_AsUnsignedLongLong(value);
-    return !PyErr_Occurred();
-}
-
-static bool get_text(PyObject *settings, const char *name, char **out)
-{
-    PyObject *value = PyDict_GetItemString(settings, name);
-    if (!value || value == Py_None) return true;
-    PyObject *bytes = PyUnicode_AsUTF8String(value);
-    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
-    *out = text ? strdup(text) : NULL;
-    Py_XDECREF(bytes);
-    if (text && !*out) PyErr_NoMemory();
-    return *out != NULL;
-}
-
 static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
 {
     uint64_t jobs = 0, depth = 0;
     *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
-    bool ok = get_number(dict, "jobs", &jobs) && get_number(dict, "max_depth", &depth) &&
-              get_number(dict, "max_memory", &out->max_memory) &&
-              get_number(dict, "keep_memory", &out->keep_memory) &&
-              get_number(dict, "max_ratio", &out->max_ratio) &&
-              get_number(dict, "max_string", &out->max_string) &&
-              get_flag(dict, "recursive", &out->recursive) && get_flag(dict, "renumber", &out->renumber) &&
-              get_flag(dict, "single_rank", &out->single_rank) && get_flag(dict, "keep", &out->keep) &&
-              get_flag(dict, "include_last_step", &out->include_last_step) &&
-              get_flag(dict, "absolute", &out->absolute) && get_text(dict, "ranks", &s->ranks) &&
-              get_text(dict, "steps", &s->steps);
+    bool ok = rs_py_get_number(dict, "jobs", &jobs) && rs_py_get_number(dict, "max_depth", &depth) &&
+              rs_py_get_number(dict, "max_memory", &out->max_memory) &&
+              rs_py_get_number(dict, "keep_memory", &out->keep_memory) &&
+              rs_py_get_number(dict, "max_ratio", &out->max_ratio) &&
+              rs_py_get_number(dict, "max_string", &out->max_string) &&
+              rs_py_get_flag(dict, "recursive", &out->recursive) &&
+              rs_py_get_flag(dict, "renumber", &out->renumber) &&
+              rs_py_get_flag(dict, "single_rank", &out->single_rank) &&
+              rs_py_get_flag(dict, "keep", &out->keep) &&
+              rs_py_get_flag(dict, "include_last_step", &out->include_last_step) &&
+              rs_py_get_flag(dict, "absolute", &out->absolute) && rs_py_get_text(dict, "ranks", &s->ranks) &&
+              rs_py_get_text(dict, "steps", &s->steps);
     if (!ok) return false;
     if (jobs > 4096 || depth > UINT32_MAX) {
         PyErr_SetString(PyExc_ValueError, jobs > 4096 ? "jobs takes 0 to 4096" : "max_depth is too large");
@@ -102,26 +70,6 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
     out->ranks = s->ranks;
     out->steps = s->steps;
     return true;
-}
-
-/* The file system's bytes of a list of str; *kept owns them. */
-static const char **make_paths(PyObject *list, PyObject **kept)
-{
-    Py_ssize_t n = PyList_Size(list);
-    const char **paths = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *paths);
-    *kept = PyList_New(0);
-    if (n >= 0 && !paths) PyErr_NoMemory();
-    bool ok = paths && *kept;
-    for (Py_ssize_t i = 0; ok && i < n; i++) {
-        PyObject *bytes = NULL;
-        ok = PyUnicode_FSConverter(PyList_GetItem(list, i), &bytes) && PyList_Append(*kept, bytes) == 0 &&
-             (paths[i] = PyBytes_AsString(bytes)) != NULL;
-        Py_XDECREF(bytes);
-    }
-    if (ok) return paths;
-    free(paths);
-    Py_CLEAR(*kept);
-    return NULL;
 }
 
 static bool open_job(shared_job *s, PyObject *paths, PyObject *name, const rs_job_settings *settings)
@@ -136,7 +84,7 @@ static bool open_job(shared_job *s, PyObject *paths, PyObject *name, const rs_jo
                                    PyBytes_AsString(text), settings, &s->job, &err);
         Py_DECREF(text);
     } else {
-        const char **list = make_paths(paths, &kept);
+        const char **list = rs_py_paths(paths, &kept);
         if (!list) return false;
         size_t n = (size_t)PyList_Size(paths);
         Py_BEGIN_ALLOW_THREADS;
@@ -365,10 +313,7 @@ bool rs_py_compat(PyObject *name, rs_compat *out)
         *out = c;
         if (PyUnicode_CompareWithASCIIString(name, names[c]) == 0) return true;
     }
-    rs_error err = RS_ERROR_INIT;
-    rs_fail(&err, RS_ERR_USAGE, "compat takes one of hta, hta-exact, tracelens, aorta");
-    rs_py_raise(&err);
-    return false;
+    return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta") != NULL;
 }
 
 /* The peers that an analysis can imitate, for a message. */
@@ -391,11 +336,8 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
         return rs_py_raise(&err);
     }
     if (check_compat(analysis, mode, &err) != RS_OK) return rs_py_raise(&err);
-    for (unsigned i = 0; i < n_jobs; i++) {
-        if (jobs[i]->shared) continue;
-        rs_fail(&err, RS_ERR_USAGE, "the job is closed");
-        return rs_py_raise(&err);
-    }
+    for (unsigned i = 0; i < n_jobs; i++)
+        if (!jobs[i]->shared) return rs_py_refuse("the job is closed");
     run *r = calloc(1, sizeof *r);
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
@@ -417,7 +359,9 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
     r->task = rs_py_task_create(&(rs_py_work){do_run, clear_run, r});
     if (!r->task) return NULL;
     rs_py_task *task = r->task; /* r may be gone when the run was left to itself */
-    PyObject *result = rs_py_task_run(task, progress) ? rs_py_result(&r->result) : NULL;
+    PyObject *result = NULL;
+    if (rs_py_task_run(task, progress, &err))
+        result = err.status == RS_OK ? rs_py_result(&r->result) : rs_py_raise_with(&err, &r->result.problems);
     rs_py_task_drop(task);
     return result;
 }

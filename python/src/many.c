@@ -24,11 +24,7 @@ static void clear_batch(void *context)
 {
     batch *b = context;
     rs_py_job_drop(b->job);
-    if (b->kept) {
-        PyGILState_STATE state = PyGILState_Ensure();
-        Py_DECREF(b->kept);
-        PyGILState_Release(state);
-    }
+    rs_py_release(b->kept);
     for (size_t i = 0; i < b->n; i++) {
         rs_options_free(b->options[i]);
         rs_result_clear(&b->results[i]);
@@ -134,13 +130,25 @@ static PyObject *answer(batch *b)
     return list;
 }
 
+/* What was found wrong with the input, of the first analysis that says something. */
+static const rs_problems *first_problems(const batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->results[i].problems.n) return &b->results[i].problems;
+    static const rs_problems none;
+    return &none;
+}
+
 /* Runs a batch, which is taken over. */
 static PyObject *run_batch(batch *b, PyObject *progress)
 {
     rs_py_task *task = rs_py_task_create(&(rs_py_work){do_batch, clear_batch, b});
     if (!task) return NULL;
     b->task = task;
-    PyObject *result = rs_py_task_run(task, progress) ? answer(b) : NULL;
+    PyObject *result = NULL;
+    rs_error err = RS_ERROR_INIT;
+    if (rs_py_task_run(task, progress, &err))
+        result = err.status == RS_OK ? answer(b) : rs_py_raise_with(&err, first_problems(b));
     rs_py_task_drop(task);
     return result;
 }

@@ -349,42 +349,20 @@ static PyObject *table_arrow_schema(PyObject *object, PyObject *args)
 /* ---- Table: renderers -----------------------------------------------------------------------------------
  */
 
-typedef struct text_buffer {
-    char *bytes;
-    size_t n, capacity;
-} text_buffer;
-
-static bool add_bytes(void *context, const char *bytes, size_t n)
-{
-    text_buffer *b = context;
-    if (n > b->capacity - b->n) {
-        size_t wanted = b->capacity ? b->capacity * 2 : 4096;
-        while (wanted - b->n < n) wanted *= 2;
-        char *grown = realloc(b->bytes, wanted);
-        if (!grown) return false;
-        b->bytes = grown;
-        b->capacity = wanted;
-    }
-    memcpy(b->bytes + b->n, bytes, n);
-    b->n += n;
-    return true;
-}
-
 static PyObject *render(PyObject *self, const rs_render_settings *settings)
 {
-    text_buffer buffer = {0};
-    rs_sink sink = {add_bytes, &buffer};
+    rs_py_sink buffer = {0};
+    rs_sink sink = rs_py_sink_of(&buffer);
     rs_error err = RS_ERROR_INIT;
     rs_status status;
     const rs_table *table = ((table_object *)self)->table;
     Py_BEGIN_ALLOW_THREADS;
     status = rs_render_table(table, settings, &sink, &err);
     Py_END_ALLOW_THREADS;
-    PyObject *text = status == RS_OK ? PyUnicode_DecodeUTF8(buffer.bytes ? buffer.bytes : "",
-                                                            (Py_ssize_t)buffer.n, "replace")
-                     : status == RS_ERR_IO ? PyErr_NoMemory()
-                                           : rs_py_raise(&err);
-    free(buffer.bytes);
+    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
+                     : status == RS_OK ? rs_py_sink_text(&buffer)
+                                       : rs_py_raise(&err);
+    rs_py_sink_clear(&buffer);
     return text;
 }
 

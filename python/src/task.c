@@ -24,6 +24,14 @@ struct rs_py_task {
     rs_error error;
 };
 
+void rs_py_release(PyObject *object)
+{
+    if (!object) return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(object);
+    PyGILState_Release(state);
+}
+
 bool rs_py_task_progress(void *context, uint64_t done, uint64_t total)
 {
     rs_py_task *task = context;
@@ -116,7 +124,7 @@ static bool show_progress(const rs_py_task *task, PyObject *progress, uint64_t *
     return go_on;
 }
 
-bool rs_py_task_run(rs_py_task *task, PyObject *progress)
+bool rs_py_task_run(rs_py_task *task, PyObject *progress, rs_error *err)
 {
     pthread_t thread;
     atomic_fetch_add(&task->holders, 1);
@@ -148,7 +156,8 @@ bool rs_py_task_run(rs_py_task *task, PyObject *progress)
         rs_py_raise(&stopped);
         return false;
     }
-    if (task->status == RS_OK) return show_progress(task, progress, &shown) || !PyErr_Occurred();
-    rs_py_raise(&task->error);
-    return false;
+    if (task->status == RS_OK && !show_progress(task, progress, &shown) && PyErr_Occurred()) return false;
+    *err = task->error;
+    err->status = task->status;
+    return true;
 }

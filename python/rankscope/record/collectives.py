@@ -14,6 +14,7 @@ The caller's arguments, streams and results are untouched.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import threading
 from typing import Any, Callable
@@ -42,6 +43,11 @@ FUNCTIONS = {
     "isend": ("p2p", "isend"),
     "irecv": ("p2p", "irecv"),
 }
+
+
+def default_hook() -> Any:
+    """What DistributedDataParallel does with a bucket of gradients when it is given no hook: average it over the ranks."""
+    return importlib.import_module("torch.distributed.algorithms.ddp_comm_hooks.default_hooks").allreduce_hook
 
 
 def on_gpu(value: Any, depth: int = 3) -> bool:
@@ -127,7 +133,7 @@ class Collectives:
             if before is not None:
                 self.clock.pause(before, self.clock.event())
 
-    def _untimed(self, args: tuple, kwargs: dict) -> str | None:
+    def _untimed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why a call cannot be timed; None when it can; empty when there is nothing to say."""
         torch = self.torch
         compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
@@ -182,8 +188,7 @@ class Collectives:
 
     def ddp_hook(self, state: Any, hook: Any) -> Callable[[Any, Any], Any]:
         """DistributedDataParallel reduces gradients in C++, where no function can be replaced; it calls this instead."""
-        if hook is None:
-            from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook as hook
+        hook = hook or default_hook()
 
         def timed(_: Any, bucket: Any) -> Any:
             if not self.clock.recording():

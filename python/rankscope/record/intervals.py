@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 Interval = tuple[float, float]
 
@@ -57,7 +57,7 @@ def collective_of(function: str) -> str | None:
     return next((kind for kind in COLLECTIVES if plain.startswith(kind)), None)
 
 
-def segments(ranges: Sequence[dict], total: float) -> list[dict]:
+def segments(ranges: Sequence[dict[str, Any]], total: float) -> list[dict[str, Any]]:
     """[0, total] cut wherever the set of active streams may change."""
     changes: dict[float, list[tuple[str, int]]] = {}
     for r in ranges:
@@ -74,7 +74,7 @@ def segments(ranges: Sequence[dict], total: float) -> list[dict]:
     return found
 
 
-def overlap(ranges: Sequence[dict], total: float) -> dict:
+def overlap(ranges: Sequence[dict[str, Any]], total: float) -> dict[str, Any]:
     """The `overlap` of a record: what a reader finds who does not add up the ranges himself."""
     lanes: dict[str, list[Interval]] = {}
     kinds: dict[str, list[Interval]] = {kind: [] for kind in COLLECTIVES}

@@ -31,7 +31,8 @@ class Range:
     def __init__(self, tag: str, stream: str, function: str | None, start: Any, on: Any, awaited: bool) -> None:
         self.tag, self.stream, self.function = tag, stream, function
         self.awaited = awaited  # its end may come after the step's: from a future
-        self.start, self.end, self.on = start, None, on
+        self.start, self.on = start, on
+        self.end: Any = None
         self.pauses: list[tuple[Any, Any]] = []
         self.forgotten = False
 
@@ -48,7 +49,8 @@ class Step:
 
     def __init__(self, number: int, epoch: int, in_epoch: int, start: Any) -> None:
         self.number, self.epoch, self.in_epoch = number, epoch, in_epoch
-        self.start, self.end = start, None
+        self.start: Any = start
+        self.end: Any = None
         self.ranges: list[Range] = []
         self.values: dict[str, Any] = {}
         self.realtime = time.time_ns()

@@ -8,7 +8,7 @@ import warnings
 from typing import Any, Callable, Iterable, Iterator, TypeVar
 
 from . import features
-from .collectives import Collectives
+from .collectives import Collectives, default_hook
 from .files import Layout, RecorderError, RecorderWarning
 from .overlap import Overlap, Value
 from .profiler import Profiler
@@ -95,7 +95,7 @@ class Recorder:
         """What is written so far, whole."""
         found = list(self._profiler.files) if self._profiler else []
         if self._overlap and self._overlap.written:
-            found.append(self._layout.metrics)
+            found.append(self._overlap.layout.metrics)
         return [str(path) for path in found]
 
     def _note(self, text: str) -> None:
@@ -109,7 +109,7 @@ class Recorder:
             raise RecorderError("this recorder was used already: make a new one for another run")
         torch = self._torch = features.import_torch()
         place = features.Place(torch, self._rank, self._world_size, self._note)
-        layout = self._layout = Layout(self.directory, place.rank, self._options["compress"])
+        layout = self._layout = Layout(self.directory, place.rank, bool(self._options["compress"]))
         try:
             layout.directory.mkdir(parents=True, exist_ok=True)
             aside = layout.put_earlier_aside()
@@ -246,7 +246,5 @@ class Recorder:
         """For DistributedDataParallel, whose gradients are reduced where no function can be replaced:
         ``model.register_comm_hook(*recorder.ddp_hook())``. `hook` is the hook that does the work; all-reduce by default."""
         if self._collectives is None:
-            if hook is None:
-                from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook as hook
-            return state, hook
+            return state, hook or default_hook()
         return state, self._collectives.ddp_hook(state, hook)

@@ -1,0 +1,28 @@
+"""Files that are whole or not there."""
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from typing import Any, Iterator
+
+
+@contextlib.contextmanager
+def whole(path: Any) -> Iterator[Any]:
+    """The path of a temporary file beside path, which takes its place when the block ends well. None gives None."""
+    if path is None:
+        yield None
+        return
+    path = os.fsdecode(path)
+    handle, temporary = tempfile.mkstemp(prefix=".rankscope-", dir=os.path.dirname(path) or ".")
+    os.close(handle)
+    try:
+        yield temporary
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

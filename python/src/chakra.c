@@ -1,0 +1,310 @@
+/* Chakra: linking, converting, printing and checking execution traces. */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One call, whichever it is: its texts, where its output goes, what it came to. */
+typedef struct call {
+    char *first, *second;    /* paths */
+    PyObject *data;          /* bytes instead of the first path */
+    rs_py_sink output, side; /* side: groups or the check's report */
+    rs_py_sink explanation;
+    rs_sink side_sink;
+    union {
+        rs_chakra_link_settings link;
+        rs_chakra_convert_settings convert;
+        rs_chakra_check_settings check;
+    } settings;
+    rs_chakra_link_report linked;
+    rs_chakra_convert_report converted;
+    uint64_t count; /* nodes printed, faults found */
+    uint64_t max_ratio;
+    bool lines;
+} call;
+
+static void clear_call(void *context)
+{
+    call *c = context;
+    free(c->first);
+    free(c->second);
+    rs_py_release(c->data);
+    rs_py_sink_clear(&c->output);
+    rs_py_sink_clear(&c->side);
+    rs_py_sink_clear(&c->explanation);
+    rs_chakra_link_report_clear(&c->linked);
+    rs_chakra_convert_report_clear(&c->converted);
+    free(c);
+}
+
+/* A call with its paths: first is needed unless there is data; NULL with an exception. */
+static call *make_call(PyObject *first, PyObject *second, PyObject *output, PyObject *name)
+{
+    call *c = calloc(1, sizeof *c);
+    if (!c) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    c->first = rs_py_path(first);
+    if (!PyErr_Occurred()) c->second = rs_py_path(second);
+    if (!PyErr_Occurred()) c->output.path = rs_py_path(output);
+    if (!PyErr_Occurred()) c->output.name = rs_py_path(name);
+    if (!PyErr_Occurred()) return c;
+    clear_call(c);
+    return NULL;
+}
+
+/* Runs a call and makes its answer. Drops it. */
+static PyObject *run_call(call *c, rs_status (*run)(void *, rs_error *), PyObject *(*answer)(call *),
+                          const rs_problems *problems)
+{
+    rs_py_task *task = rs_py_task_create(&(rs_py_work){run, clear_call, c});
+    if (!task) return NULL;
+    rs_error err = RS_ERROR_INIT;
+    PyObject *result = NULL;
+    if (rs_py_task_run(task, Py_None, &err))
+        result = err.status == RS_OK ? answer(c) : rs_py_raise_with(&err, problems);
+    rs_py_task_drop(task);
+    return result;
+}
+
+static bool put_count(PyObject *dict, const char *name, uint64_t value)
+{
+    return rs_py_put(dict, name, PyLong_FromUnsignedLongLong(value));
+}
+
+/* ---- link -----------------------------------------------------------------------------------------------
+ */
+
+static void explain(void *context, const char *text)
+{
+    call *c = context;
+    rs_sink sink = rs_py_sink_of(&c->explanation);
+    if (sink.write(sink.context, text, strlen(text))) sink.write(sink.context, "\n", 1);
+}
+
+static rs_status write_linked(void *context, const rs_sink *sink, rs_error *err)
+{
+    call *c = context;
+    return rs_chakra_link(&c->settings.link, sink, &c->linked, err);
+}
+
+static rs_status do_link(void *context, rs_error *err)
+{
+    call *c = context;
+    return rs_py_sink_fill(&c->output, write_linked, c, err);
+}
+
+static PyObject *answer_link(call *c)
+{
+    const rs_chakra_link_report *r = &c->linked;
+    PyObject *report = PyDict_New();
+    bool ok =
+        report && put_count(report, "host_nodes", r->host_nodes) &&
+        put_count(report, "rf_nodes", r->rf_nodes) && put_count(report, "near_nodes", r->near_nodes) &&
+        put_count(report, "linked", r->linked) && put_count(report, "linked_by_name", r->linked_by_name) &&
+        put_count(report, "unlinked_inside", r->unlinked_inside) &&
+        put_count(report, "gpu_nodes", r->gpu_nodes) && put_count(report, "gpu_outside", r->gpu_outside) &&
+        put_count(report, "gpu_lost", r->gpu_lost) && put_count(report, "roots_made", r->roots_made) &&
+        put_count(report, "orphans", r->orphans) && put_count(report, "stream_syncs", r->stream_syncs) &&
+        put_count(report, "event_syncs", r->event_syncs) &&
+        put_count(report, "context_syncs", r->context_syncs) &&
+        put_count(report, "blocking_copies", r->blocking_copies) &&
+        put_count(report, "stream_waits", r->stream_waits) &&
+        put_count(report, "inter_thread", r->inter_thread);
+    PyObject *values[3] = {ok ? rs_py_sink_bytes(&c->output) : NULL, ok ? rs_py_problems(&r->problems) : NULL,
+                           ok ? rs_py_sink_text(&c->explanation) : NULL};
+    PyObject *answer =
+        values[0] && values[1] && values[2] ? PyTuple_Pack(4, report, values[0], values[1], values[2]) : NULL;
+    Py_XDECREF(report);
+    for (int i = 0; i < 3; i++) Py_XDECREF(values[i]);
+    return answer;
+}
+
+static PyObject *chakra_link(PyObject *module, PyObject *args, PyObject *words)
+{
+    (void)module;
+    static char *names[] = {"host",      "device",   "output",  "name", "rank",
+                            "min_match", "settings", "explain", NULL};
+    PyObject *host, *device, *output, *name, *rank, *settings;
+    double min_match;
+    int explained;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOOOdO!p:chakra_link", names, &host, &device, &output,
+                                     &name, &rank, &min_match, &PyDict_Type, &settings, &explained))
+        return NULL;
+    call *c = make_call(host, device, output, name);
+    if (!c) return NULL;
+    uint64_t jobs = 0;
+    rs_chakra_link_settings link = {.host = c->first, .device = c->second, .min_match = min_match};
+    bool ok =
+        rs_py_get_number(settings, "jobs", &jobs) && rs_py_get_number(settings, "max_ratio", &link.max_ratio);
+    if (ok && rank != Py_None) {
+        link.rank_set = true;
+        link.rank = PyLong_AsLongLong(rank);
+        ok = !PyErr_Occurred();
+    }
+    if (ok && (jobs > 4096 || !(min_match >= 0 && min_match <= 1))) {
+        rs_py_refuse(jobs > 4096 ? "jobs takes 0 to 4096" : "min_match takes a number from 0 to 1");
+        ok = false;
+    }
+    if (!ok) {
+        clear_call(c);
+        return NULL;
+    }
+    link.jobs = (unsigned)jobs;
+    link.explain = explained ? explain : NULL;
+    link.explain_context = c;
+    c->settings.link = link;
+    return run_call(c, do_link, answer_link, &c->linked.problems);
+}
+
+/* ---- convert --------------------------------------------------------------------------------------------
+ */
+
+static rs_status write_converted(void *context, const rs_sink *sink, rs_error *err)
+{
+    call *c = context;
+    return rs_chakra_convert(&c->settings.convert, sink, &c->converted, err);
+}
+
+static rs_status do_convert(void *context, rs_error *err)
+{
+    call *c = context;
+    return rs_py_sink_fill(&c->output, write_converted, c, err);
+}
+
+static PyObject *answer_convert(call *c)
+{
+    const rs_chakra_convert_report *r = &c->converted;
+    PyObject *report = PyDict_New();
+    bool ok = report && put_count(report, "nodes", r->nodes) &&
+              put_count(report, "gpu_nodes", r->gpu_nodes) &&
+              put_count(report, "comm_nodes", r->comm_nodes) && put_count(report, "chain", r->chain) &&
+              put_count(report, "inter_thread", r->inter_thread) && put_count(report, "sync", r->sync) &&
+              put_count(report, "launch", r->launch) && put_count(report, "stream", r->stream) &&
+              put_count(report, "groups", r->groups);
+    PyObject *values[3] = {ok ? rs_py_sink_bytes(&c->output) : NULL, ok ? rs_py_problems(&r->problems) : NULL,
+                           ok ? rs_py_sink_text(&c->side) : NULL};
+    PyObject *answer =
+        values[0] && values[1] && values[2] ? PyTuple_Pack(4, report, values[0], values[1], values[2]) : NULL;
+    Py_XDECREF(report);
+    for (int i = 0; i < 3; i++) Py_XDECREF(values[i]);
+    return answer;
+}
+
+static PyObject *chakra_convert(PyObject *module, PyObject *args, PyObject *words)
+{
+    (void)module;
+    static char *names[] = {"linked", "data", "output", "name", "settings", NULL};
+    PyObject *linked, *data, *output, *name, *settings;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOOO!:chakra_convert", names, &linked, &data, &output,
+                                     &name, &PyDict_Type, &settings))
+        return NULL;
+    if (data != Py_None && !PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "data must be bytes or None");
+        return NULL;
+    }
+    call *c = make_call(linked, Py_None, output, name);
+    if (!c) return NULL;
+    rs_chakra_convert_settings convert = {.linked = c->first, .groups = &c->side_sink};
+    if (!rs_py_get_number(settings, "max_ratio", &convert.max_ratio)) {
+        clear_call(c);
+        return NULL;
+    }
+    if (data != Py_None) {
+        Py_INCREF(data);
+        c->data = data;
+        convert.bytes = PyBytes_AsString(data);
+        convert.n_bytes = (size_t)PyBytes_Size(data);
+    }
+    c->side_sink = rs_py_sink_of(&c->side);
+    c->settings.convert = convert;
+    return run_call(c, do_convert, answer_convert, &c->converted.problems);
+}
+
+/* ---- print and check --------------------------------------------------------------------------------------
+ */
+
+static rs_status write_printed(void *context, const rs_sink *sink, rs_error *err)
+{
+    call *c = context;
+    return rs_chakra_print(c->first, c->max_ratio, c->lines, sink, &c->count, err);
+}
+
+static rs_status do_print(void *context, rs_error *err)
+{
+    call *c = context;
+    return rs_py_sink_fill(&c->output, write_printed, c, err);
+}
+
+static PyObject *answer_text(call *c)
+{
+    return rs_py_sink_text(&c->output);
+}
+
+static PyObject *chakra_print(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *path;
+    int lines;
+    unsigned long long max_ratio;
+    if (!PyArg_ParseTuple(args, "OpK:chakra_print", &path, &lines, &max_ratio)) return NULL;
+    call *c = make_call(path, Py_None, Py_None, Py_None);
+    if (!c) return NULL;
+    c->lines = lines;
+    c->max_ratio = max_ratio;
+    return run_call(c, do_print, answer_text, NULL);
+}
+
+static rs_status write_checked(void *context, const rs_sink *sink, rs_error *err)
+{
+    call *c = context;
+    return rs_chakra_check(&c->settings.check, sink, &c->count, err);
+}
+
+static rs_status do_check(void *context, rs_error *err)
+{
+    call *c = context;
+    return rs_py_sink_fill(&c->output, write_checked, c, err);
+}
+
+static PyObject *answer_check(call *c)
+{
+    PyObject *faults = PyLong_FromUnsignedLongLong(c->count), *text = rs_py_sink_text(&c->output),
+             *report = rs_py_sink_text(&c->side);
+    PyObject *answer = faults && text && report ? PyTuple_Pack(3, faults, text, report) : NULL;
+    Py_XDECREF(faults);
+    Py_XDECREF(text);
+    Py_XDECREF(report);
+    return answer;
+}
+
+static PyObject *chakra_check(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *path, *linked;
+    unsigned long long max_ratio;
+    if (!PyArg_ParseTuple(args, "OOK:chakra_check", &path, &linked, &max_ratio)) return NULL;
+    call *c = make_call(path, linked, Py_None, Py_None);
+    if (!c) return NULL;
+    c->side_sink = rs_py_sink_of(&c->side);
+    c->settings.check = (rs_chakra_check_settings){
+        .path = c->first, .linked = c->second, .max_ratio = max_ratio, .report = &c->side_sink};
+    return run_call(c, do_check, answer_check, NULL);
+}
+
+static PyMethodDef functions[] = {
+    {"chakra_link", (PyCFunction)(void (*)(void))chakra_link, METH_VARARGS | METH_KEYWORDS,
+     "chakra_link(...) -> (report, linked trace or None, problems, explanation)"},
+    {"chakra_convert", (PyCFunction)(void (*)(void))chakra_convert, METH_VARARGS | METH_KEYWORDS,
+     "chakra_convert(...) -> (report, execution trace or None, problems, groups as JSON)"},
+    {"chakra_print", chakra_print, METH_VARARGS, "chakra_print(path, lines, max_ratio) -> JSON"},
+    {"chakra_check", chakra_check, METH_VARARGS,
+     "chakra_check(path, linked, max_ratio) -> (faults, text, JSON)"},
+    {NULL, NULL, 0, NULL},
+};
+
+bool rs_py_add_chakra(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions) == 0;
+}

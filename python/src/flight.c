@@ -1,0 +1,299 @@
+/* Flight-recorder dumps. */
+#include "engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct flight_object {
+    PyObject_HEAD rs_flight *flight;
+    pthread_mutex_t lock; /* an rs_flight is one thread's at a time */
+} flight_object;
+
+static PyTypeObject *flight_type;
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+typedef struct opening {
+    const char **paths;
+    size_t n_paths;
+    rs_flight_bytes *dumps;
+    size_t n_dumps;
+    PyObject *kept; /* what the two point into */
+    char *prefix;
+    rs_flight_settings settings;
+    rs_flight *flight;
+} opening;
+
+static void clear_opening(void *context)
+{
+    opening *o = context;
+    rs_flight_close(o->flight);
+    rs_py_release(o->kept);
+    free(o->paths);
+    free(o->dumps);
+    free(o->prefix);
+    free(o);
+}
+
+static rs_status do_open(void *context, rs_error *err)
+{
+    opening *o = context;
+    rs_status status = o->paths ? rs_flight_open(o->paths, o->n_paths, &o->settings, &o->flight, err)
+                                : rs_flight_open_bytes(o->dumps, o->n_dumps, &o->settings, &o->flight, err);
+    const rs_flight_report *report;
+    return status == RS_OK ? rs_flight_get_report(o->flight, &report, err) : status;
+}
+
+/* A list of (rank, bytes, name). */
+static bool read_dumps(opening *o, PyObject *list)
+{
+    o->n_dumps = (size_t)PyList_Size(list);
+    o->dumps = calloc(o->n_dumps + 1, sizeof *o->dumps);
+    o->kept = PyList_New(0);
+    if (!o->dumps) PyErr_NoMemory();
+    bool ok = o->dumps && o->kept;
+    for (size_t i = 0; ok && i < o->n_dumps; i++) {
+        long long rank;
+        PyObject *data, *name, *text = NULL;
+        ok = PyArg_ParseTuple(PyList_GetItem(list, (Py_ssize_t)i), "LSU", &rank, &data, &name) &&
+             (text = PyUnicode_AsUTF8String(name)) && PyList_Append(o->kept, data) == 0 &&
+             PyList_Append(o->kept, text) == 0;
+        if (ok)
+            o->dumps[i] = (rs_flight_bytes){.bytes = PyBytes_AsString(data),
+                                            .n = (size_t)PyBytes_Size(data),
+                                            .rank = rank,
+                                            .name = PyBytes_AsString(text)};
+        Py_XDECREF(text);
+    }
+    return ok;
+}
+
+static bool read_settings(opening *o, PyObject *dict)
+{
+    uint64_t jobs = 0, replica = 0;
+    bool ok = rs_py_get_number(dict, "jobs", &jobs) && rs_py_get_number(dict, "replica_size", &replica) &&
+              rs_py_get_number(dict, "max_ratio", &o->settings.max_ratio) &&
+              rs_py_get_number(dict, "max_file", &o->settings.max_file) &&
+              rs_py_get_flag(dict, "allow_missing", &o->settings.allow_missing) &&
+              rs_py_get_text(dict, "prefix", &o->prefix);
+    if (ok && (jobs > 4096 || replica > INT64_MAX)) {
+        PyErr_SetString(PyExc_ValueError, "jobs takes 0 to 4096");
+        ok = false;
+    }
+    o->settings.jobs = (unsigned)jobs;
+    o->settings.replica_size = (int64_t)replica;
+    o->settings.prefix = o->prefix;
+    o->settings.progress = rs_py_task_progress;
+    return ok;
+}
+
+static opening *make_opening(PyObject *paths, PyObject *dumps, PyObject *settings)
+{
+    opening *o = calloc(1, sizeof *o);
+    if (!o) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    bool ok = read_settings(o, settings);
+    if (ok && paths != Py_None) {
+        o->paths = rs_py_paths(paths, &o->kept);
+        o->n_paths = o->paths ? (size_t)PyList_Size(paths) : 0;
+        ok = o->paths != NULL;
+    } else if (ok) {
+        ok = read_dumps(o, dumps);
+    }
+    if (ok) return o;
+    clear_opening(o);
+    return NULL;
+}
+
+static PyObject *make_object(PyTypeObject *type, opening *o)
+{
+    flight_object *self = (flight_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (!self) return NULL;
+    self->flight = o->flight;
+    o->flight = NULL;
+    pthread_mutex_init(&self->lock, NULL);
+    return (PyObject *)self;
+}
+
+static PyObject *flight_new(PyTypeObject *type, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"paths", "dumps", "settings", "progress", NULL};
+    PyObject *paths, *dumps, *settings, *progress = Py_None, *self = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOO!|O:Flight", names, &paths, &dumps, &PyDict_Type,
+                                     &settings, &progress))
+        return NULL;
+    if (paths != Py_None ? !PyList_Check(paths) : !PyList_Check(dumps)) {
+        PyErr_SetString(PyExc_TypeError, "Flight takes a list of paths, or None and a list of dumps");
+        return NULL;
+    }
+    opening *o = make_opening(paths, dumps, settings);
+    rs_py_task *task = o ? rs_py_task_create(&(rs_py_work){do_open, clear_opening, o}) : NULL;
+    if (!task) return NULL;
+    o->settings.progress_context = task;
+    rs_error err = RS_ERROR_INIT;
+    if (rs_py_task_run(task, progress, &err))
+        self = err.status == RS_OK ? make_object(type, o)
+                                   : rs_py_raise_with(&err, o->flight ? rs_flight_problems(o->flight) : NULL);
+    rs_py_task_drop(task);
+    return self;
+}
+
+static void flight_dealloc(PyObject *object)
+{
+    flight_object *self = (flight_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    rs_flight_close(self->flight);
+    pthread_mutex_destroy(&self->lock);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------- */
+
+typedef rs_status (*write_fn)(rs_flight *flight, const rs_sink *sink, rs_error *err);
+
+static PyObject *write_text(PyObject *object, write_fn write)
+{
+    flight_object *self = (flight_object *)object;
+    rs_py_sink buffer = {0};
+    rs_sink sink = rs_py_sink_of(&buffer);
+    rs_error err = RS_ERROR_INIT;
+    rs_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    pthread_mutex_lock(&self->lock);
+    status = write(self->flight, &sink, &err);
+    pthread_mutex_unlock(&self->lock);
+    Py_END_ALLOW_THREADS;
+    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
+                     : status == RS_OK ? rs_py_sink_text(&buffer)
+                                       : rs_py_raise(&err);
+    rs_py_sink_clear(&buffer);
+    return text;
+}
+
+static PyObject *flight_json(PyObject *self, PyObject *args)
+{
+    (void)args;
+    return write_text(self, rs_flight_write_json);
+}
+
+static PyObject *flight_timeline(PyObject *self, PyObject *args)
+{
+    (void)args;
+    return write_text(self, rs_flight_write_timeline);
+}
+
+static PyObject *flight_database(PyObject *object, PyObject *args)
+{
+    flight_object *self = (flight_object *)object;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "O:database", &path)) return NULL;
+    char *name = rs_py_path(path);
+    if (!name) return NULL;
+    rs_error err = RS_ERROR_INIT;
+    rs_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    pthread_mutex_lock(&self->lock);
+    status = rs_flight_write_database(self->flight, name, &err);
+    pthread_mutex_unlock(&self->lock);
+    Py_END_ALLOW_THREADS;
+    free(name);
+    if (status != RS_OK) return rs_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static rs_table *make_table(rs_flight *flight, const char *name, const char *ranks, const char *groups,
+                            bool stacks, rs_error *err)
+{
+    if (strcmp(name, "entries") == 0) return rs_flight_entries(flight, ranks, groups, stacks, err);
+    if (strcmp(name, "groups") == 0) return rs_flight_groups(flight, groups, err);
+    if (strcmp(name, "side_by_side") == 0) return rs_flight_side_by_side(flight, ranks, groups, err);
+    if (strcmp(name, "lateness") == 0) return rs_flight_lateness(flight, err);
+    if (strcmp(name, "collectives") == 0) return rs_flight_collectives(flight, err);
+    if (strcmp(name, "dumps") == 0) return rs_flight_dumps(flight, err);
+    rs_fail(
+        err, RS_ERR_USAGE,
+        "there is no table \"%.60s\"; there is groups, entries, side_by_side, dumps, lateness, collectives",
+        name);
+    return NULL;
+}
+
+static PyObject *flight_table(PyObject *object, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"name", "ranks", "groups", "stacks", NULL};
+    flight_object *self = (flight_object *)object;
+    const char *name, *ranks = NULL, *groups = NULL;
+    int stacks = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|zzp:table", names, &name, &ranks, &groups, &stacks))
+        return NULL;
+    rs_error err = RS_ERROR_INIT;
+    rs_table *table;
+    Py_BEGIN_ALLOW_THREADS;
+    pthread_mutex_lock(&self->lock);
+    table = make_table(self->flight, name, ranks, groups, stacks, &err);
+    pthread_mutex_unlock(&self->lock);
+    Py_END_ALLOW_THREADS;
+    return table ? rs_py_table(table) : rs_py_raise(&err);
+}
+
+static PyObject *flight_stack(PyObject *object, PyObject *args)
+{
+    flight_object *self = (flight_object *)object;
+    unsigned stack;
+    if (!PyArg_ParseTuple(args, "I:stack", &stack)) return NULL;
+    PyObject *text;
+    pthread_mutex_lock(
+        &self->lock); /* nothing long happens under it here, and nobody waits for the GIL in it */
+    text = rs_py_text(rs_flight_stack(self->flight, stack));
+    pthread_mutex_unlock(&self->lock);
+    return text;
+}
+
+static PyObject *get_problems(PyObject *object, void *closure)
+{
+    (void)closure;
+    return rs_py_problems(rs_flight_problems(((flight_object *)object)->flight));
+}
+
+/* ---- the type -------------------------------------------------------------------------------------------
+ */
+
+static PyGetSetDef flight_attributes[] = {
+    {"problems", get_problems, NULL, "what was wrong with the dumps", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef flight_methods[] = {
+    {"json", flight_json, METH_NOARGS, "json() -> str: the report"},
+    {"timeline", flight_timeline, METH_NOARGS, "timeline() -> str: a trace of the recorded operations"},
+    {"database", flight_database, METH_VARARGS, "database(path): writes an SQLite database"},
+    {"table", (PyCFunction)(void (*)(void))flight_table, METH_VARARGS | METH_KEYWORDS,
+     "table(name, ranks=None, groups=None, stacks=False) -> Table"},
+    {"stack", flight_stack, METH_VARARGS, "stack(number) -> str: a stack's frames, innermost first"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot flight_slots[] = {
+    {Py_tp_new, (void *)(uintptr_t)flight_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)flight_dealloc},
+    {Py_tp_getset, flight_attributes},
+    {Py_tp_methods, flight_methods},
+    {Py_tp_doc, "Flight(paths, dumps, settings, progress=None): the dumps of one job, analysed."},
+    {0, NULL},
+};
+
+static PyType_Spec flight_spec = {
+    .name = "rankscope._engine.Flight",
+    .basicsize = sizeof(flight_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = flight_slots,
+};
+
+bool rs_py_add_flight(PyObject *module)
+{
+    flight_type = (PyTypeObject *)PyType_FromSpec(&flight_spec);
+    return flight_type && PyModule_AddObject(module, "Flight", (PyObject *)flight_type) == 0;
+}

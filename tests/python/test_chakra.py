@@ -1,0 +1,77 @@
+"""Chakra through the package: a pair of traces, linked, converted, checked, as the program does it."""
+import gzip
+import json
+import subprocess
+
+import pytest
+
+import rankscope as rs
+
+
+def node(number, name, parent, record, thread):
+    empty = {"values": [], "shapes": [], "types": []}
+    return {"id": number, "name": name, "ctrl_deps": parent, "inputs": empty, "outputs": empty,
+            "attrs": [{"name": "rf_id", "type": "uint64", "value": record}, {"name": "tid", "type": "uint64", "value": thread}]}
+
+
+def operator(name, start, duration, record):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 7, "ts": start, "dur": duration,
+            "args": {"Record function id": record}}
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Operator 10 encloses 11, which launches; 12 starts behind a wait for the GPU."""
+    host = {"schema": "1.0.2-chakra.0.0.4", "pid": 1, "nodes": [
+        node(11, "aten::mm", 10, 102, 1), node(10, "aten::linear", 2, 101, 1), node(12, "aten::item", 2, 103, 1),
+        node(2, "[pytorch|profiler|execution_trace|thread]", 1, 0, 1),
+        node(1, "[pytorch|profiler|execution_trace|process]", 1, 0, 0)], "finish_ts": 5}
+    device = {"traceEvents": [
+        operator("aten::linear", 100, 50, 101), operator("aten::mm", 100, 20, 102), operator("aten::item", 400, 10, 103),
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 7, "ts": 110, "dur": 5,
+         "args": {"correlation": 5}},
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 9, "ts": 130, "dur": 200,
+         "args": {"correlation": 5, "stream": 9, "device": 0}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 1, "tid": 7, "ts": 160, "dur": 180,
+         "args": {"correlation": 6}}]}
+    for name, value in ("host", host), ("device", device):
+        (tmp_path / (name + ".json")).write_text(json.dumps(value))
+    return tmp_path / "host.json", tmp_path / "device.json"
+
+
+def test_link(pair, tmp_path, program):
+    linked = rs.chakra.link(*pair, explain=True)
+    assert linked.report["linked"] == 3 and linked.report["gpu_nodes"] == 1 and linked.report["stream_syncs"] == 1
+    assert len(linked.explanation) == 1 and "gemm" in {one["name"] for one in json.loads(bytes(linked))["nodes"]}
+    subprocess.run([program, "chakra", "link", "--host", pair[0], "--device", pair[1], "-o", tmp_path / "cli.json", "--quiet"], check=True)
+    assert (tmp_path / "cli.json").read_bytes() == bytes(linked)
+    written = rs.chakra.link(*pair, tmp_path / "linked.json.gz")
+    assert gzip.decompress((tmp_path / "linked.json.gz").read_bytes()) == bytes(linked)
+    with pytest.raises(rs.UsageError, match="linked.json.gz"):
+        bytes(written)
+
+
+def test_convert_and_check(pair, tmp_path):
+    linked = rs.chakra.link(*pair, tmp_path / "linked.json")
+    one = rs.chakra.convert(linked, tmp_path / "a.et", groups=tmp_path / "groups.json")
+    assert one.report["nodes"] == 6 and one.report["gpu_nodes"] == 1
+    assert json.loads((tmp_path / "groups.json").read_text()) == one.groups
+    assert bytes(rs.chakra.convert((tmp_path / "linked.json").read_bytes())) == (tmp_path / "a.et").read_bytes()
+    assert bytes(rs.chakra.build(*pair)) == (tmp_path / "a.et").read_bytes()
+    check = rs.chakra.check(tmp_path / "a.et", linked=tmp_path / "linked.json")
+    assert check.fit and check.report["ok"] and "faults" in check.text
+    assert len(rs.chakra.read(tmp_path / "a.et")["nodes"]) == 6
+
+
+def test_errors_leave_no_file(pair, tmp_path):
+    (tmp_path / "other.json").write_text(json.dumps({"traceEvents": [operator("a", 1, 2, 7001), operator("b", 4, 2, 7002)]}))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(rs.InputError):
+        rs.chakra.link(pair[0], tmp_path / "other.json", tmp_path / "out.json")
+    with pytest.raises(rs.InputOSError):
+        rs.chakra.convert(tmp_path / "none.json", tmp_path / "out.et")
+    with pytest.raises(rs.UsageError, match="min_match"):
+        rs.chakra.link(*pair, min_match=2)
+    with pytest.raises(OSError):
+        rs.chakra.link(*pair, tmp_path / "no folder" / "out.json")
+    assert sorted(tmp_path.iterdir()) == before
