@@ -136,6 +136,9 @@ def test_pandas(job):
     check_frame(job.events.to_pandas(), job.events)
     for name, table in job.info().tables.items():
         check_frame(table.to_pandas(), table)
+    mine = job.breakdown().to_pandas()
+    mine.loc[0, "span_us"] = -1.0  # a copy: nothing of it is read-only, nothing else changes
+    assert mine["span_us"][0] == -1.0 and job.breakdown()["span_us"][0] > 0
     empty = job.events(limit=1)[:0]
     assert list(empty.to_pandas().columns) == empty.columns
 
