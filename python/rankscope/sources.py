@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .errors import InputError, InputOSError, UsageError
 
-_URL = re.compile(r"(?:(\d+)=)?([A-Za-z][A-Za-z0-9+.-]*(?:::[A-Za-z0-9+.:/\\-]+)*://.+|[A-Za-z][A-Za-z0-9+.-]+::.+)", re.DOTALL)
+_URL = re.compile(r"(?:(\d+)=)?([A-Za-z][A-Za-z0-9+.-]*(?:::\S*?)?://.+)", re.DOTALL)
 _WEB = ("http://", "https://")
 # What fsspec itself does not bring along.
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp",
@@ -42,10 +42,6 @@ class File:
     def __setstate__(self, state: List[Any]) -> None:
         for name, value in zip(self.__slots__, state):
             setattr(self, name, value)
-
-
-def is_url(text: Any) -> bool:
-    return isinstance(text, str) and _URL.fullmatch(text) is not None and not os.path.exists(text)
 
 
 def resolve(source: Any, *, recursive: bool = False,

@@ -194,6 +194,24 @@ def test_host_never_waits(torch, machine, tmp_path):
     assert machine.now >= 40 * 14 + 100 * 10
 
 
+def test_no_number(torch, tmp_path):
+    """What cannot be logged is told, and no reason to stop a training run; a number of the host is taken as it is now."""
+    loss = torch.Tensor(3.0, is_cuda=False)
+    with pytest.warns(RecorderWarning) as told, overlap_only(tmp_path / "run") as recorder:
+        with recorder.step():
+            recorder.log(loss=loss, lr="fast", grad_norm=[1, 2])
+            loss.value = 4.0
+    assert sorted(str(w.message) for w in told) == ["left out: 1 x grad_norm that is no number", "left out: 1 x lr that is no number"]
+    (record,) = records(tmp_path / "run")
+    assert (record["loss"], record["lr"], record["grad_norm"]) == (3.0, None, None)
+
+
+def test_no_step_no_file(torch, tmp_path):
+    with overlap_only(tmp_path / "run") as recorder:
+        pass
+    assert list((tmp_path / "run").iterdir()) == [] == recorder.files
+
+
 def test_long_runs_keep_precision(torch, machine, tmp_path):
     """Times are told from the step's own start: 32-bit floats would lose the microseconds after seconds."""
     with overlap_only(tmp_path / "run") as recorder:
@@ -216,12 +234,14 @@ def test_arguments_pass_unchanged(torch, tmp_path):
         with overlap_only(tmp_path / "run") as recorder:
             assert user.reduce is not original and user.reduce.__name__ == "all_reduce"
             kept = user.reduce
+            user.late = torch.distributed.broadcast  # as if imported within the recording
             with recorder.step():
                 work = user.reduce(torch.Tensor(), None, None, True)
                 assert isinstance(work, torch.distributed.Work) and work.wait()
                 with pytest.raises(ValueError, match="invalid root"):
                     torch.distributed.broadcast(torch.Tensor(), 99)
         assert user.reduce is original is torch.distributed.all_reduce
+        assert user.late is torch.distributed.broadcast and not hasattr(user.late, "__wrapped__")
         assert torch.distributed.Work.wait is wait
         assert kept(torch.Tensor()) is None  # a name imported meanwhile goes on working
     finally:
@@ -281,11 +301,11 @@ def test_what_is_not_timed_is_told(monkeypatch, machine, tmp_path):
                 torch.distributed.all_reduce(torch.Tensor())
                 torch.distributed.distributed_c10d._world.pg_coalesce_state.clear()
     assert [str(w.message) for w in told] == recorder.notes == [
-        "not timed: 1 x all_reduce called asynchronously, of a backend that tells no future",
-        "not timed: 1 x all_reduce coalesced with others",
-        "not timed: 1 x all_reduce in a CUDA graph that was being captured",
-        "not timed: 1 x range in a CUDA graph that was being captured",
-        "not timed: 1 x range outside of a step",
+        "left out: 1 x all_reduce called asynchronously, of a backend that tells no future",
+        "left out: 1 x all_reduce coalesced with others",
+        "left out: 1 x all_reduce in a CUDA graph that was being captured",
+        "left out: 1 x range in a CUDA graph that was being captured",
+        "left out: 1 x range outside of a step",
     ]
     (record,) = records(tmp_path / "run")
     assert ranges(record) == []

@@ -269,6 +269,9 @@ def test_files_travel(memory):
     assert again.data[:2] == b"\x1f\x8b"
 
 
-def test_is_url():
-    assert all(map(sources.is_url, ["s3://b/k", "3=s3://b/k", "https://h/x", "simplecache::s3://b/k", "zip://a::s3://b/k"]))
-    assert not any(map(sources.is_url, ["C:/x", "rank0.json", "3=rank0.json", "a::b", "", pathlib.Path("s3://b")]))
+def test_what_is_a_url():
+    for text in ("https://h/x", "3=https://h/x", "https://h/x?a=b"):
+        paths, (file,) = sources.resolve(text)
+        assert (paths, file.name, file.rank) == ([], "https://h/x", 3 if text[0] == "3" else -1)
+    for text in ("C:/x", "rank0.json", "3=rank0.json", "a::b", "", "a b://c", pathlib.Path("https://h/x")):
+        assert sources.resolve(text) == ([str(text)], [])

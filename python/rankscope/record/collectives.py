@@ -59,13 +59,27 @@ def on_gpu(value: Any, depth: int = 3) -> bool:
     return False
 
 
+def exchange(pairs: dict[int, tuple[Any, Any]]) -> None:
+    """Replaces objects under every name that a module has for them; pairs: by identity, the old one and the new."""
+    for module in list(sys.modules.values()):
+        try:
+            names = list(vars(module).items())
+        except TypeError:
+            continue
+        for name, value in names:
+            pair = pairs.get(id(value))
+            if pair is not None and value is pair[0]:
+                setattr(module, name, pair[1])
+
+
 class Collectives:
     """Replaces the functions while it is installed. `clock` is the overlap recorder: `begin`, `end`, `pause`."""
 
     def __init__(self, torch: Any, clock: Any, note: Note) -> None:
         self.torch, self.clock, self.note = torch, clock, note
         self.inside = threading.local()  # of a call that is being timed: what it calls is part of it
-        self.replaced: list[tuple[Any, str, Any, Any]] = []  # where, name, the original, ours
+        self.wrappers: dict[int, tuple[Any, Any]] = {}  # by the original's identity: the original, ours
+        self.wait: tuple[Any, Any, Any] | None = None  # the class, the original, ours
         self.installed = False
 
     def install(self) -> None:
@@ -75,21 +89,11 @@ class Collectives:
                       "init_process_group")
             return
         self.installed = True
-        wrappers = {}
         for name, (stream, function) in FUNCTIONS.items():
             original = getattr(dist, name, None)
-            if callable(original):
-                wrappers[id(original)] = (original, self._wrapper(original, stream, function))
-        # names that other modules imported earlier are the same functions
-        for module in list(sys.modules.values()):
-            try:
-                names = list(vars(module).items())
-            except TypeError:
-                continue
-            for name, value in names:
-                pair = wrappers.get(id(value))
-                if pair is not None and value is pair[0]:
-                    self._replace(module, name, *pair)
+            if callable(original) and id(original) not in self.wrappers:
+                self.wrappers[id(original)] = (original, self._wrapper(original, stream, function))
+        exchange(self.wrappers)
         self._install_wait(dist)
 
     def _install_wait(self, dist: Any) -> None:
@@ -106,22 +110,23 @@ class Collectives:
                     return original(work, *args, **kwargs)
                 return self.pause(lambda: original(work, *args, **kwargs))
 
-            self._replace(work, "wait", original, wait)
+            work.wait = wait
+            self.wait = (work, original, wait)
         except (AttributeError, TypeError) as error:
             self.note(f"waits for collectives cannot be seen in this torch ({error}): computation includes them; call "
                       "recorder.wait(work) instead of work.wait()")
 
-    def _replace(self, where: Any, name: str, original: Any, ours: Any) -> None:
-        setattr(where, name, ours)
-        self.replaced.append((where, name, original, ours))
-
     def remove(self) -> None:
-        """Who got hold of a replacement meanwhile keeps a function that does what the original does."""
+        """Also from modules that were imported meanwhile. Who keeps a replacement elsewhere has a function that does what
+        the original does."""
         self.installed = False
-        for where, name, original, ours in reversed(self.replaced):
-            if vars(where).get(name) is ours:
-                setattr(where, name, original)
-        self.replaced.clear()
+        exchange({id(ours): (ours, original) for original, ours in self.wrappers.values()})
+        self.wrappers = {}
+        if self.wait is not None:
+            work, original, ours = self.wait
+            if vars(work).get("wait") is ours:
+                work.wait = original
+            self.wait = None
 
     # ---- one call ------------------------------------------------------------------------------------------------
 

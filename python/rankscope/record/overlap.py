@@ -68,15 +68,15 @@ class Value:
     """A number that may still be on the GPU: it is copied in passing, and read when the copy is done."""
 
     def __init__(self, torch: Any, value: Any) -> None:
-        self.event = None
+        self.event: Any = None
         value = value.detach() if hasattr(value, "detach") else value
         if getattr(value, "is_cuda", False):
-            host = torch.empty((), dtype=value.dtype, pin_memory=True)
-            host.copy_(value.reshape(()), non_blocking=True)
+            self.value = torch.empty((), dtype=value.dtype, pin_memory=True)
+            self.value.copy_(value.reshape(()), non_blocking=True)
             self.event = torch.cuda.Event()
             self.event.record()
-            value = host
-        self.value = value
+        else:
+            self.value = float(value)
 
     def read(self) -> float | None:
         if self.event is not None:
@@ -245,10 +245,12 @@ class Overlap:
             self._give_up(error)
         try:
             self.file.close()
+            if not self.written:
+                self.layout.metrics.unlink()
         except OSError as error:
             self.note(f"{self.layout.metrics}: could not be written ({error})")
         for what, n in sorted(self.lost.items()):
-            self.note(f"not timed: {n} x {what}")
+            self.note(f"left out: {n} x {what}")
 
     # ---- records -------------------------------------------------------------------------------------------------
 

@@ -212,8 +212,12 @@ class Recorder:
         if self._overlap is None or self._overlap.step is None:
             return
         for name, value in (("loss", loss), ("grad_norm", grad_norm), ("lr", lr)):
-            if value is not None:
+            if value is None:
+                continue
+            try:
                 self._overlap.step.values[name] = Value(self._torch, value)
+            except (RuntimeError, TypeError, ValueError):
+                self._overlap.missed(f"{name} that is no number")
 
     @contextlib.contextmanager
     def range(self, name: str, *, stream: str = "compute", function: str | None = None) -> Iterator[None]:
