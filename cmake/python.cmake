@@ -21,3 +21,12 @@ endforeach()
 
 install(TARGETS rankscope_engine LIBRARY DESTINATION rankscope COMPONENT python)
 install(TARGETS rankscope RUNTIME DESTINATION rankscope/bin COMPONENT python)
+install(FILES ${CMAKE_SOURCE_DIR}/python/_rankscope_program.py DESTINATION . COMPONENT python)
+# Whose code travels in the wheel.
+if(RS_STATIC_DEPENDENCIES)
+  foreach(package libisal2 libzstd1 libsmartcols1 libsqlite3-0 libprotobuf-c1)
+    if(EXISTS /usr/share/doc/${package}/copyright)
+      install(FILES /usr/share/doc/${package}/copyright DESTINATION rankscope/licenses RENAME ${package}.txt COMPONENT python)
+    endif()
+  endforeach()
+endif()
