@@ -3,6 +3,7 @@ import inspect
 import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -128,6 +129,30 @@ def test_sources(small, job):
         assert rs.open(file).breakdown().json() == one
     with pytest.raises(TypeError):
         rs.open(7)
+
+
+def test_bytes_are_not_copied(small):
+    data = (small / "rank0.json.gz").read_bytes()
+    before = sys.getrefcount(data)
+    job = rs.open(data)
+    assert sys.getrefcount(data) == before + 1  # the job reads these very bytes
+    assert len(job.breakdown()) == 1
+    job.close()
+    assert sys.getrefcount(data) == before
+
+
+def test_keep(small):
+    def read_by(job):
+        before = job.stats()["bytes_read"]
+        job.breakdown()
+        return job.stats()["bytes_read"] - before
+
+    for keep, again in ((True, False), ("1G", False), (False, True), ("1k", True)):
+        with rs.open(small, keep=keep) as job:
+            first = read_by(job)
+            assert first > 0 and read_by(job) == (first if again else 0)
+    with pytest.raises(rs.UsageError):
+        rs.open(small, keep="plenty")
 
 
 def test_two_jobs(job, small):
