@@ -73,8 +73,8 @@ RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
  * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not
- * be used. Same bytes of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as before.
- * One run at a time: a job is not thread-safe. */
+ * be used. Same bytes of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as
+ * before. One run at a time: a job is not thread-safe. */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 
