@@ -427,6 +427,15 @@ def test_earlier_run_is_kept(torch, tmp_path):
     assert len(list((run / "torch_profiler").rglob("*"))) == 2
 
 
+def with_group(monkeypatch, machine, tmp_path):
+    """A trace of a process group, where torch itself writes the rank."""
+    with monkeypatch.context() as patch:
+        torch = standin_torch.install(patch, machine, rank=5, world_size=8)
+        with Recorder(tmp_path / "group", wait=0, warmup=0, active=1) as recorder:
+            run_steps(torch, recorder, 1)
+        return recorder.files[0]
+
+
 def test_rank_by_the_launcher(monkeypatch, machine, tmp_path):
     torch = standin_torch.install(monkeypatch, machine)
     monkeypatch.setenv("RANK", "5")
@@ -436,6 +445,7 @@ def test_rank_by_the_launcher(monkeypatch, machine, tmp_path):
             with recorder.step():
                 torch.run(1)
     (trace,) = (tmp_path / "run").rglob("*.pt.trace.json.gz")
+    assert "distributedInfo" not in json.loads(gzip.open(with_group(monkeypatch, machine, tmp_path)).read())
     assert trace.name == "rank5_cycle000.pt.trace.json.gz"
     assert json.loads(gzip.open(trace).read())["distributedInfo"] == {"rank": 5, "world_size": 8}
 

@@ -103,7 +103,7 @@ class Profiler:
         add = getattr(self.profile, "add_metadata_json", None)
         if add is None:
             return
-        if features.distributed(self.torch) is None and self.place.world_size > 1:
+        if features.distributed(self.torch) is None:  # else torch writes it
             add("distributedInfo", json.dumps({"rank": self.place.rank, "world_size": self.place.world_size}))
         add("rankscope_recorder", json.dumps({"host": self.place.host, "pid": self.place.pid, "cycle": self.cycle}))
 
