@@ -41,7 +41,8 @@ def _show(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return "%.6g" % value if abs(value) >= 1e15 else ("%.3f" % value).rstrip("0").rstrip(".")
+        plain = value == 0 or 1e-3 <= abs(value) < 1e15
+        return ("%.3f" % value).rstrip("0").rstrip(".") if plain else "%.4g" % value
     return _shorten(str(value))
 
 
@@ -244,8 +245,8 @@ class Table:
         schema, rows = self.schema, len(self)
         shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
-        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s %d rows</caption><thead><tr>'
-               % (html.escape(self.name), html.escape(self.help or ""), rows)]
+        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
+               % (html.escape(self.name), html.escape((self.help or "").rstrip(".")), rows)]
         for column, align in zip(schema, right):
             unit = " (%s)" % column["unit"] if column["unit"] else ""
             out.append("<th%s title=\"%s\">%s</th>" % (align, html.escape((column["help"] or "") + unit), html.escape(column["name"])))

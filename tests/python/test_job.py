@@ -193,8 +193,9 @@ def test_errors(tmp_path):
 def test_loss_is_told(tmp_path):
     text = '{"traceEvents": [{"ph":"X","ts":1,"dur":1,"name":"a","cat":"kernel","pid":0,"tid":7,"args":{"stream":7}}, {"ph":"X","ts":2'
     (tmp_path / "cut.json").write_text(text)
-    with pytest.warns(rs.InputWarning, match="cut.json"):
+    with pytest.warns(rs.InputWarning, match="cut.json") as told:
         table = rs.open(tmp_path / "cut.json").breakdown()
+    assert {warning.filename for warning in told} == {__file__}  # at the user's line
     assert any(problem["severity"] == "loss" and problem["offsets"] for problem in table.problems)
 
 
