@@ -44,10 +44,30 @@ typedef struct rs_job rs_job;
 RS_API rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings,
                              rs_job **out, rs_error *err);
 
-/* One rank from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
- * name stands for the file's name in messages. */
+/* One file from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
+ * name stands for the file's name: in messages, and where a rank is told by its file's name. */
 RS_API rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name,
                                    const rs_job_settings *settings, rs_job **out, rs_error *err);
+
+/* One input file of a job. */
+typedef struct rs_job_file {
+    const char
+        *name; /* its path; of bytes, what stands for it: in messages, and where a name tells the rank */
+    const void *
+        bytes; /* its contents (plain, gzip or zstd), borrowed until rs_job_close; NULL: read from the path */
+    size_t n_bytes;
+    int64_t rank;  /* its rank, as RANK=PATH says it; negative: its own word or its name tell */
+    bool optional; /* as if found in a directory: passed over with a note when it is no trace */
+} rs_job_file;
+
+/* One file more for a job, which may have been opened with no paths at all. Only before the first run, and by
+ * one thread: later it is RS_ERR_USAGE. The name is copied. */
+RS_API rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err);
+
+/* The files of a job, in the order in which ranks without a number are numbered: by name, digits by their
+ * value, those of one name as they were added. */
+RS_API size_t rs_job_n_files(const rs_job *job);
+RS_API rs_job_file rs_job_get_file(const rs_job *job, size_t i); /* borrowed from the job */
 
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 

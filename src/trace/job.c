@@ -34,6 +34,12 @@ static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
     return job;
 }
 
+static uint64_t file_size(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
 rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
                       rs_error *err)
 {
@@ -47,11 +53,8 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
         const rs_input *input = &job->inputs[i];
-        for (size_t k = 0; k < (input->n_parts ? input->n_parts : 1); k++) {
-            struct stat info;
-            if (stat(input->n_parts ? input->parts[k] : input->path, &info) == 0 && S_ISREG(info.st_mode))
-                job->bytes_total += (uint64_t)info.st_size;
-        }
+        for (size_t k = 0; k < (input->n_parts ? input->n_parts : 1); k++)
+            job->bytes_total += file_size(input->n_parts ? input->parts[k] : input->path);
     }
     *out = job;
     return RS_OK;
@@ -63,17 +66,51 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
     *out = NULL;
     rs_job *job = job_create(settings, err);
     if (!job) return RS_ERR_NOMEM;
-    char *path = rs_strdup(name);
-    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        rs_free(path);
+    rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
+    rs_status status = rs_job_add(job, &file, err);
+    if (status != RS_OK) {
         rs_job_close(job);
-        return rs_fail_nomem(err, "inputs");
+        return status;
     }
-    job->inputs[job->n_inputs++] =
-        (rs_input){.path = path, .bytes = bytes, .n_bytes = n, .given_rank = RS_NO_VALUE};
-    job->bytes_total = n;
     *out = job;
     return RS_OK;
+}
+
+rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
+{
+    /* what is loaded points into the array of inputs */
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].events)
+            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run",
+                           file->name);
+    char *path = rs_strdup(file->name);
+    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free(path);
+        return rs_fail_nomem(err, "inputs");
+    }
+    rs_input input = {.path = path,
+                      .bytes = file->bytes,
+                      .n_bytes = file->bytes ? file->n_bytes : 0,
+                      .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
+                      .from_directory = file->optional};
+    rs_inputs_insert(job, &input);
+    job->bytes_total += file->bytes ? file->n_bytes : file_size(path);
+    return RS_OK;
+}
+
+size_t rs_job_n_files(const rs_job *job)
+{
+    return job->n_inputs;
+}
+
+rs_job_file rs_job_get_file(const rs_job *job, size_t i)
+{
+    const rs_input *input = &job->inputs[i];
+    return (rs_job_file){.name = input->path,
+                         .bytes = input->bytes,
+                         .n_bytes = input->n_bytes,
+                         .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
+                         .optional = input->from_directory};
 }
 
 void rs_job_close(rs_job *job)

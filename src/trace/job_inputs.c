@@ -247,3 +247,11 @@ rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_
     if (job->n_inputs) qsort(job->inputs, job->n_inputs, sizeof *job->inputs, compare_inputs);
     return join_runs(job, err);
 }
+
+void rs_inputs_insert(rs_job *job, const rs_input *input)
+{
+    size_t at = job->n_inputs++;
+    for (; at > 0 && compare_inputs(&job->inputs[at - 1], input) > 0; at--)
+        job->inputs[at] = job->inputs[at - 1];
+    job->inputs[at] = *input;
+}

@@ -43,6 +43,8 @@ struct rs_job {
 
 /* Turns paths into inputs: RANK=PATH, directories, "-". */
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err);
+/* Puts an input where its name belongs, behind those of the same name. There must be room for it. */
+void rs_inputs_insert(rs_job *job, const rs_input *input);
 /* The number behind the last "rank" in a file's name, or RS_NO_VALUE. */
 int64_t rs_rank_in_name(const char *path);
 
