@@ -337,14 +337,19 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
         return rs_fail(err, RS_ERR_USAGE, "%s %s", analysis->name,
                        analysis->two_sided ? "compares two jobs" : "takes one job");
     rs_options *defaults = options ? NULL : rs_options_create(analysis->options, analysis->n_options);
-    rs_options *ranks = rs_options_create(ranks_spec, 1);
+    rs_options *ranks[2] = {NULL, NULL}; /* each job selects its own */
     run_state s[2] = {{0}};
     rs_partial *partials = NULL;
     size_t n_partials = 0;
     rs_status status = RS_OK;
-    if ((!options && !defaults) || !ranks) status = rs_fail_nomem(err, "run");
-    if (status == RS_OK && jobs[0]->settings.ranks)
-        status = rs_options_set(ranks, "ranks", jobs[0]->settings.ranks, err);
+    if (!options && !defaults) status = rs_fail_nomem(err, "run");
+    for (unsigned i = 0; i < n_jobs && status == RS_OK; i++) {
+        ranks[i] = rs_options_create(ranks_spec, 1);
+        if (!ranks[i])
+            status = rs_fail_nomem(err, "run");
+        else if (jobs[i]->settings.ranks)
+            status = rs_options_set(ranks[i], "ranks", jobs[i]->settings.ranks, err);
+    }
     for (unsigned i = 0; i < n_jobs; i++) {
         jobs[i]->cancelled = false; /* an earlier run's */
         jobs[i]->bytes_done = 0;
@@ -357,7 +362,7 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
                             .policy = &s[i].policy,
                             .absolute = jobs[i]->settings.absolute,
                             .context = context};
-        s[i].ranks_wanted = ranks;
+        s[i].ranks_wanted = ranks[i];
         if (analysis->file || status != RS_OK) continue;
         status = run_ranks(&s[i], result, err);
         if (status == RS_OK) status = gather(&s[i], i, &partials, &n_partials, err);
@@ -370,7 +375,8 @@ static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysi
     }
     rs_free(partials);
     for (unsigned i = 0; i < n_jobs; i++) end_run(&s[i]);
-    rs_options_free(ranks);
+    rs_options_free(ranks[0]);
+    rs_options_free(ranks[1]);
     rs_options_free(defaults);
     return status;
 }
