@@ -110,7 +110,8 @@ static void free_partial(void *partial)
 
 static rs_steps_seen steps_seen(const void *partial)
 {
-    return ((const delays_partial *)partial)->hta->seen;
+    const rs_hta_delays *d = ((const delays_partial *)partial)->hta; /* NULL where the rank failed */
+    return d ? d->seen : (rs_steps_seen){.first = -1};
 }
 
 /* One execution of an operator: its calls (indexes into links), by their start. */

@@ -250,7 +250,8 @@ static void explain(const rs_partial *partials, size_t n, const rs_matches *m, r
 
 static rs_steps_seen steps_seen(const void *partial)
 {
-    return ((const rs_arrivals *)partial)->hta->seen;
+    const rs_hta_arrivals *a = ((const rs_arrivals *)partial)->hta; /* NULL where the rank failed */
+    return a ? a->seen : (rs_steps_seen){.first = -1};
 }
 
 static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,

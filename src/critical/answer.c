@@ -333,6 +333,7 @@ static rs_status note_steps(maker *m, rs_error *err)
     rs_hta_frame *f;
     rs_status status = rs_hta_frame_create(m->trace, m->policy, &f, err);
     if (status != RS_OK) return status;
+    m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
     m->a->n_steps_seen = f->n_steps_seen;
     m->a->first_step = f->first_step;
     rs_hta_frame_free(f);

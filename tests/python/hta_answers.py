@@ -23,6 +23,18 @@ def cases():
     return json.loads(path.read_text()) if path.exists() else []
 
 
+def dtypes():
+    """Columns, dtypes and index of HTA's frames by call."""
+    path = ANSWERS / "dtypes.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def open_trace(name):
+    """The drop-in on a trace of the corpus."""
+    path = CORPUS / "kineto" / "hta" / name
+    return TraceAnalysis(trace_dir=str(path)) if path.is_dir() else TraceAnalysis(trace_files=[str(path)])
+
+
 class Options:
     """A recorded command line."""
 
