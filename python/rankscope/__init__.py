@@ -5,28 +5,33 @@
     job.breakdown()                 # one method for every analysis; help(job.breakdown) explains it
     job.kernels(by="name", top=5).to_pandas()
 """
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple, Union
+
 from . import _engine, _settings, _source, chakra, errors, flight, metrics
-from ._job import REGISTRY as _REGISTRY
-from ._job import Job, choose as _choose, document as _document, finish as _finish, make_options as _make_options, \
-    make_signature as _make_signature
+from ._job import Events, Job, diff, memory
 from ._table import Result, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 
-__all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "Job", "LimitError",
-           "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open"]
-__version__ = _engine.version()
+__all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
+           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open"]
+__version__: str = _engine.version()
 
 
-def _resolve(source):
+def _resolve(source: Any) -> Tuple[Optional[List[str]], Optional[bytes], str]:
     try:
-        from . import sources
+        from . import sources  # type: ignore[attr-defined, unused-ignore]
     except ImportError:
         return _source.resolve(source)
-    return sources.resolve(source)
+    answer: Tuple[Optional[List[str]], Optional[bytes], str] = sources.resolve(source)
+    return answer
 
 
-def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, single_rank=False, jobs=0,
-         max_memory=None, absolute=False, keep=True, include_last_step=False, progress="auto"):
+def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None, recursive: bool = False,
+         renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
+         absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False,
+         progress: _settings.Progress = "auto") -> Job:
     """Opens the traces of one training run; nothing is read before the first analysis.
 
     source: a path, a list of paths (files or directories), a dict {rank: path}, the bytes of one trace (not copied),
@@ -49,31 +54,3 @@ def open(source, *, ranks=None, steps=None, recursive=False, renumber=False, sin
                 "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute,
                 "keep": bool(keep), "keep_memory": _settings.keep_memory(keep), "include_last_step": include_last_step}
     return Job(paths, data, name, settings, progress)
-
-
-def diff(a, b, *, compat=None, table=None, progress=None, **options):
-    """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged."""
-    first = a if isinstance(a, Job) else open(a, keep=False)
-    second = b if isinstance(b, Job) else open(b, keep=False)
-    try:
-        return _choose(first._run("diff", compat, progress, options, 2, second), table)
-    finally:
-        for job, given in ((first, a), (second, b)):
-            if job is not given:
-                job.close()
-
-
-def memory(source, *, compat=None, table=None, progress=None, **options):
-    """PyTorch's memory timeline."""
-    with open(source, keep=False) as job:
-        return _choose(job._run("memory", compat, progress, options, 2), table)
-
-
-def _document_functions():
-    for function, first in ((diff, ["a", "b"]), (memory, ["source"])):
-        row = _REGISTRY[function.__name__]
-        function.__doc__ = function.__doc__ + "\n\n" + _document(row)
-        function.__signature__ = _make_signature(row, first)
-
-
-_document_functions()

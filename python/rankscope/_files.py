@@ -1,11 +1,14 @@
 """Files that are whole or not there."""
+from __future__ import annotations
+
 import contextlib
 import os
 import tempfile
+from typing import Any, Iterator
 
 
 @contextlib.contextmanager
-def whole(path):
+def whole(path: Any) -> Iterator[Any]:
     """The path of a temporary file beside path, which takes its place when the block ends well. None gives None."""
     if path is None:
         yield None

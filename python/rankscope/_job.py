@@ -2,6 +2,8 @@
 import difflib
 import inspect
 import keyword
+import re
+import textwrap
 import warnings
 
 from . import _engine, _settings
@@ -157,6 +159,29 @@ class Events(Table):
         return self.result.notes
 
 
+# ---- functions of other inputs ------------------------------------------------------------------------------------
+
+
+def diff(a, b, *, compat=None, table=None, progress=None, **options):
+    """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged."""
+    from . import open as open_job
+    first = a if isinstance(a, Job) else open_job(a, keep=False)
+    second = b if isinstance(b, Job) else open_job(b, keep=False)
+    try:
+        return choose(first._run("diff", compat, progress, options, 2, second), table)
+    finally:
+        for job, given in ((first, a), (second, b)):
+            if job is not given:
+                job.close()
+
+
+def memory(source, *, compat=None, table=None, progress=None, **options):
+    """What PyTorch's memory timeline says; source as open takes it, of one file."""
+    from . import open as open_job
+    with open_job(source, keep=False) as job:
+        return choose(job._run("memory", compat, progress, options, 2), table)
+
+
 # ---- methods from the registry -----------------------------------------------------------------------------------
 
 
@@ -173,25 +198,38 @@ def default_of(spec):
     return spec["default"]
 
 
+_OPTION = re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
+
+
+def _in_python(text):
+    """The registry speaks of the command line."""
+    return _OPTION.sub(lambda option: python_name(option.group(1)), text)
+
+
+def _wrap(text, first="", rest=""):
+    return textwrap.fill(_in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
+
 def document(row):
     """The docstring of an analysis' method."""
-    lines = [row["help"][:1].upper() + row["help"][1:] + ".", ""]
-    if row["about"]:
-        lines += [row["about"].rstrip(), ""]
+    lines = [_in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
+    for paragraph in (row["about"] or "").strip().split("\n\n"):
+        if paragraph:
+            lines += [_wrap(paragraph), ""]
     if row["options"]:
         lines += ["Options:"]
         for spec in row["options"]:
             choices = "; one of " + ", ".join(spec["choices"]) if spec["choices"] else ""
-            lines.append("    %s: %s%s" % (python_name(spec["name"]), spec["help"], choices))
+            lines.append(_wrap(spec["help"] + choices, "    %s: " % python_name(spec["name"]), " " * 8))
         lines.append("")
     modes = [mode for mode in row["tables"] if mode]
     if modes:
         lines += ["compat: " + ", ".join(modes) + " give that tool's numbers and columns.", ""]
     for table in row["tables"][""]:
-        lines.append("Table %s: %s" % (table["name"], table["help"]))
+        lines.append(_wrap("Table %s: %s" % (table["name"], table["help"]), "", "    "))
         for column in table["columns"]:
             unit = " [%s]" % column["unit"] if column["unit"] else ""
-            lines.append("    %s%s: %s" % (column["name"], unit, column["help"]))
+            lines.append(_wrap(column["help"] or "", "    %s%s: " % (column["name"], unit), " " * 8))
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -248,4 +286,12 @@ def _add_methods():
     Events.__call__ = __call__
 
 
+def _document_functions():
+    for function, first in ((diff, ["a", "b"]), (memory, ["source"])):
+        row = REGISTRY[function.__name__]
+        function.__doc__ += "\n\n" + document(row)
+        function.__signature__ = make_signature(row, first)
+
+
 _add_methods()
+_document_functions()

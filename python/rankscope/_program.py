@@ -1,14 +1,16 @@
 """The command `rankscope` of the package: the program that lies in it takes over this process."""
+from __future__ import annotations
+
 import os
 import sys
 
 
-def path():
+def path() -> str:
     """Where the program is."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rankscope")
 
 
-def main():
+def main() -> None:
     program = path()
     try:
         os.execv(program, ["rankscope"] + sys.argv[1:])

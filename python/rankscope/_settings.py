@@ -1,21 +1,30 @@
 """What callers give, as the engine wants it."""
+from __future__ import annotations
+
 import numbers
 import os
 import re
+from typing import Any, Callable, Dict, Iterable, Optional, Union
 
 from .errors import UsageError
+
+# What callers may give.
+Path = Union[str, "os.PathLike[str]"]
+Ranges = Union[int, str, Iterable[int], None]
+Size = Union[int, str, None]
+Progress = Union[str, bool, None, Callable[[int, int], Any]]
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
 
 
-def ranges(value, what):
+def ranges(value: Ranges, what: str) -> Optional[str]:
     """None, 3, range(4), [0, 3, 8] or "0,3,8-15" as the last."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         raise TypeError("%s takes numbers, not %r" % (what, value))
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
+    if isinstance(value, int):
+        return str(value)
     try:
         numbers_given = [int(one) if isinstance(one, numbers.Integral) else None for one in value]
     except TypeError:
@@ -27,9 +36,9 @@ def ranges(value, what):
     return ",".join(map(str, numbers_given))
 
 
-def size(value, what):
+def size(value: Size, what: str) -> Optional[int]:
     """None, bytes or "4G"."""
-    if value is None or (isinstance(value, numbers.Integral) and not isinstance(value, bool)):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if not match:
@@ -37,10 +46,10 @@ def size(value, what):
     return int(float(match.group(1)) * 1024 ** "_kmgt".index(match.group(2).lower() or "_"))
 
 
-def keep_memory(keep):
+def keep_memory(keep: Union[bool, int, str, None]) -> int:
     """How many bytes of events a job may keep for its next analysis: half of the machine's memory, unless told."""
     if keep is not True:
-        return size(keep, "keep") if keep else 0
+        return size(keep, "keep") or 0 if keep else 0
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
@@ -50,7 +59,7 @@ def keep_memory(keep):
     return memory // 2
 
 
-def option(spec, name, value):
+def option(spec: Dict[str, Any], name: str, value: Any) -> Any:
     """An option's value as text, None for a set flag, () when it is to be left alone."""
     kind = spec["type"]
     if value is None or (kind == "flag" and value is False):

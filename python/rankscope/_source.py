@@ -1,8 +1,11 @@
 """What rankscope.open takes, as paths or as bytes."""
+from __future__ import annotations
+
 import os
+from typing import Any, List, Optional, Tuple
 
 
-def resolve(source):
+def resolve(source: Any) -> Tuple[Optional[List[str]], Optional[bytes], str]:
     """(paths, data, name): a list of paths, or bytes and the name that messages call them by."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return None, bytes(source), "<bytes>"  # bytes itself is not copied

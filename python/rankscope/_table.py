@@ -1,17 +1,27 @@
 """Tables and results."""
+from __future__ import annotations
+
 import html
 import itertools
 import os
 import warnings
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union, overload
 
 from .errors import InputWarning, UsageError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Row = Dict[str, Any]
 
 _CHUNK = 1024  # rows made into Python objects at a time
 _SHOWN_ROWS = 20
 _SHOWN_TEXT = 60
 
 
-def _need(module, what):
+def _need(module: str, what: str) -> Any:
     """Imports an optional package, or says how to get it."""
     import importlib
     try:
@@ -20,7 +30,7 @@ def _need(module, what):
         raise ImportError("%s needs %s: pip install %s" % (what, module, module)) from error
 
 
-def _shorten(text):
+def _shorten(text: str) -> str:
     """In the middle: the ends of kernels' names tell them apart."""
     if len(text) <= _SHOWN_TEXT:
         return text
@@ -28,7 +38,7 @@ def _shorten(text):
     return text[:half] + "\u2026" + text[-half:]
 
 
-def _show(value):
+def _show(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
@@ -45,78 +55,87 @@ class Table:
 
     __slots__ = ("_given", "_result", "__weakref__")
 
-    def __init__(self, engine_table, result=None):
+    def __init__(self, engine_table: Any, result: Optional[Result] = None) -> None:
         self._given = engine_table
         self._result = result
 
     @property
-    def _engine(self):
+    def _engine(self) -> Any:
         return self._given
 
     # ---- what it is ----
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What the table is called."""
         return self._engine.name
 
     @property
-    def help(self):
+    def help(self) -> str:
         """What one row is."""
         return self._engine.help
 
     @property
-    def schema(self):
+    def schema(self) -> List[Dict[str, Any]]:
         """One dict a column: name, type (int, real, time, text), unit, help."""
         return self._engine.schema
 
     @property
-    def columns(self):
+    def columns(self) -> List[str]:
         """Names of the columns."""
         return [column["name"] for column in self._engine.schema]
 
     @property
-    def num_rows(self):
+    def num_rows(self) -> int:
         """How many rows."""
         return self._engine.num_rows
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._engine.num_rows
 
     # ---- the run it comes from ----
 
     @property
-    def result(self):
+    def result(self) -> Optional[Result]:
         """The run's Result, None for a table that stands for itself."""
         return self._result
 
     @property
-    def tables(self):
+    def tables(self) -> Dict[str, Table]:
         """All tables of the same run, by name."""
         return {self.name: self} if self._result is None else self._result.tables
 
     @property
-    def problems(self):
+    def problems(self) -> List[Dict[str, Any]]:
         """What was wrong with the input: dicts with file, rank, severity, kind, message, detail, count, offsets."""
         return [] if self._result is None else self._result.problems
 
     @property
-    def notes(self):
+    def notes(self) -> List[str]:
         """Why something is absent, a line each."""
         return [] if self._result is None else self._result.notes
 
     @property
-    def found(self):
+    def found(self) -> bool:
         """Whether what was looked for is there: an unfit capture (doctor), a failed gate (fail_on)."""
         return self._result is not None and self._result.found
 
     # ---- cells ----
 
-    def column(self, name):
+    def column(self, name: Union[str, int]) -> List[Any]:
         """A column, by name or number, as a list."""
         return self._engine.column(name)
 
-    def __getitem__(self, key):
+    @overload
+    def __getitem__(self, key: str) -> List[Any]: ...
+
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Table: ...
+
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._engine.column(key)
         if isinstance(key, slice):
@@ -131,37 +150,37 @@ class Table:
             raise IndexError("table %s has %d rows" % (self.name, len(self)))
         return next(self._rows(row, row + 1))
 
-    def _rows(self, first, last):
+    def _rows(self, first: int, last: int) -> Iterator[Row]:
         engine, names = self._engine, self.columns
         for start in range(first, last, _CHUNK):
             end = min(last, start + _CHUNK)
             for row in zip(*(engine.column(at, start, end) for at in range(len(names)))):
                 yield dict(zip(names, row))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Row]:
         return self._rows(0, len(self))
 
-    def to_dicts(self):
+    def to_dicts(self) -> List[Row]:
         """All rows, a dict each."""
         return list(self)
 
     # ---- other libraries ----
 
-    def __arrow_c_schema__(self):
+    def __arrow_c_schema__(self) -> object:
         return self._engine.__arrow_c_schema__()
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
         return self._engine.__arrow_c_stream__(requested_schema)
 
-    def to_arrow(self):
+    def to_arrow(self) -> pyarrow.Table:
         """A pyarrow.Table."""
         return _need("pyarrow", "to_arrow").table(self)
 
-    def to_polars(self):
+    def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame."""
         return _need("polars", "to_polars").DataFrame(self)
 
-    def to_pandas(self):
+    def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame, the same with and without pyarrow: int64, float64 (unknown: NaN) and text (unknown:
         None or NaN, as the pandas at hand has it); integers are Int64 where one is unknown."""
         pandas = _need("pandas", "to_pandas")
@@ -170,7 +189,7 @@ class Table:
             arrow = pyarrow.table(self)
         except ImportError:
             arrow = None
-        data = {}
+        data: Dict[int, Any] = {}
         for at, spec in enumerate(self.schema):
             if arrow is None:
                 values = self._engine.column(at)
@@ -192,34 +211,34 @@ class Table:
 
     # ---- as text ----
 
-    def json(self):
+    def json(self) -> str:
         """An array of objects, as --format json prints it."""
         return self._engine.json()
 
-    def jsonl(self):
+    def jsonl(self) -> str:
         """One JSON object a line."""
         return self._engine.jsonl()
 
-    def csv(self):
+    def csv(self) -> str:
         """As --format csv prints it."""
         return self._engine.csv()
 
-    def markdown(self):
+    def markdown(self) -> str:
         """As --format md prints it."""
         return self._engine.markdown()
 
-    def text(self, width=0, color=False, utf8=True):
+    def text(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
         """As the program prints it; width shortens long names so that a line fits."""
         return self._engine.text(width=width, color=color, utf8=utf8)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = len(self)
         shown = self._engine if rows <= 2 * _SHOWN_ROWS else self._engine.slice(0, _SHOWN_ROWS)
         text = shown.text(width=_terminal_width()).rstrip("\n")
         more = "\n... %d more rows" % (rows - _SHOWN_ROWS) if shown is not self._engine else ""
         return "<rankscope.Table %s, %d rows>\n%s%s" % (self.name, rows, text, more)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         schema, rows = self.schema, len(self)
         shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
@@ -241,7 +260,7 @@ class Table:
         return "".join(out)
 
 
-def _terminal_width():
+def _terminal_width() -> int:
     import shutil
     return max(40, shutil.get_terminal_size((120, 24)).columns)
 
@@ -251,7 +270,13 @@ class Result:
 
     __slots__ = ("tables", "main", "problems", "notes", "found", "__weakref__")
 
-    def __init__(self, engine_result):
+    tables: Dict[str, Table]
+    main: str
+    problems: List[Dict[str, Any]]
+    notes: List[str]
+    found: bool
+
+    def __init__(self, engine_result: Any) -> None:
         self.tables = {name: Table(table, self) for name, table in engine_result.tables.items()}
         self.main = engine_result.main
         self.problems = engine_result.problems
@@ -259,16 +284,16 @@ class Result:
         self.found = engine_result.found
 
     @property
-    def table(self):
+    def table(self) -> Table:
         """The main table."""
         return self.tables[self.main]
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Table:
         if name not in self.tables:
             raise UsageError("there is no table \"%s\"; there is %s" % (name, ", ".join(self.tables)))
         return self.tables[name]
 
-    def write_trace(self, path, *, compress=False, keep_all=False):
+    def write_trace(self, path: str | os.PathLike[str], *, compress: bool = False, keep_all: bool = False) -> None:
         """Writes the trace again with what these tables say of its events: the counters of `annotate`, the path of
         `critical_path(overlay=...)`, the marks of `sequences(overlay=...)`. Packed if the name ends in .gz or .zst.
 
@@ -291,8 +316,8 @@ class Result:
         if truncated:
             warnings.warn("%s breaks off; %s holds what could be read" % (files[0], path), InputWarning, stacklevel=2)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<rankscope.Result %s>" % ", ".join("%s: %d rows" % (name, len(table)) for name, table in self.tables.items())
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.table._repr_html_()

@@ -3,10 +3,14 @@
     rankscope.chakra.build("host.json.gz", "device.json.gz", "rank0.et")
     assert rankscope.chakra.check("rank0.et").fit
 """
+from __future__ import annotations
+
 import json
 import os
+from typing import Any, Dict, List, Optional, Union
 
 from . import _engine
+from ._settings import Path
 from ._files import whole
 from ._job import warn
 from .errors import UsageError
@@ -18,23 +22,24 @@ class _Answer:
     """What a step came to: `report` its counts, `problems` what was wrong with the input, `output` where it was
     written, `data` the bytes when no output was named."""
 
-    def __init__(self, report, data, problems, output):
+    def __init__(self, report: Dict[str, int], data: Optional[bytes], problems: List[Dict[str, Any]], output: Optional[str]) -> None:
         self.report, self.data, self.problems, self.output = report, data, problems, output
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         if self.data is None:
             raise UsageError("the bytes are in %s" % self.output)
         return self.data
 
-    def __repr__(self):
-        where = self.output if self.output else "%d bytes" % len(self.data)
+    def __repr__(self) -> str:
+        where = self.output if self.output else "%d bytes" % len(self.data or b"")
         return "<rankscope.chakra.%s %s: %s>" % (type(self).__name__, where, ", ".join("%s %d" % item for item in self.report.items() if item[1]))
 
 
 class Linked(_Answer):
     """A linked trace. `explanation`: with explain, a line for each synchronization dependency that was found."""
 
-    def __init__(self, report, data, problems, output, explanation):
+    def __init__(self, report: Dict[str, int], data: Optional[bytes], problems: List[Dict[str, Any]], output: Optional[str],
+                 explanation: List[str]) -> None:
         super().__init__(report, data, problems, output)
         self.explanation = explanation
 
@@ -42,7 +47,8 @@ class Linked(_Answer):
 class Converted(_Answer):
     """A Chakra execution trace. `groups`: {"pg_name": [ranks]}."""
 
-    def __init__(self, report, data, problems, output, groups):
+    def __init__(self, report: Dict[str, int], data: Optional[bytes], problems: List[Dict[str, Any]], output: Optional[str],
+                 groups: Dict[str, List[int]]) -> None:
         super().__init__(report, data, problems, output)
         self.groups = groups
 
@@ -50,19 +56,20 @@ class Converted(_Answer):
 class Check:
     """What proving a trace found: `faults`, their number; `text`, for people; `report`, everything."""
 
-    def __init__(self, faults, text, report):
+    def __init__(self, faults: int, text: str, report: Dict[str, Any]) -> None:
         self.faults, self.text, self.report = faults, text, report
 
     @property
-    def fit(self):
+    def fit(self) -> bool:
         """Whether nothing is wrong."""
         return self.faults == 0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<rankscope.chakra.Check, %d faults>\n%s" % (self.faults, self.text.rstrip("\n"))
 
 
-def link(host, device, output=None, *, rank=None, min_match=0.5, jobs=0, max_ratio=1000, explain=False):
+def link(host: Path, device: Path, output: Optional[Path] = None, *, rank: Optional[int] = None, min_match: float = 0.5,
+         jobs: int = 0, max_ratio: int = 1000, explain: bool = False) -> Linked:
     """Links a PyTorch execution trace with a Kineto trace of the same run.
 
     host, device: the two files, packed or not
@@ -79,20 +86,23 @@ def link(host, device, output=None, *, rank=None, min_match=0.5, jobs=0, max_rat
     return Linked(report, data, problems, _name(output), lines.splitlines())
 
 
-def convert(linked, output=None, *, groups=None, max_ratio=1000):
+def convert(linked: Union[Path, bytes, bytearray, memoryview, Linked], output: Optional[Path] = None, *,
+            groups: Optional[Path] = None, max_ratio: int = 1000) -> Converted:
     """Writes a linked trace as a Chakra execution trace.
 
     linked: a file, or bytes (not copied) or what link returned
     output: the execution trace (.gz and .zst are packed), whole or not at all; None: the bytes are in the answer
     groups: where {"pg_name": [ranks]} goes as JSON; it is in the answer, too
     """
+    data: Optional[bytes] = None
     if isinstance(linked, Linked):
-        linked = linked.output if linked.data is None else linked.data
-    data = None
-    if isinstance(linked, (bytes, bytearray, memoryview)):
-        data, linked = bytes(linked), "the linked trace"
+        data, path = linked.data, linked.output or "the linked trace"
+    elif isinstance(linked, (bytes, bytearray, memoryview)):
+        data, path = bytes(linked), "the linked trace"
+    else:
+        path = os.fspath(linked)
     with whole(output) as temporary, whole(groups) as side:
-        report, made, problems, members = _engine.chakra_convert(os.fspath(linked), data, temporary, output, {"max_ratio": max_ratio})
+        report, made, problems, members = _engine.chakra_convert(path, data, temporary, output, {"max_ratio": max_ratio})
         if side is not None:
             with open(side, "w", encoding="utf-8") as file:
                 file.write(members)
@@ -100,7 +110,8 @@ def convert(linked, output=None, *, groups=None, max_ratio=1000):
     return Converted(report, made, problems, _name(output), json.loads(members) if members.strip() else {})
 
 
-def build(host, device, output=None, *, groups=None, rank=None, min_match=0.5, jobs=0, max_ratio=1000):
+def build(host: Path, device: Path, output: Optional[Path] = None, *, groups: Optional[Path] = None, rank: Optional[int] = None,
+          min_match: float = 0.5, jobs: int = 0, max_ratio: int = 1000) -> Converted:
     """link and convert without a file between them. Returns what convert returns, with the problems of both."""
     linked = link(host, device, rank=rank, min_match=min_match, jobs=jobs, max_ratio=max_ratio)
     converted = convert(linked, output, groups=groups)
@@ -108,17 +119,17 @@ def build(host, device, output=None, *, groups=None, rank=None, min_match=0.5, j
     return converted
 
 
-def check(path, *, linked=None, max_ratio=1000):
+def check(path: Path, *, linked: Optional[Path] = None, max_ratio: int = 1000) -> Check:
     """Proves an execution trace: ids, dependencies, cycles, launchers, stream order; with the linked trace it was
     made from also that no node, time or byte was lost."""
     faults, text, report = _engine.chakra_check(os.fspath(path), None if linked is None else os.fspath(linked), max_ratio)
     return Check(faults, text, json.loads(report))
 
 
-def read(path, *, max_ratio=1000):
+def read(path: Path, *, max_ratio: int = 1000) -> Any:
     """An execution trace as a dict: metadata and nodes."""
     return json.loads(_engine.chakra_print(os.fspath(path), False, max_ratio))
 
 
-def _name(path):
+def _name(path: Optional[Path]) -> Optional[str]:
     return None if path is None else os.fsdecode(path)

@@ -1,5 +1,8 @@
 """What rankscope raises. Every error tells, in one line, the file, the place and what to do."""
+from __future__ import annotations
+
 import re as _re
+from typing import Any, Dict, List, Optional, Sequence
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "LimitError",
            "UsageError"]
@@ -12,9 +15,11 @@ class Error(Exception):
     first: dicts with message, file and offset (a byte of the uncompressed text), None where there is none;
     `problems` what was found wrong with the input until then, as a result's problems."""
 
-    status = "error"
+    status: str = "error"
+    causes: List[Dict[str, Any]]
+    problems: List[Dict[str, Any]]
 
-    def __init__(self, message, causes=(), problems=()):
+    def __init__(self, message: str, causes: Sequence[Dict[str, Any]] = (), problems: Sequence[Dict[str, Any]] = ()) -> None:
         super().__init__(message)
         self.causes = list(causes)
         self.problems = list(problems)
@@ -37,11 +42,13 @@ class InputOSError(Error, OSError):
 
     status = "io"
 
-    def __init__(self, message, causes=(), problems=()):
+    filename: Optional[str]
+
+    def __init__(self, message: str, causes: Sequence[Dict[str, Any]] = (), problems: Sequence[Dict[str, Any]] = ()) -> None:
         super().__init__(message, causes, problems)
         self.filename = next((cause["file"] for cause in self.causes if cause["file"]), None)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0])
 
 
@@ -71,7 +78,7 @@ _CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, Li
 _OPTION = _re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 
-def _make(status, message, causes, problems=()):
+def _make(status: str, message: str, causes: Sequence[Dict[str, Any]], problems: Sequence[Dict[str, Any]] = ()) -> BaseException:
     """The exception for a status of the engine, whose messages speak of the command line."""
     if status == "memory":
         return MemoryError(message)

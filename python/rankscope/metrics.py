@@ -3,15 +3,20 @@
     report = rankscope.metrics.report({"before": "runs/a", "after": "runs/b"}, reference="before", candidate="after")
     report.tables["comparison"]
 """
+from __future__ import annotations
+
 import contextlib
 import json
 import os
 import warnings
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _engine
 from ._files import whole
 from ._job import finish
 from ._progress import progress as _progress
+from ._settings import Path, Progress
+from ._table import Result, Table
 from .errors import InputWarning, UsageError
 
 __all__ = ["Report", "can_plot", "report"]
@@ -22,40 +27,43 @@ NO_PICTURES = ("this build of rankscope cannot draw: it was made without PLplot,
                "yourself")
 
 
-def can_plot():
+def can_plot() -> bool:
     """Whether this build draws pictures."""
-    return _engine.can_plot()
+    return bool(_engine.can_plot())
 
 
 class Report:
     """What the runs' records tell: `tables` (datasets, comparison, ranks, percentiles, collectives, dips, traces),
     `summary` (summary.json as a dict), `problems`, `notes`, `found` (fail_on was met), `files` (what was written)."""
 
-    def __init__(self, result, summary, files):
+    def __init__(self, result: Result, summary: str, files: List[str]) -> None:
         self.result, self._summary, self.files = result, summary, files
         self.tables, self.problems, self.notes, self.found = result.tables, result.problems, result.notes, result.found
 
     @property
-    def summary(self):
+    def summary(self) -> Dict[str, Any]:
         """summary.json."""
-        return json.loads(self._summary)
+        answer: Dict[str, Any] = json.loads(self._summary)
+        return answer
 
-    def json(self):
+    def json(self) -> str:
         """summary.json as text."""
         return self._summary
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Table:
         return self.result[name]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<rankscope.metrics.Report>\n%r" % (self.result.table,)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.result._repr_html_()
 
 
-def report(runs, *, reference=None, candidate=None, skip_warmup=None, traces=False, compat=None, fail_on=None,
-           output=None, plots="auto", jobs=0, progress="auto"):
+def report(runs: Mapping[str, Path], *, reference: Optional[str] = None, candidate: Optional[str] = None,
+           skip_warmup: Optional[int] = None, traces: bool = False, compat: Optional[str] = None,
+           fail_on: Optional[str] = None, output: Optional[Path] = None, plots: Union[bool, str] = "auto", jobs: int = 0,
+           progress: Progress = "auto") -> Report:
     """Reads the records of one or several runs and compares two of them.
 
     runs: {label: directory with rank_R_metrics.jsonl}
@@ -75,7 +83,8 @@ def report(runs, *, reference=None, candidate=None, skip_warmup=None, traces=Fal
         raise TypeError("plots takes \"auto\", True or False")
     if plots is True and output is None:
         raise UsageError("plots need a directory: output")
-    draw = output is not None and plots is not False
+    folder = None if output is None else os.fspath(output)
+    draw = folder is not None and plots is not False
     if draw and not can_plot():
         if plots is True:
             raise UsageError(NO_PICTURES)
@@ -86,27 +95,31 @@ def report(runs, *, reference=None, candidate=None, skip_warmup=None, traces=Fal
         raise UsageError("which runs? {label: directory}")
     settings = {"aorta": compat == "aorta", "skip_warmup": skip_warmup, "jobs": jobs, "traces": traces,
                 "reference": reference, "candidate": candidate, "fail_on": fail_on}
-    files = []
+    files: List[str] = []
     with contextlib.ExitStack() as stack:
         pictures = None
-        if output is not None:
-            os.makedirs(output, exist_ok=True)
-        if draw:
-            places = [os.path.join(output, label + "_timeline.png") for label, _ in labels]
+        if folder is not None:
+            os.makedirs(folder, exist_ok=True)
+        if folder is not None and draw:
+            places = [os.path.join(folder, label + "_timeline.png") for label, _ in labels]
             _check_labels(labels)
             pictures = [stack.enter_context(whole(place)) for place in places]
             files += places
         with _progress(progress, "reading") as call:
             answer, summary = _engine.metrics(labels, settings, pictures, call)
-        if output is not None:  # summary.json comes last: where it is, everything is
-            place = os.path.join(output, "summary.json")
-            with whole(place) as temporary, open(temporary, "w", encoding="utf-8") as file:
-                file.write(summary)
+        if folder is not None:  # summary.json comes last: where it is, everything is
+            place = os.path.join(folder, "summary.json")
+            _write(place, summary)
             files.append(place)
     return Report(finish(answer, 2), summary, files)
 
 
-def _check_labels(labels):
+def _write(path: str, text: str) -> None:
+    with whole(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _check_labels(labels: Sequence[Tuple[str, str]]) -> None:
     """The engine says what is wrong with a label; before that no file may be named after it."""
     for label, _ in labels:
         if "/" in label or "\0" in label or label in ("", ".", "..") or label.startswith(".."):

@@ -43,11 +43,19 @@ def test_a_method_for_every_row(row):
     parameters = inspect.signature(method).parameters
     for spec in row["options"]:
         assert parameters[python_name(spec["name"])].kind is inspect.Parameter.KEYWORD_ONLY
-        assert spec["help"] in method.__doc__
+        assert spec["help"].split()[0] in method.__doc__
     assert {"compat", "table", "progress"} <= set(parameters)
     for table in row["tables"][""]:
         for column in table["columns"]:
-            assert column["help"] in method.__doc__
+            assert "    %s" % column["name"] in method.__doc__
+
+
+def test_help_teaches(job):
+    import pydoc
+    text = pydoc.plain(pydoc.render_doc(job.kernels))
+    assert "top=5" in text or "top: " in text
+    assert "type, name" in text and "Table kernels" in text and "--" not in job.kernels.__doc__
+    assert max(map(len, job.kernels.__doc__.splitlines())) <= 100
 
 
 def test_options_reach_the_engine(job):

@@ -1,0 +1,1418 @@
+# Made by scripts/write-stubs from the registry: do not edit.
+from types import TracebackType
+from typing import Any, Dict, List, Literal, Optional, Sequence, Type, Union
+
+from ._settings import Path, Progress, Ranges
+from ._table import Result, Table
+
+Text = Union[str, Path, int, float, Sequence[Union[str, int, float]]]
+
+REGISTRY: Dict[str, Dict[str, Any]]
+
+def python_name(name: str) -> str: ...
+def document(row: Dict[str, Any]) -> str: ...
+def warn(problems: List[Dict[str, Any]], stacklevel: int) -> None: ...
+def finish(engine_result: Any, stacklevel: int) -> Result: ...
+def choose(result: Result, name: Optional[str]) -> Table: ...
+
+class Job:
+    """The traces of one training run, made by rankscope.open. Every analysis is a method; `help(job.kernels)`
+    explains one. A job may be used from several threads; its runs then take turns.
+
+    It is a context manager: leaving it, or close(), frees what is loaded."""
+
+    def __init__(self, paths: Optional[List[str]], data: Optional[bytes], name: str, settings: Dict[str, Any],
+                 progress: Progress) -> None: ...
+    def __enter__(self) -> Job: ...
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None: ...
+    def close(self) -> None:
+        """Frees what is loaded. Tables stay usable."""
+    def stats(self) -> Dict[str, Any]:
+        """What the loads cost so far: bytes read, events, seconds."""
+    def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, **options: Any) -> Result:
+        """Runs an analysis by name; returns the Result with all its tables.
+
+        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+    @property
+    def ranks(self) -> List[int]:
+        """The ranks of the job."""
+    @property
+    def events(self) -> Events:
+        """All events as a table, loaded when first looked at; `job.events(where="cat=kernel", limit=10)` selects."""
+    def annotate(self, *,
+        counters: Text = 'queue,bandwidth',
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['counter_events', 'files']] = None,
+        progress: Progress = None) -> Table:
+        """Write the trace again with counter tracks: queue length, copy bandwidth.
+
+        With -o FILE the trace is copied, every byte of every event kept, and counter events are appended
+        that a viewer shows as tracks. The output's name tells its packing: .gz, .zst, else plain. Several
+        ranks need a directory, -o DIR/, in which the files keep their names. Without -o the counter events
+        are printed.
+
+        Options:
+            counters: which counters: queue (launches that wait, by stream), bandwidth (of copies)
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table counter_events: one row is one counter event to append to the trace
+            rank [id]: rank
+            ts_us [us]: when the counter changes, on the file's own clock
+            pid [id]: process (device) the counter stands under
+            id [id]: stream; unknown where the counter is not of one stream
+            name: name of the counter track
+            series: name of the value in it
+            value: from then on
+
+        Table files: one row is one rank's file
+            rank [id]: rank
+            file: the file it was read from"""
+    def annotations(self, *,
+        by: Literal['annotation', 'kernel'] = 'annotation',
+        from_: Optional[Literal['host', 'gpu']] = None,
+        top: int = 1000,
+        duration_ratio: float = 0.8,
+        keep: Optional[Text] = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['annotations', 'kernels']] = None,
+        progress: Progress = None) -> Table:
+        """GPU time under user annotations (record_function), nested ones told apart.
+
+        By default GPU work belongs to the annotations of the host that were open, on the launching thread,
+        when it was launched. The own time counts each piece of work once, under its innermost annotation;
+        the rest stands in a row without a name, so that own times add up to the rank's GPU work. The GPU
+        time of an annotation includes what is nested in it. What the autograd thread launches is also
+        inside the annotation that waits for it, on the thread of that process with most annotations.
+
+        With from_ gpu the annotations are the profiler's gpu_user_annotation events, and work belongs to
+        those of its stream that are open when it starts. Under compat hta the table is HTA's: lengths of
+        these events, nested ones counted twice.
+
+        Options:
+            by: annotation: one row a name; kernel: the kernels under each; one of annotation, kernel
+            from_: host: work launched inside the host's annotations (default); gpu: work inside the GPU's
+                own (gpu_user_annotation), as HTA has it; one of host, gpu
+            top: name at most N annotations of a rank; under compat hta num_kernels
+            duration_ratio: only under compat hta: its duration_ratio
+            keep: only under compat hta: names that contain one of these texts are never folded
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table annotations: one row is one annotation name of one rank
+            rank [id]: rank
+            name: annotation; unknown: under none. ProfilerStep#* stands for all steps
+            count [count]: how often it stands in the trace
+            length_us [us]: sum of the annotations' own lengths
+            mean_length_us [us]: mean length
+            gpu_us [us]: sum of the durations of all GPU work inside, nested annotations included; each
+                piece once a name
+            gpu_pct [percent]: gpu_us of the rank's GPU work
+            gpu_events [count]: pieces of GPU work inside
+            own_us [us]: the same of work whose innermost annotation it is: these add up to the rank's GPU
+                work
+            own_pct [percent]: own_us of the rank's GPU work
+            own_events [count]: pieces of GPU work whose innermost annotation it is
+            own_compute_us [us]: computation in own_us
+            own_comm_us [us]: communication in own_us
+            own_copy_us [us]: copies and memsets in own_us
+
+        Table kernels: one row is one kernel under one annotation of one rank
+            rank [id]: rank
+            annotation: the innermost annotation; unknown: none
+            name: kernel, copy or memset
+            class: computation, communication or memory
+            count [count]: how often it ran
+            sum_us [us]: total duration
+            share_pct [percent]: of the annotation's own GPU time
+            mean_us [us]: mean duration
+            min_us [us]: shortest
+            max_us [us]: longest"""
+    def bandwidth(self, *,
+        series: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['bandwidth', 'series']] = None,
+        progress: Progress = None) -> Table:
+        """How fast copies and memsets move their bytes.
+
+        By kind of copy: bytes, the time at least one of them runs, their mean rate over that time, the most
+        that is in use at once, and the rates of single copies. series prints the bandwidth in use over
+        time.
+
+        Options:
+            series: print every change of the bandwidth in use
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table bandwidth: one row is one kind of copy of one rank
+            rank [id]: rank
+            name: kind of copy
+            count [count]: copies
+            bytes [bytes]: moved by those that say how much
+            active_us [us]: at least one of them runs
+            mean_gbps [GB/s]: bytes by active time, of the copies that say how much
+            peak_gbps [GB/s]: most at any time, simultaneous copies added up
+            median_gbps [GB/s]: median of the single copies
+            min_gbps [GB/s]: slowest single copy
+            max_gbps [GB/s]: fastest single copy
+            unknown [count]: copies that do not say how much they moved
+
+        Table series: one row is one change; filled with series
+            rank [id]: rank
+            ts_us [us]: when it changes
+            name: kind of copy
+            memory_bw_gbps [GB/s]: in use from now on"""
+    def breakdown(self, *,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['breakdown']] = None,
+        progress: Progress = None) -> Table:
+        """Where each rank's GPU time goes: compute, exposed communication and copies, idle.
+
+        The span from the first GPU event to the last is divided into four parts that add up: computation
+        runs; communication runs and no computation (exposed); copies run and neither of them (exposed);
+        nothing runs. Work that runs at the same time counts once. All GPU work of the trace counts, also
+        without a launch.
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table breakdown: one row is one rank
+            rank [id]: rank
+            span_us [us]: from the first GPU event's start to the last one's end
+            busy_us [us]: something runs on the GPU
+            compute_us [us]: computation runs
+            exposed_comm_us [us]: communication runs and no computation hides it
+            exposed_copy_us [us]: copies or memsets run and neither computation nor communication hides them
+            idle_us [us]: nothing runs; the four add up to the span
+            busy_pct [percent]: busy_us of the span
+            compute_pct [percent]: compute_us of the span
+            exposed_comm_pct [percent]: exposed_comm_us of the span
+            exposed_copy_pct [percent]: exposed_copy_us of the span
+            idle_pct [percent]: idle_us of the span
+            comm_us [us]: communication runs, hidden or not
+            copy_us [us]: copies or memsets run, hidden or not
+            gpu_events [count]: pieces of GPU work
+            unlinked_events [count]: GPU work whose launch is not in the file; it is counted"""
+    def collectives(self, *,
+        clocks: Literal['ends', 'file'] = 'ends',
+        compat: None = None,
+        table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks']] = None,
+        progress: Progress = None) -> Table:
+        """Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late.
+
+        Kernels of different ranks are one collective when group name, members and sequence number agree;
+        where no number was recorded, and for send and receive, the order within the group decides, and a
+        rank whose trace starts late is set to where its ends fit. A rank waits from its arrival to the last
+        one's; the transfer time is the least duration of all ranks.
+
+        Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
+        are corrected (clocks file leaves them); the table clocks tells by how much, and what distance
+        remains.
+
+        Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n for
+        all-reduce, x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the
+        rest, as nccl-tests counts (doc/PERFORMANCE.md there).
+
+        Options:
+            clocks: ends: clocks are corrected so that collectives end together; file: as the traces have
+                them; one of ends, file
+
+        Table collectives: one row is one collective
+            index [id]: number of the row, by first arrival
+            group: process group's name
+            description: process group's description
+            members: ranks of the group, as recorded
+            number [id]: sequence number, or place in the group's order
+            matched_by: seq: recorded sequence number; order: order of the group's kernels
+            collective: what it does
+            dtype: type of the elements
+            in_elements [count]: elements that each rank gives
+            out_elements [count]: elements that each rank gets
+            message_bytes [bytes]: size as nccl-tests counts it: the larger of both buffers of a rank
+            group_size [count]: ranks in the group
+            ranks [count]: of them, those whose kernel is in the traces
+            start_us [us]: first arrival, from the job's first event (with absolute: on rank 0's clock)
+            transfer_us [us]: least duration of all ranks: nobody waits any more
+            max_wait_us [us]: from the first arrival to the last
+            sum_wait_us [us]: waits of all ranks for the last arrival
+            end_spread_us [us]: from the first end to the last
+            first_rank [id]: who arrives first
+            last_rank [id]: who arrives last
+            algorithm_gbps [GB/s]: size / transfer
+            bus_gbps [GB/s]: algorithm bandwidth times what nccl-tests counts for the links
+
+        Table summary: one row is one kind of collective of one size
+            collective: what it does
+            dtype: type of the elements
+            group_size [count]: ranks in the group
+            message_bytes [bytes]: size as nccl-tests counts it
+            count [count]: collectives
+            total_transfer_us [us]: transfer times, added up
+            mean_transfer_us [us]: mean transfer time
+            min_transfer_us [us]: least
+            max_transfer_us [us]: greatest
+            mean_wait_us [us]: mean of the longest waits
+            wait_share_pct [percent]: waits in the summed duration of the kernels
+            algorithm_gbps [GB/s]: all bytes / all transfer time
+            bus_gbps [GB/s]: the same for the links, as nccl-tests counts
+
+        Table lateness: one row is one rank, the latest first
+            rank [id]: rank
+            collectives [count]: collectives it takes part in with other ranks, send and receive left out
+            times_last [count]: of them, those it arrives last at
+            lateness_us [us]: arrivals after the first, added up
+            wait_us [us]: waits for the last, added up
+            others_waited_us [us]: what others waited for the last arrival where that was this rank's
+
+        Table arrivals: one row is one rank in one collective
+            index [id]: the collective's row
+            rank [id]: rank
+            uid [id]: position of its kernel in traceEvents
+            seq [id]: sequence number that the rank recorded
+            start_us [us]: arrival, clocks corrected
+            late_us [us]: after the first arrival
+            wait_us [us]: until the last arrival
+            duration_us [us]: of the kernel
+
+        Table clocks: one row is one rank
+            rank [id]: rank
+            aligned_by: ends: ends of collectives; base: baseTimeNanoseconds; file: not at all
+            base_offset_us [us]: by what its baseTimeNanoseconds is ahead of the first rank's
+            offset_us [us]: what its clock is ahead beyond that
+            collectives [count]: collectives that tell it
+            residual_us [us]: median distance of its ends from the others' after correction
+            worst_us [us]: the greatest"""
+    def counters(self, *,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['counters', 'launches']] = None,
+        progress: Progress = None) -> Table:
+        """Hardware counters of each kernel, with the operator that launched it.
+
+        For traces of CUPTI's range profiler: one row a measured range, one column a counter, and the
+        operators around the launch. The profiler runs kernel after kernel, so the n-th range belongs to the
+        n-th launch.
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table counters: one row is one range that the profiler measured
+            rank [id]: rank
+            index [id]: position in traceEvents
+            name: the range's name: the kernel; one column a counter follows
+            top_level_op: outermost operator around the launch
+            bottom_level_op: innermost operator around the launch
+            op_stack: all of them, outermost first, with ; between
+
+        Table launches: one row is one range whose launch is known
+            rank [id]: rank
+            index [id]: position of the range in traceEvents
+            launch [id]: position of the call that launched the measured kernel"""
+    def critical_path(self, *,
+        annotation: Text = 'ProfilerStep',
+        instance: Text = '0',
+        breakdown: bool = False,
+        edges: bool = False,
+        nodes: bool = False,
+        sync_edges: bool = False,
+        overlay: Optional[Text] = None,
+        overlay_edges: Literal['path', 'all'] = 'path',
+        data_load: Optional[Text] = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['critical_path', 'breakdown', 'edges', 'sync_edges', 'nodes', 'overlay', 'files']] = None,
+        progress: Progress = None) -> Table:
+        """What a step really waited for: the longest chain of dependencies between host and GPU.
+
+        Every host call and every piece of GPU work was held up by something: the call before it, its
+        launch, the work before it on its stream, work of another stream, or work that a call waits for.
+        From the window's end back along what really held each one up leads the critical path; its parts add
+        up to the window.
+
+        sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
+        from cuda_sync events and, where there are none, from blocking calls (HIP's too).
+
+        compat hta builds the graph by HTA's rules, where gaps between host operators and waiting calls
+        weigh nothing.
+
+        Options:
+            annotation: look at the events whose names contain NAME; an empty name is the whole trace
+            instance: which of them, from 0 in order of time
+            breakdown: the path, part by part
+            edges: all dependencies of the graph
+            nodes: all starts and ends of events in the graph
+            sync_edges: all synchronization dependencies, on the path or not
+            overlay: write the trace's events on the path, with arrows (.gz, .zst, else plain; several
+                files: DIR/)
+            overlay_edges: path: arrows of the path from lane to lane; all: every dependency, and every
+                event is kept; one of path, all
+            data_load: host events whose names contain one of these texts load data
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table critical_path: one row is one rank
+            rank [id]: rank
+            nodes [count]: starts and ends of events in the graph
+            path_weight [us]: length of the longest path
+            edges [count]: dependencies in the graph
+            path_edges [count]: dependencies on the path
+            start_us [us]: where the window begins
+            window_us [us]: length of the window
+            cpu_us [us]: the host is what the path waits for
+            data_loading_us [us]: the data loader, on the host
+            gpu_compute_us [us]: computation on the GPU
+            gpu_communication_us [us]: communication on the GPU, with its wait for other ranks
+            gpu_copy_us [us]: copies and memsets on the GPU
+            launch_us [us]: from a launching call to its work
+            gap_us [us]: between two pieces of GPU work
+            instances [count]: events with the annotation's name
+
+        Table breakdown: one row is a part of the path, in order; filled with breakdown
+            rank [id]: rank
+            event [id]: position in traceEvents of the event the time is charged to
+            name: its name
+            cat: its category
+            pid [id]: its process
+            tid [id]: its thread
+            stream [id]: its stream
+            type: kind of the dependency
+            bound_by: what the path waits for
+            duration [us]: time on the path
+            start_us [us]: where this part of the path begins
+
+        Table edges: one row is a dependency of the graph; filled with edges
+            rank [id]: rank
+            source [id]: position in traceEvents; unknown: the window's start
+            source_at: which end of it
+            target [id]: position in traceEvents; unknown: the window's end
+            target_at: which end of it
+            type: kind of the dependency
+            weight [us]: what it adds to the path
+            critical: 1: on the longest path
+            bound_by: what its time is spent on
+            event [id]: position of the event the time is charged to
+            source_us [us]: when the source is
+            target_us [us]: when the target is
+            source_name: name of the source
+            target_name: name of the target
+
+        Table sync_edges: one row is a synchronization dependency; filled with sync_edges
+            rank [id]: rank
+            source [id]: position in traceEvents of the work that is waited for
+            target [id]: position of the call, or of the work, that waits
+            source_external_id [id]: External id of the source; unknown if it has none
+            target_external_id [id]: External id of the target; unknown if it has none
+            source_name: name of the source
+            target_name: name of the target
+            source_stream [id]: stream of the source
+            target_stream [id]: stream of the target; unknown on the host
+            source_end_us [us]: when the source has ended
+            target_us [us]: when the call returns or the work starts
+            kind: stream_wait_event, event_sync, stream_sync, context_sync, or copy: a copy that returns
+                when it is done
+            sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
+            critical: 1: on the longest path
+
+        Table nodes: one row is the start or the end of an event in the graph, by time; filled with nodes
+            rank [id]: rank
+            event [id]: position in traceEvents; unknown: the window's own border
+            at: which end of it: start or end
+            ts_us [us]: when that is
+            name: its name
+            blocking: 1: a call that waits for the GPU, by its name
+            path [count]: its place on the longest path, from 0; unknown: not on it
+
+        Table overlay: one row is a dependency as the overlay shows it; filled with overlay
+            rank [id]: rank
+            source [id]: position in traceEvents; unknown: the window's start
+            target [id]: position in traceEvents; unknown: the window's end
+            source_us [us]: where an arrow would begin, on the file's own clock
+            target_us [us]: where an arrow would end, on the file's own clock
+            type: kind of the dependency
+            weight [us]: what it adds to the path
+            arrow: 1: drawn as an arrow: all edges with overlay_edges all, else what leads from one lane to
+                another
+            critical: 1: on the longest path
+
+        Table files: one row is one rank's file; filled with overlay
+            rank [id]: rank
+            file: the file it was read from"""
+    def delays(self, *,
+        by: Literal['operator', 'sequence'] = 'operator',
+        top: Optional[int] = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['delays', 'sequences']] = None,
+        progress: Progress = None) -> Table:
+        """How long operators take to launch their kernels, and kernels to start.
+
+        Every launch belongs to the innermost operator around it on its own thread. Its delay has two parts:
+        from the operator's start to its first launch call (host work: dispatch, shape checks, allocation),
+        and from each launch call's start to the start of the kernel (the call itself and, once it has
+        returned, waiting in the stream). An operator may launch several kernels; a graph launch counts
+        once, with the first kernel it starts.
+
+        Options:
+            by: operator: one row a name; sequence: one row a name and the kernels it launched, in order;
+                one of operator, sequence
+            top: only the N rows of a rank with the most operators
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table delays: one row is one operator name of one rank
+            rank [id]: rank
+            name: operator: the innermost around the launch on its thread
+            operators [count]: executions that launched something themselves
+            launches [count]: launch calls
+            kernels [count]: GPU work they launched; a graph launch has many
+            mean_op_delay_us [us]: from the operator's start to its first launch call, mean
+            max_op_delay_us [us]: longest of these
+            mean_launch_delay_us [us]: from a launch call's start to the start of its first kernel, mean
+                over the calls
+            max_launch_delay_us [us]: longest of these
+            mean_queued_us [us]: of that, after the call had returned: waiting in the stream, mean
+
+        Table sequences: one row is one operator name and what it launched, of one rank
+            rank [id]: rank
+            aten_op_name: operator
+            kernel_sequence: the GPU work one execution launched, in order of launch
+            occurrence_count [count]: executions
+            mean_op_delay_us [us]: from the operator's start to its first launch call, mean
+            max_op_delay_us [us]: longest of these
+            mean_launch_delay_us [us]: from a launch call's start to the start of its first kernel, mean
+                over the calls
+            max_launch_delay_us [us]: longest of these
+            mean_queued_us [us]: of that, after the call had returned: waiting in the stream, mean"""
+    def diff(self, other: Job, *,
+        by: Literal['name', 'total'] = 'name',
+        per: Literal['total', 'rank', 'step'] = 'total',
+        kind: Literal['all', 'gpu', 'host', 'operator', 'call'] = 'all',
+        top: Optional[int] = None,
+        short_names: bool = False,
+        fail_on: Optional[Text] = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['diff', 'totals']] = None,
+        progress: Progress = None) -> Table:
+        """Kernels, operators and calls of two traces or jobs, by count and time.
+
+        A is what is compared with, B what is judged; each is a trace or a directory with one trace a rank.
+        Names are compared over all ranks together. GPU work counts with its duration, operators and calls
+        with their host time, operators nested in it included. ranks and steps apply to both.
+
+        Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+        short_names apply.
+
+        With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+        the totals. The change in percent of a name that A does not have is unknown and meets nothing.
+
+        Options:
+            by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
+                rows; one of name, total
+            per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
+                in steps; one of total, rank, step
+            kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
+                operator, call
+            top: only the N rows of a kind whose time changed most
+            short_names: kernels without their template and call arguments, so that builds can be compared
+            fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table diff: one row is one name: GPU work first, then operators, then calls, by how much its time
+            changed
+            kind: computation, communication, memory, operator (host time, nested ones included) or call
+            name: kernel, copy, operator or call
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: how often in A
+            count_b [count]: how often in B
+            count_diff [count]: B less A
+            time_a_us [us]: sum of durations in A
+            time_b_us [us]: sum of durations in B
+            time_diff_us [us]: B less A
+            time_change_pct [percent]: time_diff_us of time_a_us; unknown where A has none
+            impact_pct [percent]: time_diff_us of A's whole GPU time (operator time, call time)
+
+        Table totals: one row is one number of both jobs
+            metric: what is compared; names that end in _us are times in microseconds
+            a: in A
+            b: in B
+            diff: B less A
+            change_pct [percent]: diff of A; unknown where A has none"""
+    def doctor(self, *,
+        compat: None = None,
+        table: Optional[Literal['findings', 'launches']] = None,
+        progress: Progress = None) -> Table:
+        """Is the capture fit: what is missing or broken, what that disables, how to record it better.
+
+        Checks whether a trace can carry the analyses: launches whose work is missing (and for which call),
+        work that starts before its launch, repeated correlation ids, work overlapping on one stream,
+        missing rank, steps, shapes, stacks or sync events, buffers the profiler dropped, damaged or
+        truncated text, clock units. Each finding names the analyses it disables or weakens and the profiler
+        option that mends the next recording. Exit code 1 when a capture is unfit: an analysis that most
+        people want cannot be right on it.
+
+        Table findings: One row a rank and check.
+            rank [id]: rank of the job
+            severity: ok, note, warning or unfit
+            check: what was checked
+            finding: what was found, with its number
+            count [count]: how many events or calls it concerns
+            disables: analyses that it disables or weakens
+            remedy: what to do in the next recording
+
+        Table launches: One row a rank and launching call: is its work in the file?
+            rank [id]: rank of the job
+            call: runtime or driver call that launches work
+            calls [count]: calls
+            with_work [count]: calls whose GPU work is in the file
+            work [count]: GPU events they own
+            coverage_pct [percent]: share of calls with work"""
+    def frame(self, *,
+        of: Ranges = None,
+        gpu: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['frame']] = None,
+        progress: Progress = None) -> Table:
+        """The trace as a data frame: every complete event, one column an argument.
+
+        What notebooks and statistics programs want: names, times, step and arguments of every complete
+        event in one wide table, with the link between launches and work. events shows the same events with
+        fewer columns, and all others, and filters.
+
+        compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
+        order (GPU rows first), its columns' defaults.
+
+        Options:
+            of: rows of these ranks only; times still count from the first event of all
+            gpu: only rows of the GPU
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table frame: one row is one complete event
+            rank [id]: rank
+            index [id]: position in traceEvents
+            cat: category
+            name: name
+            pid [id]: process (device for GPU events)
+            tid [id]: thread (stream for GPU events)
+            ts [us]: start, from the job's first event (with absolute: as in the file)
+            dur [us]: duration
+            end [us]: end; under compat hta on the file's own clock, as HTA leaves it
+            stream [id]: stream
+            correlation [id]: number that launch and work share
+            index_correlation [id]: position of the other side of the correlation: launch of the work, work
+                of the launch
+            iteration [id]: training step
+            gpu: 1: a row of the GPU
+            user_annotation: GPU rows: the shortest gpu_user_annotation of the same stream that overlaps it
+            bytes [bytes]: size of a copy
+            memory_bw_gbps [GB/s]: rate of a copy
+            wait_on_stream [id]: stream that a synchronization waits for
+            wait_on_cuda_event_record_corr_id [id]: correlation of the event it waits for
+            input_dims: shapes of an operator's inputs
+            input_type: types of its inputs
+            input_strides: strides of its inputs
+            external_id [id]: number that operator and launch share
+            python_id [id]: number of a Python call
+            python_parent_id [id]: number of the call around it
+            collective_name: collective operation
+            in_msg_nelems [count]: elements a collective takes
+            out_msg_nelems [count]: elements it gives
+            msg_dtype: type of its elements
+            group_size [count]: ranks of its group
+            process_rank [id]: rank in its group
+            in_split_size: how its input is split
+            out_split_size: how its output is split"""
+    def idle(self, *,
+        intervals: bool = False,
+        kernel_delay: float = 30.0,
+        streams: Ranges = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['idle', 'intervals']] = None,
+        progress: Progress = None) -> Table:
+        """What each stream waits for between two pieces of work: the host, the queue, or something else.
+
+        A gap is host_wait when the next work was launched only after the stream had run dry, kernel_wait
+        when it was queued already and the gap is shorter than kernel_delay, else other. Work without a
+        launch in the file counts as queued. Streams idle by themselves; when the whole GPU is idle,
+        breakdown tells.
+
+        Options:
+            intervals: print the statistics of the intervals
+            kernel_delay: shorter gaps between queued kernels are kernel_wait
+            streams: only these streams: 7,20
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table idle: one row is one kind of waiting of one stream
+            rank [id]: rank
+            device [id]: device
+            stream [id]: stream
+            idle_category: host_wait: the next work was launched after the stream ran dry; kernel_wait: it
+                was queued and came within kernel_delay; other: it was queued and came later
+            count [count]: gaps between neighbours on the stream
+            idle_us [us]: total of the gaps
+            share_pct [percent]: of the stream's idle time
+
+        Table intervals: one row is one kind of waiting of one stream
+            rank [id]: rank
+            device [id]: device
+            stream [id]: stream
+            idle_category: as in the table idle
+            count [count]: how many gaps
+            mean [us]: mean
+            std [us]: sample deviation
+            min [us]: least
+            25% [us]: quartile
+            50% [us]: median
+            75% [us]: quartile
+            max [us]: greatest"""
+    def info(self, *,
+        compat: None = None,
+        table: Optional[Literal['ranks', 'categories', 'streams', 'software']] = None,
+        progress: Progress = None) -> Table:
+        """What was recorded: files, ranks, categories, streams, steps, versions.
+
+        Shows what the input holds and how it was understood: which file is which rank and by which rule,
+        how a merged file was told apart, how many events of which category, which devices and streams carry
+        work, which training steps, and what the profiler says about itself and its software.
+
+        Table ranks: One row a rank.
+            rank [id]: rank of the job
+            file: input file
+            rank_from: where the rank number comes from
+            split_by: how a merged file was told apart into ranks; unknown for an ordinary file
+            packing: plain, gzip or zstd, by the file's first bytes
+            form: object (traceEvents), array or lines (NDJSON)
+            text_bytes [bytes]: size of the text, unpacked
+            events [count]: events of this rank
+            lost [count]: events of the file that were damaged beyond use
+            truncated: yes when the text breaks off
+            rounded_times [count]: times of the file with digits below the nanosecond
+            start_unix_ns [id]: first event on the epoch clock, ns; unknown without baseTimeNanoseconds
+            first_us [us]: first event on the file's own clock
+            span_us [us]: first start to last end of all complete events
+            steps [count]: training steps (ProfilerStep#N)
+            first_step [id]: number of the first step
+            last_step [id]: number of the last step
+            gpu_events [count]: kernels, copies and memsets
+            unlinked [count]: of these, without their launch in the file
+            device_name: first device
+            backend: communication backend
+            world_size [count]: ranks of the whole job
+
+        Table categories: One row a rank and category.
+            rank [id]: rank of the job
+            category: the event's cat; empty for metadata and the like
+            kind: what rankscope takes it for
+            events [count]: events
+            spans [count]: of these, complete events with a duration
+            time_us [us]: sum of their durations
+
+        Table streams: One row a rank, device and stream.
+            rank [id]: rank of the job
+            device [id]: device ordinal
+            stream [id]: stream
+            events [count]: GPU work on it
+            time_us [us]: sum of their durations
+            first_us [us]: first start, from the rank's first event
+            last_us [us]: last end, from the rank's first event
+
+        Table software: One row a rank and fact.
+            rank [id]: rank of the job
+            item: what the file says about itself
+            value: its value"""
+    def kernels(self, *,
+        by: Literal['type', 'name'] = 'name',
+        top: int = 10,
+        duration_ratio: float = 0.8,
+        no_memory: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['kernels', 'types']] = None,
+        progress: Progress = None) -> Table:
+        """Which kernels take the GPU time, by name and by what runs together.
+
+        kernels: the kernels of each rank by total duration, until duration_ratio of it or top names are
+        reached; the rest is one row, others, with the statistics of its own runs. types: how long
+        computation, communication and memory work run alone and together.
+
+        Options:
+            by: type: time of every combination of kinds; name: time of every kernel; one of type, name
+            top: name at most N kernels of a rank, the rest is others
+            duration_ratio: stop naming kernels once they make up this share (0 to 1)
+            no_memory: leave copies and memsets out
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table kernels: one row is one kernel name of one rank
+            rank [id]: rank
+            name: kernel, copy or memset; others: all that are not named
+            class: computation, communication or memory; unknown for others
+            names [count]: different names in this row
+            count [count]: how often it ran
+            sum_us [us]: total duration; simultaneous runs each count
+            share_pct [percent]: of the rank's total duration
+            cumulative_pct [percent]: share of this and all rows above it
+            mean_us [us]: mean duration
+            min_us [us]: shortest
+            max_us [us]: longest
+            std_us [us]: standard deviation of a sample; unknown for one run
+
+        Table types: one row is one combination of kinds of one rank
+            rank [id]: rank
+            kernel_type: what runs at the same time, and nothing else
+            time_us [us]: how long exactly this combination runs
+            percent [percent]: of the time something runs"""
+    def launchers(self, *,
+        top: int = 0,
+        compat: None = None,
+        table: Optional[Literal['launchers']] = None,
+        progress: Progress = None) -> Table:
+        """Every operator that launches GPU work: time of its own and of all below it, shapes, module, step.
+
+        A launcher is the innermost operator around a launching call. Its direct time is the union of the
+        work it launched itself; its subtree time also has the operators inside it. Communication makes no
+        launcher and counts in subtree time only. Work whose launch is not in the file belongs to no
+        operator and is left out.
+
+        Options:
+            top: only the N of a rank with the most time of their own, longest first; 0: all
+
+        Table launchers: one row is one operator that launched GPU work
+            rank [id]: rank
+            uid [id]: position of the operator in traceEvents, from 0
+            name: operator; the runtime call itself where no operator is around it
+            op_category: kind of operator
+            start_us [us]: start, from the job's first event (with absolute: as in the file)
+            host_us [us]: duration on the host
+            direct_kernel_time_us [us]: union of the work it launched itself, communication left out
+            subtree_kernel_time_us [us]: union of all work below it, communication included
+            kernel_count [count]: pieces of work it launched itself
+            step [id]: training step it starts in
+            module: innermost nn.Module around it, where Python functions were recorded
+            forward_uid [id]: of an operator of the backward pass: the forward operator it belongs to
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs"""
+    def launches(self, *,
+        no_memory: bool = False,
+        runtime_cutoff: float = 50.0,
+        delay_cutoff: float = 100.0,
+        outliers: Optional[Text] = None,
+        list: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['launches', 'list']] = None,
+        progress: Progress = None) -> Table:
+        """How long launching takes and how long launched work waits.
+
+        By launching call: its duration, the delay from its end to the start of its work, and three kinds of
+        outliers: work that is shorter than its call, calls longer than runtime_cutoff, delays longer than
+        delay_cutoff. list shows every launch, outliers only those kinds. All calls that own GPU work count,
+        whatever their name: CUDA, HIP, driver and graph launches.
+
+        Options:
+            no_memory: leave copies and memsets out
+            runtime_cutoff: a call that takes longer is a runtime outlier
+            delay_cutoff: work that waits longer is a delay outlier
+            outliers: list the launches of these kinds: short (shorter on the GPU than its call), runtime,
+                delay
+            list: list every launch
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table launches: one row is one launching call's name of one rank
+            rank [id]: rank
+            call: launching call
+            launches [count]: calls that own GPU work
+            gpu_events [count]: GPU work they own; a graph launch owns many
+            call_us [us]: total duration of the calls
+            call_mean_us [us]: mean duration of a call
+            delay_us [us]: total time from a call's end to its work's start
+            delay_mean_us [us]: mean delay of a piece of work
+            delay_median_us [us]: median delay
+            delay_p95_us [us]: delay that 95 % do not exceed
+            delay_max_us [us]: longest delay
+            short [count]: work shorter than its call
+            runtime [count]: work whose call took longer than runtime_cutoff
+            delay [count]: work that waited longer than delay_cutoff
+
+        Table list: one row is one launch and one piece of its work
+            rank [id]: rank
+            launch [id]: the call's position in traceEvents
+            work [id]: the work's position in traceEvents
+            correlation [id]: correlation id
+            call: launching call
+            name: kernel, copy or memset
+            cpu_duration_us [us]: duration of the call
+            gpu_duration_us [us]: duration of the work
+            launch_delay_us [us]: from the call's end to the work's start, 0 when it starts before that
+            outlier: short, runtime, delay, joined by +; unknown when none"""
+    def ops(self, *,
+        by: Literal['op', 'category', 'args'] = 'op',
+        top: int = 0,
+        compat: None = None,
+        table: Optional[Literal['ops', 'categories', 'args', 'across']] = None,
+        progress: Progress = None) -> Table:
+        """Operators by the GPU work they launch, by name, kind or arguments.
+
+        Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times
+        are unions within a launcher and sums over launchers, so that rows can add up to more than the GPU
+        was busy. A kind is told by the operator's name, else by its first kernel's. With several ranks a
+        second table sets them against each other.
+
+        Options:
+            by: op: the operator's name; category: its kind; args: name, shapes, types, strides and values
+                of the inputs; one of op, category, args
+            top: only the first N rows of a rank; 0: all
+
+        Table ops: one row is one operator of one rank
+            rank [id]: rank
+            name: operator, or the runtime call where no operator is around it
+            count [count]: how often it launched
+            total_direct_kernel_time_us [us]: union of the work each launcher launched itself, communication
+                left out, added up
+            total_subtree_kernel_time_us [us]: union of all work below each launcher, communication
+                included, added up
+            kernels [count]: pieces of work
+            share_pct [percent]: of the rank's direct time
+            cumulative_pct [percent]: share of this and all rows above it
+            categories: its kinds, joined by |
+
+        Table categories: one row is one kind of operator of one rank
+            rank [id]: rank
+            op_category: kind of operator
+            count [count]: launchers of that kind
+            total_direct_kernel_time_ms [ms]: union of the work each launcher launched itself, communication
+                left out, added up
+            kernels [count]: pieces of work
+            share_pct [percent]: of the rank's direct time
+            cumulative_pct [percent]: share of this and all rows above it
+
+        Table args: one row is one operator with one set of arguments, of one rank
+            rank [id]: rank
+            name: operator, or the runtime call where no operator is around it
+            op_category: kind of operator
+            count [count]: how often it launched with these arguments
+            total_direct_kernel_time_us [us]: union of the work each launcher launched itself, communication
+                left out, added up
+            total_subtree_kernel_time_us [us]: union of all work below each launcher, communication
+                included, added up
+            mean_us [us]: mean direct time
+            min_us [us]: least direct time
+            max_us [us]: greatest direct time
+            kernels [count]: pieces of work
+            share_pct [percent]: of the rank's direct time
+            cumulative_pct [percent]: share of this and all rows above it
+            ex_uid [id]: position in traceEvents of the first of them
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+
+        Table across: one row is one operator, or kind with by category, over all ranks
+            name: operator or kind of operator
+            ranks [count]: ranks it launched on
+            count [count]: how often, on all of them
+            mean_us [us]: direct time, mean over all ranks
+            min_us [us]: least direct time of a rank
+            min_rank [id]: the rank that has it
+            max_us [us]: greatest direct time of a rank
+            max_rank [id]: the rank that has it"""
+    def overlap(self, *,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['overlap']] = None,
+        progress: Progress = None) -> Table:
+        """How much of each rank's communication is hidden behind computation.
+
+        Communication is told by the kernel's name (NCCL, RCCL and the others of the kernel-class table),
+        time is that of unions: two collectives at once count once. A rank without communication has no
+        percentage.
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table overlap: one row is one rank
+            rank [id]: rank
+            comm_us [us]: communication runs
+            overlapped_us [us]: communication and computation run
+            exposed_us [us]: communication runs and no computation
+            overlap_pct [percent]: overlapped_us of comm_us; unknown without communication
+            exposed_pct_of_span [percent]: exposed_us of the time from the first GPU event to the last
+            comm_events [count]: communication kernels"""
+    def queue(self, *,
+        series: bool = False,
+        blocked: bool = False,
+        max_length: int = 1024,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['queue', 'series', 'blocked']] = None,
+        progress: Progress = None) -> Table:
+        """How much launched work waits on each stream, and how long the queue is full.
+
+        Work waits from the start of its launch to its own start; a graph launch adds all it owns at once.
+        The mean is weighted by time. A launch into a full queue blocks the host: blocked tells for how long
+        the queue held max_length.
+
+        Options:
+            series: print every change
+            blocked: print how long the queue was full
+            max_length: a queue this long is full
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table queue: one row is one stream
+            rank [id]: rank
+            device [id]: device
+            stream [id]: stream
+            launched [count]: pieces of work that were launched
+            mean [count]: waiting work, weighted by time from the first launch to the last start
+            max [count]: most that waited at once
+            empty_pct [percent]: of that time nothing waited
+
+        Table series: one row is one change; filled with series
+            rank [id]: rank
+            index [id]: position in traceEvents of the launch or of the work
+            ts_us [us]: when it changes
+            device [id]: device
+            stream [id]: stream
+            queue_length [count]: work that waits from now on
+
+        Table blocked: one row is one stream whose queue was full
+            rank [id]: rank
+            device [id]: device
+            stream [id]: stream
+            blocked_us [us]: the queue held max_length or more
+            blocked_pct [percent]: of the time from the first launch to the last start"""
+    def sequences(self, *,
+        op: Optional[Text] = None,
+        min_length: int = 3,
+        top: int = 5,
+        overlay: Optional[Text] = None,
+        no_compress: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['sequences', 'marks', 'files']] = None,
+        progress: Progress = None) -> Table:
+        """Which kernels an operator launches, in which order, how often.
+
+        Every event whose name contains op and that lies in no other such event is looked at with all the
+        GPU work launched under it, in order of start. Equal sequences are counted together.
+
+        Options:
+            op: look at the events whose names contain NAME (required)
+            min_length: only sequences of at least N pieces of GPU work
+            top: the K most frequent of each rank; 0: all (under compat hta only the overlay is cut to them)
+            overlay: write the trace with the sequences' events marked
+            no_compress: keep names and arguments of the overlay's other events
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table sequences: one row is one sequence of kernels
+            rank [id]: rank
+            pattern: the operator, then the GPU work it launches in order of start, with | between
+            count [count]: how often
+            kernels [count]: pieces of GPU work in it
+            gpu_us [us]: durations of that work, of all occurrences
+            cpu_us [us]: durations of the operator on the host, of all occurrences
+
+        Table marks: one row is one event of a sequence; filled with overlay
+            rank [id]: rank
+            index [id]: position in traceEvents
+            pattern: the pattern it belongs to
+            count [count]: how often that occurs
+
+        Table files: one row is one rank's file; filled with overlay
+            rank [id]: rank
+            file: the file it was read from"""
+    def steps(self, *,
+        by: Literal['step', 'rank'] = 'step',
+        outlier: float = 10.0,
+        compat: None = None,
+        table: Optional[Literal['steps', 'ranks']] = None,
+        progress: Progress = None) -> Table:
+        """Each training step: its length, what its GPU time went to, and which steps stand out.
+
+        A step is a ProfilerStep#N annotation of the host. GPU work belongs to the step it was launched in,
+        wherever it runs; its span, from the first start to the last end, is divided into computation,
+        exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
+        not been launched.
+
+        A step stands out when it is longer than the median of the rank's steps by more than outlier percent
+        and by more than three standard deviations (told by the median distance from the median); the column
+        outlier then names the kind of time that grew most. Of fewer than three steps none stands out.
+
+        Options:
+            by: step: every step of every rank; rank: the spread over each rank's steps; one of step, rank
+            outlier: a step that is longer than its rank's median step by more than PCT percent may stand
+                out
+
+        Table steps: one row is one step of one rank
+            rank [id]: rank
+            step [id]: number of the step
+            start_us [us]: its start on the host; unknown when only the GPU shows it
+            length_us [us]: its length on the host
+            vs_median_pct [percent]: length above the median of the rank's steps
+            gpu_span_us [us]: first start to last end of the GPU work launched in it; the next four make it
+                up
+            compute_us [us]: computation runs
+            exposed_comm_us [us]: communication runs and no computation
+            exposed_copy_us [us]: copies or memsets run and neither of them
+            idle_us [us]: none of the step's work runs
+            busy_pct [percent]: share of the GPU span in which its work runs
+            host_wait_us [us]: idle while its next work had not even been launched: launch-bound
+            launch_bound_pct [percent]: host_wait_us of the GPU span
+            data_loading_us [us]: host time in data loader calls
+            comm_us [us]: communication runs, hidden or not
+            copy_us [us]: copies or memsets run, hidden or not
+            gpu_events [count]: pieces of GPU work launched in it
+            outlier: why it stands out: the kind of time that grew most against the rank's median; unknown
+                for ordinary steps
+
+        Table ranks: one row is one rank
+            rank [id]: rank
+            steps [count]: steps with a length
+            mean_us [us]: mean length
+            median_us [us]: median length
+            min_us [us]: shortest
+            max_us [us]: longest
+            slowest_step [id]: the longest step
+            std_us [us]: standard deviation of a sample; unknown for one step
+            outliers [count]: steps that stand out
+            gpu_events_outside [count]: GPU work that belongs to no step"""
+    def stragglers(self, *,
+        by: Literal['rank', 'collective', 'clock'] = 'rank',
+        clocks: Literal['align', 'trust'] = 'align',
+        candidates: int = 2,
+        in_steps: Ranges = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['stragglers', 'collectives', 'clocks', 'steps']] = None,
+        progress: Progress = None) -> Table:
+        """Which rank arrives last at collectives, how late, and what it costs the others.
+
+        A rank arrives at a collective when its kernel starts; the kernel then runs until all members have
+        come and the data is through. Kernels of different ranks belong together by process group and
+        sequence number where the trace records them, else by their order within the group and the step,
+        provided all members recorded equally many; traces without group names are matched by stream and
+        operation. Sends and receives are left out: they wait by design.
+
+        The ranks' clocks differ. An all-reduce, all-gather, reduce-scatter, all-to-all or barrier ends on
+        all members at once, so the median difference of the ends is the difference of the clocks; it is
+        taken out along the most certain links and shown. clocks trust leaves the times as they are.
+
+        Options:
+            by: rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are
+                apart; one of rank, collective, clock
+            clocks: align: take out of the clocks what the common ends of collectives show; trust: use them
+                as they are; one of align, trust
+            candidates: only under compat hta: its num_candidates, how many of a step count as late
+            in_steps: only under compat hta: its profiler_steps
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table stragglers: one row is one rank
+            rank [id]: rank
+            collectives [count]: collectives matched with other ranks
+            times_last [count]: of these, the rank arrived last
+            last_pct [percent]: share of its collectives at which it was last
+            late_us [us]: sum of how long after the first member it arrived
+            mean_late_us [us]: mean of it
+            max_late_us [us]: most of it
+            cost_us [us]: sum over collectives it was last at: how long after the last but one; what would
+                be saved if it were not last
+            waited_us [us]: sum of how long it waited for the last member
+            mean_waited_us [us]: mean of it
+            clock_offset_us [us]: how far its clock is ahead of the reference; taken out of the numbers
+
+        Table collectives: one row is one collective, by its first arrival
+            group: process group; the stream where the trace names none
+            group_desc: its description
+            op: operation
+            seq [id]: its number in the group; unknown: matched by order
+            step [id]: training step of the first member
+            ranks [count]: members matched
+            start_us [us]: first arrival
+            first_rank [id]: who came first
+            last_rank [id]: who came last
+            late_us [us]: last arrival after the first
+            cost_us [us]: last arrival after the last but one
+            waited_us [us]: sum over members of the time until the last came
+            transfer_us [us]: from the last arrival to the last end
+
+        Table clocks: one row is one rank's clock
+            rank [id]: rank
+            reference_rank [id]: whose clock it is compared with
+            offset_us [us]: how far it is ahead
+            spread_us [us]: median distance of single collectives from that, over all links to the reference
+            collectives [count]: collectives of the weakest link; 0: nothing to compare with"""
+    def summary(self, *,
+        top: int = 5,
+        compat: None = None,
+        table: Optional[Literal['ranks', 'kernels', 'operators', 'findings']] = None,
+        progress: Progress = None) -> Table:
+        """One screen: where each rank's time goes, who is slowest, what to look at first.
+
+        The time between a rank's first and last GPU work (GPU span) is divided without overlap:
+        computation, communication outside computation (exposed), copies and memsets outside both (exposed),
+        idle. Idle time is launch-bound (host wait) from the end of the last work until the call that
+        launches the next work begins; from there to the start of that work it counts as after launch:
+        latency, a slow call or a dependency. Idle before work whose launch is not in the file is neither.
+        Ranks that train together wait for the slowest in communication, so ranks are compared by their own
+        time: the GPU span without exposed communication. An operator's time is that of the GPU work it
+        launched itself.
+
+        Options:
+            top: kernels and operators to show
+
+        Table ranks: One row a rank.
+            rank [id]: rank of the job
+            span_us [us]: first start to last end of all events
+            steps [count]: training steps
+            mean_step_us [us]: mean length of a step on the host
+            gpu_span_us [us]: first start to last end of GPU work; the next four make it up
+            computation_us [us]: at least one computation kernel runs
+            exposed_comm_us [us]: communication runs and no computation
+            exposed_copies_us [us]: copies or memsets run, no computation, no communication
+            idle_us [us]: nothing runs
+            busy_pct [percent]: share of gpu_span in which anything runs
+            communication_us [us]: at least one communication kernel runs
+            host_wait_us [us]: idle while the next work had not even been launched
+            launch_latency_us [us]: idle between that work's launch and its start
+            launch_bound_pct [percent]: host_wait as a share of gpu_span
+            mean_kernel_us [us]: mean duration of linked GPU work
+            mean_launch_us [us]: mean duration of the calls that launch it
+            gpu_events [count]: kernels, copies and memsets
+            unlinked [count]: of these, without their launch in the file
+            unlinked_pct [percent]: their share of the GPU time
+            own_time_us [us]: gpu_span without exposed communication: what the rank needed for itself
+            behind_median_pct [percent]: own_time above the median of all ranks
+
+        Table kernels: One row a kernel name, all ranks together, by time.
+            name: kernel, copy or memset
+            class: computation, communication or memory
+            count [count]: executions on all ranks
+            time_us [us]: sum of their durations
+            share_pct [percent]: share of the sum of all GPU durations
+            mean_us [us]: mean duration
+
+        Table operators: One row an operator name, all ranks together, by the GPU time it launched.
+            name: innermost operator around the launch; the launching call where there is none
+            count [count]: GPU events it launched on all ranks
+            time_us [us]: sum of their durations
+            share_pct [percent]: share of the sum of all GPU durations
+
+        Table findings: What to look at first: at most five sentences, the weightiest first.
+            finding: what to look at, in one sentence
+            rank [id]: the rank it is about; unknown for all
+            share_pct [percent]: how much of the GPU span (or of the GPU time) it is about"""
+    def timeline(self, *,
+        compat: Optional[Literal['tracelens']] = None,
+        table: Optional[Literal['timeline']] = None,
+        progress: Progress = None) -> Table:
+        """GPU time by kind: computation, exposed communication and copies, busy, idle, totals.
+
+        One row for each kind of time. computation, exposed_comm, exposed_memcpy and idle add up to total;
+        memsets count as copies. Under compat tracelens only work whose launch is in the file counts, and a
+        memset is computation.
+
+        compat: tracelens give that tool's numbers and columns.
+
+        Table timeline: one row is one kind of time of one rank
+            rank [id]: rank
+            type: computation, exposed_comm (outside computation), exposed_memcpy (outside both), busy,
+                idle, total, total_comm and total_memcpy (exposed or not), each ending in _time
+            time_ms [ms]: union of the time
+            percent [percent]: of total_time"""
+    def tree(self, *,
+        root: Optional[Text] = None,
+        depth: int = 0,
+        min_time: float = 0.0,
+        time: Literal['gpu', 'host'] = 'gpu',
+        python: bool = False,
+        each: bool = False,
+        stats: bool = False,
+        folded: bool = False,
+        compat: None = None,
+        table: Optional[Literal['tree', 'stats', 'folded']] = None,
+        progress: Progress = None) -> Table:
+        """The call tree from modules and operators down to GPU work, with the time of each part.
+
+        Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is
+        one path of names and adds up the events that have it; each shows events one by one. GPU time of an
+        event is the union of all work below it, wherever and whenever that ran. Modules (nn.Module) are
+        shown where Python functions were recorded, all Python functions with python. Work whose launch is
+        not in the file is in no tree; stats counts it.
+
+        format json nests the rows: each has its rows below it as children.
+
+        Options:
+            root: only what lies in events of this name; * and ? stand for any text
+            depth: only N levels; 0: all
+            min_time: leave out what takes less than US microseconds
+            time: what min_time, the order and folded go by; one of gpu, host
+            python: with all Python functions, not only modules
+            each: every event by itself, in order of time; else equal paths are one
+            stats: only counts: what was linked, roots, forward-backward links
+            folded: stacks and their time in ns, as flame-graph tools read them
+
+        Table tree: one row is one path of calls of one rank
+            rank [id]: rank
+            node [id]: number of the row within its rank
+            parent [id]: the row it hangs on
+            depth [id]: 0: thread, 1: its outermost events
+            kind: thread, or the category of the event
+            name: the event's name
+            count [count]: events in this row
+            gpu_us [us]: union of the GPU work below each event, added up
+            share_pct [percent]: of the time the rank's linked GPU work runs
+            host_us [us]: summed duration on the host
+            self_host_us [us]: ... outside of the rows below
+            kernels [count]: pieces of GPU work
+            uid [id]: position in traceEvents of the first event
+            start_us [us]: its start, from the job's first event (with absolute: as in the file)
+
+        Table stats: one row is one rank
+            rank [id]: rank
+            linked_gpu_events [count]: GPU work whose launch is in the file
+            unlinked_gpu_events [count]: GPU work whose launch is not
+            host_events [count]: operators and runtime calls
+            roots [count]: operators with no operator around them
+            fwd_bwd_links [count]: backward operators whose forward operator is known
+            gpu_busy_us [us]: union of the linked GPU work
+            gpu_sum_us [us]: summed duration of the linked GPU work
+            nodes [count]: host events in the tree, modules and annotations included
+            max_depth [count]: deepest nesting of host events
+            misnested [count]: annotations and Python functions that end outside what they begin in
+
+        Table folded: one row is one stack
+            stack: names from the rank down, joined by ;
+            time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+
+class Events(Table):
+    """The table of all events. Called, it runs the analysis `events` with its options."""
+
+    def __init__(self, job: Job) -> None: ...
+    def __call__(self, *,
+        where: Optional[Text] = None,
+        limit: int = 0,
+        compat: None = None,
+        table: Optional[Literal['events']] = None,
+        progress: Progress = None) -> Table:
+        """The events themselves, filtered by name, category, stream, step, time.
+
+        Prints the event table. where keeps events for which every term holds. A term is FIELD OP VALUE;
+        fields are name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds),
+        step, device, stream, correlation, external_id, position (numbers: = != < <= > >=). ts counts from
+        the job's first event, or with absolute as in the file.
+
+        Options:
+            where: only events for which every comma-separated term holds: FIELD OP VALUE
+            limit: at most N events of each rank; 0: all
+
+        Table events: One row an event, in file order.
+            rank [id]: rank of the job
+            position [id]: place in the file's event array, from 0
+            phase: Chrome phase letter; X is a complete event
+            category: the event's cat
+            name: the event's name
+            pid [id]: process (device for GPU events)
+            tid [id]: thread (stream for GPU events)
+            ts_us [us]: start, from the job's first event (with absolute: as in the file)
+            dur_us [us]: duration
+            step [id]: training step it belongs to
+            device [id]: device ordinal
+            stream [id]: stream
+            correlation [id]: number that launch and work share
+            external_id [id]: number that operator and launch share"""
+
+def diff(a: Any, b: Any, *,
+    by: Literal['name', 'total'] = 'name',
+    per: Literal['total', 'rank', 'step'] = 'total',
+    kind: Literal['all', 'gpu', 'host', 'operator', 'call'] = 'all',
+    top: Optional[int] = None,
+    short_names: bool = False,
+    fail_on: Optional[Text] = None,
+    compat: Optional[Literal['hta', 'hta-exact']] = None,
+    table: Optional[Literal['diff', 'totals']] = None,
+    progress: Progress = None) -> Table:
+    """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged.
+
+    Kernels, operators and calls of two traces or jobs, by count and time.
+
+    A is what is compared with, B what is judged; each is a trace or a directory with one trace a rank.
+    Names are compared over all ranks together. GPU work counts with its duration, operators and calls
+    with their host time, operators nested in it included. ranks and steps apply to both.
+
+    Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+    short_names apply.
+
+    With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+    the totals. The change in percent of a name that A does not have is unknown and meets nothing.
+
+    Options:
+        by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
+            rows; one of name, total
+        per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
+            in steps; one of total, rank, step
+        kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
+            operator, call
+        top: only the N rows of a kind whose time changed most
+        short_names: kernels without their template and call arguments, so that builds can be compared
+        fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+
+    compat: hta, hta-exact give that tool's numbers and columns.
+
+    Table diff: one row is one name: GPU work first, then operators, then calls, by how much its time
+        changed
+        kind: computation, communication, memory, operator (host time, nested ones included) or call
+        name: kernel, copy, operator or call
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: how often in A
+        count_b [count]: how often in B
+        count_diff [count]: B less A
+        time_a_us [us]: sum of durations in A
+        time_b_us [us]: sum of durations in B
+        time_diff_us [us]: B less A
+        time_change_pct [percent]: time_diff_us of time_a_us; unknown where A has none
+        impact_pct [percent]: time_diff_us of A's whole GPU time (operator time, call time)
+
+    Table totals: one row is one number of both jobs
+        metric: what is compared; names that end in _us are times in microseconds
+        a: in A
+        b: in B
+        diff: B less A
+        change_pct [percent]: diff of A; unknown where A has none"""
+
+def memory(source: Any, *,
+    series: bool = False,
+    compat: None = None,
+    table: Optional[Literal['memory', 'series']] = None,
+    progress: Progress = None) -> Table:
+    """What PyTorch's memory timeline says; source as open takes it, of one file.
+
+    What GPU memory is used for: PyTorch's memory timeline by category.
+
+    FILE is what torch.profiler's export_memory_timeline writes under a name that ends in .raw.json or
+    .raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count together; what
+    was there before the recording (times below zero) is there from the first change on. A tensor that
+    changes its category is neither allocated nor freed.
+
+    Options:
+        series: what is held by category whenever it changes
+
+    Table memory: one row is one category
+        category: what the memory is for; total: all of it
+        at_peak_bytes [bytes]: held when the total was largest
+        at_peak_pct [percent]: share of the total then
+        own_peak_bytes [bytes]: the most this category held by itself
+        own_peak_at_us [us]: when that was; unknown if it never held anything
+        before_bytes [bytes]: there before the recording
+        end_bytes [bytes]: held at the end
+        allocated_bytes [bytes]: sum of all allocations recorded
+        allocations [count]: how many
+        freed_bytes [bytes]: sum of all releases recorded
+
+    Table series: one row is what is held from one change to the next; empty without series
+        time_us [us]: from the first change; with absolute as in the file
+        parameter [bytes]: bytes held
+        optimizer_state [bytes]: bytes held
+        input [bytes]: bytes held
+        temporary [bytes]: bytes held
+        activation [bytes]: bytes held
+        gradient [bytes]: bytes held
+        autograd_detail [bytes]: bytes held
+        unknown [bytes]: bytes held
+        total [bytes]: sum of them"""
