@@ -494,6 +494,8 @@ def test_trace(analysis, small):
     ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),
     ("ampere_sgemm_32x32", "ampere_sgemm_32x32"),
     ("two words", "two words"),
+    ("operator<< (int)", "operator<< (int)"),
+    ("f(a->b)", "f"),
 ])
 def test_short_names(name, short):
     assert shorten_name(name) == short

@@ -2,7 +2,8 @@
 
 
 def shorten_name(name: str) -> str:
-    """Template and call arguments left out, and what stands before the last space; copies stay as they are."""
+    """Template and call arguments left out, and what stands before the last space. Copies and names whose brackets do
+    not match stay as they are."""
     if name.startswith(("Memcpy", "Memset")) or ("<" not in name and "(" not in name):
         return name
     kept = []
@@ -11,7 +12,10 @@ def shorten_name(name: str) -> str:
         if c in "<(":
             depth += 1
         elif c in ">)":
-            depth = max(depth - 1, 0)
+            depth -= 1
+            if depth < 0:
+                return name
         elif depth == 0:
             kept.append(c)
-    return "".join(kept).split(" ")[-1]
+    short = "".join(kept).rstrip(" ").split(" ")[-1]
+    return short if short and depth == 0 else name
