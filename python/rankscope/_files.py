@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from typing import Any, Iterator
 
 
@@ -13,6 +12,7 @@ def whole(path: Any) -> Iterator[Any]:
     if path is None:
         yield None
         return
+    import tempfile  # slow to import, and seldom needed
     path = os.fsdecode(path)
     handle, temporary = tempfile.mkstemp(prefix=".rankscope-", dir=os.path.dirname(path) or ".")
     os.close(handle)

@@ -7,6 +7,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union, overload
 
+from . import _engine as native
 from .errors import InputWarning, UsageError
 
 if TYPE_CHECKING:
@@ -42,8 +43,23 @@ def _show(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return "%.6g" % value if abs(value) >= 1e15 else ("%.3f" % value).rstrip("0").rstrip(".")
+        plain = value == 0 or 1e-3 <= abs(value) < 1e15
+        return ("%.3f" % value).rstrip("0").rstrip(".") if plain else "%.4g" % value
     return _shorten(str(value))
+
+
+def _from_arrow(pandas: Any, values: Any, kind: str) -> Any:
+    if kind == "int" and values.null_count:
+        return pandas.Int64Dtype().__from_arrow__(values)
+    return values.to_pandas()
+
+
+def _from_list(pandas: Any, values: List[Any], kind: str) -> Any:
+    if kind == "text":
+        return pandas.Series(values, dtype=None if any(value is not None for value in values) else object)
+    if kind == "int":
+        return pandas.Series(values, dtype="Int64" if None in values else "int64")
+    return pandas.Series(values, dtype="float64")
 
 
 class Table:
@@ -55,12 +71,12 @@ class Table:
 
     __slots__ = ("_given", "_result", "__weakref__")
 
-    def __init__(self, engine_table: Any, result: Optional[Result] = None) -> None:
+    def __init__(self, engine_table: native.Table, result: Optional[Result] = None) -> None:
         self._given = engine_table
         self._result = result
 
     @property
-    def _engine(self) -> Any:
+    def _engine(self) -> native.Table:
         return self._given
 
     # ---- what it is ----
@@ -185,26 +201,15 @@ class Table:
         None or NaN, as the pandas at hand has it); integers are Int64 where one is unknown."""
         pandas = _need("pandas", "to_pandas")
         try:
-            import pyarrow
-            arrow = pyarrow.table(self)
+            arrow = self.to_arrow()
         except ImportError:
             arrow = None
         data: Dict[int, Any] = {}
         for at, spec in enumerate(self.schema):
-            if arrow is None:
-                values = self._engine.column(at)
-                unknown = spec["type"] == "int" and None in values
+            if arrow is not None:
+                data[at] = _from_arrow(pandas, arrow.column(at), spec["type"])
             else:
-                values = arrow.column(at)
-                unknown = spec["type"] == "int" and values.null_count > 0
-            if arrow is not None and not unknown:
-                data[at] = values.to_pandas()
-            elif unknown:
-                data[at] = pandas.array(values if arrow is None else values.to_pylist(), dtype="Int64")
-            elif spec["type"] == "text":
-                data[at] = pandas.Series(values) if any(v is not None for v in values) else pandas.Series(values, dtype=object)
-            else:
-                data[at] = pandas.Series(values, dtype="int64" if spec["type"] == "int" else "float64")
+                data[at] = _from_list(pandas, self._engine.column(at), spec["type"])
         frame = pandas.DataFrame(data)
         frame.columns = self.columns
         return frame
@@ -242,8 +247,8 @@ class Table:
         schema, rows = self.schema, len(self)
         shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
-        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s %d rows</caption><thead><tr>'
-               % (html.escape(self.name), html.escape(self.help or ""), rows)]
+        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
+               % (html.escape(self.name), html.escape((self.help or "").rstrip(".")), rows)]
         for column, align in zip(schema, right):
             unit = " (%s)" % column["unit"] if column["unit"] else ""
             out.append("<th%s title=\"%s\">%s</th>" % (align, html.escape((column["help"] or "") + unit), html.escape(column["name"])))
@@ -276,7 +281,7 @@ class Result:
     notes: List[str]
     found: bool
 
-    def __init__(self, engine_result: Any) -> None:
+    def __init__(self, engine_result: native.Result) -> None:
         self.tables = {name: Table(table, self) for name, table in engine_result.tables.items()}
         self.main = engine_result.main
         self.problems = engine_result.problems

@@ -24,7 +24,7 @@ TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives
 class Report:
     """What the dumps tell. Its attributes are those of `rankscope flight --format json`."""
 
-    def __init__(self, flight: Any) -> None:
+    def __init__(self, flight: _engine.Flight) -> None:
         self._flight = flight
         self._answer: Dict[str, Any] = json.loads(flight.json())
 

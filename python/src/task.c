@@ -124,21 +124,11 @@ static bool show_progress(const rs_py_task *task, PyObject *progress, uint64_t *
     return go_on;
 }
 
-bool rs_py_task_run(rs_py_task *task, PyObject *progress, rs_error *err)
+/* Waits for the work; false when the caller left it, with an exception set. */
+static bool wait_for(rs_py_task *task, PyObject *progress, uint64_t *shown)
 {
-    pthread_t thread;
-    atomic_fetch_add(&task->holders, 1);
-    int code = pthread_create(&thread, NULL, run_task, task);
-    if (code != 0) {
-        atomic_fetch_sub(&task->holders, 1);
-        errno = code;
-        PyErr_SetFromErrno(PyExc_OSError);
-        return false;
-    }
-    pthread_detach(thread);
-    uint64_t shown = 0;
     while (!wait_slices(task, 1)) {
-        bool stop = PyErr_CheckSignals() != 0 || !show_progress(task, progress, &shown);
+        bool stop = PyErr_CheckSignals() != 0 || !show_progress(task, progress, shown);
         if (!stop) continue;
         PyObject *type, *value, *traceback; /* the handler's exception, or none */
         PyErr_Fetch(&type, &value, &traceback);
@@ -150,12 +140,34 @@ bool rs_py_task_run(rs_py_task *task, PyObject *progress, rs_error *err)
             PyErr_Restore(type, value, traceback);
             return false;
         }
-        if (ended) break;
+        if (ended) return true;
         rs_error stopped = RS_ERROR_INIT;
         rs_fail(&stopped, RS_ERR_CANCELLED, "stopped by the progress function");
         rs_py_raise(&stopped);
         return false;
     }
+    return true;
+}
+
+bool rs_py_task_run(rs_py_task *task, PyObject *progress, rs_error *err)
+{
+    pthread_t thread;
+    atomic_fetch_add(&task->holders, 1);
+    int code = pthread_create(&thread, NULL, run_task, task);
+    if (code != 0) {
+        atomic_fetch_sub(&task->holders, 1);
+        errno = code;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return false;
+    }
+    uint64_t shown = 0;
+    if (!wait_for(task, progress, &shown)) {
+        pthread_detach(thread);
+        return false;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    pthread_join(thread, NULL); /* so that nothing of a finished run is held when its answer is given */
+    Py_END_ALLOW_THREADS;
     if (task->status == RS_OK && !show_progress(task, progress, &shown) && PyErr_Occurred()) return false;
     *err = task->error;
     err->status = task->status;

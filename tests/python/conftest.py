@@ -21,11 +21,11 @@ def small():
 @pytest.fixture(scope="session")
 def program():
     """The program that was installed with the package."""
-    from rankscope import _program
-    found = _program.path()
-    if not os.path.exists(found):  # the package is tried from a build folder
-        found = os.environ.get("RANKSCOPE_PROGRAM") or shutil.which("rankscope") or str(ROOT / "build" / "rankscope")
-    return found
+    try:
+        import _rankscope_program
+        return _rankscope_program.path()
+    except ImportError:  # the package is tried from a build folder
+        return os.environ.get("RANKSCOPE_PROGRAM") or shutil.which("rankscope") or str(ROOT / "build" / "rankscope")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@ import inspect
 import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -130,6 +131,30 @@ def test_sources(small, job):
         rs.open(7)
 
 
+def test_bytes_are_not_copied(small):
+    data = (small / "rank0.json.gz").read_bytes()
+    before = sys.getrefcount(data)
+    job = rs.open(data)
+    assert sys.getrefcount(data) == before + 1  # the job reads these very bytes
+    assert len(job.breakdown()) == 1
+    job.close()
+    assert sys.getrefcount(data) == before
+
+
+def test_keep(small):
+    def read_by(job):
+        before = job.stats()["bytes_read"]
+        job.breakdown()
+        return job.stats()["bytes_read"] - before
+
+    for keep, again in ((True, False), ("1G", False), (False, True), ("1k", True)):
+        with rs.open(small, keep=keep) as job:
+            first = read_by(job)
+            assert first > 0 and read_by(job) == (first if again else 0)
+    with pytest.raises(rs.UsageError):
+        rs.open(small, keep="plenty")
+
+
 def test_two_jobs(job, small):
     same = rs.diff(small, small)
     assert set(same["change"]) == {"same"}
@@ -168,8 +193,9 @@ def test_errors(tmp_path):
 def test_loss_is_told(tmp_path):
     text = '{"traceEvents": [{"ph":"X","ts":1,"dur":1,"name":"a","cat":"kernel","pid":0,"tid":7,"args":{"stream":7}}, {"ph":"X","ts":2'
     (tmp_path / "cut.json").write_text(text)
-    with pytest.warns(rs.InputWarning, match="cut.json"):
+    with pytest.warns(rs.InputWarning, match="cut.json") as told:
         table = rs.open(tmp_path / "cut.json").breakdown()
+    assert {warning.filename for warning in told} == {__file__}  # at the user's line
     assert any(problem["severity"] == "loss" and problem["offsets"] for problem in table.problems)
 
 

@@ -60,6 +60,12 @@ def test_repr_of_a_long_table(job):
     assert events._repr_html_().count("<tr>") == 22
 
 
+def test_html_shows_numbers():
+    from rankscope._table import _show
+    assert [_show(value) for value in (0.0, 1.5, 1234567.0, 0.00012345, -2e20, None, 7, "a")] == [
+        "0", "1.5", "1234567", "0.0001234", "-2e+20", "", "7", "a"]
+
+
 def test_html_is_escaped(tmp_path):
     name = "<script>alert('x')</script>" + "y" * 200 + "\\\" onload=\\\"z"
     (tmp_path / "t.json").write_text('{"traceEvents": [{"ph":"X","ts":1,"dur":5,"name":"%s","cat":"kernel","pid":0,"tid":7,"args":{"stream":7}}]}' % name)
@@ -136,6 +142,9 @@ def test_pandas(job):
     check_frame(job.events.to_pandas(), job.events)
     for name, table in job.info().tables.items():
         check_frame(table.to_pandas(), table)
+    mine = job.breakdown().to_pandas()
+    mine.loc[0, "span_us"] = -1.0  # a copy: nothing of it is read-only, nothing else changes
+    assert mine["span_us"][0] == -1.0 and job.breakdown()["span_us"][0] > 0
     empty = job.events(limit=1)[:0]
     assert list(empty.to_pandas().columns) == empty.columns
 

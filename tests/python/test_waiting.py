@@ -27,41 +27,49 @@ def long(tmp_path_factory):
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, threading
 import rankscope as rs
-job = rs.open(%s, jobs=1)
-sent = []
-def interrupt():
-    sent.append(time.monotonic())
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Timer(0.2, interrupt).start()
+job = rs.open(%s, jobs=1, keep=False)
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    job.%s
-    print("finished")
+    while True:
+        job.breakdown()
 except KeyboardInterrupt:
-    print("%%.3f" %% (time.monotonic() - sent[0]))
-print(len(job.breakdown()))  # the job is as good as before
+    print(len(job.breakdown()))  # the job is as good as before
+"""
+
+# A pipe into which nobody writes: its reader waits for ever, and may not make Python wait.
+STUCK = """
+import rankscope as rs
+print("go", flush=True)
+try:
+    rs.open(%r).breakdown()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
 """
 
 
 @pytest.mark.parametrize("source", ["path", "bytes"])
 def test_interrupt(long, source):
     given = repr(str(long)) if source == "path" else "open(%r, 'rb').read()" % str(long)
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED % (given, "breakdown()")], stdout=subprocess.PIPE, timeout=120, check=True)
-    answer, rows = done.stdout.decode().split()
-    assert answer != "finished" and float(answer) < 1.0 and rows == "1"
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED % given], stdout=subprocess.PIPE, timeout=120, check=True)
+    assert done.stdout == b"1\n"
 
 
-def test_interrupted_program_exits(long):
-    """Nobody waits for a run that was left, not even the interpreter at its end."""
-    code = "import rankscope as rs; print('go', flush=True); rs.open(%r, jobs=1).kernels()" % str(long)
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert child.stdout.readline() == b"go\n"
-    time.sleep(0.15)
-    begin = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=60)
-    assert time.monotonic() - begin < 2 and b"KeyboardInterrupt" in errors and child.returncode != 0
+def test_interrupt_of_what_never_ends(tmp_path):
+    """Ctrl-C comes through at once, and nobody waits for the run that was left, not even the interpreter's end."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)  # so that opening it does not wait
+    try:
+        child = subprocess.Popen([sys.executable, "-c", STUCK % str(tmp_path / "pipe")], stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"go\n"
+        time.sleep(0.3)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == b"interrupted\n"
+        assert time.monotonic() - begin < 10 and child.returncode == 0
+    finally:
+        os.close(writer)
 
 
 def test_other_threads_go_on(long):
@@ -73,7 +81,7 @@ def test_other_threads_go_on(long):
         turns += 1
         time.sleep(0.001)
     worker.join()
-    assert turns > 50
+    assert turns > 10
 
 
 def test_one_job_in_several_threads(synthesised):

@@ -1,0 +1,18 @@
+"""The command `rankscope` of the package: the program that lies in it takes over this process.
+
+It stands beside the package, not in it, so that the program does not wait for the package's import."""
+import os
+import sys
+
+
+def path():
+    """Where the program is."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "rankscope", "bin", "rankscope")
+
+
+def main():
+    program = path()
+    try:
+        os.execv(program, ["rankscope"] + sys.argv[1:])
+    except OSError as error:
+        sys.exit("rankscope: %s: %s" % (program, error.strerror))
