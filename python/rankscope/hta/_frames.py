@@ -13,6 +13,8 @@ DESCRIBE = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 def text(series):
     """Strings as pandas holds them: object, and its own string type from pandas 3 on."""
     pd = pandas()
+    if str(series.dtype) == "str" and not series.hasnans:
+        return series
     values = series.tolist()
     if int(pd.__version__.split(".")[0]) >= 3 and all(isinstance(v, str) for v in values):
         return pd.Series(values, index=series.index, dtype="str")
@@ -34,6 +36,17 @@ def whole(series):
 def objects(series):
     """HTA's pid and tid columns: objects, as a trace may hold numbers and names in them."""
     return pandas().Series(series.tolist(), index=series.index, dtype=object)
+
+
+def mapped(series, convert):
+    """What convert makes of each value, as objects; asked once for each different one."""
+    import numpy  # pandas needs it too
+
+    codes, different = pandas().factorize(series)
+    made = numpy.empty(len(different), dtype=object)
+    for i, value in enumerate(different):
+        made[i] = convert(value)
+    return pandas().Series(made[codes] if len(made) else [], index=series.index, dtype=object)
 
 
 _CASTS = {"text": text, "small": small, "whole": whole, "objects": objects}

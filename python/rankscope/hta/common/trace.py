@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
 from .. import _frames
@@ -58,27 +59,27 @@ _OUTSIDE_CALLS = {
 }
 
 
-def _thread(series):
+def _thread_id(value):
     """Numbers where they are numbers: a trace has pids like 1 and like "Spans"."""
-    cache: Dict[str, Any] = {}
-    for value in series.unique():
-        digits = value[1:] if value.startswith("-") else value
-        cache[value] = int(value) if digits.isdigit() else value
-    return pandas().Series([cache[v] for v in series], index=series.index, dtype=object)
+    return int(value) if re.fullmatch("-?[0-9]+", value) else value
+
+
+def _value(text):
+    """Lists as lists; "-1" and "[]" stand for missing ones, as in HTA."""
+    if text in ("-1", "[]"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _thread(series):
+    return _frames.mapped(series, _thread_id)
 
 
 def _json(series):
-    """Lists as lists; "-1" and "[]" stand for missing ones, as in HTA."""
-    cache: Dict[str, Any] = {"-1": "-1", "[]": "[]"}
-    values = []
-    for value in series:
-        if value not in cache:
-            try:
-                cache[value] = json.loads(value)
-            except ValueError:
-                cache[value] = value
-        values.append(cache[value])
-    return pandas().Series(values, index=series.index, dtype=object)
+    return _frames.mapped(series, _value)
 
 
 def _iteration(series):

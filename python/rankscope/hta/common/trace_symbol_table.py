@@ -29,12 +29,15 @@ class TraceSymbolTable:
 
     def encode(self, series):
         """Numbers for texts; new texts get new numbers."""
-        self.add_symbols(series.unique().tolist())
-        return pandas().to_numeric(series.map(self.sym_index), downcast="integer")
+        codes, different = pandas().factorize(series)
+        self.add_symbols(different)
+        numbers = pandas().Series([self.sym_index[s] for s in different], dtype="int64")
+        numbers = numbers.reindex(codes).set_axis(series.index) if len(series) else numbers
+        return pandas().to_numeric(numbers, downcast="integer")
 
     def decode(self, series):
         """Texts for numbers."""
-        return series.map(lambda number: self.sym_table[number])
+        return pandas().Series(self.sym_table, dtype=object).reindex(series).set_axis(series.index)
 
     def add_symbols_to_trace_df(self, trace_df, col: str) -> None:
         """Adds the texts of a column of numbers: s_name for name."""
