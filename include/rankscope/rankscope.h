@@ -10,6 +10,7 @@
 #include "rankscope/metrics.h"
 #include "rankscope/arrow.h"
 #include "rankscope/render.h"
+#include "rankscope/rewrite.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"
 #include "rankscope/chakra_trace.h"

@@ -286,7 +286,7 @@ class Job:
             worst_us [us]: the greatest"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['counters']] = None,
+        table: Optional[Literal['counters', 'launches']] = None,
         progress: Progress = None) -> Table:
         """Hardware counters of each kernel, with the operator that launched it.
 
@@ -302,16 +302,24 @@ class Job:
             name: the range's name: the kernel; one column a counter follows
             top_level_op: outermost operator around the launch
             bottom_level_op: innermost operator around the launch
-            op_stack: all of them, outermost first, with ; between"""
+            op_stack: all of them, outermost first, with ; between
+
+        Table launches: one row is one range whose launch is known
+            rank [id]: rank
+            index [id]: position of the range in traceEvents
+            launch [id]: position of the call that launched the measured kernel"""
     def critical_path(self, *,
         annotation: Text = 'ProfilerStep',
         instance: Text = '0',
         breakdown: bool = False,
         edges: bool = False,
+        nodes: bool = False,
         sync_edges: bool = False,
         overlay: Optional[Text] = None,
+        overlay_edges: Literal['path', 'all'] = 'path',
+        data_load: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['critical_path', 'breakdown', 'edges', 'sync_edges', 'overlay', 'files']] = None,
+        table: Optional[Literal['critical_path', 'breakdown', 'edges', 'sync_edges', 'nodes', 'overlay', 'files']] = None,
         progress: Progress = None) -> Table:
         """What a step really waited for: the longest chain of dependencies between host and GPU.
 
@@ -331,9 +339,13 @@ class Job:
             instance: which of them, from 0 in order of time
             breakdown: the path, part by part
             edges: all dependencies of the graph
+            nodes: all starts and ends of events in the graph
             sync_edges: all synchronization dependencies, on the path or not
             overlay: write the trace's events on the path, with arrows (.gz, .zst, else plain; several
                 files: DIR/)
+            overlay_edges: path: arrows of the path from lane to lane; all: every dependency, and every
+                event is kept; one of path, all
+            data_load: host events whose names contain one of these texts load data
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -400,7 +412,16 @@ class Job:
             sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
             critical: 1: on the longest path
 
-        Table overlay: one row is a part of the path as the overlay shows it; filled with overlay
+        Table nodes: one row is the start or the end of an event in the graph, by time; filled with nodes
+            rank [id]: rank
+            event [id]: position in traceEvents; unknown: the window's own border
+            at: which end of it: start or end
+            ts_us [us]: when that is
+            name: its name
+            blocking: 1: a call that waits for the GPU, by its name
+            path [count]: its place on the longest path, from 0; unknown: not on it
+
+        Table overlay: one row is a dependency as the overlay shows it; filled with overlay
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             target [id]: position in traceEvents; unknown: the window's end
@@ -408,7 +429,9 @@ class Job:
             target_us [us]: where an arrow would end, on the file's own clock
             type: kind of the dependency
             weight [us]: what it adds to the path
-            arrow: 1: drawn as an arrow, as it leads from one lane to another
+            arrow: 1: drawn as an arrow: all edges with overlay_edges all, else what leads from one lane to
+                another
+            critical: 1: on the longest path
 
         Table files: one row is one rank's file; filled with overlay
             rank [id]: rank
@@ -416,7 +439,7 @@ class Job:
     def delays(self, *,
         by: Literal['operator', 'sequence'] = 'operator',
         top: Optional[int] = None,
-        compat: None = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['delays', 'sequences']] = None,
         progress: Progress = None) -> Table:
         """How long operators take to launch their kernels, and kernels to start.
@@ -431,6 +454,8 @@ class Job:
             by: operator: one row a name; sequence: one row a name and the kernels it launched, in order;
                 one of operator, sequence
             top: only the N rows of a rank with the most operators
+
+        compat: hta, hta-exact give that tool's numbers and columns.
 
         Table delays: one row is one operator name of one rank
             rank [id]: rank
@@ -459,11 +484,11 @@ class Job:
     def diff(self, other: Job, *,
         by: Literal['name', 'total'] = 'name',
         per: Literal['total', 'rank', 'step'] = 'total',
-        kind: Literal['all', 'gpu', 'operator', 'call'] = 'all',
+        kind: Literal['all', 'gpu', 'host', 'operator', 'call'] = 'all',
         top: Optional[int] = None,
         short_names: bool = False,
         fail_on: Optional[Text] = None,
-        compat: None = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['diff', 'totals']] = None,
         progress: Progress = None) -> Table:
         """Kernels, operators and calls of two traces or jobs, by count and time.
@@ -471,6 +496,9 @@ class Job:
         A is what is compared with, B what is judged; each is a trace or a directory with one trace a rank.
         Names are compared over all ranks together. GPU work counts with its duration, operators and calls
         with their host time, operators nested in it included. ranks and steps apply to both.
+
+        Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+        short_names apply.
 
         With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
         the totals. The change in percent of a name that A does not have is unknown and meets nothing.
@@ -480,10 +508,13 @@ class Job:
                 rows; one of name, total
             per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
                 in steps; one of total, rank, step
-            kind: only GPU work, operators, or runtime calls; one of all, gpu, operator, call
+            kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
+                operator, call
             top: only the N rows of a kind whose time changed most
             short_names: kernels without their template and call arguments, so that builds can be compared
             fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+
+        compat: hta, hta-exact give that tool's numbers and columns.
 
         Table diff: one row is one name: GPU work first, then operators, then calls, by how much its time
             changed
@@ -534,6 +565,62 @@ class Job:
             with_work [count]: calls whose GPU work is in the file
             work [count]: GPU events they own
             coverage_pct [percent]: share of calls with work"""
+    def frame(self, *,
+        of: Ranges = None,
+        gpu: bool = False,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['frame']] = None,
+        progress: Progress = None) -> Table:
+        """The trace as a data frame: every complete event, one column an argument.
+
+        What notebooks and statistics programs want: names, times, step and arguments of every complete
+        event in one wide table, with the link between launches and work. events shows the same events with
+        fewer columns, and all others, and filters.
+
+        compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
+        order (GPU rows first), its columns' defaults.
+
+        Options:
+            of: rows of these ranks only; times still count from the first event of all
+            gpu: only rows of the GPU
+
+        compat: hta, hta-exact give that tool's numbers and columns.
+
+        Table frame: one row is one complete event
+            rank [id]: rank
+            index [id]: position in traceEvents
+            cat: category
+            name: name
+            pid [id]: process (device for GPU events)
+            tid [id]: thread (stream for GPU events)
+            ts [us]: start, from the job's first event (with absolute: as in the file)
+            dur [us]: duration
+            end [us]: end; under compat hta on the file's own clock, as HTA leaves it
+            stream [id]: stream
+            correlation [id]: number that launch and work share
+            index_correlation [id]: position of the other side of the correlation: launch of the work, work
+                of the launch
+            iteration [id]: training step
+            gpu: 1: a row of the GPU
+            user_annotation: GPU rows: the shortest gpu_user_annotation of the same stream that overlaps it
+            bytes [bytes]: size of a copy
+            memory_bw_gbps [GB/s]: rate of a copy
+            wait_on_stream [id]: stream that a synchronization waits for
+            wait_on_cuda_event_record_corr_id [id]: correlation of the event it waits for
+            input_dims: shapes of an operator's inputs
+            input_type: types of its inputs
+            input_strides: strides of its inputs
+            external_id [id]: number that operator and launch share
+            python_id [id]: number of a Python call
+            python_parent_id [id]: number of the call around it
+            collective_name: collective operation
+            in_msg_nelems [count]: elements a collective takes
+            out_msg_nelems [count]: elements it gives
+            msg_dtype: type of its elements
+            group_size [count]: ranks of its group
+            process_rank [id]: rank in its group
+            in_split_size: how its input is split
+            out_split_size: how its output is split"""
     def idle(self, *,
         intervals: bool = False,
         kernel_delay: float = 30.0,
@@ -991,8 +1078,10 @@ class Job:
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
         clocks: Literal['align', 'trust'] = 'align',
-        compat: None = None,
-        table: Optional[Literal['stragglers', 'collectives', 'clocks']] = None,
+        candidates: int = 2,
+        in_steps: Ranges = None,
+        compat: Optional[Literal['hta', 'hta-exact']] = None,
+        table: Optional[Literal['stragglers', 'collectives', 'clocks', 'steps']] = None,
         progress: Progress = None) -> Table:
         """Which rank arrives last at collectives, how late, and what it costs the others.
 
@@ -1011,6 +1100,10 @@ class Job:
                 apart; one of rank, collective, clock
             clocks: align: take out of the clocks what the common ends of collectives show; trust: use them
                 as they are; one of align, trust
+            candidates: only under compat hta: its num_candidates, how many of a step count as late
+            in_steps: only under compat hta: its profiler_steps
+
+        compat: hta, hta-exact give that tool's numbers and columns.
 
         Table stragglers: one row is one rank
             rank [id]: rank
@@ -1230,11 +1323,11 @@ class Events(Table):
 def diff(a: Any, b: Any, *,
     by: Literal['name', 'total'] = 'name',
     per: Literal['total', 'rank', 'step'] = 'total',
-    kind: Literal['all', 'gpu', 'operator', 'call'] = 'all',
+    kind: Literal['all', 'gpu', 'host', 'operator', 'call'] = 'all',
     top: Optional[int] = None,
     short_names: bool = False,
     fail_on: Optional[Text] = None,
-    compat: None = None,
+    compat: Optional[Literal['hta', 'hta-exact']] = None,
     table: Optional[Literal['diff', 'totals']] = None,
     progress: Progress = None) -> Table:
     """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged.
@@ -1245,6 +1338,9 @@ def diff(a: Any, b: Any, *,
     Names are compared over all ranks together. GPU work counts with its duration, operators and calls
     with their host time, operators nested in it included. ranks and steps apply to both.
 
+    Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+    short_names apply.
+
     With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
     the totals. The change in percent of a name that A does not have is unknown and meets nothing.
 
@@ -1253,10 +1349,13 @@ def diff(a: Any, b: Any, *,
             rows; one of name, total
         per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
             in steps; one of total, rank, step
-        kind: only GPU work, operators, or runtime calls; one of all, gpu, operator, call
+        kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
+            operator, call
         top: only the N rows of a kind whose time changed most
         short_names: kernels without their template and call arguments, so that builds can be compared
         fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+
+    compat: hta, hta-exact give that tool's numbers and columns.
 
     Table diff: one row is one name: GPU work first, then operators, then calls, by how much its time
         changed

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import html
 import itertools
+import os
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union, overload
 
 from . import _engine as native
-from .errors import UsageError
+from .errors import InputWarning, UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -295,6 +297,29 @@ class Result:
         if name not in self.tables:
             raise UsageError("there is no table \"%s\"; there is %s" % (name, ", ".join(self.tables)))
         return self.tables[name]
+
+    def write_trace(self, path: str | os.PathLike[str], *, compress: bool = False, keep_all: bool = False) -> None:
+        """Writes the trace again with what these tables say of its events: the counters of `annotate`, the path of
+        `critical_path(overlay=...)`, the marks of `sequences(overlay=...)`. Packed if the name ends in .gz or .zst.
+
+        compress: unmarked events of `sequences` lose their arguments and get short names
+        keep_all: events off the critical path stay too
+
+        The tables must be of one file; several need one call each on a job of one rank."""
+        path = os.fspath(path)
+        files = list(dict.fromkeys(self["files"].column("file")))
+        if len(files) != 1:
+            raise UsageError("%s is one file, and the tables are of %d: open one rank" % (path, len(files)))
+        part = path + ".part"
+        try:
+            truncated = self["files"]._engine.rewrite(files[0], part, path, compress=compress, keep_all=keep_all)
+            os.replace(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
+        if truncated:
+            warnings.warn("%s breaks off; %s holds what could be read" % (files[0], path), InputWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         return "<rankscope.Result %s>" % ", ".join("%s: %d rows" % (name, len(table)) for name, table in self.tables.items())

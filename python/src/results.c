@@ -2,7 +2,9 @@
  * at it, and freed, on whatever thread, when the last of them is gone. */
 #include "engine.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,6 +348,73 @@ static PyObject *table_arrow_schema(PyObject *object, PyObject *args)
     return capsule;
 }
 
+/* ---- traces written again --------------------------------------------------------------------------------
+ */
+
+typedef struct rewriting {
+    shared *owner;
+    char *file, *to;
+    rs_rewrite_settings settings;
+    bool truncated;
+} rewriting;
+
+static bool write_file(void *context, const char *bytes, size_t n)
+{
+    return fwrite(bytes, 1, n, context) == n;
+}
+
+static rs_status run_rewriting(void *context, rs_error *err)
+{
+    rewriting *w = context;
+    FILE *out = fopen(w->to, "wb");
+    if (!out) return rs_fail_at(err, RS_ERR_IO, w->to, RS_NO_OFFSET, "%s", strerror(errno));
+    rs_sink sink = {write_file, out};
+    rs_status status = rs_result_rewrite(&w->owner->result, w->file, &w->settings, &sink, &w->truncated, err);
+    if (fclose(out) != 0 && status == RS_OK)
+        status = rs_fail_at(err, RS_ERR_IO, w->to, RS_NO_OFFSET, "%s", strerror(errno));
+    return status;
+}
+
+static void clear_rewriting(void *context)
+{
+    rewriting *w = context;
+    drop(w->owner);
+    free(w->file);
+    free(w->to);
+    free((char *)w->settings.name);
+    free(w);
+}
+
+static PyObject *table_rewrite(PyObject *object, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"file", "to", "name", "compress", "keep_all", NULL};
+    const char *file, *to, *name;
+    int compress = 0, keep_all = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "sss|pp:rewrite", names, &file, &to, &name, &compress,
+                                     &keep_all))
+        return NULL;
+    rewriting *w = calloc(1, sizeof *w);
+    if (!w) return PyErr_NoMemory();
+    w->owner = ((table_object *)object)->owner;
+    hold(w->owner);
+    w->file = strdup(file);
+    w->to = strdup(to);
+    w->settings = (rs_rewrite_settings){.name = strdup(name), .compress = compress, .keep_all = keep_all};
+    rs_py_work work = {run_rewriting, clear_rewriting, w};
+    if (!w->file || !w->to || !w->settings.name) {
+        clear_rewriting(w);
+        return PyErr_NoMemory();
+    }
+    rs_py_task *task = rs_py_task_create(&work);
+    if (!task) return NULL;
+    rs_error err = RS_ERROR_INIT;
+    PyObject *answer = NULL;
+    if (rs_py_task_run(task, Py_None, &err))
+        answer = err.status == RS_OK ? PyBool_FromLong(w->truncated) : rs_py_raise(&err);
+    rs_py_task_drop(task);
+    return answer;
+}
+
 /* ---- Table: renderers -----------------------------------------------------------------------------------
  */
 
@@ -421,6 +490,10 @@ static PyMethodDef table_methods[] = {
     {"markdown", table_markdown, METH_NOARGS, "markdown() -> str"},
     {"text", (PyCFunction)(void (*)(void))table_text, METH_VARARGS | METH_KEYWORDS,
      "text(width=0, color=False, utf8=True) -> str: as the program prints it; width 0 shortens nothing"},
+    {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
+     "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "
+     "into to, "
+     "packed as name ends, with what its tables say; whether the file breaks off"},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_arrow_stream, METH_VARARGS | METH_KEYWORDS,
      "the table for any Arrow library, its numbers not copied"},
     {"__arrow_c_schema__", table_arrow_schema, METH_NOARGS, "the table's Arrow schema"},

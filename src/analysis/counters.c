@@ -34,15 +34,22 @@ static const rs_column_spec fixed_columns[] = {
 };
 static const rs_table_spec fixed_table =
     RS_TABLE("counters", "one row is one range that the profiler measured", fixed_columns);
-static const rs_table_spec *const tables[] = {&fixed_table};
+static const rs_column_spec launch_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("index", INT, ID, "position of the range in traceEvents", NULL),
+    RS_COLUMN("launch", INT, ID, "position of the call that launched the measured kernel", NULL),
+};
+static const rs_table_spec launch_table =
+    RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
+static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
 static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 1}, {RS_COMPAT_HTA, tables, 1}, {RS_COMPAT_HTA_EXACT, tables, 1}};
+    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
 
 /* ---- one rank -------------------------------------------------------------------------------------------
  */
 
 typedef struct range {
-    uint32_t row;
+    uint32_t row, launch; /* launch: RS_NO_ROW if nothing tells */
     const char *name;
     const char *stack; /* operators with ; between; NULL: unknown */
     const char *bottom;
@@ -229,7 +236,10 @@ static rs_status match(const rs_events *e, const sorted_rows *rows, counters_par
     if (!p->ranges) return rs_fail_nomem(err, "counters");
     p->n = rows->ranges.n;
     p->n_launches = rows->launches.n;
-    for (size_t i = 0; i < p->n; i++) p->ranges[i].row = rows->ranges.items[i].value;
+    for (size_t i = 0; i < p->n; i++) {
+        p->ranges[i].row = rows->ranges.items[i].value;
+        p->ranges[i].launch = p->n == p->n_launches ? rows->launches.items[i].value : RS_NO_ROW;
+    }
     bool ok = read_values(e, p);
     rs_status status = RS_OK;
     if (ok && p->n && p->n == p->n_launches) {
@@ -324,6 +334,19 @@ static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_par
     return status;
 }
 
+static rs_status add_launches(rs_table *t, int64_t rank_number, const counters_partial *p, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        if (p->ranges[i].launch == RS_NO_ROW) continue;
+        rs_table_add_int(t, rank_number);
+        rs_table_add_int(t, p->ranges[i].row);
+        rs_table_add_int(t, p->ranges[i].launch);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     names all = {0};
@@ -343,7 +366,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                 "rank %lld: %zu ranges but %zu kernel launches, so that nothing tells which operator "
                 "launched what",
                 (long long)partials[i].rank, p->n, p->n_launches);
-        if (fits || !run->policy->rows_by_stream) status = add_ranges(table, partials[i].rank, p, &all, err);
+        status = add_launches(result->tables[1], partials[i].rank, p, err);
+        if (status == RS_OK && (fits || !run->policy->rows_by_stream))
+            status = add_ranges(table, partials[i].rank, p, &all, err);
     }
     rs_free(all.items);
     if (status == RS_OK) {

@@ -89,7 +89,19 @@ static const rs_column_spec overlay_columns[] = {
     {"target_us", RS_TIME, RS_UNIT_US, "where an arrow would end, on the file's own clock", NULL},
     {"type", RS_TEXT, RS_UNIT_NONE, "kind of the dependency", NULL},
     {"weight", RS_TIME, RS_UNIT_US, "what it adds to the path", NULL},
-    {"arrow", RS_INT, RS_UNIT_NONE, "1: drawn as an arrow, as it leads from one lane to another", NULL},
+    {"arrow", RS_INT, RS_UNIT_NONE,
+     "1: drawn as an arrow: all edges with --overlay-edges all, else what leads from one lane to another",
+     NULL},
+    {"critical", RS_INT, RS_UNIT_NONE, "1: on the longest path", NULL},
+};
+static const rs_column_spec node_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
+    {"event", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's own border", NULL},
+    {"at", RS_TEXT, RS_UNIT_NONE, "which end of it: start or end", NULL},
+    {"ts_us", RS_TIME, RS_UNIT_US, "when that is", "time"},
+    {"name", RS_TEXT, RS_UNIT_NONE, "its name", NULL},
+    {"blocking", RS_INT, RS_UNIT_NONE, "1: a call that waits for the GPU, by its name", NULL},
+    {"path", RS_INT, RS_UNIT_COUNT, "its place on the longest path, from 0; unknown: not on it", NULL},
 };
 static const rs_column_spec file_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -104,15 +116,17 @@ static const rs_table_spec edge_table =
 static const rs_table_spec sync_table =
     RS_TABLE("sync_edges", "one row is a synchronization dependency; filled with --sync-edges", sync_columns);
 
-static const rs_table_spec overlay_table =
-    RS_TABLE("overlay", "one row is a part of the path as the overlay shows it; filled with --overlay",
-             overlay_columns);
+static const rs_table_spec overlay_table = RS_TABLE(
+    "overlay", "one row is a dependency as the overlay shows it; filled with --overlay", overlay_columns);
 static const rs_table_spec file_table =
     RS_TABLE("files", "one row is one rank's file; filled with --overlay", file_columns);
+static const rs_table_spec node_table = RS_TABLE(
+    "nodes", "one row is the start or the end of an event in the graph, by time; filled with --nodes",
+    node_columns);
 
-enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, OVERLAY, FILES, N_TABLES };
-static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table,
-                                              &sync_table,    &overlay_table,   &file_table};
+enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, NODES, OVERLAY, FILES, N_TABLES };
+static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table, &sync_table,
+                                              &node_table,    &overlay_table,   &file_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
                                     {RS_COMPAT_HTA, tables, N_TABLES},
                                     {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
@@ -123,9 +137,14 @@ static const rs_option_spec options[] = {
     {"instance", RS_OPTION_TEXT, "I[-J]", NULL, "0", "which of them, from 0 in order of time"},
     {"breakdown", RS_OPTION_FLAG, NULL, NULL, NULL, "the path, part by part"},
     {"edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all dependencies of the graph"},
+    {"nodes", RS_OPTION_FLAG, NULL, NULL, NULL, "all starts and ends of events in the graph"},
     {"sync-edges", RS_OPTION_FLAG, NULL, NULL, NULL, "all synchronization dependencies, on the path or not"},
     {"overlay", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write the trace's events on the path, with arrows (.gz, .zst, else plain; several files: DIR/)"},
+    {"overlay-edges", RS_OPTION_CHOICE, "WHICH", "path|all", "path",
+     "path: arrows of the path from lane to lane; all: every dependency, and every event is kept"},
+    {"data-load", RS_OPTION_TEXT, "NAME,...", NULL, NULL,
+     "host events whose names contain one of these texts load data"},
 };
 
 /* ---- options ------------------------------------------------------------------------------------------ */
@@ -135,17 +154,24 @@ static rs_status read_window(const rs_run *run, rs_path_window *out, rs_error *e
     const char *text = rs_options_text(run->options, "instance"), *end = NULL;
     out->annotation = rs_options_text(run->options, "annotation");
     bool ok = rs_parse_whole(text, &out->first, &end);
+    out->data_load = rs_options_text(run->options, "data-load");
     out->last = out->first;
     if (ok && *end == '-') ok = rs_parse_whole(end + 1, &out->last, &end) && out->last >= out->first;
     if (ok && *end == '\0') return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "--instance takes a number or a range like 0-1, not \"%.60s\"", text);
 }
 
+static bool all_arrows(const rs_run *run)
+{
+    return strcmp(rs_options_text(run->options, "overlay-edges"), "all") == 0;
+}
+
 static rs_path_wanted read_wanted(const rs_run *run)
 {
-    return (rs_path_wanted){.path = rs_options_flag(run->options, "breakdown") ||
-                                    rs_options_is_set(run->options, "overlay"),
-                            .edges = rs_options_flag(run->options, "edges"),
+    bool overlay = rs_options_is_set(run->options, "overlay");
+    return (rs_path_wanted){.path = overlay || rs_options_flag(run->options, "breakdown"),
+                            .edges = rs_options_flag(run->options, "edges") || (overlay && all_arrows(run)),
+                            .nodes = rs_options_flag(run->options, "nodes"),
                             .syncs = rs_options_flag(run->options, "sync-edges")};
 }
 
@@ -278,9 +304,22 @@ static rs_status add_sync(rs_table *t, int64_t rank, const rs_path_answer *a, co
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_arrow(rs_table *t, int64_t rank, const rs_path_edge *e, rs_error *err)
+static rs_status add_node(rs_table *t, int64_t rank, const rs_path_answer *a, const rs_path_node *node,
+                          int64_t base, rs_error *err)
 {
-    bool arrow = e->type == RS_EDGE_DEPENDENCY || e->type == RS_EDGE_LAUNCH || e->type == RS_EDGE_SYNC;
+    rs_table_add_int(t, rank);
+    add_known(t, node->point.position, RS_NO_POSITION);
+    rs_table_add_text(t, node->point.is_end ? "end" : "start");
+    rs_table_add_time(t, rs_sub_sat(node->point.time, base));
+    add_name(t, a, &node->point);
+    rs_table_add_int(t, node->blocking);
+    add_known(t, node->place, -1);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_arrow(rs_table *t, int64_t rank, const rs_path_edge *e, bool all, rs_error *err)
+{
+    bool arrow = all || e->type == RS_EDGE_DEPENDENCY || e->type == RS_EDGE_LAUNCH || e->type == RS_EDGE_SYNC;
     rs_table_add_int(t, rank);
     add_known(t, e->source.position, RS_NO_POSITION);
     add_known(t, e->target.position, RS_NO_POSITION);
@@ -289,15 +328,19 @@ static rs_status add_arrow(rs_table *t, int64_t rank, const rs_path_edge *e, rs_
     rs_table_add_text(t, rs_edge_type_name((rs_edge_type)e->type));
     rs_table_add_time(t, e->weight);
     rs_table_add_int(t, arrow);
+    rs_table_add_int(t, e->critical);
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_overlay(const rs_partial *partial, rs_result *result, rs_error *err)
+static rs_status add_overlay(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
 {
+    bool all = all_arrows(run);
     const rs_path_answer *a = partial->value;
     rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < a->n_path_rows; i++)
-        status = add_arrow(result->tables[OVERLAY], partial->rank, &a->path[i], err);
+    size_t n = all ? a->n_edge_rows : a->n_path_rows;
+    for (size_t i = 0; status == RS_OK && i < n; i++)
+        status =
+            add_arrow(result->tables[OVERLAY], partial->rank, all ? &a->edges[i] : &a->path[i], all, err);
     if (status != RS_OK) return status;
     rs_table_add_int(result->tables[FILES], partial->rank);
     rs_table_add_text(result->tables[FILES], partial->source);
@@ -313,12 +356,14 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, int64_t 
     for (size_t i = 0; status == RS_OK && rs_options_flag(run->options, "breakdown") && i < a->n_path_rows;
          i++)
         status = add_part(result->tables[BREAKDOWN], rank, a, &a->path[i], base, err);
-    for (size_t i = 0; status == RS_OK && i < a->n_edge_rows; i++)
+    for (size_t i = 0; status == RS_OK && i < a->n_node_rows; i++)
+        status = add_node(result->tables[NODES], rank, a, &a->nodes[i], base, err);
+    for (size_t i = 0; status == RS_OK && rs_options_flag(run->options, "edges") && i < a->n_edge_rows; i++)
         status = add_edge(result->tables[EDGES], rank, a, &a->edges[i], base, err);
     for (size_t i = 0; status == RS_OK && i < a->n_syncs; i++)
         status = add_sync(result->tables[SYNCS], rank, a, &a->syncs[i], base, err);
     if (status == RS_OK && rs_options_is_set(run->options, "overlay"))
-        status = add_overlay(partial, result, err);
+        status = add_overlay(run, partial, result, err);
     if (a->whole_trace)
         rs_result_note(result, "rank %lld: no event is named %s; the whole trace is looked at",
                        (long long)rank, rs_options_text(run->options, "annotation"));
@@ -361,7 +406,8 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
 {
     rs_path_wanted wanted = read_wanted(run);
     result->main_table = rs_options_flag(run->options, "breakdown") ? BREAKDOWN
-                         : wanted.edges                             ? EDGES
+                         : rs_options_flag(run->options, "edges")   ? EDGES
+                         : wanted.nodes                             ? NODES
                          : wanted.syncs                             ? SYNCS
                                                                     : SUMMARY;
     int64_t base = base_of(run, partials, n);

@@ -14,8 +14,8 @@ static const rs_option_spec options[] = {
      "name: every kernel, operator and call; total: both jobs as a whole. --fail-on looks at these rows"},
     {"per", RS_OPTION_CHOICE, "UNIT", "total|rank|step", "total",
      "total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is in steps"},
-    {"kind", RS_OPTION_CHOICE, "KIND", "all|gpu|operator|call", "all",
-     "only GPU work, operators, or runtime calls"},
+    {"kind", RS_OPTION_CHOICE, "KIND", "all|gpu|host|operator|call", "all",
+     "only GPU work; operators and runtime calls; operators; or calls"},
     {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a kind whose time changed most"},
     {"short-names", RS_OPTION_FLAG, NULL, NULL, NULL,
      "kernels without their template and call arguments, so that builds can be compared"},
@@ -59,7 +59,22 @@ static const rs_table_spec name_table = TABLE(
     name_columns);
 static const rs_table_spec total_table = TABLE("totals", "one row is one number of both jobs", total_columns);
 static const rs_table_spec *const tables[] = {&name_table, &total_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+static const rs_column_spec hta_columns[] = {
+    COLUMN("name", TEXT, NONE, "name of any row", NULL),
+    COLUMN("control_counts", REAL, COUNT, "how often in A", NULL),
+    COLUMN("control_total_duration", REAL, US, "sum of durations in A", NULL),
+    COLUMN("test_counts", REAL, COUNT, "how often in B", NULL),
+    COLUMN("test_total_duration", REAL, US, "sum of durations in B", NULL),
+    COLUMN("diff_counts", REAL, COUNT, "B less A", NULL),
+    COLUMN("diff_duration", REAL, US, "B less A", NULL),
+    COLUMN("counts_change_categories", TEXT, NONE, "+, - or =, by count", NULL),
+};
+static const rs_table_spec hta_table =
+    TABLE("diff", "one row is one name, as HTA's compare_traces: all rows with times, nothing cut off",
+          hta_columns);
+static const rs_table_spec *const hta_tables[] = {&hta_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
 enum { NAMES, TOTALS };
 enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };
 
@@ -198,6 +213,7 @@ static rs_status add_name(const comparison *c, const row *r, rs_table *t, rs_err
 static bool is_wanted(const char *kind, unsigned group)
 {
     static const char *const names[N_GROUPS] = {"gpu", "operator", "call"};
+    if (strcmp(kind, "host") == 0) return group != GROUP_GPU;
     return strcmp(kind, "all") == 0 || strcmp(kind, names[group]) == 0;
 }
 
@@ -219,6 +235,41 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
         unsigned group = group_of(order[i].r->kind);
         if (!is_wanted(kind, group) || (limited && shown[group]++ >= top)) continue;
         status = add_name(c, order[i].r, t, err);
+    }
+    rs_free(order);
+    return status;
+}
+
+/* ---- HTA's table ----------------------------------------------------------------------------------------
+ */
+
+static int by_name(const void *a, const void *b)
+{
+    const sort_key *p = a, *q = b;
+    const rs_string *n = &p->c->names.items[p->r->name], *m = &p->c->names.items[q->r->name];
+    int c = memcmp(n->text, m->text, n->length < m->length ? n->length : m->length);
+    return c ? c : n->length < m->length ? -1 : n->length > m->length;
+}
+
+static rs_status add_hta_names(const comparison *c, rs_table *t, rs_error *err)
+{
+    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
+    if (!order) return rs_fail_nomem(err, "names");
+    for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
+    if (c->n) qsort(order, c->n, sizeof *order, by_name);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < c->n; i++) {
+        const row *r = order[i].r;
+        const rs_string *name = &c->names.items[r->name];
+        rs_table_add_text_n(t, name->text, name->length);
+        for (int k = 0; k < 2; k++) {
+            rs_table_add_real(t, (double)r->count[k]);
+            rs_table_add_real(t, (double)r->time[k] / 1000);
+        }
+        rs_table_add_real(t, (double)(r->count[1] - r->count[0]));
+        rs_table_add_real(t, (double)rs_sub_sat(r->time[1], r->time[0]) / 1000);
+        rs_table_add_text(t, r->count[1] > r->count[0] ? "+" : r->count[1] < r->count[0] ? "-" : "=");
+        status = rs_table_end_row(t, err);
     }
     rs_free(order);
     return status;
@@ -312,14 +363,16 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     bool ok = rs_strings_init(&c.names);
     for (size_t i = 0; ok && i < n; i++) ok = add_partial(&c, &partials[i]);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "names");
-    if (status == RS_OK) {
+    if (status == RS_OK && run->policy->rows_by_stream) {
+        status = add_hta_names(&c, result->tables[0], err);
+    } else if (status == RS_OK) {
         settle_units(run, &c, result);
         result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
         status = add_names(run, &c, result->tables[NAMES], err);
+        if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
+        if (status == RS_OK)
+            status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
     }
-    if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
-    if (status == RS_OK)
-        status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
     rs_strings_clear(&c.names);
     rs_map64_clear(&c.places);
     rs_free(c.rows);
@@ -334,6 +387,9 @@ const rs_analysis rs_analysis_diff = {
              "are compared over all ranks together. GPU work counts with its duration, operators and calls "
              "with their "
              "host time, operators nested in it included. --ranks and --steps apply to both.\n\n"
+             "Under --compat hta the rows are those of HTA's TraceDiff; of its options --kind all, gpu or "
+             "host and "
+             "--short-names apply.\n\n"
              "With --fail-on the exit code is 1 when a row meets the expression: of the names, or with --by "
              "total of the "
              "totals. The change in percent of a name that A does not have is unknown and meets nothing.",
@@ -346,7 +402,7 @@ const rs_analysis rs_analysis_diff = {
     .n_options = sizeof options / sizeof *options,
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
-    .n_table_sets = 1,
+    .n_table_sets = sizeof sets / sizeof *sets,
     .with_host = true,
     .two_sided = true,
     .rank = rs_diff_rank_of,

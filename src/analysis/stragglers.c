@@ -6,6 +6,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "analysis/stragglers_hta.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
@@ -13,6 +14,9 @@ static const rs_option_spec options[] = {
      "rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are apart"},
     {"clocks", RS_OPTION_CHOICE, "HOW", "align|trust", "align",
      "align: take out of the clocks what the common ends of collectives show; trust: use them as they are"},
+    {"candidates", RS_OPTION_INT, "N", NULL, "2",
+     "only under --compat hta: its num_candidates, how many of a step count as late"},
+    {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
 };
 
 static const rs_column_spec rank_columns[] = {
@@ -62,7 +66,22 @@ static const rs_table_spec collective_table =
     RS_TABLE("collectives", "one row is one collective, by its first arrival", collective_columns);
 static const rs_table_spec clock_table = RS_TABLE("clocks", "one row is one rank's clock", clock_columns);
 static const rs_table_spec *const tables[] = {&rank_table, &collective_table, &clock_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
+static const rs_column_spec hta_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank, most often late first", NULL),
+    RS_COLUMN("count", INT, COUNT, "steps in which it was among the last to start", NULL),
+};
+static const rs_column_spec step_columns[] = {
+    RS_COLUMN("step", INT, ID, "number of a step that is left after HTA's cut", NULL),
+};
+static const rs_table_spec hta_table = RS_TABLE("stragglers",
+                                                "one row is one rank, by HTA's get_potential_stragglers: "
+                                                "starts of the ncclKernel whose length varies most",
+                                                hta_columns);
+static const rs_table_spec step_table =
+    RS_TABLE("steps", "one row is one step, as HTA's get_profiler_steps", step_columns);
+static const rs_table_spec *const hta_tables[] = {&hta_table, &step_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 3}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
 enum { RANKS, COLLECTIVES, CLOCKS };
 
 typedef struct sums {
@@ -230,8 +249,33 @@ static void explain(const rs_partial *partials, size_t n, const rs_matches *m, r
             apart + 1);
 }
 
+static rs_steps_seen steps_seen(const void *partial)
+{
+    const rs_hta_arrivals *a = ((const rs_arrivals *)partial)->hta; /* NULL where the rank failed */
+    return a ? a->seen : (rs_steps_seen){.first = -1};
+}
+
+static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                           rs_error *err)
+{
+    const rs_hta_arrivals **of = rs_malloc((n + 1) * sizeof *of);
+    int64_t *ranks = rs_malloc((n + 1) * sizeof *ranks);
+    rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
+    size_t n_of = 0;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        of[n_of] = ((const rs_arrivals *)partials[i].value)->hta;
+        ranks[n_of] = partials[i].rank;
+        n_of += of[n_of] != NULL; /* only packed partials that lie can lack it */
+    }
+    if (status == RS_OK) status = rs_hta_stragglers_find(run, of, ranks, n_of, result, err);
+    rs_free(of);
+    rs_free(ranks);
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
+    if (run->policy->rows_by_stream) return merge_hta(run, partials, n, result, err);
     const char *by = rs_options_text(run->options, "by");
     bool align = strcmp(rs_options_text(run->options, "clocks"), "align") == 0;
     result->main_table = strcmp(by, "collective") == 0 ? COLLECTIVES
@@ -275,10 +319,29 @@ static const rs_field arrival_fields[] = {
 };
 static const rs_layout arrival_layout = RS_LAYOUT(rs_arrival, arrival_fields);
 
+static const rs_field hta_arrival_fields[] = {
+    RS_FIELD_INDEX(rs_hta_arrival, name, rs_hta_arrivals, names.n),
+    RS_FIELD(rs_hta_arrival, stream),
+    RS_FIELD(rs_hta_arrival, step),
+    RS_FIELD(rs_hta_arrival, start),
+    RS_FIELD(rs_hta_arrival, duration),
+};
+static const rs_layout hta_arrival_layout = RS_LAYOUT(rs_hta_arrival, hta_arrival_fields);
+
+static const rs_field hta_arrivals_fields[] = {
+    RS_FIELD_STRINGS(rs_hta_arrivals, names),
+    RS_FIELD_LIST(rs_hta_arrivals, items, n, &hta_arrival_layout),
+    RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
+    RS_FIELD(rs_hta_arrivals, first),
+    RS_FIELD(rs_hta_arrivals, last),
+    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
+};
+static const rs_layout hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, hta_arrivals_fields);
+
 static const rs_field arrivals_fields[] = {
     RS_FIELD_STRINGS(rs_arrivals, names), RS_FIELD_LIST(rs_arrivals, items, n, &arrival_layout),
     RS_FIELD(rs_arrivals, n_p2p),         RS_FIELD(rs_arrivals, base_ns),
-    RS_FIELD(rs_arrivals, first_ns),
+    RS_FIELD(rs_arrivals, first_ns),      RS_FIELD_ONE_OR_NONE(rs_arrivals, hta, &hta_arrivals_layout),
 };
 static const rs_layout arrivals_layout = RS_LAYOUT(rs_arrivals, arrivals_fields);
 
@@ -307,9 +370,10 @@ const rs_analysis rs_analysis_stragglers = {
                RS_COLUMN_BIT(GROUP_DESC) | RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(GROUP_SIZE) |
                RS_COLUMN_BIT(SEQ),
     .table_sets = sets,
-    .n_table_sets = 1,
+    .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rs_arrivals_rank,
     .merge = merge,
     .free_partial = rs_arrivals_free,
     .partial_layout = &arrivals_layout,
+    .steps_seen = steps_seen,
 };

@@ -29,9 +29,10 @@ typedef struct rs_arrivals {
     rs_strings names;
     rs_arrival *items; /* by start */
     size_t n, capacity;
-    size_t n_p2p;     /* sends and receives, left out */
-    int64_t base_ns;  /* what the file adds to its times, RS_NO_VALUE if it does not say */
-    int64_t first_ns; /* of the rank's events, RS_NO_TIME if there are none */
+    size_t n_p2p;                /* sends and receives, left out */
+    int64_t base_ns;             /* what the file adds to its times, RS_NO_VALUE if it does not say */
+    int64_t first_ns;            /* of the rank's events, RS_NO_TIME if there are none */
+    struct rs_hta_arrivals *hta; /* under HTA's rules, instead of the rest */
 } rs_arrivals;
 
 rs_status rs_arrivals_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);

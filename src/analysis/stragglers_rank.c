@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "analysis/stragglers.h"
+#include "analysis/stragglers_hta.h"
 #include "base/interval.h"
 
 void rs_arrivals_free(void *partial)
 {
     rs_arrivals *a = partial;
     if (!a) return;
+    rs_hta_arrivals_free(a->hta);
     rs_strings_clear(&a->names);
     rs_free(a->items);
     rs_free(a);
@@ -200,6 +202,7 @@ rs_status rs_arrivals_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     rs_arrivals *a = rs_calloc(1, sizeof *a);
     if (!a) return rs_fail_nomem(err, "collectives");
     *partial = a;
+    if (run->policy->rows_by_stream) return rs_hta_arrivals_of(run, t, &a->hta, err);
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "collectives");
     a->base_ns = t->events->info.base_time_ns;
     rs_status status = rs_trace_span(t, &a->first_ns, &last, err);

@@ -158,7 +158,8 @@ static rs_status show_face(rs_face_fn face, const request *r, const rs_result *r
 
 static rs_status show(const request *r, const rs_result *result, const rs_sink *sink, rs_error *err)
 {
-    rs_face_fn face = rs_face_find(r->command->name);
+    /* faces lay out our own tables, not a peer's */
+    rs_face_fn face = r->compat == RS_COMPAT_NONE ? rs_face_find(r->command->name) : NULL;
     if (r->table != SIZE_MAX) {
         rs_result one = *result; /* a view of one table */
         one.tables = &result->tables[r->table];
@@ -202,15 +203,18 @@ static int deliver_all(const request *r, const rs_result *result)
     const char *name = r->command->name, *output = rs_options_text(r->out, "output");
     const rs_options *own = rs_arguments_of(r->command, &r->arguments, "overlay");
     const char *overlay = own ? rs_options_text(own, "overlay") : NULL;
+    rs_rewrite_settings settings = {.max_ratio = r->settings.max_ratio};
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
-        return rs_write_traces(result, output, false, name, r->settings.max_ratio);
+        return rs_write_traces(result, output, name, &settings);
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = deliver(r, &shown);
     if (code != RS_EXIT_OK || !overlay) return code;
     const rs_options *plain = rs_arguments_of(r->command, &r->arguments, "no-compress");
-    bool compress = !(plain && rs_options_flag(plain, "no-compress"));
-    return rs_write_traces(result, overlay, compress, name, r->settings.max_ratio);
+    const rs_options *edges = rs_arguments_of(r->command, &r->arguments, "overlay-edges");
+    settings.compress = !(plain && rs_options_flag(plain, "no-compress"));
+    settings.keep_all = edges && strcmp(rs_options_text(edges, "overlay-edges"), "all") == 0;
+    return rs_write_traces(result, overlay, name, &settings);
 }
 
 static int print_schema(const request *r)

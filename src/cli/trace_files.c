@@ -5,15 +5,11 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "input/source.h"
-#include "output/packer.h"
-#include "output/trace_overlay.h"
 
-/* The input files of a result, each with the ranks in it. */
+/* The input files of a result. */
 typedef struct file_list {
     const rs_table *table;
-    size_t *first;  /* by file: its first row */
-    int64_t *ranks; /* scratch: the ranks of one file */
+    size_t *first; /* by file: its first row */
     size_t n;
 } file_list;
 
@@ -28,8 +24,7 @@ static bool list_files(const rs_result *result, file_list *out)
     *out = (file_list){.table = rs_result_table(result, "files")};
     size_t rows = rs_table_n_rows(out->table);
     out->first = rs_malloc((rows + 1) * sizeof *out->first);
-    out->ranks = rs_malloc((rows + 1) * sizeof *out->ranks);
-    if (!out->first || !out->ranks) return false;
+    if (!out->first) return false;
     for (size_t row = 0; row < rows; row++) {
         bool known = false;
         for (size_t i = 0; !known && i < out->n; i++)
@@ -37,15 +32,6 @@ static bool list_files(const rs_result *result, file_list *out)
         if (!known) out->first[out->n++] = row;
     }
     return true;
-}
-
-static size_t ranks_of(const file_list *l, size_t file)
-{
-    size_t n = 0;
-    for (size_t row = 0; row < rs_table_n_rows(l->table); row++)
-        if (strcmp(file_at(l, row), file_at(l, l->first[file])) == 0)
-            l->ranks[n++] = rs_table_int(l->table, row, 0);
-    return n;
 }
 
 static const char *base_name(const char *path)
@@ -71,38 +57,17 @@ static char *name_in_directory(const file_list *l, size_t file, const char *dire
     return path;
 }
 
-static rs_status write_packed(rs_source *source, const rs_overlay *overlay, const rs_sink *below,
-                              rs_pack pack, bool *truncated, rs_error *err)
-{
-    rs_packer *packer;
-    rs_status status = rs_packer_open(pack, below, &packer, err);
-    if (status != RS_OK) return status;
-    rs_sink sink = rs_packer_sink(packer);
-    rs_writer writer;
-    rs_writer_init(&writer, &sink);
-    status = rs_overlay_write(source, overlay, &writer, truncated, err);
-    if (status == RS_OK) status = rs_writer_finish(&writer, err);
-    if (status == RS_OK) status = rs_packer_finish(packer, err);
-    rs_packer_close(packer);
-    return status;
-}
-
-static int write_one(const rs_overlay *overlay, const char *from, const char *to, const char *command,
-                     uint64_t max_ratio)
+static int write_one(const rs_result *result, const char *from, const char *to, const char *command,
+                     rs_rewrite_settings settings)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_source *source = NULL;
     rs_output output;
-    if (rs_source_open(from, max_ratio, &source, &err) != RS_OK) return rs_complain_error(command, &err);
-    if (rs_output_open(&output, to, &err) != RS_OK) {
-        rs_source_close(source);
-        return rs_complain_error(command, &err);
-    }
+    if (rs_output_open(&output, to, &err) != RS_OK) return rs_complain_error(command, &err);
     rs_sink below = rs_output_sink(&output);
     bool truncated = false;
-    rs_status status = write_packed(source, overlay, &below, rs_pack_of_name(to), &truncated, &err);
+    settings.name = to;
+    rs_status status = rs_result_rewrite(result, from, &settings, &below, &truncated, &err);
     if (status == RS_OK) status = rs_output_commit(&output, &err);
-    rs_source_close(source);
     if (status == RS_ERR_FORMAT)
         rs_error_wrap(&err, "%s is no Kineto trace: only those can be written again with more in them", from);
     if (status != RS_OK) return rs_output_failed(&output, command, &err);
@@ -118,18 +83,16 @@ static bool is_directory(const char *path)
 }
 
 static int write_all(const rs_result *result, const file_list *l, const char *path, bool directory,
-                     bool compress, const char *command, uint64_t max_ratio)
+                     const char *command, const rs_rewrite_settings *settings)
 {
     int code = RS_EXIT_OK;
     for (size_t i = 0; i < l->n; i++) {
-        rs_overlay overlay = {
-            .result = result, .ranks = l->ranks, .n_ranks = ranks_of(l, i), .compress = compress};
         char *to = directory ? name_in_directory(l, i, path) : rs_strdup(path);
         if (!to) {
             rs_complain("out of memory");
             return RS_EXIT_INPUT;
         }
-        int one = write_one(&overlay, file_at(l, l->first[i]), to, command, max_ratio);
+        int one = write_one(result, file_at(l, l->first[i]), to, command, *settings);
         rs_free(to);
         if (one != RS_EXIT_OK && one != RS_EXIT_LOSS) return one;
         if (one == RS_EXIT_LOSS) code = one;
@@ -137,8 +100,8 @@ static int write_all(const rs_result *result, const file_list *l, const char *pa
     return code;
 }
 
-int rs_write_traces(const rs_result *result, const char *path, bool compress, const char *command,
-                    uint64_t max_ratio)
+int rs_write_traces(const rs_result *result, const char *path, const char *command,
+                    const rs_rewrite_settings *settings)
 {
     file_list l;
     int code = RS_EXIT_OK;
@@ -159,8 +122,7 @@ int rs_write_traces(const rs_result *result, const char *path, bool compress, co
         rs_complain("cannot make the directory %s: %s", path, strerror(errno));
         code = RS_EXIT_INPUT;
     }
-    if (code == RS_EXIT_OK) code = write_all(result, &l, path, directory, compress, command, max_ratio);
+    if (code == RS_EXIT_OK) code = write_all(result, &l, path, directory, command, settings);
     rs_free(l.first);
-    rs_free(l.ranks);
     return code;
 }

@@ -25,6 +25,7 @@ void rs_path_answer_free(void *answer)
     if (!a) return;
     rs_free(a->path);
     rs_free(a->edges);
+    rs_free(a->nodes);
     rs_free(a->syncs);
     rs_strings_clear(&a->strings);
     rs_free(a);
@@ -36,8 +37,9 @@ typedef struct maker {
     const rs_policy *policy;
     const rs_path_graph *g;
     rs_path_answer *a;
-    uint32_t *copied; /* by the trace's string id: the answer's, + 1 */
-    bool hta, failed; /* failed: out of memory */
+    uint32_t *copied;      /* by the trace's string id: the answer's, + 1 */
+    const char *data_load; /* names of events that load data */
+    bool hta, failed;      /* failed: out of memory */
 } maker;
 
 static uint32_t copy_string(maker *m, uint32_t id)
@@ -96,6 +98,7 @@ static rs_bound bound_of(maker *m, size_t edge)
     uint32_t row = g->row[owner];
     if (is_gpu_side(m, row)) return type == RS_EDGE_OPERATOR ? bound_of_work(m, row) : RS_BOUND_GAP;
     const rs_string *name = &m->e->strings.items[m->e->name[row]];
+    if (rs_text_contains_any(name, m->data_load)) return RS_BOUND_LOADING;
     if (!m->hta && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
                     rs_text_contains(name, "data_loader")))
         return RS_BOUND_LOADING;
@@ -158,6 +161,40 @@ static bool fill_edges(maker *m, const rs_path_wanted *wanted)
             if (!g->dead[i]) a->edges[a->n_edge_rows++] = edge_row(m, i);
     }
     return !m->failed;
+}
+
+/* The place of each node on the path, + 1. */
+static uint32_t *places_on_path(const rs_path_graph *g)
+{
+    uint32_t *place = rs_calloc(2 * g->n_items + 1, sizeof *place);
+    if (!place || g->n_path == 0) return place;
+    place[g->from[g->path[0]]] = 1;
+    for (size_t i = 0; i < g->n_path; i++) place[g->to[g->path[i]]] = (uint32_t)i + 2;
+    return place;
+}
+
+static bool fill_nodes(maker *m)
+{
+    const rs_path_graph *g = m->g;
+    rs_path_answer *a = m->a;
+    uint32_t *place = places_on_path(g);
+    rs_keyed *order = rs_malloc((2 * g->n_items + 1) * sizeof *order);
+    size_t n = 0;
+    a->nodes = rs_malloc((2 * g->n_items + 1) * sizeof *a->nodes);
+    bool ok = place && order && a->nodes;
+    for (uint32_t node = 0; ok && node < 2 * g->n_items; node++)
+        if (g->in_graph[node >> 1]) order[n++] = (rs_keyed){rs_node_time(g, node), node};
+    ok = ok && rs_keyed_sort(order, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t node = order[i].value, row = g->row[node >> 1];
+        a->nodes[a->n_node_rows++] =
+            (rs_path_node){.point = point_of(m, node),
+                           .place = (int64_t)place[node] - 1,
+                           .blocking = row != RS_NO_ROW && rs_path_is_blocking(rs_event_name(m->e, row))};
+    }
+    rs_free(place);
+    rs_free(order);
+    return ok && !m->failed;
 }
 
 static rs_path_sync sync_row(maker *m, uint32_t source, uint32_t target, uint32_t sync, rs_sync_kind kind)
@@ -281,6 +318,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         m->a->n_path = part.graph->n_path;
         m->a->weight = part.graph->path_weight;
         bool ok = fill_edges(m, wanted);
+        if (ok && wanted->nodes) ok = fill_nodes(m);
         if (ok && wanted->syncs) ok = m->hta ? fill_hta_syncs(m) : fill_own_syncs(m, &sync);
         if (!ok) status = rs_fail_nomem(err, "critical path");
     }
@@ -295,6 +333,7 @@ static rs_status note_steps(maker *m, rs_error *err)
     rs_hta_frame *f;
     rs_status status = rs_hta_frame_create(m->trace, m->policy, &f, err);
     if (status != RS_OK) return status;
+    m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
     m->a->n_steps_seen = f->n_steps_seen;
     m->a->first_step = f->first_step;
     rs_hta_frame_free(f);
@@ -306,7 +345,12 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
                                 rs_error *err)
 {
     rs_path_answer *a = rs_calloc(1, sizeof *a);
-    maker m = {.trace = trace, .e = trace->events, .policy = policy, .a = a, .hta = policy->rows_by_stream};
+    maker m = {.trace = trace,
+               .e = trace->events,
+               .policy = policy,
+               .a = a,
+               .data_load = window->data_load,
+               .hta = policy->rows_by_stream};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     int64_t last;
     rs_status status = RS_OK;

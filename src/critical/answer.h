@@ -30,6 +30,12 @@ typedef struct rs_path_point {
     bool is_end;
 } rs_path_point;
 
+typedef struct rs_path_node {
+    rs_path_point point;
+    int64_t place; /* on the path, from 0; -1: not on it */
+    bool blocking; /* of a call that waits for the GPU, by its name */
+} rs_path_node;
+
 typedef struct rs_path_edge {
     rs_path_point source, target;
     int64_t weight; /* ns */
@@ -65,6 +71,8 @@ typedef struct rs_path_answer {
     int64_t first_step;
     rs_path_edge *path, *edges; /* edges only when asked for */
     size_t n_path_rows, n_edge_rows;
+    rs_path_node *nodes; /* by time, event, start before end; only when asked for */
+    size_t n_node_rows;
     rs_path_sync *syncs;
     size_t n_syncs;
     rs_strings strings;
@@ -72,7 +80,7 @@ typedef struct rs_path_answer {
 
 /* Which of the long tables to fill. */
 typedef struct rs_path_wanted {
-    bool path, edges, syncs;
+    bool path, edges, syncs, nodes;
 } rs_path_wanted;
 
 /* default_window: no annotation was named; a trace that has none of the default is then taken whole. */

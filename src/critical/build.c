@@ -17,6 +17,17 @@ bool rs_text_contains(const rs_string *text, const char *part)
     return false;
 }
 
+bool rs_text_contains_any(const rs_string *text, const char *parts)
+{
+    for (const char *at = parts; at && *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        for (size_t i = 0; n && n <= text->length && i <= text->length - n; i++)
+            if (memcmp(text->text + i, at, n) == 0) return true;
+        at += n;
+    }
+    return false;
+}
+
 uint8_t *rs_names_containing(const rs_strings *strings, const char *part)
 {
     uint8_t *named = rs_malloc(strings->n + 1);

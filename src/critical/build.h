@@ -12,6 +12,8 @@
 typedef struct rs_path_window {
     const char *annotation;
     int64_t first, last;
+    const char
+        *data_load; /* names, comma-separated: events whose names contain one load data; NULL: none said */
 } rs_path_window;
 
 /* What was found. */
@@ -34,11 +36,16 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
 rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                             const rs_sync_edges *sync, rs_path_part *out, rs_error *err);
 
+/* Whether HTA takes a call of this name for one that waits for the GPU. */
+bool rs_path_is_blocking(const char *name);
+
 /* ---- shared by both ---------------------------------------------------------------------------------- */
 
 /* Whether text contains part; "" is contained in everything. */
 bool rs_text_contains(const rs_string *text, const char *part);
 /* By string id, whether the name contains part. NULL when out of memory. */
 uint8_t *rs_names_containing(const rs_strings *strings, const char *part);
+/* Whether the name contains one of the comma-separated parts; false for NULL. */
+bool rs_text_contains_any(const rs_string *text, const char *parts);
 
 #endif

@@ -19,6 +19,7 @@ typedef struct builder {
     uint32_t *at;       /* by item: place in the frame */
     int64_t window_start, window_end;
     int64_t clip_end; /* HTA compares with an end on the absolute clock where it looks at the whole trace */
+    const char *data_load; /* names of events that load data */
     uint32_t *next_source; /* by item: work of another stream that it waits for */
 } builder;
 
@@ -79,6 +80,7 @@ static bool has_nodes(const builder *b, size_t i)
     const rs_hta_frame *f = b->f;
     rs_kind kind = rs_event_kind(b->e, f->row[i]);
     if (kind == RS_KIND_CPU_OP || kind == RS_KIND_RUNTIME || kind == RS_KIND_DRIVER) return true;
+    if (rs_text_contains_any(&b->e->strings.items[b->e->name[f->row[i]]], b->data_load)) return true;
     return f->stream[i] != -1 && f->correlation[i] >= 0;
 }
 
@@ -141,7 +143,7 @@ static bool is_lock(const builder *b, uint32_t item)
            strcmp(name, "cudaHostAlloc") == 0;
 }
 
-static bool is_blocking(const builder *b, uint32_t item)
+bool rs_path_is_blocking(const char *name)
 {
     static const char *const names[] = {"cudaDeviceSynchronize",
                                         "cudaStreamSynchronize",
@@ -149,10 +151,14 @@ static bool is_blocking(const builder *b, uint32_t item)
                                         "cudaEventSynchronize",
                                         "cudaMemcpy",
                                         "cudaMemcpyAsync"};
-    const char *name = name_of(b, b->at[item]);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;
+}
+
+static bool is_blocking(const builder *b, uint32_t item)
+{
+    return rs_path_is_blocking(name_of(b, b->at[item]));
 }
 
 static bool add_lock_edges(builder *b)
@@ -515,7 +521,7 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
     rs_hta_frame *f;
     rs_status status = rs_hta_frame_create(trace, policy, &f, err);
     if (status != RS_OK) return status;
-    builder b = {.trace = trace, .e = trace->events, .f = f};
+    builder b = {.trace = trace, .e = trace->events, .f = f, .data_load = window->data_load};
     if (!find_window(&b, window, &out->n_instances))
         status = rs_fail_nomem(err, "critical path");
     else if (b.window_start != INT64_MAX)

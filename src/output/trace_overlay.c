@@ -114,7 +114,8 @@ typedef struct places {
 
 typedef struct path {
     const rs_table *table;
-    marks marks; /* value: which of the row's ends, row << 1 | target */
+    bool keep_all; /* events off the path stay too */
+    marks marks;   /* value: which of the row's ends, row << 1 | target */
     places places;
     size_t row, next_id;
     bool arrow_end; /* the second half of row's arrow is next */
@@ -158,19 +159,28 @@ static void note_place(path *p, uint64_t position, const uint8_t *bytes, size_t 
         p->places.of[p->marks.items[i].value] = id;
 }
 
+static bool is_on_path(const path *p)
+{
+    const marks *m = &p->marks;
+    for (size_t i = m->at; i < m->n && m->items[i].key == m->items[m->at].key; i++)
+        if (rs_table_int(p->table, m->items[i].value >> 1, column(p->table, "critical"))) return true;
+    return false;
+}
+
 /* What stays: events on the path, whatever is no complete event, annotations and Python's frames. */
 static bool path_event(void *context, uint64_t position, const uint8_t *bytes, size_t n,
                        const char *separator, rs_writer *out)
 {
     static const char critical[] = "\"critical\": 1";
     path *p = context;
-    if (is_marked(&p->marks, position)) {
-        note_place(p, position, bytes, n);
+    bool marked = is_marked(&p->marks, position);
+    if (marked) note_place(p, position, bytes, n);
+    if (marked && is_on_path(p)) {
         rs_writer_text(out, separator);
         rs_event_write_with_arg(bytes, n, critical, sizeof critical - 1, out);
         return true;
     }
-    if (is_member(bytes, n, "ph", "X") && !is_member(bytes, n, "cat", "user_annotation") &&
+    if (!p->keep_all && is_member(bytes, n, "ph", "X") && !is_member(bytes, n, "cat", "user_annotation") &&
         !is_member(bytes, n, "cat", "python_function"))
         return false;
     rs_writer_text(out, separator);
@@ -192,7 +202,9 @@ static void write_arrow(path *p, size_t row, bool end, const char *separator, rs
     rs_writer_time(out, rs_table_int(t, row, column(t, end ? "target_us" : "source_us")), RS_UNIT_US);
     rs_writer_text(out, ", \"args\": {\"weight\": ");
     rs_writer_time(out, rs_table_int(t, row, column(t, "weight")), RS_UNIT_US);
-    rs_writer_text(out, ", \"critical\": true, \"type\": ");
+    rs_writer_text(out, rs_table_int(t, row, column(t, "critical")) ? ", \"critical\": true"
+                                                                    : ", \"critical\": false");
+    rs_writer_text(out, ", \"type\": ");
     write_text(out, t, row, column(t, "type"));
     rs_writer_text(out, "}}");
 }
@@ -333,7 +345,7 @@ bool rs_overlay_applies(const rs_result *result)
 static rs_status write_path(rs_source *source, const rs_overlay *o, const rs_table *table, rs_writer *out,
                             bool *truncated, rs_error *err)
 {
-    path p = {.table = table};
+    path p = {.table = table, .keep_all = o->keep_all};
     rs_trace_edit edit = {path_event, next_arrow, &p};
     rs_status status =
         read_path(&p, o) ? rs_trace_copy(source, &edit, out, truncated, err) : rs_fail_nomem(err, "overlay");

@@ -13,7 +13,8 @@ typedef struct rs_overlay {
     const rs_result *result;
     const int64_t *ranks; /* those read from this file */
     size_t n_ranks;
-    bool compress;
+    bool compress; /* "marks": unmarked events lose their arguments and get short names */
+    bool keep_all; /* "overlay": events off the path stay too */
 } rs_overlay;
 
 /* Whether the result has a table that rs_overlay_write can use. */

@@ -318,7 +318,7 @@ static void text_step(text *t, int rank, int step)
         text_printf(t,
                     ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%lld,"
                     "\"dur\":60,\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0%s}}",
-                    comm       ? "ncclDevKernel_AllReduce_Sum(x)"
+                    comm       ? "ncclKernel_AllReduce_Sum(x)"
                     : autograd ? "void f<int>(g)"
                                : "k",
                     at + 100 * i + 30, correlation,

@@ -18,27 +18,28 @@ static void write_rank(const char *folder, int rank, char path[64])
 }
 
 static rs_status run(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
-                     rs_result *result, rs_error *err)
+                     rs_compat compat, rs_result *result, rs_error *err)
 {
     return rs_analysis_input(analysis) == RS_INPUT_TWO_JOBS
-               ? rs_job_run_pair(a, b, analysis, options, RS_COMPAT_NONE, result, err)
-               : rs_job_run(a, analysis, options, RS_COMPAT_NONE, result, err);
+               ? rs_job_run_pair(a, b, analysis, options, compat, result, err)
+               : rs_job_run(a, analysis, options, compat, result, err);
 }
 
-static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options)
+static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
+                      rs_compat compat)
 {
     rs_result full, result;
     rs_error err = RS_ERROR_INIT;
-    assert_int_equal(run(a, b, analysis, options, &full, &err), RS_OK); /* loads and keeps */
+    assert_int_equal(run(a, b, analysis, options, compat, &full, &err), RS_OK); /* loads and keeps */
     rs_result_clear(&full);
     rs_test_fail_allocation(0);
-    assert_int_equal(run(a, b, analysis, options, &full, &err), RS_OK);
+    assert_int_equal(run(a, b, analysis, options, compat, &full, &err), RS_OK);
     uint64_t n = rs_test_fail_allocation(0);
     size_t failed = 0;
     for (uint64_t k = 1; k <= n; k += RS_TEST_SLOW && k > 60 ? 5 : 1) {
         err = (rs_error)RS_ERROR_INIT;
         rs_test_fail_allocation(k);
-        rs_status status = run(a, b, analysis, options, &result, &err);
+        rs_status status = run(a, b, analysis, options, compat, &result, &err);
         rs_test_fail_allocation(0);
         if (status == RS_OK) {
             assert_int_equal(result.n_tables, full.n_tables);
@@ -60,23 +61,31 @@ static void test_traces(void **state)
     char folder[] = "/tmp/rankscope-alloc-XXXXXX", paths[2][64];
     assert_non_null(mkdtemp(folder));
     for (int rank = 0; rank < 2; rank++) write_rank(folder, rank, paths[rank]);
-    static const char *const names[] = {"steps", "stragglers", "delays", "annotations", "diff"};
+    static const struct {
+        const char *name;
+        rs_compat compat;
+    } runs[] = {
+        {"steps", RS_COMPAT_NONE},       {"stragglers", RS_COMPAT_NONE}, {"delays", RS_COMPAT_NONE},
+        {"annotations", RS_COMPAT_NONE}, {"diff", RS_COMPAT_NONE},       {"frame", RS_COMPAT_NONE},
+        {"frame", RS_COMPAT_HTA},        {"stragglers", RS_COMPAT_HTA},  {"delays", RS_COMPAT_HTA},
+        {"diff", RS_COMPAT_HTA},
+    };
     const rs_job_settings settings = {.jobs = 1, .keep = true};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const rs_analysis *analysis = rs_analysis_find(names[i]);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const rs_analysis *analysis = rs_analysis_find(runs[i].name);
         assert_non_null(analysis);
         rs_job *a, *b;
         const char *path = folder;
         assert_int_equal(rs_job_open(&path, 1, &settings, &a, NULL), RS_OK);
         assert_int_equal(rs_job_open(&path, 1, &settings, &b, NULL), RS_OK);
-        fail_each(a, b, analysis, NULL);
-        if (strcmp(names[i], "diff") == 0) {
+        fail_each(a, b, analysis, NULL, runs[i].compat);
+        if (strcmp(runs[i].name, "diff") == 0 && runs[i].compat == RS_COMPAT_NONE) {
             size_t n;
             const rs_option_spec *specs = rs_analysis_options(analysis, &n);
             rs_options *options = rs_options_create(specs, n);
             assert_int_equal(rs_options_set(options, "per", "step", NULL), RS_OK);
             assert_int_equal(rs_options_set(options, "short-names", NULL, NULL), RS_OK);
-            fail_each(a, b, analysis, options);
+            fail_each(a, b, analysis, options, RS_COMPAT_NONE);
             rs_options_free(options);
         }
         rs_job_close(a);
@@ -101,7 +110,7 @@ static void test_file(void **state)
     rs_job *job;
     const rs_job_settings settings = {.jobs = 1};
     assert_int_equal(rs_job_open_bytes(t.s, t.n, "timeline", &settings, &job, NULL), RS_OK);
-    fail_each(job, NULL, analysis, options);
+    fail_each(job, NULL, analysis, options, RS_COMPAT_NONE);
     rs_job_close(job);
     rs_options_free(options);
     text_clear(&t);

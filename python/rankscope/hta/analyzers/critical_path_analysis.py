@@ -1,0 +1,4 @@
+"""Stands where HTA's module of this name stands."""
+from ..critical_path import CPEdge, CPEdgeType, CPGraph, CPNode, restore_cpgraph
+
+__all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "restore_cpgraph"]

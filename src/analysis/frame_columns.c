@@ -1,0 +1,310 @@
+#include "analysis/frame_columns.h"
+
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/ranges.h"
+
+void rs_frame_columns_clear(rs_frame_columns *c)
+{
+    rs_free(c->iteration);
+    rs_free(c->gpu);
+    rs_free(c->annotation);
+    *c = (rs_frame_columns){0};
+}
+
+/* ---- HTA's iteration ---------------------------------------------------------------------------------- */
+
+/* Spans that may overlap; where several hold a time, the one listed last counts. */
+typedef struct step_span {
+    int64_t start, end, number;
+} step_span;
+
+typedef struct step_pieces {
+    int64_t *from;   /* borders, ascending */
+    int64_t *number; /* of the piece from here to the next border; -1: none */
+    size_t n;
+} step_pieces;
+
+static bool step_number(const char *name, int64_t *number)
+{
+    const char *end;
+    if (strncmp(name, "ProfilerStep", 12) != 0) return false;
+    for (name += 12; *name == ' ' || *name == '\t'; name++) continue;
+    if (*name != '#') return false;
+    return rs_parse_whole(name + 1, number, &end);
+}
+
+static bool list_steps(const rs_events *e, const rs_hta_frame *f, step_span **out, size_t *n)
+{
+    size_t capacity = 0;
+    *out = NULL;
+    *n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        int64_t number;
+        if (f->end[i] <= f->start[i] || !step_number(rs_event_name(e, f->row[i]), &number)) continue;
+        if (!RS_GROW_ONE(*out, *n, capacity)) return false;
+        (*out)[(*n)++] = (step_span){f->start[i], f->end[i], number};
+    }
+    return true;
+}
+
+static size_t border_at(const step_pieces *p, int64_t time)
+{
+    size_t low = 0, high = p->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->from[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low; /* the first border behind it */
+}
+
+/* Borders cut the time into pieces; steps paint theirs, the last listed first, each piece once. */
+static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
+{
+    rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
+    size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
+    p->from = rs_malloc((2 * n + 1) * sizeof *p->from);
+    p->number = rs_malloc((2 * n + 1) * sizeof *p->number);
+    bool ok = borders && next && p->from && p->number;
+    for (size_t i = 0; ok && i < n; i++) {
+        borders[2 * i] = (rs_keyed){steps[i].start, 0};
+        borders[2 * i + 1] = (rs_keyed){steps[i].end, 0};
+    }
+    ok = ok && rs_keyed_sort(borders, 2 * n);
+    for (size_t i = 0; ok && i < 2 * n; i++)
+        if (p->n == 0 || p->from[p->n - 1] != borders[i].key) p->from[p->n++] = borders[i].key;
+    for (size_t i = 0; ok && i < p->n; i++) {
+        p->number[i] = -1;
+        next[i] = i;
+    }
+    for (size_t k = n; ok && k-- > 0;) {
+        size_t last = border_at(p, steps[k].end) - 1;
+        for (size_t at = border_at(p, steps[k].start) - 1; at < last;) {
+            if (next[at] == at) {
+                p->number[at] = steps[k].number;
+                next[at] = at + 1;
+            } else {
+                size_t to = next[at];
+                while (to < p->n && next[to] != to) to = next[to]; /* and shorten the way */
+                for (size_t from = at, after; from < to; from = after) {
+                    after = next[from];
+                    next[from] = to;
+                }
+                at = to;
+            }
+        }
+    }
+    rs_free(borders);
+    rs_free(next);
+    return ok;
+}
+
+static int64_t step_at(const step_pieces *p, int64_t time)
+{
+    size_t after = border_at(p, time);
+    return after == 0 ? -1 : p->number[after - 1];
+}
+
+/* HTA numbers its rows before it cuts the last step off, so the steps are those of all rows. */
+static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
+                                int64_t *iteration, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    rs_policy whole = *policy;
+    rs_hta_frame *all = NULL;
+    step_span *steps = NULL;
+    step_pieces pieces = {0};
+    size_t n = 0;
+    whole.trim_steps = false;
+    rs_status status = rs_hta_frame_create(trace, &whole, &all, err);
+    if (status != RS_OK) return status;
+    if (!list_steps(e, all, &steps, &n) || !paint_steps(steps, n, &pieces))
+        status = rs_fail_nomem(err, "frame");
+    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
+        uint32_t launch = f->partner[i];
+        if (f->stream[i] < 0 || (f->stream[i] == 0 && rs_event_kind(e, f->row[i]) == RS_KIND_CPU_OP))
+            iteration[i] = step_at(&pieces, f->start[i]);
+        else if (f->stream[i] == 0)
+            iteration[i] = RS_NO_VALUE;
+        else
+            iteration[i] =
+                launch == RS_NO_ROW || launch == 0 ? -1 : step_at(&pieces, rs_hta_start_of(trace, f, launch));
+    }
+    rs_free(steps);
+    rs_free(pieces.from);
+    rs_free(pieces.number);
+    rs_hta_frame_free(all);
+    return status;
+}
+
+/* ---- the step by our rules ------------------------------------------------------------------------------
+ */
+
+static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
+                                int64_t *iteration, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    const rs_step *steps;
+    const rs_work *work;
+    size_t n, at = 0;
+    rs_status status = rs_trace_steps(trace, &steps, &n, err);
+    if (status == RS_OK) status = rs_trace_work_details(trace, policy, &work, err);
+    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
+        uint32_t row = f->row[i]; /* ascending, as nothing was cut */
+        while (at < work->n && work->row[at] < row) at++;
+        if (at < work->n && work->row[at] == row)
+            iteration[i] = work->step[at];
+        else if (rs_kind_is_gpu_work(rs_event_kind(e, row)))
+            iteration[i] = -1;
+        else
+            iteration[i] = rs_trace_step_at(steps, n, e->threads[e->thread[row]].pid, f->start[i]);
+    }
+    return status;
+}
+
+/* ---- annotations of GPU rows ----------------------------------------------------------------------------
+ */
+
+/* GPU rows of one thread by start, and the latest end below each node of a binary tree over them. */
+typedef struct end_tree {
+    int64_t *latest; /* 2 * size; INT64_MIN once the row has its annotation */
+    size_t size;
+} end_tree;
+
+static void tree_set(end_tree *t, size_t leaf, int64_t end)
+{
+    size_t at = leaf + t->size;
+    for (t->latest[at] = end; at > 1;) {
+        at >>= 1;
+        int64_t a = t->latest[2 * at], b = t->latest[2 * at + 1];
+        t->latest[at] = a > b ? a : b;
+    }
+}
+
+/* Some leaf below limit that ends after time, or SIZE_MAX. */
+static size_t tree_find(const end_tree *t, size_t limit, int64_t time)
+{
+    /* the leftmost such leaf lies left of limit or there is none */
+    if (t->latest[1] <= time) return SIZE_MAX;
+    size_t at = 1;
+    while (at < t->size) at = t->latest[2 * at] > time ? 2 * at : 2 * at + 1;
+    at -= t->size;
+    return at < limit ? at : SIZE_MAX;
+}
+
+typedef struct lane {
+    const rs_hta_frame *f;
+    const rs_keyed *rows;        /* by start: place in the frame */
+    const rs_keyed *annotations; /* by length, shortest first: place in the frame */
+    size_t n_rows, n_annotations;
+} lane;
+
+static bool annotate_lane(const rs_events *e, const lane *l, uint32_t *annotation)
+{
+    end_tree t = {.size = 1};
+    while (t.size < l->n_rows) t.size *= 2;
+    t.latest = rs_malloc(2 * t.size * sizeof *t.latest);
+    if (!t.latest) return false;
+    for (size_t i = 0; i < 2 * t.size; i++) t.latest[i] = INT64_MIN;
+    for (size_t i = 0; i < l->n_rows; i++) t.latest[t.size + i] = l->f->end[l->rows[i].value];
+    for (size_t i = t.size; i-- > 1;)
+        t.latest[i] = t.latest[2 * i] > t.latest[2 * i + 1] ? t.latest[2 * i] : t.latest[2 * i + 1];
+    for (size_t k = 0; k < l->n_annotations; k++) {
+        size_t from = l->annotations[k].value, low = 0, high = l->n_rows;
+        while (low < high) { /* rows that start before its end */
+            size_t middle = low + (high - low) / 2;
+            if (l->rows[middle].key < l->f->end[from])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (size_t at; (at = tree_find(&t, low, l->f->start[from])) != SIZE_MAX;) {
+            annotation[l->rows[at].value] = e->name[l->f->row[from]];
+            tree_set(&t, at, INT64_MIN);
+        }
+    }
+    rs_free(t.latest);
+    return true;
+}
+
+/* Sorted by thread, and within one by what they were sorted by before. */
+static bool by_thread(const rs_events *e, const rs_hta_frame *f, rs_keyed *items, size_t n, rs_keyed *spare)
+{
+    if (!rs_keyed_sort(items, n)) return false;
+    for (size_t i = 0; i < n; i++) spare[i] = (rs_keyed){e->thread[f->row[items[i].value]], (uint32_t)i};
+    if (!rs_keyed_sort(spare, n)) return false;
+    for (size_t i = 0; i < n; i++) spare[i] = items[spare[i].value];
+    if (n) memcpy(items, spare, n * sizeof *items);
+    return true;
+}
+
+static uint32_t thread_of(const rs_events *e, const rs_hta_frame *f, const rs_keyed *item)
+{
+    return e->thread[f->row[item->value]];
+}
+
+static bool annotate(const rs_events *e, const rs_hta_frame *f, rs_frame_columns *out)
+{
+    rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows), *over = rs_malloc((f->n + 1) * sizeof *over);
+    rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
+    size_t n = 0, n_over = 0;
+    bool ok = rows && over && spare;
+    for (size_t i = 0; ok && i < f->n; i++) {
+        out->annotation[i] = RS_NO_STRING;
+        if (rs_event_kind(e, f->row[i]) == RS_KIND_GPU_USER_ANNOTATION) {
+            /* of equally long ones HTA's sort leaves the order open; the later in the file counts as inner */
+            int64_t length = rs_sub_sat(f->end[i], f->start[i]);
+            if (length > 0) over[n_over++] = (rs_keyed){length, (uint32_t)i};
+        } else if (out->gpu[i]) {
+            rows[n++] = (rs_keyed){f->start[i], (uint32_t)i};
+        }
+    }
+    ok = ok && by_thread(e, f, rows, n, spare) && by_thread(e, f, over, n_over, spare);
+    for (size_t a = 0, b = 0, a_end, b_end; ok && a < n && b < n_over; a = a_end, b = b_end) {
+        uint32_t x = thread_of(e, f, &rows[a]), y = thread_of(e, f, &over[b]);
+        a_end = a;
+        b_end = b;
+        if (x <= y)
+            while (a_end < n && thread_of(e, f, &rows[a_end]) == x) a_end++;
+        if (y <= x)
+            while (b_end < n_over && thread_of(e, f, &over[b_end]) == y) b_end++;
+        lane l = {f, rows + a, over + b, a_end - a, b_end - b};
+        if (x == y) ok = annotate_lane(e, &l, out->annotation);
+    }
+    rs_free(rows);
+    rs_free(over);
+    rs_free(spare);
+    return ok;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------------
+ */
+
+static bool is_gpu_row(const rs_events *e, const rs_hta_frame *f, size_t i, bool hta)
+{
+    rs_kind kind = rs_event_kind(e, f->row[i]);
+    if (!hta) return rs_kind_is_gpu_work(kind);
+    if (f->stream[i] >= 0 && f->correlation[i] >= 0) return true;
+    if (kind != RS_KIND_SYNC) return false;
+    const char *name = rs_event_name(e, f->row[i]);
+    return strcmp(name, "Event Sync") == 0 || strcmp(name, "Context Sync") == 0;
+}
+
+rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
+                                rs_frame_columns *out, rs_error *err)
+{
+    bool hta = policy->rows_by_stream;
+    out->iteration = rs_malloc((f->n + 1) * sizeof *out->iteration);
+    out->gpu = rs_malloc(f->n + 1);
+    out->annotation = rs_malloc((f->n + 1) * sizeof *out->annotation);
+    if (!out->iteration || !out->gpu || !out->annotation) return rs_fail_nomem(err, "frame");
+    for (size_t i = 0; i < f->n; i++) out->gpu[i] = is_gpu_row(trace->events, f, i, hta);
+    if (!annotate(trace->events, f, out)) return rs_fail_nomem(err, "frame");
+    return hta ? hta_iterations(trace, policy, f, out->iteration, err)
+               : own_iterations(trace, policy, f, out->iteration, err);
+}
