@@ -46,7 +46,8 @@ int64_t rs_rank_in_name(const char *path);
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
 void rs_input_release(rs_input *input);
-/* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them. */
+/* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them.
+ */
 void rs_input_keep(rs_job *job, rs_input *input);
 
 /* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
