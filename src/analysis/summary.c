@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/layouts.h"
+#include "base/interval.h"
 #include "base/memory.h"
 
 static const rs_column_spec rank_columns[] = {
@@ -172,8 +173,8 @@ static rs_status add_up(const rs_partial *partials, size_t n, bool kernels, rs_n
     size_t kept = 0;
     for (size_t i = 0; i < used; i++) {
         if (kept && by_text(&names[kept - 1], &names[i]) == 0) {
-            names[kept - 1].count += names[i].count;
-            names[kept - 1].time += names[i].time;
+            names[kept - 1].count = rs_add_sat(names[kept - 1].count, names[i].count);
+            names[kept - 1].time = rs_add_sat(names[kept - 1].time, names[i].time);
         } else {
             names[kept++] = names[i];
         }
@@ -190,7 +191,8 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     rs_name_total *names = NULL;
     size_t n_names = 0;
     int64_t whole = 0;
-    for (size_t i = 0; i < n; i++) whole += ((const rs_rank_summary *)partials[i].value)->gpu_sum;
+    for (size_t i = 0; i < n; i++)
+        whole = rs_add_sat(whole, ((const rs_rank_summary *)partials[i].value)->gpu_sum);
     rs_status status = add_up(partials, n, kernels, &names, &n_names, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; status == RS_OK && i < n_names && (int64_t)i < top; i++) {
@@ -232,13 +234,19 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
+/* What is counted was there: means divide by it. */
+static bool was_seen(const void *value)
+{
+    return ((const rs_name_total *)value)->count > 0;
+}
+
 static const rs_field name_fields[] = {
     RS_FIELD(rs_name_total, name),
     RS_FIELD_BELOW(rs_name_total, class, RS_N_CLASSES),
     RS_FIELD(rs_name_total, count),
     RS_FIELD(rs_name_total, time),
 };
-static const rs_layout name_layout = RS_LAYOUT(rs_name_total, name_fields);
+static const rs_layout name_layout = RS_LAYOUT_CHECKED(rs_name_total, name_fields, was_seen);
 
 static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, span),
