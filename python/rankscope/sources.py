@@ -55,21 +55,25 @@ def resolve(source: Any, *, recursive: bool = False,
 
 def fetch(files: Sequence[File]) -> None:
     """Reads the files that are URLs; those of one store together, as fast as it allows."""
-    waiting: Dict[str, List[File]] = {}
+    stores: List[Tuple[Any, List[Tuple[File, str]]]] = []  # file systems, and what each has to bring
     for file in files:
-        if file.url is not None and file.data is None:
-            waiting.setdefault(repr((file.url.split("://")[0], sorted((file.options or {}).items()))), []).append(file)
-    for group in waiting.values():
-        found = [_open(str(file.url), file.options) for file in group]
+        if file.url is None or file.data is not None:
+            continue
+        fs, path = _open(file.url, file.options)
+        for store, wanted in stores:
+            if store is fs or store == fs:  # an archive is a file system of its own
+                wanted.append((file, path))
+                break
+        else:
+            stores.append((fs, [(file, path)]))
+    for fs, wanted in stores:
         try:
-            together = found[0][0].cat([path for _, path in found], on_error="return") if len(found) > 1 else None
+            together = fs.cat([path for _, path in wanted], on_error="return") if len(wanted) > 1 else {}
         except Exception:  # a store that cannot read several at once
-            together = None
-        for file, (fs, path) in zip(group, found):
-            data = together.get(path) if together else None
-            if not isinstance(data, bytes):
-                data = _read(fs, path, str(file.url))
-            file.data = bytes(data)
+            together = {}
+        for file, path in wanted:
+            data = together.get(path)
+            file.data = bytes(data if isinstance(data, bytes) else _read(fs, path, str(file.url)))
 
 
 # ---- one source -----------------------------------------------------------------------------------------------------

@@ -210,6 +210,17 @@ def test_local_urls(memory, small, wanted, tmp_path):
     assert rows(rs.open(chained)) == wanted[:1]
 
 
+def test_archives_of_a_store(memory, packed, wanted):
+    """Members of one name in two archives are two files."""
+    store = memory.filesystem("memory")
+    for rank in (0, 1):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as out:
+            out.writestr("trace.json.gz", packed[rank])
+        store.pipe("/bucket/%d.zip" % rank, archive.getvalue())
+    assert rows(rs.open(["zip://trace.json.gz::memory://bucket/%d.zip" % rank for rank in (0, 1)])) == wanted
+
+
 def test_missing_url(memory):
     with pytest.raises(rs.InputOSError, match="memory://bucket/job/rank9.json: there is no such file") as caught:
         rs.open(["memory://bucket/job/rank0.json.gz", "memory://bucket/job/rank9.json"])

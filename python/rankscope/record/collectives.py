@@ -98,7 +98,7 @@ class Collectives:
 
     def _install_wait(self, dist: Any) -> None:
         """While a stream waits for a collective it computes nothing: a range around the wait has to be told."""
-        work = getattr(dist, "Work", None)
+        work: Any = getattr(dist, "Work", None)
         original = getattr(work, "wait", None)
         try:
             if original is None:
