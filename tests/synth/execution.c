@@ -145,9 +145,10 @@ static void collective_arguments(struct execution *x, const rank_state *r, const
                *count = argument_of(t->args, "In msg nelems", &count_length);
     if (!name || !pg || !text || !count) return;
     char value[512], shape[64], tensor[128];
-    *put_tensor(x, r, tensor, atoll(count)) = '\0';
+    long long elements = strtoll(count, NULL, 10);
+    *put_tensor(x, r, tensor, elements) = '\0';
     snprintf(value, sizeof value, "[%s]", tensor);
-    int n = snprintf(shape, sizeof shape, "[[%lld]]", atoll(count));
+    int n = snprintf(shape, sizeof shape, "[[%lld]]", elements);
     add_argument(l, value, shape, (size_t)n, "GenericList[Tensor(c10::BFloat16)]");
     snprintf(value, sizeof value, "[%.*s, %.*s]", (int)group_length, pg, (int)text_length, text);
     add_argument(l, value, "[[], []]", 8, "Tuple[String,String]");
