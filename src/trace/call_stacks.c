@@ -22,6 +22,32 @@ static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool b
     return true;
 }
 
+/* Where items nest, the order of their ends is that in which they leave a stack: of those that end together
+ * the one that began last goes first. stack is scratch. false where two overlap without nesting. */
+static bool ends_by_nesting(const rs_nested *items, const rs_keyed *starts, size_t n, uint32_t *stack,
+                            rs_keyed *ends)
+{
+    size_t depth = 0, out = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_nested *x = &items[starts[i].value];
+        for (; depth && items[stack[depth - 1]].end <= x->start; depth--)
+            ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
+        if (depth && items[stack[depth - 1]].end < x->end) return false;
+        stack[depth++] = starts[i].value;
+    }
+    for (; depth; depth--) ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
+    return true;
+}
+
+/* By end, then the one that began last; of two that start and end together the later one ends first. */
+static bool sort_ends(const rs_nested *items, size_t n, rs_keyed *ends)
+{
+    size_t out = 0;
+    for (size_t i = n; i-- > 0;)
+        if (items[i].end > items[i].start) ends[out++] = (rs_keyed){items[i].end, (uint32_t)i};
+    return sort_by_two(ends, out, items, false);
+}
+
 static size_t merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed *ends, size_t n,
                     const rs_keyed *points, size_t n_points, uint32_t *order)
 {
@@ -59,13 +85,9 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
             if (ok) points[n_points++] = (rs_keyed){items[i].start, (uint32_t)i};
         }
     }
-    /* of two that start and end together the later one ends first */
-    for (size_t i = 0; ok && i < n_long; i++) {
-        uint32_t item = starts[n_long - 1 - i].value;
-        ends[i] = (rs_keyed){items[item].end, item};
-    }
-    ok = ok && sort_by_two(starts, n_long, items, true) && sort_by_two(ends, n_long, items, false) &&
-         rs_keyed_sort(points, n_points);
+    ok = ok && sort_by_two(starts, n_long, items, true) && rs_keyed_sort(points, n_points);
+    /* order has room for a stack and is written only afterwards */
+    if (ok && !ends_by_nesting(items, starts, n_long, order, ends)) ok = sort_ends(items, n, ends);
     if (ok) (void)merge(items, starts, ends, n_long, points, n_points, order);
     rs_free(starts);
     rs_free(ends);
