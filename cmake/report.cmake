@@ -25,7 +25,7 @@ else()
 endif()
 
 if(NOT RS_REPORT_WHY_NOT)
-  file(SHA256 report/package-lock.json lock_hash)
+  file(SHA256 ${CMAKE_CURRENT_SOURCE_DIR}/report/package-lock.json lock_hash)
   set(stamp ${RS_REPORT_DIR}/installed)
   set(installed "")
   if(EXISTS ${stamp})

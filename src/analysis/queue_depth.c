@@ -25,20 +25,80 @@ static void run_up(rs_queue_series *s)
     }
 }
 
-/* Puts the samples, already ordered by time in order[], by stream and device without touching that order. */
-static bool put_by_stream(rs_queue_series *s, rs_keyed *order)
+/* A stream of a device, and where in the samples its next one goes. */
+typedef struct lane {
+    int64_t device, stream;
+    size_t at;
+} lane;
+
+static bool comes_first(const lane *a, const lane *b)
 {
-    rs_queue_sample *sorted = rs_malloc(s->n * sizeof *sorted);
-    bool ok = sorted != NULL;
-    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].stream;
-    ok = ok && rs_keyed_sort(order, s->n);
-    for (size_t i = 0; ok && i < s->n; i++) order[i].key = s->items[order[i].value].device;
-    ok = ok && rs_keyed_sort(order, s->n);
-    for (size_t i = 0; ok && i < s->n; i++) sorted[i] = s->items[order[i].value];
-    if (!ok) {
-        rs_free(sorted);
-        return false;
+    return a->device < b->device || (a->device == b->device && a->stream < b->stream);
+}
+
+/* The place of a sample's lane in lanes[0..n), which are in order; where it would go if it is not there. */
+static size_t find_lane(const lane *lanes, size_t n, const rs_queue_sample *s, size_t guess, bool *found)
+{
+    lane wanted = {s->device, s->stream, 0};
+    size_t low = 0, high = n;
+    *found = guess < n && lanes[guess].device == s->device && lanes[guess].stream == s->stream;
+    if (*found) return guess;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (comes_first(&lanes[middle], &wanted))
+            low = middle + 1;
+        else
+            high = middle;
     }
+    *found = low < n && !comes_first(&wanted, &lanes[low]);
+    return low;
+}
+
+/* The lanes in order, each with where its samples begin. */
+static bool list_lanes(const rs_queue_series *s, lane **out, size_t *n_out)
+{
+    lane *lanes = NULL;
+    size_t n = 0, capacity = 0, at = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        bool found;
+        at = find_lane(lanes, n, &s->items[i], at, &found);
+        if (!found) {
+            if (!RS_GROW_ONE(lanes, n, capacity)) {
+                rs_free(lanes);
+                return false;
+            }
+            memmove(lanes + at + 1, lanes + at, (n - at) * sizeof *lanes);
+            lanes[at] = (lane){s->items[i].device, s->items[i].stream, 0};
+            n++;
+        }
+        lanes[at].at++;
+    }
+    size_t begin = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t here = lanes[i].at;
+        lanes[i].at = begin;
+        begin += here;
+    }
+    *out = lanes;
+    *n_out = n;
+    return true;
+}
+
+/* Puts the samples, already ordered by time in order[], by stream and device without touching that order. */
+static bool put_by_stream(rs_queue_series *s, const rs_keyed *order)
+{
+    lane *lanes;
+    size_t n_lanes, at = 0;
+    if (!list_lanes(s, &lanes, &n_lanes)) return false;
+    rs_queue_sample *sorted = rs_malloc(s->n * sizeof *sorted);
+    for (size_t i = 0; sorted && i < s->n; i++) {
+        const rs_queue_sample *x = &s->items[order[i].value];
+        bool found;
+        at = find_lane(lanes, n_lanes, x, at, &found);
+        sorted[lanes[at].at++] = *x;
+    }
+    rs_free(lanes);
+    if (!sorted) return false;
     rs_free(s->items);
     s->items = sorted;
     s->capacity = s->n;
@@ -80,6 +140,8 @@ static bool add(rs_queue_series *s, rs_queue_sample sample)
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *out, rs_error *err)
 {
     const rs_events *e = trace->events;
+    if (!rs_grow((void **)&out->items, &out->capacity, out->n + 2 * w->n, sizeof *out->items))
+        return rs_fail_nomem(err, "queue lengths");
     /* all launches before all starts: where one time has both, work waits for no time but is seen to */
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < w->n; i++) {

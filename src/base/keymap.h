@@ -1,5 +1,6 @@
 /* A map from 64-bit numbers to 32-bit values for keys that mostly lie close together, as correlation ids do:
- * a plain table where the range of the keys allows, else a hash map. */
+ * a plain table where the range of the keys allows, else pages of one where they lie in clusters, else a hash
+ * map. */
 #ifndef RS_BASE_KEYMAP_H
 #define RS_BASE_KEYMAP_H
 
@@ -7,10 +8,15 @@
 
 #define RS_KEYMAP_NONE UINT32_MAX
 
+#define RS_KEYMAP_PAGE 9 /* bits */
+
 typedef struct rs_keymap {
     int64_t min, max;
-    uint32_t *table; /* of max - min + 1 values, or NULL */
-    rs_map64 map;
+    uint32_t *table;     /* of max - min + 1 values, or NULL */
+    uint32_t *directory; /* by the upper bits of key - min: a page or RS_KEYMAP_NONE; or NULL */
+    uint32_t *cells;     /* the pages' values */
+    size_t n_directory, n_pages, max_pages, cells_capacity;
+    rs_map64 map; /* where there is neither table nor directory */
 } rs_keymap;
 
 /* For keys in [min, max], about n of them. An empty range (min > max) is fine. false when out of memory. */
@@ -22,7 +28,13 @@ bool rs_keymap_put(rs_keymap *map, int64_t key, uint32_t value);
 static inline uint32_t rs_keymap_get(const rs_keymap *map, int64_t key)
 {
     if (key < map->min || key > map->max) return RS_KEYMAP_NONE;
-    if (map->table) return map->table[(uint64_t)key - (uint64_t)map->min];
+    uint64_t place = (uint64_t)key - (uint64_t)map->min;
+    if (map->table) return map->table[place];
+    if (map->directory) {
+        uint32_t page = map->directory[place >> RS_KEYMAP_PAGE];
+        if (page == RS_KEYMAP_NONE) return RS_KEYMAP_NONE;
+        return map->cells[(size_t)page << RS_KEYMAP_PAGE | (place & ((1u << RS_KEYMAP_PAGE) - 1))];
+    }
     const uint32_t *value = rs_map64_get(&map->map, (uint64_t)key);
     return value ? *value : RS_KEYMAP_NONE;
 }

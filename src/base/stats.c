@@ -1,9 +1,13 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/interval.h"
+#include "base/memory.h"
 
 void rs_moments_add(rs_moments *m, int64_t value)
 {
@@ -83,9 +87,59 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+#define FEW 256 /* values that are sorted as fast by comparing */
+
+/* The bits of a value as a number that orders as the values do; both zeros are equal. */
+static uint64_t bits_in_order(double value)
+{
+    uint64_t bits;
+    if (value == 0) value = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+/* One byte after another, from the last; a byte that all have in common is passed over. Stable, as comparing
+ * is. */
+static void sort_by_bytes(double *values, double *scratch, size_t n)
+{
+    static const unsigned bytes = 8;
+    size_t counts[8][256];
+    memset(counts, 0, sizeof counts);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = bits_in_order(values[i]);
+        for (unsigned b = 0; b < bytes; b++) counts[b][bits >> (8 * b) & 255]++;
+    }
+    double *from = values, *to = scratch;
+    for (unsigned b = 0; b < bytes; b++) {
+        if (counts[b][bits_in_order(values[0]) >> (8 * b) & 255] == n) continue;
+        size_t at = 0;
+        for (unsigned c = 0; c < 256; c++) {
+            size_t here = counts[b][c];
+            counts[b][c] = at;
+            at += here;
+        }
+        for (size_t i = 0; i < n; i++) to[counts[b][bits_in_order(from[i]) >> (8 * b) & 255]++] = from[i];
+        double *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != values) memcpy(values, from, n * sizeof *values);
+}
+
 void rs_sort_doubles(double *values, size_t n)
 {
-    if (n > 1) qsort(values, n, sizeof *values, by_value);
+    bool ordered = true, unordered = false;
+    for (size_t i = 0; i < n; i++) {
+        unordered = unordered || values[i] != values[i];
+        ordered = ordered && (i == 0 || values[i - 1] <= values[i]);
+    }
+    if (n < 2 || (ordered && !unordered)) return;
+    double *scratch = n > FEW && !unordered ? rs_malloc(n * sizeof *scratch) : NULL;
+    if (scratch)
+        sort_by_bytes(values, scratch, n);
+    else
+        qsort(values, n, sizeof *values, by_value);
+    rs_free(scratch);
 }
 
 double rs_round(double value, int decimals)

@@ -12,25 +12,35 @@ static uint32_t number_of(rs_map64 *map, size_t *n, uint64_t key)
     return *slot;
 }
 
-/* The lane of a pair, made when it is new; UINT32_MAX when out of memory. */
+static size_t recent_place(int64_t first, int64_t second)
+{
+    return (size_t)((uint64_t)first * 5 + (uint64_t)second) % RS_LANE_RECENT;
+}
+
+static uint32_t recent_lane(const rs_lanes *l, int64_t first, int64_t second)
+{
+    const struct rs_lane_recent *r = &l->recent[recent_place(first, second)];
+    return r->lane_after && r->first == first && r->second == second ? r->lane_after - 1 : UINT32_MAX;
+}
+
+/* The number of a pair, new or known; UINT32_MAX when out of memory. */
 static uint32_t lane_of(rs_lanes *l, int64_t first, int64_t second)
 {
     uint32_t a = number_of(&l->firsts, &l->n_firsts, (uint64_t)first);
     uint32_t b = number_of(&l->seconds, &l->n_seconds, (uint64_t)second);
     if (a == UINT32_MAX || b == UINT32_MAX) return UINT32_MAX;
-    return number_of(&l->pairs, &l->n_lanes, (uint64_t)a << 32 | b);
+    uint32_t lane = number_of(&l->pairs, &l->n_lanes, (uint64_t)a << 32 | b);
+    if (lane != UINT32_MAX)
+        l->recent[recent_place(first, second)] = (struct rs_lane_recent){first, second, lane + 1};
+    return lane;
 }
 
 bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint32_t value)
 {
-    rs_lane_memo *memo = &l->memo[((uint64_t)first * 5 + (uint64_t)second) % RS_LANE_MEMOS];
-    if (!memo->known || memo->first != first || memo->second != second) {
-        uint32_t lane = lane_of(l, first, second);
-        if (lane == UINT32_MAX) return false;
-        *memo = (rs_lane_memo){first, second, lane, true};
-    }
-    if (!RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
-    l->entries[l->n++] = (rs_lane_entry){time, memo->lane, value};
+    uint32_t lane = recent_lane(l, first, second);
+    if (lane == UINT32_MAX) lane = lane_of(l, first, second);
+    if (lane == UINT32_MAX || !RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
+    l->entries[l->n++] = (rs_lane_entry){time, lane, value};
     return true;
 }
 
@@ -72,6 +82,8 @@ void rs_lanes_clear(rs_lanes *l)
 
 uint32_t rs_lanes_find(const rs_lanes *l, int64_t first, int64_t second)
 {
+    uint32_t recent = recent_lane(l, first, second);
+    if (recent != UINT32_MAX) return recent;
     const uint32_t *a = rs_map64_get(&l->firsts, (uint64_t)first);
     const uint32_t *b = rs_map64_get(&l->seconds, (uint64_t)second);
     const uint32_t *lane = a && b ? rs_map64_get(&l->pairs, (uint64_t)*a << 32 | *b) : NULL;

@@ -11,13 +11,7 @@ typedef struct rs_lane_entry {
     uint32_t lane, value;
 } rs_lane_entry;
 
-/* A pair whose lane was asked for a moment ago: events come in runs of the same few streams. */
-#define RS_LANE_MEMOS 16
-typedef struct rs_lane_memo {
-    int64_t first, second;
-    uint32_t lane;
-    bool known;
-} rs_lane_memo;
+#define RS_LANE_RECENT 8
 
 /* A lane is told by two numbers (device and stream, thread and stream). All-zero is a valid empty one. */
 typedef struct rs_lanes {
@@ -25,8 +19,11 @@ typedef struct rs_lanes {
     size_t n_firsts, n_seconds, n_lanes;
     rs_lane_entry *entries; /* after rs_lanes_finish by lane, then time, then order of adding */
     size_t n, capacity;
-    uint32_t *begin; /* n_lanes + 1 offsets */
-    rs_lane_memo memo[RS_LANE_MEMOS];
+    struct rs_lane_recent {
+        int64_t first, second;
+        uint32_t lane_after;  /* the lane + 1; 0: none yet */
+    } recent[RS_LANE_RECENT]; /* pairs come in runs: most need no map */
+    uint32_t *begin;          /* n_lanes + 1 offsets */
 } rs_lanes;
 
 /* false when out of memory. */

@@ -3,18 +3,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 
-static void reverse(rs_keyed *list, size_t n)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        rs_keyed x = list[i];
-        list[i] = list[n - 1 - i];
-        list[n - 1 - i] = x;
-    }
-}
-
-/* Sorts by start and outermost first, or by end and innermost first. What starts and ends together stands as
- * it came in by start, and the other way round by end. The list comes in by rising starts or nearly so, which
- * is nearly by rising ends too. */
+/* Sorts by key, then, where keys are equal, by the second key; both stable. */
 static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool by_start)
 {
     if (!rs_keyed_sort(list, n)) return false;
@@ -23,7 +12,6 @@ static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool b
         for (end = i + 1; end < n && list[end].key == key; end++) {
         }
         if (end - i == 1) continue;
-        if (!by_start) reverse(list + i, end - i);
         for (size_t k = i; k < end; k++) {
             const rs_nested *x = &items[list[k].value];
             list[k].key = by_start ? rs_sub_sat(0, x->end) : rs_sub_sat(0, x->start);
@@ -32,6 +20,32 @@ static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool b
         for (size_t k = i; k < end; k++) list[k].key = key;
     }
     return true;
+}
+
+/* Where items nest, the order of their ends is that in which they leave a stack: of those that end together
+ * the one that began last goes first. stack is scratch. false where two overlap without nesting. */
+static bool ends_by_nesting(const rs_nested *items, const rs_keyed *starts, size_t n, uint32_t *stack,
+                            rs_keyed *ends)
+{
+    size_t depth = 0, out = 0;
+    for (size_t i = 0; i < n; i++) {
+        const rs_nested *x = &items[starts[i].value];
+        for (; depth && items[stack[depth - 1]].end <= x->start; depth--)
+            ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
+        if (depth && items[stack[depth - 1]].end < x->end) return false;
+        stack[depth++] = starts[i].value;
+    }
+    for (; depth; depth--) ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
+    return true;
+}
+
+/* By end, then the one that began last; of two that start and end together the later one ends first. */
+static bool sort_ends(const rs_nested *items, size_t n, rs_keyed *ends)
+{
+    size_t out = 0;
+    for (size_t i = n; i-- > 0;)
+        if (items[i].end > items[i].start) ends[out++] = (rs_keyed){items[i].end, (uint32_t)i};
+    return sort_by_two(ends, out, items, false);
 }
 
 static size_t merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed *ends, size_t n,
@@ -71,10 +85,9 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
             if (ok) points[n_points++] = (rs_keyed){items[i].start, (uint32_t)i};
         }
     }
-    for (size_t i = 0; ok && i < n_long; i++)
-        ends[i] = (rs_keyed){items[starts[i].value].end, starts[i].value};
-    ok = ok && sort_by_two(starts, n_long, items, true) && sort_by_two(ends, n_long, items, false) &&
-         rs_keyed_sort(points, n_points);
+    ok = ok && sort_by_two(starts, n_long, items, true) && rs_keyed_sort(points, n_points);
+    /* order has room for a stack and is written only afterwards */
+    if (ok && !ends_by_nesting(items, starts, n_long, order, ends)) ok = sort_ends(items, n, ends);
     if (ok) (void)merge(items, starts, ends, n_long, points, n_points, order);
     rs_free(starts);
     rs_free(ends);

@@ -53,11 +53,11 @@ typedef struct weighing {
     const rs_work *work;
     const rs_step *steps;
     size_t n_steps;
-    bool all;         /* no steps are asked for */
-    rs_ranges wanted; /* numbers of steps */
-    int64_t from, to; /* the time of the wanted steps and their work */
-    rs_keymap arrows; /* weight by correlation */
-    size_t n_arrows;
+    bool all;          /* no steps are asked for */
+    rs_ranges wanted;  /* numbers of steps */
+    int64_t from, to;  /* the time of the wanted steps and their work */
+    rs_keymap arrows;  /* weight by correlation */
+    bool arrows_tell;  /* some arrow has the correlation of a piece of work */
     uint16_t *weights; /* by index of the row in the rank */
 } weighing;
 
@@ -124,7 +124,6 @@ static rs_status weigh_work(weighing *w, rs_error *err)
         uint32_t known = rs_keymap_get(&w->arrows, id);
         if ((known == RS_KEYMAP_NONE || known < weight) && !rs_keymap_put(&w->arrows, id, weight))
             return rs_fail_nomem(err, "correlations");
-        w->n_arrows++;
     }
     return RS_OK;
 }
@@ -146,7 +145,7 @@ static uint16_t weight_of_flow(const weighing *w, rs_cursor *ids, uint32_t row)
     uint32_t weight = rs_keymap_get(&w->arrows, rs_cursor_int(ids, row, -1));
     if (weight != RS_KEYMAP_NONE) return (uint16_t)weight;
     /* an arrow to nothing, unless the file does not say what belongs to what */
-    return in_window(w, row) ? rs_fuse_weight(w->n_arrows ? LITTLE : GPU, 0) : OUTSIDE;
+    return in_window(w, row) ? rs_fuse_weight(w->arrows_tell ? LITTLE : GPU, 0) : OUTSIDE;
 }
 
 static uint16_t weight_of(const weighing *w, rs_cursor *ids, uint32_t row)
@@ -168,8 +167,22 @@ static uint16_t weight_of(const weighing *w, rs_cursor *ids, uint32_t row)
                           ns);
 }
 
+/* Whether arrows carry the correlation of what they join; tools that merge files may number them anew. */
+static bool arrows_tell(const weighing *w)
+{
+    rs_cursor ids = rs_cursor_of(w->e, RS_COL_FLOW_ID);
+    for (size_t i = 0; i < w->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(w->trace, i);
+        if (rs_event_kind(w->e, row) == RS_KIND_FLOW &&
+            rs_keymap_get(&w->arrows, rs_cursor_int(&ids, row, -1)) != RS_KEYMAP_NONE)
+            return true;
+    }
+    return false;
+}
+
 static void weigh_rows(weighing *w)
 {
+    w->arrows_tell = arrows_tell(w);
     rs_cursor ids = rs_cursor_of(w->e, RS_COL_FLOW_ID);
     for (size_t i = 0; i < w->trace->n_rows; i++)
         raise_to(&w->weights[i], weight_of(w, &ids, rs_trace_row(w->trace, i)));

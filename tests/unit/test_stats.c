@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/stats.h"
@@ -56,12 +58,50 @@ static void test_undefined_is_nan(void **state)
     assert_int_equal(m.sum, INT64_MAX);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Few and many values, of all magnitudes and signs, with equal ones: as comparing sorts them. */
+static void test_sorting(void **state)
+{
+    (void)state;
+    static double values[5000], wanted[5000];
+    uint64_t random = 12345;
+    for (size_t n = 0; n <= 5000; n = n < 20 ? n + 1 : n * 3 / 2)
+        for (int kind = 0; kind < 4; kind++) {
+            for (size_t i = 0; i < n; i++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                int64_t x = (int64_t)random >> 20;
+                values[i] = kind == 0   ? (double)(x % 1000)
+                            : kind == 1 ? (double)x * 1e-3
+                            : kind == 2 ? ldexp((double)x, (int)(random % 1800) - 900)
+                            : x % 3     ? (double)(x % 3) * 0.0
+                                        : 1.5;
+                if (kind == 2 && i % 97 == 0) values[i] = i % 2 ? INFINITY : -INFINITY;
+            }
+            memcpy(wanted, values, n * sizeof *values);
+            qsort(wanted, n, sizeof *wanted, by_value);
+            rs_sort_doubles(values, n);
+            for (size_t i = 0; i < n; i++) assert_true(values[i] == wanted[i]);
+        }
+    double odd[300];
+    for (int i = 0; i < 300; i++) odd[i] = i % 7 ? (double)(300 - i) : (double)NAN;
+    rs_sort_doubles(odd, 300); /* no order, but no harm */
+    int n_nan = 0;
+    for (int i = 0; i < 300; i++) n_nan += isnan(odd[i]) != 0;
+    assert_int_equal(n_nan, 43);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_values),
         cmocka_unit_test(test_moments_merge_like_one_pass),
         cmocka_unit_test(test_undefined_is_nan),
+        cmocka_unit_test(test_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
