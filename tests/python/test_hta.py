@@ -533,3 +533,16 @@ def test_without_pandas(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         analysis.get_queue_length_time_series()
+
+
+def test_memory_timeline(tmp_path):
+    path = tmp_path / "timeline.raw.json.gz"
+    megabyte = 10 ** 6
+    with gzip.open(path, "wt") as file:
+        json.dump([[-1, 0, 5 * megabyte, 0], [1000, 1, 2 * megabyte, 4], [3000, 1, 3 * megabyte, 5], [5000, 3, -2 * megabyte, 4]], file)
+    memory = hta.MemoryAnalysis(str(path))
+    frame = memory.get_memory_timeline(visualize=False)
+    assert frame["Parameter"].max() == pytest.approx(0.005)
+    assert frame["Activation"].tolist()[-1] == 0 and frame["Activation"].max() == pytest.approx(0.002)
+    assert frame["time_ms"].is_monotonic_increasing
+    assert "total" in memory.get_memory_summary()["category"].tolist()

@@ -29,7 +29,7 @@ class MemoryAnalysis:
 
     def _read(self):
         if self._tables is None:
-            self._tables = rankscope.memory(self.path).tables
+            self._tables = rankscope.memory(self.path, series=True).tables
         return self._tables
 
     def get_memory_timeline(self, visualize: bool = True):
