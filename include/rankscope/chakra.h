@@ -31,18 +31,20 @@ typedef struct rs_chakra_link_settings {
 
 /* The linked trace: the host trace's own top-level members ("schema" 1.0.1 becomes 1.0.2-chakra.0.0.4, then
  * "source_schema" keeps the original) and "nodes", numbered anew from 1, each GPU node behind the operator
- * that launched it. All times are microseconds with three decimals, exact. A node has id, name, ctrl_deps
- * (the parent's id; the process root's own), inputs, outputs, attrs host_id          CPU: its id in the host
- * trace; not on roots that had to be made inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null)
- * linked CPU nodes and GPU nodes sync_dep         ids of GPU nodes, at least one; absent if there is none
- *   cat, ph, stream  GPU nodes only
- *   device           GPU: args.device, where the device trace gives it
- *   lane             GPU: number of its device and stream; lanes differ where streams do
- *   launch_ts, event GPU: start of the launching call, position in traceEvents: within a lane nodes stand in
- *                    order of (ts, launch_ts, event)
- *   args             GPU: of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
- *                    "dtype", "Group size", "Process Group Name", "Process Group Description" and
- *                    "Process Group Ranks", those that it has; absent without any */
+ * that launched it. All times are microseconds with up to three decimals, exact. Members of a node:
+ *
+ * - id, name, ctrl_deps (the parent's id; the process root's own), inputs, outputs, attrs: all nodes.
+ * - host_id: CPU nodes; their id in the host trace; not on roots that had to be made.
+ * - inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null): linked CPU nodes and GPU nodes.
+ * - sync_dep: ids of GPU nodes, at least one; absent if there is none.
+ * - cat, ph, stream: GPU nodes only.
+ * - device: GPU nodes; args.device, where the device trace gives it.
+ * - lane: GPU nodes; number of their device and stream; lanes differ where streams do.
+ * - launch_ts, event: GPU nodes; start of the launching call, position in traceEvents: within a lane
+ *   nodes stand in the order of (ts, launch_ts, event).
+ * - args: GPU nodes; of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
+ *   "dtype", "Group size", "Process Group Name", "Process Group Description" and "Process Group Ranks"
+ *   those that it has; absent without any. */
 
 /* What linking came to. */
 typedef struct rs_chakra_link_report {

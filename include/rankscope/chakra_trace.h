@@ -55,9 +55,10 @@ typedef struct rs_chakra_check_settings {
 } rs_chakra_check_settings;
 
 /* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream
- * order, and with a linked trace that no node, time or byte was lost. *faults: how many things are wrong.
+ * order, that a simulator which issues a node when all it depends on is done issues every node, and with a
+ * linked trace that no node, time or byte was lost. *faults: how many things are wrong.
  * Nodes that start before what they depend on are listed and are no fault. A file that breaks off is
- * RS_ERR_FORMAT with the offset. Memory: about 150 bytes a node. */
+ * RS_ERR_FORMAT with the offset. Memory: about 200 bytes a node. */
 RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,
                                  uint64_t *faults, rs_error *err);
 
@@ -80,6 +81,33 @@ RS_API const char *rs_chakra_pattern_name(size_t pattern);
 /* Writes the trace of one pattern for one NPU. RS_ERR_USAGE when there is no such pattern or NPU. */
 RS_API rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_settings *settings,
                                     const rs_sink *sink, rs_error *err);
+
+typedef struct rs_chakra_text_settings {
+    const char *path;  /* the workload; names the input when bytes is set */
+    const void *bytes; /* its text instead, borrowed; NULL: read the path */
+    size_t n_bytes;
+    uint64_t max_ratio; /* text bytes per compressed byte; 0: 1000 */
+    uint64_t passes;    /* how often forward and backward pass are repeated */
+} rs_chakra_text_settings;
+
+/* Writes the trace of one NPU for a text workload: a line with the parallelism (MICRO, DATA, MODEL,
+ * HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, or HYBRID_DLRM and HYBRID_DLRM_ENHANCED with the number of the last
+ * bottom layer, from 0), a line with the number of layers, then a line with twelve columns for each: name, a
+ * column that says nothing, time (us), communication and its bytes for forward, input gradient and weight
+ * gradient each, and the update time, which becomes no node. Columns that the parallelism does not use make
+ * no node either. Every NPU's trace is the same. *nodes (may be NULL): how many were written. RS_ERR_FORMAT
+ * with the line at fault, before anything is written; RS_ERR_IO, RS_ERR_NOMEM, RS_ERR_LIMIT. Memory: the
+ * workload, of at most 16 MiB. */
+RS_API rs_status rs_chakra_text(const rs_chakra_text_settings *settings, const rs_sink *sink, uint64_t *nodes,
+                                rs_error *err);
+
+/* The log of a simulator's run as a trace for viewers. Reads the lines
+ * "issue|callback, npu=N, cycle=N, node=N, name=TEXT" (others are passed over) and writes one event for each
+ * node from its issue to its callback: pid the NPU, tid 2 memory, 3 computation, 4 communication, times in
+ * us. mhz: cycles a microsecond. What does not pair up is added to problems (RS_LOSS). Errors: RS_ERR_IO,
+ * RS_ERR_NOMEM, RS_ERR_LIMIT, RS_ERR_USAGE. Memory: the log. */
+RS_API rs_status rs_chakra_timeline(const char *path, uint64_t max_ratio, double mhz, const rs_sink *sink,
+                                    rs_problems *problems, rs_error *err);
 
 #ifdef __cplusplus
 }

@@ -44,23 +44,59 @@ typedef struct rs_job rs_job;
 RS_API rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings,
                              rs_job **out, rs_error *err);
 
-/* One rank from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
- * name stands for the file's name in messages. */
+/* One file from bytes in memory (plain, gzip or zstd). The bytes are borrowed until rs_job_close, not copied.
+ * name stands for the file's name: in messages, and where a rank is told by its file's name. */
 RS_API rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name,
                                    const rs_job_settings *settings, rs_job **out, rs_error *err);
+
+/* One input file of a job. */
+typedef struct rs_job_file {
+    const char
+        *name; /* its path; of bytes, what stands for it: in messages, and where a name tells the rank */
+    const void *
+        bytes; /* its contents (plain, gzip or zstd), borrowed until rs_job_close; NULL: read from the path */
+    size_t n_bytes;
+    int64_t rank;  /* its rank, as RANK=PATH says it; negative: its own word or its name tell */
+    bool optional; /* as if found in a directory: passed over with a note when it is no trace */
+} rs_job_file;
+
+/* One file more for a job, which may have been opened with no paths at all. Only before the first run, and by
+ * one thread: later it is RS_ERR_USAGE. The name is copied. */
+RS_API rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err);
+
+/* The files of a job, in the order in which ranks without a number are numbered: by name, digits by their
+ * value, those of one name as they were added. */
+RS_API size_t rs_job_n_files(const rs_job *job);
+RS_API rs_job_file rs_job_get_file(const rs_job *job, size_t i); /* borrowed from the job */
 
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
 
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
- * caller clears it, on failure too: its problems then tell of every file that could not be used. Same bytes
- * of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as before. One run at a time:
- * a job is not thread-safe. */
+ * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not
+ * be used. Same bytes of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as
+ * before. One run at a time: a job is not thread-safe. */
 RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options,
                             rs_compat compat, rs_result *result, rs_error *err);
 
 /* As rs_job_run for an analysis that compares two jobs: a is what is compared with, b what is judged. */
 RS_API rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                                  rs_compat compat, rs_result *result, rs_error *err);
+
+/* One of several questions to one job. options may be NULL (defaults). */
+typedef struct rs_query {
+    const rs_analysis *analysis;
+    const rs_options *options;
+    rs_compat compat;
+} rs_query;
+
+/* Runs several analyses over one job while each rank is loaded once, with the arguments that any of them
+ * reads. results (n of them) are overwritten; the caller clears each, whatever the outcome. Each is what
+ * rs_job_run alone would have given: the same bytes, problems and notes. A failing analysis does not keep the
+ * others from their answers: its result has no tables (problems may still tell of unusable files), and the
+ * first such error is returned, naming the analysis when n > 1.
+ * What differs is the peak of memory: a loaded rank holds more arguments, which max_memory counts. */
+RS_API rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results,
+                                 rs_error *err);
 
 /* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), one file that is no trace (rs_job_run on a job
  * of that file alone), or traces. */

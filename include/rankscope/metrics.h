@@ -40,8 +40,8 @@ RS_API rs_status rs_metrics_compare(rs_metrics *metrics, const char *reference, 
  * cost no exit code. RS_ERR_FORMAT when a label is left without a usable record. */
 RS_API rs_status rs_metrics_read(rs_metrics *metrics, rs_problems *problems, rs_error *err);
 
-/* After rs_metrics_read: the tables datasets, comparison, ranks, percentiles, collectives, dips and traces,
- * in that order. result is overwritten; the caller clears it. */
+/* After rs_metrics_read: the tables datasets, comparison, ranks, percentiles, collectives, dips, traces,
+ * steps and exposed, in that order. result is overwritten; the caller clears it. */
 RS_API rs_status rs_metrics_result(rs_metrics *metrics, rs_result *result, rs_error *err);
 RS_API const rs_table_spec *const *rs_metrics_tables(size_t *n);
 /* Whether --fail-on EXPR can be answered; the text is read again by rs_metrics_gate. */

@@ -6,6 +6,7 @@
 #include "rankscope/table.h"
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
+#include "rankscope/partial.h"
 #include "rankscope/metrics.h"
 #include "rankscope/arrow.h"
 #include "rankscope/render.h"

@@ -86,8 +86,8 @@ typedef enum rs_severity {
 
 /* All defects of one kind in one file. */
 typedef struct rs_problem {
-    const char *kind;    /* stable identifier, e.g. "bad_event"; static storage */
-    const char *message; /* what it means and costs, one line; static storage */
+    const char *kind;    /* stable identifier, e.g. "bad_event"; static storage, or in words */
+    const char *message; /* what it means and costs, one line; as kind */
     char *file;          /* owned by the list; NULL if none */
     char *detail;        /* owned by the list; more about the first one, or NULL */
     int64_t rank;        /* -1 if unknown */
@@ -95,6 +95,8 @@ typedef struct rs_problem {
     uint64_t count;                       /* how many */
     unsigned n_offsets;                   /* how many of offsets are set */
     uint64_t offsets[RS_PROBLEM_OFFSETS]; /* where the first ones are, bytes of uncompressed text */
+    char *words;      /* owned by the list: kind and message that came from elsewhere, else NULL */
+    uint64_t columns; /* the library's own: arguments that had to be read to meet it; 0 in results */
 } rs_problem;
 
 /* A list of defects, grouped by file, rank and kind, in order of first appearance. */
@@ -116,9 +118,6 @@ RS_API void rs_problems_add_many(rs_problems *list, const char *file, int64_t ra
 
 /* Moves everything in from to the end of into; from is empty afterwards. */
 RS_API void rs_problems_move(rs_problems *into, rs_problems *from);
-
-/* Adds a copy of everything in from to the end of into. What does not fit into memory counts in n_dropped. */
-RS_API void rs_problems_copy(rs_problems *into, const rs_problems *from);
 
 /* The worst severity present, RS_NOTE for an empty list. */
 RS_API rs_severity rs_problems_worst(const rs_problems *list);

@@ -7,35 +7,29 @@
 """
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Union
 
-from . import _engine, _settings, _source, chakra, errors, flight, metrics
+from . import _engine, _settings, chakra, errors, flight, metrics, sources as _sources
 from ._job import Events, Job, diff, memory
 from ._table import Result, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
+from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open"]
+           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open",
+           "summarize"]
 __version__: str = _engine.version()
-
-
-def _resolve(source: Any) -> Tuple[Optional[List[str]], Optional[bytes], str]:
-    try:
-        from . import sources  # type: ignore[attr-defined, unused-ignore]
-    except ImportError:
-        return _source.resolve(source)
-    answer: Tuple[Optional[List[str]], Optional[bytes], str] = sources.resolve(source)
-    return answer
 
 
 def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None, recursive: bool = False,
          renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
          absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False,
-         progress: _settings.Progress = "auto") -> Job:
-    """Opens the traces of one training run; nothing is read before the first analysis.
+         storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = "auto") -> Job:
+    """Opens the traces of one training run; no path is read before the first analysis.
 
-    source: a path, a list of paths (files or directories), a dict {rank: path}, the bytes of one trace (not copied),
-        any other buffer or a file object (read whole)
+    source: a path (a file, a directory, a pattern like "traces/*.gz"), a URL (s3://, gs://, https://, ..., through
+        fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
+        whole), several of these, or a dict {rank: one of these}
     ranks, steps: only these: a number, several, a range or a text like "0,3,8-15"
     recursive: look into the folders of a directory
     renumber: number ranks by file name, whatever the files say
@@ -45,12 +39,13 @@ def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges
     absolute: times as the files have them, not from the job's first event
     keep: keep what was loaded for the next analysis: True (up to half of the memory), False, or a size like "8G"
     include_last_step: under compat="hta", also the last step
+    storage_options: what fsspec needs for URLs, such as {"anon": True}
     progress: "auto" (a line on a terminal or in a notebook when reading takes long), True, False, or a function of
         (bytes done, bytes in all) that may return False to stop
     """
-    paths, data, name = _resolve(source)
-    settings = {"ranks": _settings.ranges(ranks, "ranks"), "steps": _settings.ranges(steps, "steps"),
-                "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs,
-                "max_memory": _settings.size(max_memory, "max_memory"), "absolute": absolute,
-                "keep": bool(keep), "keep_memory": _settings.keep_memory(keep), "include_last_step": include_last_step}
-    return Job(paths, data, name, settings, progress)
+    paths, files = _sources.resolve(source, recursive=recursive, storage_options=storage_options)
+    _sources.fetch(files)
+    settings = _settings.of_job(ranks=ranks, steps=steps, recursive=recursive, renumber=renumber, single_rank=single_rank,
+                                jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
+                                include_last_step=include_last_step)
+    return Job(paths, files, settings, progress)

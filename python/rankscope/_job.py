@@ -56,7 +56,7 @@ def choose(result, name):
     return result.table if name is None else result[name]
 
 
-def _find(name):
+def find(name):
     row = REGISTRY.get(name) or REGISTRY.get(name.replace("_", "-"))
     if row is None:
         close = difflib.get_close_matches(name, REGISTRY, 1)
@@ -70,10 +70,12 @@ class Job:
 
     It is a context manager: leaving it, or close(), frees what is loaded."""
 
-    def __init__(self, paths, data, name, settings, progress):
-        self._job = _engine.Job(paths, data, name, settings)
+    def __init__(self, paths, files, settings, progress):
+        self._job = _engine.Job(paths, None, "", settings)
+        for file in files:
+            self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
-        self._name = name if paths is None else ", ".join(paths)
+        self._name = ", ".join(paths + [file.name for file in files])
 
     def __enter__(self):
         return self
@@ -99,7 +101,7 @@ class Job:
         return self._run(name, compat, progress, options, 2)
 
     def _run(self, name, compat, progress, options, stacklevel, other=None):
-        row = _find(name)
+        row = find(name)
         given = make_options(row, options)
         pair = row["input"] == "two_jobs"
         if pair != (other is not None):

@@ -10,7 +10,7 @@ import json
 import os
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from . import _engine, _settings, _source
+from . import _engine, _settings, sources
 from ._files import whole
 from ._job import warn
 from ._progress import progress as _progress
@@ -152,20 +152,18 @@ def analyze(source: Any, *, prefix: Optional[str] = None, allow_missing: bool = 
             progress: _settings.Progress = "auto") -> Report:
     """Reads the dumps of one job and says what went wrong.
 
-    source: a directory, a file, a list of them, a dict {rank: path}, or a dict {rank: bytes}
+    source: a directory, a file, a list of them, a dict {rank: path}, or a dict {rank: bytes, URL or file object}
     prefix: only files whose name contains it
     allow_missing: dumps that are not there are no fault by themselves
     torchft_size: ranks of a replica under torchft; 0: none
     """
     settings = {"jobs": jobs, "allow_missing": allow_missing, "prefix": prefix, "replica_size": torchft_size}
-    paths = dumps = None
-    if isinstance(source, dict) and all(isinstance(value, (bytes, bytearray, memoryview)) for value in source.values()):
-        dumps = [(int(rank), bytes(data), "<dump of rank %d>" % int(rank)) for rank, data in source.items()]
-    else:
-        paths, data, _ = _source.resolve(source)
-        if paths is None:
-            raise TypeError("analyze takes paths or a dict {rank: bytes}, not %r" % type(source).__name__)
+    paths, files = sources.resolve(source)
+    if files and (paths or any(file.rank < 0 for file in files)):
+        raise TypeError("analyze takes paths, or a dict {rank: bytes, URL or file object}, not %r" % type(source).__name__)
+    sources.fetch(files)
+    dumps = [(file.rank, file.data or b"", "<dump of rank %d>" % file.rank if file.name == "<bytes>" else file.name) for file in files]
     with _progress(progress, "reading dumps") as call:
-        flight = _engine.Flight(paths, dumps, settings, call)
+        flight = _engine.Flight(None if dumps else paths, dumps or None, settings, call)
     warn(flight.problems, 2)
     return Report(flight)

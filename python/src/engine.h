@@ -78,6 +78,18 @@ void rs_py_sink_clear(rs_py_sink *sink);
 /* A str or path as the file system has it, to be freed. NULL with an exception; None gives NULL without. */
 char *rs_py_path(PyObject *value);
 
+/* ---- jobs ------------------------------------------------------------------------------------------- */
+
+/* What a Job object and the runs over it share. */
+typedef struct shared_job rs_py_job;
+
+/* The job of a Job object, held; NULL with an exception when it is closed. */
+rs_py_job *rs_py_job_hold(PyObject *object);
+void rs_py_job_drop(rs_py_job *job); /* on any thread, with the interpreter or without; NULL is allowed */
+/* The C job, which nobody else uses until it is let go. Without the GIL. Progress goes to the task. */
+rs_job *rs_py_job_take(rs_py_job *job, rs_py_task *task);
+void rs_py_job_let_go(rs_py_job *job);
+
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* A Result of a C result, which is taken over (and left empty) even on failure. */
@@ -89,6 +101,9 @@ PyObject *rs_py_problems(const rs_problems *problems);
 PyObject *rs_py_schema(const rs_table_spec *spec);
 /* The name of a compatibility mode, or None. false with an exception. */
 bool rs_py_compat(PyObject *name, rs_compat *out);
+
+/* A dict {name: text, None for a flag} into options. false with an exception. */
+bool rs_py_set_options(rs_options *options, PyObject *values);
 
 /* Reads of a settings dict; absent or None leaves *out as it is. false with an exception. */
 bool rs_py_get_flag(PyObject *settings, const char *name, bool *out);
@@ -104,5 +119,10 @@ bool rs_py_add_job(PyObject *module);
 bool rs_py_add_flight(PyObject *module);
 bool rs_py_add_chakra(PyObject *module);
 bool rs_py_add_metrics(PyObject *module);
+bool rs_py_add_many(PyObject *module);
+
+/* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
+PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
+PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 
 #endif

@@ -9,7 +9,8 @@
 /* A job outlives its Python object while a run that nobody waits for any more winds down. */
 typedef struct shared_job {
     rs_job *job;
-    PyObject *data; /* the bytes that are read in place, NULL: files */
+    PyObject *data;  /* the bytes that are read in place, NULL: files */
+    PyObject *added; /* a list of more such bytes, or NULL */
     char *ranks, *steps;
     pthread_mutex_t lock;     /* one run at a time */
     rs_py_task *_Atomic task; /* of the run that holds the lock */
@@ -29,11 +30,12 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !task || rs_py_task_progress(task, done, total);
 }
 
-static void drop_job(shared_job *s)
+void rs_py_job_drop(shared_job *s)
 {
     if (!s || atomic_fetch_sub(&s->holders, 1) > 1) return;
     rs_job_close(s->job);
     rs_py_release(s->data);
+    rs_py_release(s->added);
     free(s->ranks);
     free(s->steps);
     pthread_mutex_destroy(&s->lock);
@@ -119,11 +121,102 @@ static PyObject *job_new(PyTypeObject *type, PyObject *args, PyObject *words)
     if (read_settings(dict, s, &settings) && open_job(s, paths, name, &settings))
         self = (job_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (!self) {
-        drop_job(s);
+        rs_py_job_drop(s);
         return NULL;
     }
     self->shared = s;
     return (PyObject *)self;
+}
+
+/* The job, locked against runs; NULL with an exception. */
+static shared_job *lock_idle(PyObject *object)
+{
+    shared_job *s = ((job_object *)object)->shared;
+    if (s && pthread_mutex_trylock(&s->lock) == 0) return s;
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, s ? "the job is busy" : "the job is closed");
+    rs_py_raise(&err);
+    return NULL;
+}
+
+rs_py_job *rs_py_job_hold(PyObject *object)
+{
+    shared_job *s = ((job_object *)object)->shared;
+    if (s) {
+        atomic_fetch_add(&s->holders, 1);
+        return s;
+    }
+    rs_error err = RS_ERROR_INIT;
+    rs_fail(&err, RS_ERR_USAGE, "the job is closed");
+    rs_py_raise(&err);
+    return NULL;
+}
+
+rs_job *rs_py_job_take(rs_py_job *job, rs_py_task *task)
+{
+    pthread_mutex_lock(&job->lock);
+    atomic_store(&job->task, task);
+    return job->job;
+}
+
+void rs_py_job_let_go(rs_py_job *job)
+{
+    atomic_store(&job->task, NULL);
+    pthread_mutex_unlock(&job->lock);
+}
+
+static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"name", "data", "rank", "optional", NULL};
+    PyObject *name, *data;
+    long long rank = -1;
+    int optional = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O&O|Lp:add", names, PyUnicode_FSConverter, &name, &data,
+                                     &rank, &optional))
+        return NULL;
+    if (data != Py_None && !PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "add takes bytes or None");
+        Py_DECREF(name);
+        return NULL;
+    }
+    shared_job *s = lock_idle(object);
+    rs_error err = RS_ERROR_INIT;
+    bool ok = s != NULL;
+    if (ok && data != Py_None) {
+        if (!s->added) s->added = PyList_New(0);
+        ok = s->added && PyList_Append(s->added, data) == 0;
+    }
+    if (ok) {
+        rs_job_file file = {.name = PyBytes_AsString(name), .rank = rank, .optional = optional != 0};
+        if (data != Py_None) {
+            file.bytes = PyBytes_AsString(data);
+            file.n_bytes = (size_t)PyBytes_Size(data);
+        }
+        ok = rs_job_add(s->job, &file, &err) == RS_OK;
+        if (!ok) rs_py_raise(&err);
+    }
+    if (s) pthread_mutex_unlock(&s->lock);
+    Py_DECREF(name);
+    if (!ok) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *job_files(PyObject *object, PyObject *args)
+{
+    (void)args;
+    shared_job *s = lock_idle(object);
+    PyObject *list = s ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && i < rs_job_n_files(s->job); i++) {
+        rs_job_file file = rs_job_get_file(s->job, i);
+        PyObject *name = PyUnicode_DecodeFSDefault(file.name);
+        PyObject *one =
+            name ? Py_BuildValue("(OLO)", name, (long long)file.rank, file.optional ? Py_True : Py_False)
+                 : NULL;
+        Py_XDECREF(name);
+        if (!rs_py_append(list, one)) Py_CLEAR(list);
+    }
+    if (s) pthread_mutex_unlock(&s->lock);
+    return list;
 }
 
 static PyObject *job_close(PyObject *object, PyObject *args)
@@ -132,14 +225,14 @@ static PyObject *job_close(PyObject *object, PyObject *args)
     job_object *self = (job_object *)object;
     shared_job *s = self->shared;
     self->shared = NULL;
-    drop_job(s);
+    rs_py_job_drop(s);
     Py_RETURN_NONE;
 }
 
 static void job_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    drop_job(((job_object *)object)->shared);
+    rs_py_job_drop(((job_object *)object)->shared);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
@@ -159,7 +252,7 @@ typedef struct run {
 static void clear_run(void *context)
 {
     run *r = context;
-    for (unsigned i = 0; i < r->n_jobs; i++) drop_job(r->jobs[i]);
+    for (unsigned i = 0; i < r->n_jobs; i++) rs_py_job_drop(r->jobs[i]);
     rs_options_free(r->options);
     rs_result_clear(&r->result);
     free(r);
@@ -186,7 +279,7 @@ static rs_status do_run(void *context, rs_error *err)
     return status;
 }
 
-static bool set_options(rs_options *options, PyObject *values)
+bool rs_py_set_options(rs_options *options, PyObject *values)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
@@ -259,7 +352,7 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
         r->jobs[r->n_jobs++] = jobs[i]->shared;
         atomic_fetch_add(&jobs[i]->shared->holders, 1);
     }
-    if (!set_options(r->options, options)) {
+    if (!rs_py_set_options(r->options, options)) {
         clear_run(r);
         return NULL;
     }
@@ -299,14 +392,10 @@ static PyObject *run_pair(PyObject *module, PyObject *args, PyObject *words)
 static PyObject *job_stats(PyObject *object, PyObject *args)
 {
     (void)args;
-    shared_job *s = ((job_object *)object)->shared;
-    rs_job_stats stats = {0};
-    if (s && pthread_mutex_trylock(&s->lock) == 0) {
-        stats = rs_job_get_stats(s->job);
-        pthread_mutex_unlock(&s->lock);
-    } else {
-        return rs_py_refuse(s ? "the job is busy" : "the job is closed");
-    }
+    shared_job *s = lock_idle(object);
+    if (!s) return NULL;
+    rs_job_stats stats = rs_job_get_stats(s->job);
+    pthread_mutex_unlock(&s->lock);
     return Py_BuildValue("{s:K,s:K,s:K,s:d,s:d,s:d}", "bytes_read", (unsigned long long)stats.bytes_read,
                          "bytes_text", (unsigned long long)stats.bytes_text, "events",
                          (unsigned long long)stats.events, "load_seconds", stats.load_seconds,
@@ -331,6 +420,17 @@ static PyMethodDef job_methods[] = {
     {"run", (PyCFunction)(void (*)(void))job_run, METH_VARARGS | METH_KEYWORDS,
      "run(analysis, options, compat=None, progress=None) -> Result; options are {name: text, None for a "
      "flag}"},
+    {"run_many", (PyCFunction)(void (*)(void))rs_py_run_many, METH_VARARGS | METH_KEYWORDS,
+     "run_many(queries, progress=None) -> list of Result; queries are (analysis, options, compat), and each "
+     "rank is "
+     "loaded once for all of them"},
+    {"map", (PyCFunction)(void (*)(void))rs_py_map, METH_VARARGS | METH_KEYWORDS,
+     "map(queries, progress=None) -> bytes for merge: what the job's ranks contribute"},
+    {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
+     "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
+     "disk"},
+    {"files", job_files, METH_NOARGS,
+     "files() -> list of (name, rank or -1, optional), in the order of the job"},
     {"stats", job_stats, METH_NOARGS, "stats() -> dict: what the loads cost so far"},
     {"close", job_close, METH_NOARGS, "close(): frees what is loaded"},
     {NULL, NULL, 0, NULL},

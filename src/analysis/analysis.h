@@ -3,6 +3,7 @@
 #ifndef RS_ANALYSIS_ANALYSIS_H
 #define RS_ANALYSIS_ANALYSIS_H
 
+#include "base/layout.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
 #include "trace/trace.h"
@@ -60,6 +61,9 @@ struct rs_analysis {
     /* All ranks: fills result->tables, already created in the order of the table set. Called once. */
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);
+    /* What a partial consists of, for ranks that are analysed elsewhere; NULL: it does not travel. merge sees
+     * such partials too and may only read them. */
+    const rs_layout *partial_layout;
     /* The steps this rank showed; NULL unless the analysis follows HTA's window. */
     rs_steps_seen (*steps_seen)(const void *partial);
 };
@@ -78,5 +82,11 @@ struct rs_analysis {
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
  * ignored. */
 void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);
+
+/* Equal for equal values of equal options. */
+uint64_t rs_options_fingerprint(const rs_options *options);
+
+/* Frees the tables alone: a failed run keeps its problems and notes. */
+void rs_result_drop_tables(rs_result *result);
 
 #endif

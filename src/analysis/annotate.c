@@ -3,6 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/copy_rates.h"
+#include "analysis/layouts.h"
 #include "analysis/queue_depth.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -146,6 +147,20 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field rate_fields[] = {RS_FIELD(rs_copy_rate, ns), RS_FIELD(rs_copy_rate, pid),
+                                       RS_FIELD(rs_copy_rate, gbps), RS_FIELD(rs_copy_rate, name)};
+static const rs_layout rate_layout = RS_LAYOUT(rs_copy_rate, rate_fields);
+
+static const rs_field rates_fields[] = {RS_FIELD_LIST(rs_copy_rates, items, n, &rate_layout)};
+static const rs_layout rates_layout = RS_LAYOUT(rs_copy_rates, rates_fields);
+
+static const rs_field annotate_fields[] = {RS_FIELD_STRUCT(annotate_partial, queue, &rs_queue_series_layout),
+                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout),
+                                           RS_FIELD_STRUCT(annotate_partial, seen, &rs_steps_seen_layout)};
+static const rs_layout annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
+
 const rs_analysis rs_analysis_annotate = {
     .name = "annotate",
     .help = "Write the trace again with counter tracks: queue length, copy bandwidth",
@@ -166,5 +181,6 @@ const rs_analysis rs_analysis_annotate = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &annotate_layout,
     .steps_seen = steps_seen,
 };

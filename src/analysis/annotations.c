@@ -6,6 +6,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/hta_fold.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
@@ -240,6 +241,35 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field annotated_fields[] = {
+    RS_FIELD_OR_NULL(rs_annotated, name),    RS_FIELD_STRUCT(rs_annotated, length, &rs_moments_layout),
+    RS_FIELD(rs_annotated, gpu_time),        RS_FIELD(rs_annotated, n_gpu),
+    RS_FIELD(rs_annotated, own_time),        RS_FIELD(rs_annotated, n_own),
+    RS_FIELD_ARRAY(rs_annotated, own_class),
+};
+static const rs_layout annotated_layout = RS_LAYOUT(rs_annotated, annotated_fields);
+
+static const rs_field kernel_fields[] = {
+    RS_FIELD_INDEX(rs_annotated_kernel, slot, rs_annotations, n),
+    RS_FIELD(rs_annotated_kernel, name),
+    RS_FIELD_BELOW(rs_annotated_kernel, class, RS_N_CLASSES),
+    RS_FIELD_STRUCT(rs_annotated_kernel, time, &rs_moments_layout),
+};
+static const rs_layout kernel_layout = RS_LAYOUT(rs_annotated_kernel, kernel_fields);
+
+static const rs_field annotations_fields[] = {
+    RS_FIELD_LIST(rs_annotations, items, n, &annotated_layout),
+    RS_FIELD_LIST(rs_annotations, kernels, n_kernels, &kernel_layout),
+    RS_FIELD(rs_annotations, n_work),
+    RS_FIELD(rs_annotations, n_other_source),
+    RS_FIELD(rs_annotations, n_too_deep),
+    RS_FIELD(rs_annotations, n_steps_seen),
+    RS_FIELD(rs_annotations, first_step),
+};
+static const rs_layout annotations_layout = RS_LAYOUT(rs_annotations, annotations_fields);
+
 const rs_analysis rs_analysis_annotations = {
     .name = "annotations",
     .help = "GPU time under user annotations (record_function), nested ones told apart",
@@ -267,5 +297,6 @@ const rs_analysis rs_analysis_annotations = {
     .rank = rs_annotations_rank,
     .merge = merge,
     .free_partial = rs_annotations_free,
+    .partial_layout = &annotations_layout,
     .steps_seen = steps_seen,
 };

@@ -7,6 +7,7 @@
 #include "analysis/busy.h"
 #include "analysis/copy_rates.h"
 #include "analysis/describe.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/numpy_order.h"
 #include "trace/hta_window.h"
@@ -444,6 +445,37 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field kind_fields[] = {
+    RS_FIELD(kind, name),
+    RS_FIELD(kind, count),
+    RS_FIELD(kind, bytes),
+    RS_FIELD(kind, active),
+    RS_FIELD(kind, active_known),
+    RS_FIELD(kind, unknown),
+    RS_FIELD(kind, peak),
+    RS_FIELD_STRUCT(kind, single, &rs_description_layout),
+    RS_FIELD_STRUCT(kind, samples, &rs_description_layout),
+};
+static const rs_layout kind_layout = RS_LAYOUT(kind, kind_fields);
+
+static const rs_field point_fields[] = {
+    RS_FIELD(point, ns),
+    RS_FIELD(point, pid),
+    RS_FIELD(point, in_use),
+    RS_FIELD_INDEX(point, kind, bandwidth_partial, n_kinds),
+};
+static const rs_layout point_layout = RS_LAYOUT(point, point_fields);
+
+static const rs_field bandwidth_fields[] = {
+    RS_FIELD_LIST(bandwidth_partial, kinds, n_kinds, &kind_layout),
+    RS_FIELD_LIST(bandwidth_partial, points, n_points, &point_layout),
+    RS_FIELD(bandwidth_partial, zero),
+    RS_FIELD_STRUCT(bandwidth_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout bandwidth_layout = RS_LAYOUT(bandwidth_partial, bandwidth_fields);
+
 const rs_analysis rs_analysis_bandwidth = {
     .name = "bandwidth",
     .help = "How fast copies and memsets move their bytes",
@@ -460,5 +492,6 @@ const rs_analysis rs_analysis_bandwidth = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &bandwidth_layout,
     .steps_seen = steps_seen,
 };

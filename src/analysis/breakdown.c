@@ -3,6 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
 
@@ -106,5 +107,6 @@ const rs_analysis rs_analysis_breakdown = {
     .rank = rs_busy_rank,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .partial_layout = &rs_busy_layout,
     .steps_seen = rs_busy_steps_seen,
 };

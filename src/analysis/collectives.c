@@ -5,6 +5,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/collective_ops.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
 
@@ -495,6 +496,36 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field op_fields[] = {
+    RS_FIELD(rs_coll_op, start),
+    RS_FIELD(rs_coll_op, end),
+    RS_FIELD(rs_coll_op, seq),
+    RS_FIELD(rs_coll_op, group_size),
+    RS_FIELD(rs_coll_op, in_elements),
+    RS_FIELD(rs_coll_op, out_elements),
+    RS_FIELD(rs_coll_op, source),
+    RS_FIELD(rs_coll_op, target),
+    RS_FIELD(rs_coll_op, row),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, group, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, description, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, members, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, name, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, dtype, rs_coll_rank, pool.strings.n),
+    RS_FIELD_BELOW(rs_coll_op, kind, RS_N_COLL_KINDS),
+};
+static const rs_layout op_layout = RS_LAYOUT(rs_coll_op, op_fields);
+
+static const rs_field collectives_fields[] = {
+    RS_FIELD_STRINGS(rs_coll_rank, pool.strings),
+    RS_FIELD_LIST(rs_coll_rank, ops, n, &op_layout),
+    RS_FIELD(rs_coll_rank, n_nameless),
+    RS_FIELD(rs_coll_rank, base_time_ns),
+    RS_FIELD(rs_coll_rank, first_ns),
+};
+static const rs_layout collectives_layout = RS_LAYOUT(rs_coll_rank, collectives_fields);
+
 const rs_analysis rs_analysis_collectives = {
     .name = "collectives",
     .help = "Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late",
@@ -524,4 +555,5 @@ const rs_analysis rs_analysis_collectives = {
     .rank = rank,
     .merge = merge,
     .free_partial = rs_coll_rank_free,
+    .partial_layout = &collectives_layout,
 };

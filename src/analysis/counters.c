@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/hta_window.h"
@@ -379,6 +380,29 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static bool lies_in_stack(const void *value)
+{
+    const range *r = value;
+    return r->stack ? r->top_length <= strlen(r->stack) : r->top_length == 0;
+}
+
+static const rs_field range_fields[] = {RS_FIELD(range, row),
+                                        RS_FIELD(range, launch),
+                                        RS_FIELD(range, name),
+                                        RS_FIELD_OR_NULL(range, stack),
+                                        RS_FIELD_OR_NULL(range, bottom),
+                                        RS_FIELD(range, top_length),
+                                        RS_FIELD_ROW(range, values, counters_partial, n_counters)};
+static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lies_in_stack);
+
+static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),
+                                           RS_FIELD_LIST(counters_partial, ranges, n, &range_layout),
+                                           RS_FIELD(counters_partial, n_launches),
+                                           RS_FIELD_STRUCT(counters_partial, seen, &rs_steps_seen_layout)};
+static const rs_layout counters_layout = RS_LAYOUT(counters_partial, counters_fields);
+
 const rs_analysis rs_analysis_counters = {
     .name = "counters",
     .help = "Hardware counters of each kernel, with the operator that launched it",
@@ -394,5 +418,6 @@ const rs_analysis rs_analysis_counters = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &counters_layout,
     .steps_seen = steps_seen,
 };

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
+#include "base/layout.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "critical/answer.h"
@@ -210,7 +212,10 @@ static void add_known(rs_table *t, int64_t value, int64_t unknown)
 
 static void add_string(rs_table *t, const rs_path_answer *a, uint32_t id)
 {
-    rs_table_add_text_n(t, a->strings.items[id].text, a->strings.items[id].length);
+    if (id < a->strings.n)
+        rs_table_add_text_n(t, a->strings.items[id].text, a->strings.items[id].length);
+    else
+        rs_table_add_null(t);
 }
 
 static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool hta, int64_t base,
@@ -426,6 +431,80 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field point_fields[] = {
+    RS_FIELD(rs_path_point, position), RS_FIELD(rs_path_point, time),
+    RS_FIELD(rs_path_point, within),   RS_FIELD_INDEX_OR_NONE(rs_path_point, name, rs_path_answer, strings.n),
+    RS_FIELD(rs_path_point, is_end),
+};
+static const rs_layout point_layout = RS_LAYOUT(rs_path_point, point_fields);
+
+static const rs_field edge_fields[] = {
+    RS_FIELD_STRUCT(rs_path_edge, source, &point_layout),
+    RS_FIELD_STRUCT(rs_path_edge, target, &point_layout),
+    RS_FIELD(rs_path_edge, weight),
+    RS_FIELD(rs_path_edge, owner),
+    RS_FIELD(rs_path_edge, owner_stream),
+    RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_name, rs_path_answer, strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_category, rs_path_answer, strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_pid, rs_path_answer, strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_tid, rs_path_answer, strings.n),
+    RS_FIELD_BELOW(rs_path_edge, type, RS_EDGE_SYNC + 1),
+    RS_FIELD_BELOW(rs_path_edge, bound, RS_N_BOUNDS),
+    RS_FIELD(rs_path_edge, critical),
+};
+static const rs_layout edge_layout = RS_LAYOUT(rs_path_edge, edge_fields);
+
+static const rs_field sync_fields[] = {
+    RS_FIELD(rs_path_sync, source),
+    RS_FIELD(rs_path_sync, target),
+    RS_FIELD(rs_path_sync, sync),
+    RS_FIELD(rs_path_sync, source_id),
+    RS_FIELD(rs_path_sync, target_id),
+    RS_FIELD(rs_path_sync, source_stream),
+    RS_FIELD(rs_path_sync, target_stream),
+    RS_FIELD(rs_path_sync, source_end),
+    RS_FIELD(rs_path_sync, target_time),
+    RS_FIELD_INDEX_OR_NONE(rs_path_sync, source_name, rs_path_answer, strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_path_sync, target_name, rs_path_answer, strings.n),
+    RS_FIELD_BELOW(rs_path_sync, kind, RS_SYNC_COPY + 1),
+    RS_FIELD(rs_path_sync, to_gpu),
+    RS_FIELD(rs_path_sync, critical),
+};
+static const rs_layout sync_layout = RS_LAYOUT(rs_path_sync, sync_fields);
+
+static const rs_field node_fields[] = {
+    RS_FIELD_STRUCT(rs_path_node, point, &point_layout),
+    RS_FIELD(rs_path_node, place),
+    RS_FIELD(rs_path_node, blocking),
+};
+static const rs_layout node_layout = RS_LAYOUT(rs_path_node, node_fields);
+
+static const rs_field answer_fields[] = {
+    RS_FIELD(rs_path_answer, n_instances),
+    RS_FIELD(rs_path_answer, found),
+    RS_FIELD(rs_path_answer, whole_trace),
+    RS_FIELD(rs_path_answer, absent),
+    RS_FIELD(rs_path_answer, base),
+    RS_FIELD(rs_path_answer, start),
+    RS_FIELD(rs_path_answer, end),
+    RS_FIELD(rs_path_answer, n_nodes),
+    RS_FIELD(rs_path_answer, n_edges),
+    RS_FIELD(rs_path_answer, n_path),
+    RS_FIELD(rs_path_answer, weight),
+    RS_FIELD_ARRAY(rs_path_answer, time),
+    RS_FIELD(rs_path_answer, n_untold),
+    RS_FIELD(rs_path_answer, n_steps_seen),
+    RS_FIELD(rs_path_answer, first_step),
+    RS_FIELD_STRINGS(rs_path_answer, strings),
+    RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
+    RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
+    RS_FIELD_LIST(rs_path_answer, syncs, n_syncs, &sync_layout),
+    RS_FIELD_LIST(rs_path_answer, nodes, n_node_rows, &node_layout),
+};
+static const rs_layout answer_layout = RS_LAYOUT(rs_path_answer, answer_fields);
+
 const rs_analysis rs_analysis_critical_path = {
     .name = "critical-path",
     .help = "What a step really waited for: the longest chain of dependencies between host and GPU",
@@ -455,5 +534,6 @@ const rs_analysis rs_analysis_critical_path = {
     .rank = path_rank,
     .merge = path_merge,
     .free_partial = rs_path_answer_free,
+    .partial_layout = &answer_layout,
     .steps_seen = steps_seen,
 };

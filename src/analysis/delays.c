@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/delays_hta.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -350,6 +351,12 @@ static rs_status add_row(rs_table *t, int64_t number, const delay_row *r, bool s
     return rs_table_end_row(t, err);
 }
 
+/* By division at the end, as pandas does. */
+static double mean_us(const rs_moments *m)
+{
+    return m->n ? (double)m->sum / (double)m->n / 1000 : (double)NAN;
+}
+
 static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *d, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -359,8 +366,8 @@ static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *
         rs_table_add_text(t, r->op);
         rs_table_add_text(t, r->sequence);
         rs_table_add_int(t, (int64_t)r->op_delay.n);
-        rs_table_add_real(t, rs_round((double)r->op_delay.sum / (double)r->op_delay.n / 1000, 3));
-        rs_table_add_real(t, rs_round((double)r->launch_delay.sum / (double)r->launch_delay.n / 1000, 3));
+        rs_table_add_real(t, rs_round(mean_us(&r->op_delay), 3));
+        rs_table_add_real(t, rs_round(mean_us(&r->launch_delay), 3));
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -372,6 +379,7 @@ static rs_status merge_hta(rs_partial *partials, size_t n, rs_result *result, rs
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_hta_delays *d = ((const delays_partial *)partials[i].value)->hta;
         long long number = partials[i].rank;
+        if (!d) continue;
         status = add_hta_rank(result->tables[0], number, d, err);
         if (d->n_launches == 0)
             rs_result_note(result, "rank %lld: no launches that HTA knows", number);
@@ -411,6 +419,34 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field row_fields[] = {
+    RS_FIELD(delay_row, name),
+    RS_FIELD_OR_NULL(delay_row, sequence),
+    RS_FIELD(delay_row, executions),
+    RS_FIELD(delay_row, launches),
+    RS_FIELD(delay_row, kernels),
+    RS_FIELD_STRUCT(delay_row, op_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(delay_row, launch_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(delay_row, queued, &rs_moments_layout),
+};
+static const rs_layout row_layout = RS_LAYOUT(delay_row, row_fields);
+
+static const rs_field list_fields[] = {
+    RS_FIELD_LIST(row_list, items, n, &row_layout),
+};
+static const rs_layout list_layout = RS_LAYOUT(row_list, list_fields);
+
+static const rs_field delays_fields[] = {
+    RS_FIELD_STRUCTS(delays_partial, lists, &list_layout),
+    RS_FIELD(delays_partial, n_work),
+    RS_FIELD(delays_partial, n_unlinked),
+    RS_FIELD(delays_partial, n_outside),
+    RS_FIELD_ONE_OR_NONE(delays_partial, hta, &rs_hta_delays_layout),
+};
+static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
+
 const rs_analysis rs_analysis_delays = {
     .name = "delays",
     .help = "How long operators take to launch their kernels, and kernels to start",
@@ -434,4 +470,5 @@ const rs_analysis rs_analysis_delays = {
     .merge = merge,
     .free_partial = free_partial,
     .steps_seen = steps_seen,
+    .partial_layout = &delays_layout,
 };

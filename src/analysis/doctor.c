@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/doctor_checks.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 
 static const rs_column_spec finding_columns[] = {
@@ -89,7 +90,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 rs_table_add_text(table, one->text);
                 rs_table_add_int(table, one->count);
                 rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
-                rs_table_add_text(table, level == RS_FINE ? NULL : one->check->remedy);
+                rs_table_add_text(table, level == RS_FINE ? NULL : rs_finding_remedy(f, one));
                 status = rs_table_end_row(table, err);
             }
         }
@@ -113,6 +114,37 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
 static const rs_table_spec *const tables[] = {&findings_table, &launches_table};
 static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field check_fields[] = {
+    RS_FIELD(rs_check, name),
+    RS_FIELD_OR_NULL(rs_check, disables),
+    RS_FIELD_OR_NULL(rs_check, remedy),
+};
+static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
+
+static const rs_field finding_fields[] = {
+    RS_FIELD_BELOW(rs_finding, level, RS_UNFIT + 1),
+    RS_FIELD_ONE(rs_finding, check, &check_layout),
+    RS_FIELD(rs_finding, count),
+    RS_FIELD(rs_finding, text),
+};
+static const rs_layout finding_layout = RS_LAYOUT(rs_finding, finding_fields);
+
+static const rs_field coverage_fields[] = {
+    RS_FIELD(rs_call_coverage, name),
+    RS_FIELD(rs_call_coverage, calls),
+    RS_FIELD(rs_call_coverage, with_work),
+    RS_FIELD(rs_call_coverage, work),
+};
+static const rs_layout coverage_layout = RS_LAYOUT(rs_call_coverage, coverage_fields);
+
+static const rs_field findings_fields[] = {
+    RS_FIELD_LIST(rs_findings, items, n, &finding_layout),
+    RS_FIELD_LIST(rs_findings, calls, n_calls, &coverage_layout),
+};
+static const rs_layout findings_layout = RS_LAYOUT(rs_findings, findings_fields);
+
 const rs_analysis rs_analysis_doctor = {
     .name = "doctor",
     .help = "is the capture fit: what is missing or broken, what that disables, how to record it better",
@@ -133,4 +165,5 @@ const rs_analysis rs_analysis_doctor = {
     .rank = doctor_rank,
     .merge = doctor_merge,
     .free_partial = findings_free,
+    .partial_layout = &findings_layout,
 };

@@ -10,7 +10,9 @@ typedef enum rs_finding_level { RS_FINE, RS_REMARK, RS_WEAK, RS_UNFIT } rs_findi
 typedef struct rs_check {
     const char *name;
     const char *disables; /* what a bad outcome takes away */
-    const char *remedy;   /* for the next recording */
+    const char *remedy;   /* for the next recording, with the PyTorch profiler ... */
+    const char *rocprof;  /* ... with rocprofv3, and Nsight Systems; NULL: the same */
+    const char *nsys;
 } rs_check;
 
 typedef struct rs_finding {
@@ -31,8 +33,10 @@ typedef struct rs_findings {
     rs_call_coverage *calls; /* by name */
     size_t n_calls, calls_capacity;
     bool out_of_memory;
+    rs_recorder recorder; /* whose remedies are asked for */
 } rs_findings;
 
+const char *rs_finding_remedy(const rs_findings *findings, const rs_finding *finding);
 void rs_finding_add(rs_findings *findings, rs_finding_level level, const rs_check *check, int64_t count,
                     const char *format, ...) RS_PRINTF(5, 6);
 

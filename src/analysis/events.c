@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "base/layout.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "input/json.h"
@@ -414,6 +415,32 @@ static rs_status events_merge(const rs_run *run, rs_partial *partials, size_t n,
 static const rs_table_spec *const tables[] = {&events_table};
 static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field row_fields[] = {
+    RS_FIELD(event_row, position),
+    RS_FIELD_INDEX(event_row, category, event_rows, strings.n),
+    RS_FIELD_INDEX(event_row, name, event_rows, strings.n),
+    RS_FIELD_INDEX(event_row, pid, event_rows, strings.n),
+    RS_FIELD_INDEX(event_row, tid, event_rows, strings.n),
+    RS_FIELD(event_row, phase),
+    RS_FIELD(event_row, ts),
+    RS_FIELD(event_row, dur),
+    RS_FIELD(event_row, step),
+    RS_FIELD(event_row, device),
+    RS_FIELD(event_row, stream),
+    RS_FIELD(event_row, correlation),
+    RS_FIELD(event_row, external_id),
+};
+static const rs_layout row_layout = RS_LAYOUT(event_row, row_fields);
+
+static const rs_field events_fields[] = {
+    RS_FIELD_STRINGS(event_rows, strings),
+    RS_FIELD_LIST(event_rows, rows, n, &row_layout),
+    RS_FIELD(event_rows, first),
+};
+static const rs_layout events_layout = RS_LAYOUT(event_rows, events_fields);
+
 const rs_analysis rs_analysis_events = {
     .name = "events",
     .help = "the events themselves, filtered by name, category, stream, step, time",
@@ -434,4 +461,5 @@ const rs_analysis rs_analysis_events = {
     .rank = events_rank,
     .merge = events_merge,
     .free_partial = events_free,
+    .partial_layout = &events_layout,
 };

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/describe.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "trace/hta_window.h"
@@ -286,6 +287,21 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field stream_fields[] = {
+    RS_FIELD(idle_stream, device),        RS_FIELD(idle_stream, stream),
+    RS_FIELD_ARRAY(idle_stream, n),       RS_FIELD_ARRAY(idle_stream, sum),
+    RS_FIELD_ARRAY(idle_stream, present), RS_FIELD_STRUCTS(idle_stream, intervals, &rs_description_layout),
+};
+static const rs_layout stream_layout = RS_LAYOUT(idle_stream, stream_fields);
+
+static const rs_field idle_fields[] = {
+    RS_FIELD_LIST(idle_partial, items, n, &stream_layout),
+    RS_FIELD_STRUCT(idle_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout idle_layout = RS_LAYOUT(idle_partial, idle_fields);
+
 const rs_analysis rs_analysis_idle = {
     .name = "idle",
     .help = "What each stream waits for between two pieces of work: the host, the queue, or something else",
@@ -304,5 +320,6 @@ const rs_analysis rs_analysis_idle = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &idle_layout,
     .steps_seen = steps_seen,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 
 static const rs_column_spec rank_columns[] = {
@@ -75,6 +76,13 @@ typedef struct fact {
     char value[128];
 } fact;
 
+typedef struct category {
+    char name[64];
+    const char *kind;
+    uint64_t events, spans;
+    int64_t time;
+} category;
+
 typedef struct info {
     const char *packing, *form;
     uint64_t text_bytes, lost, rounded;
@@ -82,12 +90,7 @@ typedef struct info {
     bool truncated, has_span;
     int64_t base_ns, first, last, first_step, last_step, world_size;
     char device[128], backend[64];
-    struct {
-        char name[64];
-        const char *kind;
-        uint64_t events, spans;
-        int64_t time;
-    } * categories;
+    category *categories;
     size_t n_categories;
     stream_row *streams;
     size_t n_streams, streams_capacity;
@@ -119,8 +122,9 @@ static void add_fact(info *p, const char *item, const char *format, ...)
     va_end(args);
 }
 
-static void collect_facts(info *p, const rs_events *e)
+static void collect_facts(info *p, const rs_trace *t)
 {
+    const rs_events *e = t->events;
     const rs_file_info *i = &e->info;
     const struct {
         const char *item;
@@ -155,6 +159,10 @@ static void collect_facts(info *p, const rs_events *e)
                  {"profile_memory", i->profile_memory}};
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
         if (flags[k].on) add_fact(p, flags[k].item, "on");
+    for (size_t k = 0; k < t->n_parts; k++) {
+        const char *name = strrchr(t->parts[k], '/');
+        add_fact(p, "file of the run", "%s", name ? name + 1 : t->parts[k]);
+    }
     if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
 }
 
@@ -234,7 +242,7 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     p->world_size = e->info.world_size;
     copy_text(p->device, sizeof p->device, e, e->info.device_name);
     copy_text(p->backend, sizeof p->backend, e, e->info.backend);
-    collect_facts(p, e);
+    collect_facts(p, t);
     const rs_step *steps;
     const rs_work *work;
     rs_status status = collect_categories(p, t, err);
@@ -389,6 +397,53 @@ static const rs_table_spec *const tables[] = {&ranks_table, &categories_table, &
                                               &software_table};
 static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field stream_fields[] = {
+    RS_FIELD(stream_row, device), RS_FIELD(stream_row, stream), RS_FIELD(stream_row, n),
+    RS_FIELD(stream_row, time),   RS_FIELD(stream_row, first),  RS_FIELD(stream_row, last),
+};
+static const rs_layout stream_layout = RS_LAYOUT(stream_row, stream_fields);
+
+static const rs_field category_fields[] = {
+    RS_FIELD_CHARS(category, name), RS_FIELD(category, kind), RS_FIELD(category, events),
+    RS_FIELD(category, spans),      RS_FIELD(category, time),
+};
+static const rs_layout category_layout = RS_LAYOUT(category, category_fields);
+
+static const rs_field fact_fields[] = {
+    RS_FIELD_OR_NULL(fact, item),
+    RS_FIELD_CHARS(fact, value),
+};
+static const rs_layout fact_layout = RS_LAYOUT(fact, fact_fields);
+
+static const rs_field info_fields[] = {
+    RS_FIELD_OR_NULL(info, packing),
+    RS_FIELD_OR_NULL(info, form),
+    RS_FIELD(info, text_bytes),
+    RS_FIELD(info, lost),
+    RS_FIELD(info, rounded),
+    RS_FIELD(info, n_events),
+    RS_FIELD(info, n_gpu),
+    RS_FIELD(info, n_unlinked),
+    RS_FIELD(info, n_steps),
+    RS_FIELD(info, truncated),
+    RS_FIELD(info, has_span),
+    RS_FIELD(info, base_ns),
+    RS_FIELD(info, first),
+    RS_FIELD(info, last),
+    RS_FIELD(info, first_step),
+    RS_FIELD(info, last_step),
+    RS_FIELD(info, world_size),
+    RS_FIELD_CHARS(info, device),
+    RS_FIELD_CHARS(info, backend),
+    RS_FIELD_LIST(info, categories, n_categories, &category_layout),
+    RS_FIELD_LIST(info, streams, n_streams, &stream_layout),
+    RS_FIELD_STRUCTS(info, facts, &fact_layout),
+    RS_FIELD_BELOW(info, n_facts, sizeof((info *)0)->facts / sizeof((info *)0)->facts[0] + 1),
+};
+static const rs_layout info_layout = RS_LAYOUT(info, info_fields);
+
 const rs_analysis rs_analysis_info = {
     .name = "info",
     .help = "what was recorded: files, ranks, categories, streams, steps, versions",
@@ -403,4 +458,5 @@ const rs_analysis rs_analysis_info = {
     .rank = info_rank,
     .merge = info_merge,
     .free_partial = info_free,
+    .partial_layout = &info_layout,
 };

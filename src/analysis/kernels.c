@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/hta_fold.h"
+#include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
 
@@ -363,6 +364,23 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field kernel_fields[] = {
+    RS_FIELD(kernel, name),
+    RS_FIELD_BELOW(kernel, class, RS_N_CLASSES),
+    RS_FIELD_STRUCT(kernel, time, &rs_moments_layout),
+};
+static const rs_layout kernel_layout = RS_LAYOUT(kernel, kernel_fields);
+
+static const rs_field kernels_fields[] = {
+    RS_FIELD_LIST(kernels_partial, items, n, &kernel_layout),
+    RS_FIELD_ARRAY(kernels_partial, together),
+    RS_FIELD(kernels_partial, n_steps_seen),
+    RS_FIELD(kernels_partial, first_step),
+};
+static const rs_layout kernels_layout = RS_LAYOUT(kernels_partial, kernels_fields);
+
 const rs_analysis rs_analysis_kernels = {
     .name = "kernels",
     .help = "Which kernels take the GPU time, by name and by what runs together",
@@ -381,5 +399,6 @@ const rs_analysis rs_analysis_kernels = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &kernels_layout,
     .steps_seen = steps_seen,
 };

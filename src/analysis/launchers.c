@@ -1,5 +1,6 @@
 /* launchers: every operator that launches GPU work, one by one. */
 #include "analysis/analysis.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "tree/launcher_rows.h"
 
@@ -123,6 +124,36 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field row_fields[] = {
+    RS_FIELD(rs_launcher_row, uid),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, name, rs_launcher_rows, pool.strings.n),
+    RS_FIELD_OR_NULL(rs_launcher_row, category),
+    RS_FIELD(rs_launcher_row, start),
+    RS_FIELD(rs_launcher_row, duration),
+    RS_FIELD(rs_launcher_row, direct),
+    RS_FIELD(rs_launcher_row, subtree),
+    RS_FIELD(rs_launcher_row, n_kernels),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, dims, rs_launcher_rows, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, types, rs_launcher_rows, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, strides, rs_launcher_rows, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, concrete, rs_launcher_rows, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_launcher_row, module, rs_launcher_rows, pool.strings.n),
+    RS_FIELD(rs_launcher_row, step),
+    RS_FIELD(rs_launcher_row, forward),
+};
+static const rs_layout row_layout = RS_LAYOUT(rs_launcher_row, row_fields);
+
+static const rs_field rows_fields[] = {
+    RS_FIELD_STRINGS(rs_launcher_rows, pool.strings),
+    RS_FIELD_LIST(rs_launcher_rows, items, n, &row_layout),
+    RS_FIELD(rs_launcher_rows, n_gpu),
+    RS_FIELD(rs_launcher_rows, n_unlinked),
+    RS_FIELD(rs_launcher_rows, first_ns),
+};
+static const rs_layout rows_layout = RS_LAYOUT(rs_launcher_rows, rows_fields);
+
 const rs_analysis rs_analysis_launchers = {
     .name = "launchers",
     .help =
@@ -145,4 +176,5 @@ const rs_analysis rs_analysis_launchers = {
     .rank = rank,
     .merge = merge,
     .free_partial = rs_launcher_rows_free,
+    .partial_layout = &rows_layout,
 };

@@ -4,6 +4,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/describe.h"
+#include "analysis/layouts.h"
 #include "base/keymap.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -353,6 +354,12 @@ static rs_status add_calls(rs_table *t, int64_t rank_number, const launch_partia
     return status;
 }
 
+/* HTA's pairs have no names. */
+static const char *name_at(const launch_partial *p, uint32_t at)
+{
+    return at < p->n_names ? p->names[at] : NULL;
+}
+
 static rs_status add_list(rs_table *t, int64_t rank_number, const launch_partial *p, rs_error *err)
 {
     static const char *const kinds[8] = {NULL,    "short",       "runtime",       "short+runtime",
@@ -367,8 +374,8 @@ static rs_status add_list(rs_table *t, int64_t rank_number, const launch_partial
             rs_table_add_int(t, x->correlation);
         else
             rs_table_add_null(t);
-        rs_table_add_text(t, p->names[x->call_name]);
-        rs_table_add_text(t, p->names[x->work_name]);
+        rs_table_add_text(t, name_at(p, x->call_name));
+        rs_table_add_text(t, name_at(p, x->work_name));
         rs_table_add_time(t, x->cpu);
         rs_table_add_time(t, x->gpu);
         rs_table_add_time(t, x->delay);
@@ -414,6 +421,35 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field pair_fields[] = {
+    RS_FIELD(pair, call),      RS_FIELD(pair, work),        RS_FIELD(pair, call_name),
+    RS_FIELD(pair, work_name), RS_FIELD(pair, correlation), RS_FIELD(pair, cpu),
+    RS_FIELD(pair, gpu),       RS_FIELD(pair, delay),       RS_FIELD_BELOW(pair, outlier, 8),
+};
+static const rs_layout pair_layout = RS_LAYOUT(pair, pair_fields);
+
+static const rs_field call_fields[] = {
+    RS_FIELD(call_sum, name),
+    RS_FIELD(call_sum, launches),
+    RS_FIELD_ARRAY(call_sum, outliers),
+    RS_FIELD(call_sum, cpu),
+    RS_FIELD(call_sum, delay),
+    RS_FIELD(call_sum, delay_max),
+    RS_FIELD_STRUCT(call_sum, delays, &rs_description_layout),
+    RS_FIELD(call_sum, p95),
+};
+static const rs_layout call_layout = RS_LAYOUT(call_sum, call_fields);
+
+static const rs_field launch_fields[] = {
+    RS_FIELD_VALUES(launch_partial, names, n_names),
+    RS_FIELD_LIST(launch_partial, pairs, n_pairs, &pair_layout),
+    RS_FIELD_LIST(launch_partial, calls, n_calls, &call_layout),
+    RS_FIELD_STRUCT(launch_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout launch_layout = RS_LAYOUT(launch_partial, launch_fields);
+
 const rs_analysis rs_analysis_launches = {
     .name = "launches",
     .help = "How long launching takes and how long launched work waits",
@@ -434,5 +470,6 @@ const rs_analysis rs_analysis_launches = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &launch_layout,
     .steps_seen = steps_seen,
 };

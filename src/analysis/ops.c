@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
 #include "tree/launcher_rows.h"
@@ -349,7 +350,7 @@ static rs_status merge_across(const rs_run *run, const rs_partial *partials, siz
         n_ranks += p != NULL;
         for (size_t k = 0; ok && p && k < p->n; k++) {
             const char *name = by == BY_CATEGORY ? p->items[k].category : p->items[k].name;
-            uint32_t id = rs_strings_add(&names, name, strlen(name));
+            uint32_t id = rs_strings_add(&names, name ? name : "", name ? strlen(name) : 0);
             ok = id != RS_NO_STRING;
             while (ok && n_items <= id) {
                 ok = RS_GROW_ONE(items, n_items, capacity);
@@ -400,6 +401,35 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field group_fields[] = {
+    RS_FIELD_OR_NULL(group, name),
+    RS_FIELD_OR_NULL(group, dims),
+    RS_FIELD_OR_NULL(group, types),
+    RS_FIELD_OR_NULL(group, strides),
+    RS_FIELD_OR_NULL(group, concrete),
+    RS_FIELD_OR_NULL(group, category),
+    RS_FIELD_OR_NULL(group, categories),
+    RS_FIELD(group, uid),
+    RS_FIELD_STRUCT(group, direct, &rs_moments_layout),
+    RS_FIELD(group, subtree),
+    RS_FIELD(group, n_kernels),
+};
+static const rs_layout group_layout = RS_LAYOUT(group, group_fields);
+
+static const rs_field rows_fields[] = {
+    RS_FIELD(rs_launcher_rows, n_gpu),
+    RS_FIELD(rs_launcher_rows, n_unlinked),
+};
+static const rs_layout rows_layout = RS_LAYOUT(rs_launcher_rows, rows_fields);
+
+static const rs_field ops_fields[] = {
+    RS_FIELD_ONE(ops_partial, rows, &rows_layout),
+    RS_FIELD_LIST(ops_partial, items, n, &group_layout),
+};
+static const rs_layout ops_layout = RS_LAYOUT(ops_partial, ops_fields);
+
 const rs_analysis rs_analysis_ops = {
     .name = "ops",
     .help = "Operators by the GPU work they launch, by name, kind or arguments",
@@ -421,4 +451,5 @@ const rs_analysis rs_analysis_ops = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &ops_layout,
 };

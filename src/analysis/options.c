@@ -6,8 +6,9 @@
 
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "base/strings.h"
 #include "base/suggest.h"
-#include "rankscope/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct value {
     bool set;   /* by the user, not by the fallback */
@@ -204,4 +205,16 @@ bool rs_options_in_ranges(const rs_options *options, const char *name, int64_t n
 {
     const value *v = get(options, name);
     return !v->text || rs_ranges_has(&v->ranges, number);
+}
+
+uint64_t rs_options_fingerprint(const rs_options *options)
+{
+    uint64_t h = rs_hash_u64(options->n);
+    for (size_t i = 0; i < options->n; i++) {
+        const value *v = &options->values[i];
+        h = rs_hash_u64(h ^ rs_hash_bytes(options->specs[i].name, strlen(options->specs[i].name)));
+        h = rs_hash_u64(h ^ (uint64_t)v->set);
+        if (v->text) h = rs_hash_u64(h ^ rs_hash_bytes(v->text, strlen(v->text)));
+    }
+    return h;
 }

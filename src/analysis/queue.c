@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/describe.h"
+#include "analysis/layouts.h"
 #include "analysis/queue_depth.h"
 #include "base/keymap.h"
 #include "base/memory.h"
@@ -114,13 +115,14 @@ static rs_steps_seen steps_seen(const void *partial)
     return ((const queue_partial *)partial)->seen;
 }
 
-/* Adds up the samples of one stream, which stand by time. */
-static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch)
+/* Adds up the samples of one stream, which stand by time; only HTA describes their lengths. */
+static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch,
+                       bool describe)
 {
     if (!RS_GROW_ONE(p->streams, p->n_streams, p->capacity)) return false;
     stream_sum sum = {.device = s[0].device, .stream = s[0].stream, .first = s[0].ns, .last = s[n - 1].ns};
     for (size_t i = 0; i < n; i++) {
-        scratch[i] = (double)s[i].length;
+        if (describe) scratch[i] = (double)s[i].length;
         sum.launched += s[i].change > 0;
         if (i == 0 || s[i].length > sum.max) sum.max = s[i].length;
         if (s[i].length >= full) sum.full = true;
@@ -130,7 +132,7 @@ static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int
         if (s[i].length <= 0) sum.empty += (double)time;
         if (s[i].length >= full) sum.blocked = rs_add_sat(sum.blocked, time);
     }
-    sum.lengths = rs_describe(scratch, n);
+    if (describe) sum.lengths = rs_describe(scratch, n);
     p->streams[p->n_streams++] = sum;
     return true;
 }
@@ -168,7 +170,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         for (end = i + 1; end < p->series.n && s[end].stream == s[i].stream && s[end].device == s[i].device;
              end++) {
         }
-        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch);
+        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch,
+                        run->policy->rows_by_stream);
     }
     rs_free(scratch);
     if (status == RS_OK && !ok) status = rs_fail_nomem(err, "queue lengths");
@@ -292,6 +295,33 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field stream_fields[] = {
+    RS_FIELD(stream_sum, device),
+    RS_FIELD(stream_sum, stream),
+    RS_FIELD(stream_sum, launched),
+    RS_FIELD(stream_sum, max),
+    RS_FIELD(stream_sum, blocked),
+    RS_FIELD(stream_sum, first),
+    RS_FIELD(stream_sum, last),
+    RS_FIELD(stream_sum, weighted),
+    RS_FIELD(stream_sum, empty),
+    RS_FIELD(stream_sum, full),
+    RS_FIELD_STRUCT(stream_sum, lengths, &rs_description_layout),
+};
+static const rs_layout stream_layout = RS_LAYOUT(stream_sum, stream_fields);
+
+static const rs_field queue_fields[] = {
+    RS_FIELD_LIST(queue_partial, streams, n_streams, &stream_layout),
+    RS_FIELD_STRUCT(queue_partial, series, &rs_queue_series_layout),
+    RS_FIELD(queue_partial, zero),
+    RS_FIELD(queue_partial, first),
+    RS_FIELD(queue_partial, last),
+    RS_FIELD_STRUCT(queue_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout queue_layout = RS_LAYOUT(queue_partial, queue_fields);
+
 const rs_analysis rs_analysis_queue = {
     .name = "queue",
     .help = "How much launched work waits on each stream, and how long the queue is full",
@@ -310,5 +340,6 @@ const rs_analysis rs_analysis_queue = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &queue_layout,
     .steps_seen = steps_seen,
 };

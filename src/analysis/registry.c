@@ -68,10 +68,17 @@ rs_input_kind rs_analysis_input(const rs_analysis *analysis)
     return analysis->two_sided ? RS_INPUT_TWO_JOBS : analysis->file ? RS_INPUT_FILE : RS_INPUT_TRACES;
 }
 
-void rs_result_clear(rs_result *result)
+void rs_result_drop_tables(rs_result *result)
 {
     for (size_t i = 0; i < result->n_tables; i++) rs_table_free(result->tables[i]);
     rs_free(result->tables);
+    result->tables = NULL;
+    result->n_tables = 0;
+}
+
+void rs_result_clear(rs_result *result)
+{
+    rs_result_drop_tables(result);
     for (size_t i = 0; i < result->n_notes; i++) rs_free(result->notes[i]);
     rs_free(result->notes);
     rs_problems_clear(&result->problems);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/hta_window.h"
@@ -503,6 +504,31 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field pattern_fields[] = {
+    RS_FIELD_TEXT_N(pattern, text, length),
+    RS_FIELD(pattern, count),
+    RS_FIELD(pattern, kernels),
+    RS_FIELD(pattern, gpu),
+    RS_FIELD(pattern, cpu),
+};
+static const rs_layout pattern_layout = RS_LAYOUT(pattern, pattern_fields);
+
+static const rs_field mark_fields[] = {
+    RS_FIELD(mark, row),
+    RS_FIELD_INDEX(mark, pattern, sequences_partial, n),
+};
+static const rs_layout mark_layout = RS_LAYOUT(mark, mark_fields);
+
+static const rs_field sequences_fields[] = {
+    RS_FIELD_LIST(sequences_partial, patterns, n, &pattern_layout),
+    RS_FIELD_LIST(sequences_partial, marks, n_marks, &mark_layout),
+    RS_FIELD(sequences_partial, n_matches),
+    RS_FIELD_STRUCT(sequences_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout sequences_layout = RS_LAYOUT(sequences_partial, sequences_fields);
+
 const rs_analysis rs_analysis_sequences = {
     .name = "sequences",
     .help = "Which kernels an operator launches, in which order, how often",
@@ -522,5 +548,6 @@ const rs_analysis rs_analysis_sequences = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &sequences_layout,
     .steps_seen = steps_seen,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -237,6 +238,23 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field step_fields[] = {
+    RS_FIELD(rs_step_times, number),    RS_FIELD(rs_step_times, start),
+    RS_FIELD(rs_step_times, length),    RS_FIELD_STRUCT(rs_step_times, gpu, &rs_busy_layout),
+    RS_FIELD(rs_step_times, host_wait), RS_FIELD(rs_step_times, data_loading),
+};
+static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
+
+static const rs_field steps_fields[] = {
+    RS_FIELD_LIST(rs_rank_steps, items, n, &step_layout),
+    RS_FIELD(rs_rank_steps, first_ns),
+    RS_FIELD(rs_rank_steps, n_gpu),
+    RS_FIELD(rs_rank_steps, n_outside),
+};
+static const rs_layout steps_layout = RS_LAYOUT(rs_rank_steps, steps_fields);
+
 const rs_analysis rs_analysis_steps = {
     .name = "steps",
     .help = "Each training step: its length, what its GPU time went to, and which steps stand out",
@@ -262,4 +280,5 @@ const rs_analysis rs_analysis_steps = {
     .rank = rs_steps_rank,
     .merge = merge,
     .free_partial = rs_steps_free,
+    .partial_layout = &steps_layout,
 };

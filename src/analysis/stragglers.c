@@ -6,6 +6,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/stragglers_hta.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
@@ -259,12 +260,15 @@ static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t
 {
     const rs_hta_arrivals **of = rs_malloc((n + 1) * sizeof *of);
     int64_t *ranks = rs_malloc((n + 1) * sizeof *ranks);
+    size_t n_of = 0;
     rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        of[i] = ((const rs_arrivals *)partials[i].value)->hta;
-        ranks[i] = partials[i].rank;
+        const rs_hta_arrivals *a = ((const rs_arrivals *)partials[i].value)->hta;
+        if (!a) continue;
+        of[n_of] = a;
+        ranks[n_of++] = partials[i].rank;
     }
-    if (status == RS_OK) status = rs_hta_stragglers_find(run, of, ranks, n, result, err);
+    if (status == RS_OK) status = rs_hta_stragglers_find(run, of, ranks, n_of, result, err);
     rs_free(of);
     rs_free(ranks);
     return status;
@@ -297,6 +301,32 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field arrival_fields[] = {
+    RS_FIELD_INDEX(rs_arrival, group, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, label, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, desc, rs_arrivals, names.n),
+    RS_FIELD_INDEX(rs_arrival, op, rs_arrivals, names.n),
+    RS_FIELD(rs_arrival, size),
+    RS_FIELD(rs_arrival, symmetric),
+    RS_FIELD(rs_arrival, pair_only),
+    RS_FIELD(rs_arrival, seq),
+    RS_FIELD(rs_arrival, step),
+    RS_FIELD(rs_arrival, index),
+    RS_FIELD(rs_arrival, row),
+    RS_FIELD(rs_arrival, start),
+    RS_FIELD(rs_arrival, end),
+};
+static const rs_layout arrival_layout = RS_LAYOUT(rs_arrival, arrival_fields);
+
+static const rs_field arrivals_fields[] = {
+    RS_FIELD_STRINGS(rs_arrivals, names), RS_FIELD_LIST(rs_arrivals, items, n, &arrival_layout),
+    RS_FIELD(rs_arrivals, n_p2p),         RS_FIELD(rs_arrivals, base_ns),
+    RS_FIELD(rs_arrivals, first_ns),      RS_FIELD_ONE_OR_NONE(rs_arrivals, hta, &rs_hta_arrivals_layout),
+};
+static const rs_layout arrivals_layout = RS_LAYOUT(rs_arrivals, arrivals_fields);
+
 const rs_analysis rs_analysis_stragglers = {
     .name = "stragglers",
     .help = "Which rank arrives last at collectives, how late, and what it costs the others",
@@ -327,4 +357,5 @@ const rs_analysis rs_analysis_stragglers = {
     .merge = merge,
     .free_partial = rs_arrivals_free,
     .steps_seen = steps_seen,
+    .partial_layout = &arrivals_layout,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/layouts.h"
 #include "base/memory.h"
 
 static const rs_column_spec rank_columns[] = {
@@ -229,6 +230,43 @@ static const rs_table_spec *const tables[] = {&ranks_table, &kernels_table, &ope
                                               &findings_table};
 static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field name_fields[] = {
+    RS_FIELD(rs_name_total, name),
+    RS_FIELD_BELOW(rs_name_total, class, RS_N_CLASSES),
+    RS_FIELD(rs_name_total, count),
+    RS_FIELD(rs_name_total, time),
+};
+static const rs_layout name_layout = RS_LAYOUT(rs_name_total, name_fields);
+
+static const rs_field summary_fields[] = {
+    RS_FIELD(rs_rank_summary, span),
+    RS_FIELD(rs_rank_summary, n_steps),
+    RS_FIELD(rs_rank_summary, mean_step),
+    RS_FIELD(rs_rank_summary, n_host),
+    RS_FIELD(rs_rank_summary, n_gpu),
+    RS_FIELD(rs_rank_summary, gpu_span),
+    RS_FIELD(rs_rank_summary, computation),
+    RS_FIELD(rs_rank_summary, exposed_comm),
+    RS_FIELD(rs_rank_summary, exposed_copies),
+    RS_FIELD(rs_rank_summary, idle),
+    RS_FIELD(rs_rank_summary, communication),
+    RS_FIELD(rs_rank_summary, gpu_sum),
+    RS_FIELD(rs_rank_summary, host_wait),
+    RS_FIELD(rs_rank_summary, latency),
+    RS_FIELD(rs_rank_summary, n_unlinked),
+    RS_FIELD(rs_rank_summary, unlinked_time),
+    RS_FIELD(rs_rank_summary, longest_gap),
+    RS_FIELD(rs_rank_summary, longest_gap_at),
+    RS_FIELD(rs_rank_summary, mean_kernel),
+    RS_FIELD(rs_rank_summary, mean_launch),
+    RS_FIELD(rs_rank_summary, data_loading),
+    RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
+    RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
+};
+static const rs_layout summary_layout = RS_LAYOUT(rs_rank_summary, summary_fields);
+
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
     .help = "one screen: where each rank's time goes, who is slowest, what to look at first",
@@ -254,4 +292,5 @@ const rs_analysis rs_analysis_summary = {
     .rank = rs_summary_rank,
     .merge = summary_merge,
     .free_partial = rs_summary_free,
+    .partial_layout = &summary_layout,
 };

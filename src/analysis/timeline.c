@@ -1,6 +1,7 @@
 /* timeline: the same division of GPU time as rows, with TraceLens' names. */
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/layouts.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -66,4 +67,5 @@ const rs_analysis rs_analysis_timeline = {
     .rank = rs_busy_rank,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .partial_layout = &rs_busy_layout,
 };

@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "base/interval.h"
+#include "base/layout.h"
 #include "tree/folded_tree.h"
 
 static const rs_option_spec options[] = {
@@ -269,12 +270,63 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const tree_partial *p = partials[i].value;
         if (!p) continue;
         say_why_empty(run, &partials[i], result);
+        if (!only_stats && !p->tree) continue;
         status = only_stats ? add_stats(t, partials[i].rank, &p->stats, err)
                  : folded   ? add_folded(t, partials[i].rank, p->tree, by_host, err)
                             : add_tree(t, partials[i].rank, p->tree, base, err);
     }
     return status;
 }
+
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field stats_fields[] = {
+    RS_FIELD(stats, linked), RS_FIELD(stats, unlinked), RS_FIELD(stats, host),  RS_FIELD(stats, roots),
+    RS_FIELD(stats, links),  RS_FIELD(stats, nodes),    RS_FIELD(stats, depth), RS_FIELD(stats, misnested),
+    RS_FIELD(stats, busy),   RS_FIELD(stats, sum),
+};
+static const rs_layout stats_layout = RS_LAYOUT(stats, stats_fields);
+
+static const rs_field node_fields[] = {
+    RS_FIELD(rs_folded_node, parent),
+    RS_FIELD(rs_folded_node, depth),
+    RS_FIELD_INDEX(rs_folded_node, name, rs_folded_tree, pool.strings.n),
+    RS_FIELD(rs_folded_node, kind),
+    RS_FIELD(rs_folded_node, uid),
+    RS_FIELD(rs_folded_node, start),
+    RS_FIELD(rs_folded_node, count),
+    RS_FIELD(rs_folded_node, host),
+    RS_FIELD(rs_folded_node, gpu),
+    RS_FIELD(rs_folded_node, self),
+    RS_FIELD(rs_folded_node, n_kernels),
+    RS_FIELD(rs_folded_node, is_gpu),
+};
+static const rs_layout node_layout = RS_LAYOUT(rs_folded_node, node_fields);
+
+/* A node lies at most one level below the one before it: stacks are told from that. */
+static bool nodes_nest(const void *value)
+{
+    const rs_folded_tree *t = value;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->nodes[i].depth > (i ? (uint64_t)t->nodes[i - 1].depth + 1 : 0)) return false;
+    return true;
+}
+
+static const rs_field folded_fields[] = {
+    RS_FIELD_STRINGS(rs_folded_tree, pool.strings),
+    RS_FIELD_LIST(rs_folded_tree, nodes, n, &node_layout),
+    RS_FIELD(rs_folded_tree, busy),
+    RS_FIELD(rs_folded_tree, first_ns),
+    RS_FIELD(rs_folded_tree, n_host),
+    RS_FIELD(rs_folded_tree, n_found),
+};
+static const rs_layout folded_layout = RS_LAYOUT_CHECKED(rs_folded_tree, folded_fields, nodes_nest);
+
+static const rs_field tree_fields[] = {
+    RS_FIELD_STRUCT(tree_partial, stats, &stats_layout),
+    RS_FIELD_ONE_OR_NONE(tree_partial, tree, &folded_layout),
+};
+static const rs_layout tree_layout = RS_LAYOUT(tree_partial, tree_fields);
 
 const rs_analysis rs_analysis_tree = {
     .name = "tree",
@@ -301,4 +353,5 @@ const rs_analysis rs_analysis_tree = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
+    .partial_layout = &tree_layout,
 };

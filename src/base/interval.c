@@ -20,11 +20,12 @@ int64_t rs_sub_sat(int64_t a, int64_t b)
 
 /* ---- sorting -------------------------------------------------------------------------------------------
  * Traces list events almost by time: an insertion sort that may move a few places an item on average does
- * most of them. Where that does not suffice, ascending runs are found, short ones lengthened by insertion,
- * and neighbours merged until one is left. */
+ * most of them. Where that does not suffice, or one has to go far, ascending runs are found, short ones
+ * lengthened by insertion, and neighbours merged until one is left. */
 
 #define MIN_RUN 24
 #define MOVES_AN_ITEM 4
+#define FAR_MOVE 256 /* who has to go farther belongs to another run */
 
 #define DEFINE_SORT(name, type, key)                                                                         \
     static bool name##_nearly(type *items, size_t n)                                                         \
@@ -32,6 +33,7 @@ int64_t rs_sub_sat(int64_t a, int64_t b)
         size_t moves = MOVES_AN_ITEM * n;                                                                    \
         for (size_t at = 1; at < n; at++) {                                                                  \
             if (items[at].key >= items[at - 1].key) continue;                                                \
+            if (at >= FAR_MOVE && items[at].key < items[at - FAR_MOVE].key) return false;                    \
             type x = items[at];                                                                              \
             size_t i = at;                                                                                   \
             for (; i > 0 && items[i - 1].key > x.key && moves > 0; i--, moves--) items[i] = items[i - 1];    \

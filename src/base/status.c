@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/problems.h"
 
 static void add_cause(rs_error *err, const char *file, uint64_t offset, const char *format, va_list args)
 {
@@ -80,37 +81,117 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static void clear_problem(rs_problem *p)
+{
+    rs_free(p->file);
+    rs_free(p->detail);
+    rs_free(p->words);
+}
+
+/* Gives a problem its own copies of kind and message. */
+static bool take_words(rs_problem *p)
+{
+    size_t n = strlen(p->kind) + 1, m = strlen(p->message) + 1;
+    char *words = rs_malloc(n + m);
+    if (!words) return false;
+    memcpy(words, p->kind, n);
+    memcpy(words + n, p->message, m);
+    p->kind = p->words = words;
+    p->message = words + n;
+    return true;
+}
+
+/* The entry that counts such defects: the present one, or a new one with no count yet; NULL when out of
+ * memory.
+ */
+static rs_problem *entry_for(rs_problems *list, const rs_problem *like, bool copy_words)
+{
+    for (size_t i = list->n; i-- > 0;) {
+        rs_problem *p = &list->items[i];
+        if (p->rank == like->rank && p->columns == like->columns && strcmp(p->kind, like->kind) == 0 &&
+            same_text(p->file, like->file))
+            return p;
+    }
+    rs_problem own = {.kind = like->kind,
+                      .message = like->message,
+                      .file = like->file ? rs_strdup(like->file) : NULL,
+                      .detail = like->detail ? rs_strdup(like->detail) : NULL,
+                      .rank = like->rank,
+                      .severity = like->severity,
+                      .columns = like->columns};
+    bool ok = (own.file || !like->file) && (own.detail || !like->detail) && (!copy_words || take_words(&own));
+    if (!ok || !RS_GROW_ONE(list->items, list->n, list->capacity)) {
+        clear_problem(&own);
+        list->n_dropped += like->count;
+        return NULL;
+    }
+    rs_problem *p = &list->items[list->n++];
+    *p = own;
+    return p;
+}
+
+static void count(rs_problems *list, const rs_problem *like, bool copy_words)
+{
+    rs_problem *p = entry_for(list, like, copy_words);
+    if (!p) return;
+    p->count += like->count;
+    if (like->severity > p->severity) p->severity = like->severity;
+    for (unsigned i = 0; i < like->n_offsets && p->n_offsets < RS_PROBLEM_OFFSETS; i++)
+        p->offsets[p->n_offsets++] = like->offsets[i];
+}
+
+void rs_problems_count(rs_problems *list, const rs_problem *like)
+{
+    count(list, like, false);
+}
+
+void rs_problems_adopt(rs_problems *list, const rs_problem *like)
+{
+    count(list, like, true);
+}
+
+/* The first places of both, which stand in the order of the text. */
+static void join_offsets(rs_problem *p, const rs_problem *from)
+{
+    uint64_t all[2 * RS_PROBLEM_OFFSETS];
+    unsigned n = 0, i = 0, k = 0;
+    while (i < p->n_offsets || k < from->n_offsets) {
+        bool own = k == from->n_offsets || (i < p->n_offsets && p->offsets[i] <= from->offsets[k]);
+        all[n++] = own ? p->offsets[i++] : from->offsets[k++];
+    }
+    p->n_offsets = n < RS_PROBLEM_OFFSETS ? n : RS_PROBLEM_OFFSETS;
+    memcpy(p->offsets, all, p->n_offsets * sizeof *all);
+}
+
+void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t columns)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        rs_problem like = from->items[i];
+        if (like.columns && !(like.columns & columns)) continue;
+        like.columns = 0;
+        rs_problem *p = entry_for(into, &like, like.words != NULL);
+        if (!p) continue;
+        p->count += like.count;
+        if (like.severity > p->severity) p->severity = like.severity;
+        join_offsets(p, &like);
+    }
+    into->n_dropped += from->n_dropped;
+}
+
 void rs_problems_add_many(rs_problems *list, const char *file, int64_t rank, rs_severity severity,
                           const char *kind, const char *message, uint64_t offset, uint64_t count,
                           const char *detail)
 {
-    rs_problem *found = NULL;
-    for (size_t i = list->n; i-- > 0 && !found;) {
-        rs_problem *p = &list->items[i];
-        if (p->rank == rank && strcmp(p->kind, kind) == 0 && same_text(p->file, file)) found = p;
-    }
-    if (!found) {
-        char *own_file = file ? rs_strdup(file) : NULL;
-        char *own_detail = detail ? rs_strdup(detail) : NULL;
-        if ((file && !own_file) || (detail && !own_detail) ||
-            !RS_GROW_ONE(list->items, list->n, list->capacity)) {
-            rs_free(own_file);
-            rs_free(own_detail);
-            list->n_dropped += count;
-            return;
-        }
-        found = &list->items[list->n++];
-        *found = (rs_problem){.kind = kind,
-                              .message = message,
-                              .file = own_file,
-                              .detail = own_detail,
-                              .rank = rank,
-                              .severity = severity};
-    }
-    found->count += count;
-    if (severity > found->severity) found->severity = severity;
-    if (offset != RS_NO_OFFSET && found->n_offsets < RS_PROBLEM_OFFSETS)
-        found->offsets[found->n_offsets++] = offset;
+    const rs_problem like = {.kind = kind,
+                             .message = message,
+                             .file = (char *)(uintptr_t)file, /* only copied */
+                             .detail = (char *)(uintptr_t)detail,
+                             .rank = rank,
+                             .severity = severity,
+                             .count = count,
+                             .n_offsets = offset != RS_NO_OFFSET,
+                             .offsets = {offset}};
+    rs_problems_count(list, &like);
 }
 
 void rs_problems_add(rs_problems *list, const char *file, int64_t rank, rs_severity severity,
@@ -127,31 +208,12 @@ void rs_problems_move(rs_problems *into, rs_problems *from)
             into->items[into->n++] = *p;
         } else {
             into->n_dropped += p->count;
-            rs_free(p->file);
-            rs_free(p->detail);
+            clear_problem(p);
         }
     }
     into->n_dropped += from->n_dropped;
     rs_free(from->items);
     *from = (rs_problems){0};
-}
-
-void rs_problems_copy(rs_problems *into, const rs_problems *from)
-{
-    for (size_t i = 0; i < from->n; i++) {
-        rs_problem p = from->items[i];
-        p.file = p.file ? rs_strdup(p.file) : NULL;
-        p.detail = p.detail ? rs_strdup(p.detail) : NULL;
-        bool copied = (p.file || !from->items[i].file) && (p.detail || !from->items[i].detail);
-        if (copied && RS_GROW_ONE(into->items, into->n, into->capacity)) {
-            into->items[into->n++] = p;
-        } else {
-            into->n_dropped += p.count;
-            rs_free(p.file);
-            rs_free(p.detail);
-        }
-    }
-    into->n_dropped += from->n_dropped;
 }
 
 rs_severity rs_problems_worst(const rs_problems *list)
@@ -164,10 +226,7 @@ rs_severity rs_problems_worst(const rs_problems *list)
 
 void rs_problems_clear(rs_problems *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        rs_free(list->items[i].file);
-        rs_free(list->items[i].detail);
-    }
+    for (size_t i = 0; i < list->n; i++) clear_problem(&list->items[i]);
     rs_free(list->items);
     *list = (rs_problems){0};
 }

@@ -255,6 +255,7 @@ rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sin
     if (status == RS_OK) status = check_deps(&c, false, err);
     if (status == RS_OK) status = check_nodes(&c, err);
     if (status == RS_OK) status = check_streams(&c, err);
+    if (status == RS_OK) status = rs_check_replay(&c, err);
     if (status == RS_OK && c.linked) status = rs_check_conservation(&c, settings->max_ratio, err);
     if (status == RS_OK) status = rs_check_write_text(&c, sink, err);
     if (status == RS_OK && settings->report) status = rs_check_write_json(&c, settings->report, err);

@@ -3,6 +3,7 @@
 #define RS_CHAKRA_CHECK_INTERNAL_H
 
 #include "chakra/convert_internal.h"
+#include "chakra/feeder.h"
 
 typedef struct rs_check_node {
     uint64_t id;
@@ -23,6 +24,7 @@ typedef enum rs_fault {
     RS_FAULT_CYCLE,
     RS_FAULT_NO_LAUNCHER,
     RS_FAULT_STREAM_ORDER,
+    RS_FAULT_NEVER_ISSUED,
     RS_FAULT_LOST_NODE,
     RS_FAULT_NEW_NODE,
     RS_FAULT_DURATION,
@@ -54,7 +56,9 @@ typedef struct rs_check {
     int64_t time, bytes;               /* sums over the trace */
     int64_t linked_time, linked_bytes; /* over the linked trace */
     uint64_t linked_nodes;
-    char cycle[400]; /* the first one; "" */
+    uint64_t issued;  /* nodes that a feeder hands out */
+    int64_t run_time; /* ns: no simulator can be faster */
+    char cycle[400];  /* the first one; "" */
 } rs_check;
 
 /* The index of a node; RS_LINKED_NONE. */
@@ -64,6 +68,8 @@ rs_status rs_check_fault(rs_check *check, rs_fault fault, uint64_t node, uint64_
 const char *rs_fault_name(rs_fault fault);
 const char *rs_fault_text(rs_fault fault);
 
+/* Runs the trace as a simulator does. */
+rs_status rs_check_replay(rs_check *check, rs_error *err);
 /* Compares the trace with the linked trace it was made from. */
 rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *err);
 

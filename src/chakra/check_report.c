@@ -17,6 +17,7 @@ static const struct {
     [RS_FAULT_CYCLE] = {"cycle", "dependencies form a cycle", false},
     [RS_FAULT_NO_LAUNCHER] = {"no_launcher", "is a GPU node that does not depend on what launches it", false},
     [RS_FAULT_STREAM_ORDER] = {"stream_order", "is not ordered on its stream against node", true},
+    [RS_FAULT_NEVER_ISSUED] = {"never_issued", "is never issued: what it depends on is never done", false},
     [RS_FAULT_LOST_NODE] = {"lost_node", "of the linked trace is missing", false},
     [RS_FAULT_NEW_NODE] = {"new_node", "is not in the linked trace", false},
     [RS_FAULT_DURATION] = {"duration", "does not last as long as in the linked trace", false},
@@ -92,6 +93,11 @@ rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *
     rs_writer_text(&w, ")\n");
     put_count(&w, "dependencies   ", c->n_deps);
     rs_writer_char(&w, '\n');
+    put_count(&w, "replay         ", c->issued);
+    put_count(&w, " of ", c->n_nodes);
+    rs_writer_text(&w, " nodes issued, at least ");
+    rs_writer_int(&w, c->run_time);
+    rs_writer_text(&w, " ns\n");
     put_conservation(&w, c);
     put_count(&w, "inversions     ", c->n_inversions);
     if (c->n_inversions) rs_writer_text(&w, ", nodes that start before what they depend on:");
@@ -136,7 +142,10 @@ rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *
     put_count(&w, ", \"comm_nodes\": ", c->comm_nodes);
     put_count(&w, ", \"streams\": ", c->streams);
     put_count(&w, ", \"dependencies\": ", c->n_deps);
-    rs_writer_text(&w, ",\n \"conservation\": ");
+    put_count(&w, ",\n \"replay\": {\"issued\": ", c->issued);
+    rs_writer_text(&w, ", \"time_ns\": ");
+    rs_writer_int(&w, c->run_time);
+    rs_writer_text(&w, "},\n \"conservation\": ");
     if (c->linked) {
         put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)c->n_nodes, (int64_t)c->linked_nodes);
         put_pair(&w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);

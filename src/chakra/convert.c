@@ -78,15 +78,14 @@ static void add_value(converting *c, const char *name, rs_slice value)
 static void add_host_attributes(converting *c, const rs_linked_node *n)
 {
     rs_slice_walk walk = rs_slice_elements(n->attrs);
-    rs_slice element;
-    while (!c->nomem && rs_slice_next(&walk, &element)) {
-        rs_slice key = rs_slice_member(element, "name");
+    rs_slice key, value;
+    while (!c->nomem && rs_slice_next_attribute(&walk, &key, &value)) {
         if (!rs_slice_is_text(key)) continue;
         const char *name = rs_slice_text(key, &c->arena);
         if (!name)
             c->nomem = true;
         else if (!is_own(name) && (!n->gpu || is_identity(name)))
-            add_value(c, name, rs_slice_member(element, "value"));
+            add_value(c, name, value);
     }
 }
 
@@ -128,8 +127,9 @@ static bool is_metadata(const rs_linked_node *n)
 {
     static const char word[] = "process_group:init";
     size_t length = sizeof word - 1;
-    for (size_t i = 0; i + length <= n->name.n; i++)
-        if (memcmp(n->name.bytes + i, word, length) == 0) return true;
+    const uint8_t *p = n->name.bytes, *end = p + n->name.n;
+    for (; (p = memchr(p, word[0], (size_t)(end - p))) && (size_t)(end - p) >= length; p++)
+        if (memcmp(p, word, length) == 0) return true;
     return false;
 }
 

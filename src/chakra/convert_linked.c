@@ -50,9 +50,10 @@ static bool is_null(rs_slice s)
 
 static void split(rs_slice object, rs_linked_io *io)
 {
-    io->values = rs_slice_member(object, "values");
-    io->shapes = rs_slice_member(object, "shapes");
-    io->types = rs_slice_member(object, "types");
+    static const char *const names[] = {"values", "shapes", "types"};
+    rs_slice found[3];
+    rs_slice_members(object, names, found, 3);
+    *io = (rs_linked_io){found[0], found[1], found[2]};
 }
 
 typedef struct members {
@@ -62,32 +63,40 @@ typedef struct members {
 
 static rs_slice *place(reading *r, members *m, rs_linked_node *n)
 {
+#define KNOWN(word, place)                                                                                   \
+    {                                                                                                        \
+        word, sizeof word - 1, place                                                                         \
+    }
     struct {
         const char *name;
+        size_t length;
         rs_slice *to;
-    } const known[] = {{"id", &m->id},
-                       {"name", &n->name},
-                       {"ctrl_deps", &m->ctrl_deps},
-                       {"inputs", &m->inputs},
-                       {"outputs", &m->outputs},
-                       {"attrs", &n->attrs},
-                       {"cat", &m->cat},
-                       {"ts", &m->ts},
-                       {"exclusive_dur", &m->exclusive},
-                       {"inter_thread_dep", &m->inter_thread},
-                       {"sync_dep", &n->sync_dep},
-                       {"stream", &m->stream},
-                       {"device", &m->device},
-                       {"lane", &m->lane},
-                       {"launch_ts", &m->launch},
-                       {"event", &m->position},
-                       {"args", &n->args},
-                       {"collective_name", &n->collective},
-                       {"dtype", &n->dtype},
-                       {"in_msg_nelems", &n->in_nelems},
-                       {"pg_name", &n->group}};
+    } const known[] = {KNOWN("id", &m->id),
+                       KNOWN("name", &n->name),
+                       KNOWN("ctrl_deps", &m->ctrl_deps),
+                       KNOWN("inputs", &m->inputs),
+                       KNOWN("outputs", &m->outputs),
+                       KNOWN("attrs", &n->attrs),
+                       KNOWN("cat", &m->cat),
+                       KNOWN("ts", &m->ts),
+                       KNOWN("exclusive_dur", &m->exclusive),
+                       KNOWN("inter_thread_dep", &m->inter_thread),
+                       KNOWN("sync_dep", &n->sync_dep),
+                       KNOWN("stream", &m->stream),
+                       KNOWN("device", &m->device),
+                       KNOWN("lane", &m->lane),
+                       KNOWN("launch_ts", &m->launch),
+                       KNOWN("event", &m->position),
+                       KNOWN("args", &n->args),
+                       KNOWN("collective_name", &n->collective),
+                       KNOWN("dtype", &n->dtype),
+                       KNOWN("in_msg_nelems", &n->in_nelems),
+                       KNOWN("pg_name", &n->group)};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (rs_json_is(&r->json, known[i].name)) return known[i].to;
+        if (r->json.text.length == known[i].length &&
+            memcmp(r->json.text.bytes, known[i].name, known[i].length) == 0)
+            return known[i].to;
+#undef KNOWN
     return NULL;
 }
 
@@ -212,7 +221,9 @@ static int by_id(const void *a, const void *b)
 static rs_status index_nodes(reading *r)
 {
     rs_linked *l = r->linked;
-    if (l->n_nodes) qsort(l->nodes, l->n_nodes, sizeof *l->nodes, by_id);
+    bool sorted = true;
+    for (size_t i = 1; i < l->n_nodes && sorted; i++) sorted = l->nodes[i - 1].id <= l->nodes[i].id;
+    if (!sorted) qsort(l->nodes, l->n_nodes, sizeof *l->nodes, by_id);
     for (size_t i = 0; i < l->n_nodes; i++) {
         bool fresh;
         uint32_t *at = rs_map64_put(&l->by_id, (uint64_t)l->nodes[i].id, &fresh);

@@ -68,8 +68,13 @@ typedef struct rs_slice_walk {
 } rs_slice_walk;
 rs_slice_walk rs_slice_elements(rs_slice array);
 bool rs_slice_next(rs_slice_walk *walk, rs_slice *element);
+/* The next element of a node's list of attributes: its name and value, bytes NULL where it has none. */
+bool rs_slice_next_attribute(rs_slice_walk *walk, rs_slice *name, rs_slice *value);
 /* A member of a JSON object that is known to be well formed; absent: bytes NULL. */
 rs_slice rs_slice_member(rs_slice object, const char *name);
+/* Several at once, up to RS_SLICE_MEMBERS. */
+#define RS_SLICE_MEMBERS 4
+void rs_slice_members(rs_slice object, const char *const *names, rs_slice *values, size_t n);
 /* The value of an attribute in a node's list of attributes; absent: bytes NULL. */
 rs_slice rs_slice_attribute(rs_slice attrs, const char *name);
 

@@ -26,6 +26,12 @@ bool rs_slice_time(rs_slice s, int64_t *ns)
     return ok;
 }
 
+/* Texts end at NUL in the messages. */
+static void blank_zeros(char *text, size_t n)
+{
+    for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));) *zero++ = ' ';
+}
+
 char *rs_slice_text(rs_slice s, rs_arena *arena)
 {
     bool quoted = rs_slice_is_text(s);
@@ -35,9 +41,8 @@ char *rs_slice_text(rs_slice s, rs_arena *arena)
     char *out = rs_arena_alloc(arena, 3 * n + 1);
     if (!out) return NULL;
     size_t length = n ? rs_json_decode(from, n, out, NULL) : 0;
-    for (size_t i = 0; i < length; i++)
-        if (!out[i]) out[i] = ' '; /* texts end at NUL in the messages */
     out[length] = '\0';
+    blank_zeros(out, length);
     return out;
 }
 
@@ -80,21 +85,19 @@ static void put_quoted(literal *l, const char *text, size_t n)
     l->text[l->n++] = quote;
 }
 
-static bool word_at(const uint8_t **p, const uint8_t *end, const char *word)
-{
-    size_t n = strlen(word);
-    if ((size_t)(end - *p) < n || memcmp(*p, word, n) != 0) return false;
-    *p += n;
-    return true;
-}
-
 static bool put_word(literal *l, const uint8_t **p, const uint8_t *end)
 {
-    static const char *const words[][2] = {{"true", "True"}, {"false", "False"},  {"null", "None"},
-                                           {"NaN", "nan"},   {"Infinity", "inf"}, {"-Infinity", "-inf"}};
+    static const struct {
+        const char *json;
+        size_t n;
+        const char *python;
+    } words[] = {{"true", 4, "True"}, {"false", 5, "False"},  {"null", 4, "None"},
+                 {"NaN", 3, "nan"},   {"Infinity", 8, "inf"}, {"-Infinity", 9, "-inf"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word_at(p, end, words[i][0])) {
-            put(l, words[i][1]);
+        if (**p == (uint8_t)words[i].json[0] && (size_t)(end - *p) >= words[i].n &&
+            memcmp(*p, words[i].json, words[i].n) == 0) {
+            *p += words[i].n;
+            put(l, words[i].python);
             return true;
         }
     return false;
@@ -113,6 +116,8 @@ char *rs_slice_python(rs_slice s, rs_arena *arena)
         rs_json_text text;
         if (*p == '"' && rs_json_string(&p, end, s.n, &text) == RS_JSON_OK)
             put_quoted(&l, decoded, rs_json_decode(text.bytes, text.length, decoded, NULL));
+        else if (*p >= '0' && *p <= '9')
+            l.text[l.n++] = (char)*p++;
         else if (rs_json_is_space(*p))
             p++;
         else if (*p == ',' || *p == ':') {
@@ -122,8 +127,7 @@ char *rs_slice_python(rs_slice s, rs_arena *arena)
             l.text[l.n++] = (char)*p++;
     }
     l.text[l.n] = '\0';
-    for (size_t i = 0; i < l.n; i++)
-        if (!l.text[i]) l.text[i] = ' ';
+    blank_zeros(l.text, l.n);
     return l.text;
 }
 
@@ -149,32 +153,75 @@ bool rs_slice_next(rs_slice_walk *w, rs_slice *element)
     return true;
 }
 
+/* The members of the object that *at stands in (behind its bracket); whether its end was reached, which *at
+ * then is behind. */
+static bool take_members(const uint8_t **at, const uint8_t *end, const char *const *names,
+                         const size_t *lengths, rs_slice *values, size_t n)
+{
+    const uint8_t *p = *at;
+    for (;;) {
+        rs_json_text key;
+        p = rs_json_space(p, end);
+        if (p < end && *p == ',') p = rs_json_space(p + 1, end);
+        if (p < end && *p == '}') {
+            *at = p + 1;
+            return true;
+        }
+        if (p >= end || *p != '"' || rs_json_string(&p, end, limits.max_string, &key) != RS_JSON_OK)
+            return false;
+        p = rs_json_space(p, end);
+        if (p >= end || *p != ':') return false;
+        const uint8_t *from = p = rs_json_space(p + 1, end);
+        if (rs_json_skip(&p, end, &limits) != RS_JSON_OK) return false;
+        for (size_t i = 0; i < n; i++)
+            if (!values[i].bytes && key.length == lengths[i] && memcmp(key.bytes, names[i], lengths[i]) == 0)
+                values[i] = (rs_slice){from, (size_t)(p - from)};
+    }
+}
+
+bool rs_slice_next_attribute(rs_slice_walk *w, rs_slice *name, rs_slice *value)
+{
+    static const char *const names[] = {"name", "value"};
+    static const size_t lengths[] = {4, 5};
+    rs_slice ignored;
+    while (w->p < w->end && (rs_json_is_space(*w->p) || *w->p == ',')) w->p++;
+    rs_slice found[2] = {{NULL, 0}, {NULL, 0}};
+    if (w->p < w->end && *w->p == '{') {
+        w->p++;
+        if (!take_members(&w->p, w->end, names, lengths, found, 2)) w->p = w->end;
+    } else if (!rs_slice_next(w, &ignored)) {
+        return false;
+    }
+    *name = found[0];
+    *value = found[1];
+    return true;
+}
+
+void rs_slice_members(rs_slice object, const char *const *names, rs_slice *values, size_t n)
+{
+    size_t lengths[RS_SLICE_MEMBERS];
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (rs_slice){NULL, 0};
+        lengths[i] = strlen(names[i]);
+    }
+    if (object.n < 2 || object.bytes[0] != '{') return;
+    const uint8_t *p = object.bytes + 1;
+    take_members(&p, object.bytes + object.n, names, lengths, values, n);
+}
+
 rs_slice rs_slice_member(rs_slice object, const char *name)
 {
-    rs_slice none = {NULL, 0};
-    if (object.n < 2 || object.bytes[0] != '{') return none;
-    rs_json_reader r;
-    rs_json_reader_init(&r, object.bytes, object.n);
-    if (rs_json_next(&r) != RS_JSON_T_OBJECT) return none;
-    while (rs_json_next(&r) == RS_JSON_T_KEY) {
-        bool found = rs_json_is(&r, name);
-        const uint8_t *from = r.p;
-        if (!rs_json_skip_value(&r)) return none;
-        while (from < r.p && (rs_json_is_space(*from) || *from == ':')) from++;
-        if (found) return (rs_slice){from, (size_t)(r.p - from)};
-    }
-    return none;
+    rs_slice value;
+    rs_slice_members(object, &name, &value, 1);
+    return value;
 }
 
 rs_slice rs_slice_attribute(rs_slice attrs, const char *name)
 {
     rs_slice_walk walk = rs_slice_elements(attrs);
-    rs_slice element;
+    rs_slice key, value;
     size_t n = strlen(name);
-    while (rs_slice_next(&walk, &element)) {
-        rs_slice key = rs_slice_member(element, "name");
-        if (rs_slice_is_text(key) && key.n == n + 2 && memcmp(key.bytes + 1, name, n) == 0)
-            return rs_slice_member(element, "value");
-    }
+    while (rs_slice_next_attribute(&walk, &key, &value))
+        if (rs_slice_is_text(key) && key.n == n + 2 && memcmp(key.bytes + 1, name, n) == 0) return value;
     return (rs_slice){NULL, 0};
 }

@@ -273,15 +273,11 @@ void rs_et_clear(rs_et *et)
     *et = (rs_et){0};
 }
 
-static rs_status read_text(loader *x, uint64_t max_ratio)
+static rs_status read_text(loader *x, rs_source *source)
 {
     rs_et *et = x->et;
-    rs_source *source;
-    rs_status status = rs_source_open(x->path, max_ratio, &source, x->err);
-    if (status != RS_OK) return status;
-    status = rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err);
+    rs_status status = rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err);
     rs_source_end end = rs_source_get_end(source);
-    rs_source_close(source);
     if (status != RS_OK) return status;
     if (end.truncated || end.corrupt || end.checksum)
         rs_problems_add(x->problems, x->path, -1, RS_LOSS, "damaged_packing",
@@ -300,9 +296,21 @@ static rs_status read_text(loader *x, uint64_t max_ratio)
 
 rs_status rs_et_load(const char *path, uint64_t max_ratio, rs_et *et, rs_problems *problems, rs_error *err)
 {
+    rs_source *source;
+    *et = (rs_et){0};
+    rs_status status = rs_source_open(path, max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    status = rs_et_load_source(source, path, et, problems, err);
+    rs_source_close(source);
+    return status;
+}
+
+rs_status rs_et_load_source(rs_source *source, const char *path, rs_et *et, rs_problems *problems,
+                            rs_error *err)
+{
     *et = (rs_et){0};
     loader x = {.et = et, .path = path, .problems = problems, .err = err};
-    rs_status status = read_text(&x, max_ratio);
+    rs_status status = read_text(&x, source);
     if (status != RS_OK) return status;
     rs_et_cursor c = {.p = rs_json_space(et->text, et->text + et->n_text), .end = et->text + et->n_text};
     if (c.p >= c.end || *c.p != '{')

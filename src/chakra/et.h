@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "input/json.h"
+#include "input/source.h"
 #include "rankscope/status.h"
 
 #define RS_ET_NONE UINT32_MAX
@@ -54,6 +55,9 @@ typedef struct rs_et {
  * gives the nodes before that and RS_LOSS in problems. RS_ERR_FORMAT: an unknown schema, or no node. path is
  * borrowed during the call. et is overwritten; clear it in any case. */
 rs_status rs_et_load(const char *path, uint64_t max_ratio, rs_et *et, rs_problems *problems, rs_error *err);
+/* The same from an open source, which stays the caller's; path names it. */
+rs_status rs_et_load_source(rs_source *source, const char *path, rs_et *et, rs_problems *problems,
+                            rs_error *err);
 void rs_et_clear(rs_et *et);
 
 /* Gives every node its parent and its place: part of rs_et_load. */

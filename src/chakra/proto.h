@@ -44,12 +44,11 @@ const char *rs_et_type_name(Rs__Et__NodeType type);
 /* A message under construction in memory that is used again for the next. */
 typedef struct rs_et_writer {
     rs_writer out;
-    rs_arena arena; /* of the present message: texts, attributes, lists */
-    uint8_t *bytes;
+    uint8_t *bytes; /* the message with its length */
     size_t capacity;
-    Rs__Et__Attribute **attr;
+    uint8_t *attr; /* its attributes, encoded */
     size_t n_attr, attr_capacity;
-    bool nomem; /* an attribute could not be added */
+    bool nomem, too_long; /* an attribute could not be added */
 } rs_et_writer;
 
 void rs_et_writer_init(rs_et_writer *writer, const rs_sink *sink);
@@ -57,7 +56,7 @@ void rs_et_writer_init(rs_et_writer *writer, const rs_sink *sink);
 rs_status rs_et_writer_finish(rs_et_writer *writer, rs_error *err);
 void rs_et_writer_clear(rs_et_writer *writer);
 
-/* Attributes of the next message, in order. Texts are borrowed until it is written and must be UTF-8. */
+/* Attributes of the next message, in order. Texts must be UTF-8. */
 void rs_et_add_int(rs_et_writer *writer, const char *name, int64_t value);
 void rs_et_add_uint(rs_et_writer *writer, const char *name, uint64_t value);
 void rs_et_add_int32(rs_et_writer *writer, const char *name, int32_t value);
@@ -65,8 +64,9 @@ void rs_et_add_real(rs_et_writer *writer, const char *name, double value);
 void rs_et_add_bool(rs_et_writer *writer, const char *name, bool value);
 void rs_et_add_text(rs_et_writer *writer, const char *name, const char *value);
 
-/* Write the message with the attributes added so far, and start anew. */
+/* Write the message with the attributes added so far (those of node itself are not looked at), and start
+ * anew. */
 rs_status rs_et_write_metadata(rs_et_writer *writer, const char *version, rs_error *err);
-rs_status rs_et_write_node(rs_et_writer *writer, Rs__Et__Node *node, rs_error *err);
+rs_status rs_et_write_node(rs_et_writer *writer, const Rs__Et__Node *node, rs_error *err);
 
 #endif

@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "chakra/timeline.h"
 #include "input/source.h"
+#include "output/writer.h"
+#include "rankscope/chakra_trace.h"
 
 #define MAX_LOG ((size_t)1 << 40)
 #define FIELDS 5

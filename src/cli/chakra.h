@@ -6,9 +6,29 @@
 #include "rankscope/chakra_trace.h"
 
 /* A sub-command is described like any command, under the name "chakra link"; run gets what follows it. */
-extern const rs_command rs_chakra_link_command;
-extern const rs_command rs_chakra_visualize_command, rs_chakra_timeline_command, rs_chakra_generate_command,
-    rs_chakra_build_command, rs_chakra_convert_command, rs_chakra_print_command, rs_chakra_check_command;
+#define RS_CHAKRA_N_COMMANDS 9
+extern const rs_command *const rs_chakra_commands[RS_CHAKRA_N_COMMANDS];
+extern const rs_command rs_chakra_link_command, rs_chakra_convert_command, rs_chakra_build_command,
+    rs_chakra_print_command, rs_chakra_check_command, rs_chakra_text_command, rs_chakra_generate_command,
+    rs_chakra_visualize_command, rs_chakra_timeline_command;
+
+/* ---- how a sub-command begins ----------------------------------------------------------------------- */
+
+/* Parses the arguments and answers --help. True: there is work to do, and the arguments are the caller's to
+ * clear. False: *code is the exit code. */
+bool rs_chakra_start(const rs_command *command, int argc, char **argv, rs_arguments *arguments, int *code);
+/* Also sees to it that there is exactly one path. */
+bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
+                          int *code);
+
+/* The input of `link` and `build`, as a group of options. */
+#define RS_CHAKRA_N_PAIR_SPECS 6
+extern const rs_option_spec rs_chakra_pair_specs[RS_CHAKRA_N_PAIR_SPECS];
+/* Also sees to it that the pair and --output are there, and puts the pair into *settings. */
+bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
+                          rs_chakra_link_settings *settings, int *code);
+
+/* ---- what they share -------------------------------------------------------------------------------- */
 
 /* Reports what reading and linking found; quiet leaves the notes out. */
 void rs_chakra_report_problems(rs_problems *problems, bool quiet);

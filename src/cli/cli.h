@@ -35,7 +35,9 @@ typedef struct rs_command {
     const char *arguments; /* words the command takes, "bash|zsh|fish"; NULL: paths */
     rs_option_group groups[RS_MAX_GROUPS];
     size_t n_groups;
-    const rs_analysis *analysis; /* its tables; NULL for other commands */
+    const rs_analysis *analysis;                 /* its tables; NULL for other commands */
+    const struct rs_command *const *subcommands; /* named "chakra link"; NULL for most commands */
+    size_t n_subcommands;
     int (*run)(const struct rs_command *command, int argc, char **argv); /* argv[0] is the first argument */
 } rs_command;
 
@@ -44,6 +46,11 @@ typedef struct rs_command {
 size_t rs_command_count(void);
 void rs_command_at(size_t index, rs_command *out);
 bool rs_command_find(const char *name, rs_command *out);
+/* The part of a sub-command's name behind its command's; the whole name of other commands. */
+const char *rs_command_last_name(const rs_command *command);
+/* The command that `help` or `man` was given: "breakdown", "chakra link" as one word with a hyphen or as two.
+ * RS_EXIT_OK, or the exit code after the complaint, which `asked` leads. */
+int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out);
 /* The heading in help under which a command stands; "More" for those without. Groups are numbered in order.
  */
 size_t rs_command_group(const char *name);
@@ -51,6 +58,8 @@ const char *rs_command_group_title(size_t group); /* NULL behind the last */
 
 /* Names the nearest command; returns RS_EXIT_USAGE. */
 int rs_complain_command(const char *name);
+/* The same for one of a command's sub-commands. */
+int rs_complain_subcommand(const rs_command *command, const char *name);
 
 int rs_run_analysis(const rs_command *command, int argc, char **argv);
 int rs_run_help(const rs_command *command, int argc, char **argv);
@@ -60,6 +69,8 @@ int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_fuse(const rs_command *command, int argc, char **argv);
+int rs_run_report(const rs_command *command, int argc, char **argv);
+int rs_run_view(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
@@ -95,6 +106,9 @@ extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
 extern const rs_option_group rs_input_options, rs_output_options;
 extern const rs_option_group rs_flight_options; /* of the command flight */
 extern const rs_option_group rs_fuse_options;   /* of the command fuse */
+#define RS_REPORT_GROUPS 3
+extern const rs_option_group rs_report_options[RS_REPORT_GROUPS]; /* of the command report */
+extern const rs_option_group rs_view_options;                     /* of the command view */
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);
@@ -116,10 +130,15 @@ int rs_complain_error(const char *command, const rs_error *err);
 int rs_exit_code_of(rs_status status);
 /* Problems and notes of a result, one line each. */
 void rs_report_result(const rs_result *result, bool quiet);
+/* Whether some problem that was reported has the error as its detail, perhaps behind what the error adds in
+ * front (which analysis met it): then it need not be said again. */
+bool rs_is_told(const rs_result *result, const rs_error *err);
 
 /* SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process at once. */
 void rs_signals_install(void);
 bool rs_signal_came(void);
+/* Takes the signal as dealt with: the process ends by itself. */
+void rs_signal_forget(void);
 /* Ends the process the way the signal would have, so that the caller's shell sees it. */
 void rs_signal_repeat(void);
 
@@ -134,7 +153,6 @@ typedef struct rs_progress {
 void rs_progress_start(rs_progress *progress, bool wanted);
 bool rs_progress_step(void *progress, uint64_t done, uint64_t total); /* an rs_progress_fn */
 void rs_progress_end(rs_progress *progress);
-double rs_seconds_now(void);
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "analysis/gate.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
@@ -257,24 +258,12 @@ static void print_stats(const rs_job *job, const rs_job *other, double seconds)
         stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
-/* Whether some problem that was reported has the error as its detail. */
-static bool is_told(const rs_result *result, const rs_error *err)
-{
-    char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
-    rs_error_text(err, text, sizeof text);
-    for (size_t i = 0; i < result->problems.n; i++) {
-        const rs_problem *p = &result->problems.items[i];
-        if (p->severity != RS_NOTE && p->detail && strcmp(p->detail, text) == 0) return true;
-    }
-    return false;
-}
-
 static int run_job(const request *r)
 {
     rs_error err = RS_ERROR_INIT;
     rs_progress progress;
     rs_job_settings settings = r->settings;
-    double start = rs_seconds_now();
+    double start = rs_clock_seconds();
     rs_progress_start(&progress, !r->quiet && !rs_options_flag(r->out, "no-progress"));
     settings.progress = rs_progress_step;
     settings.progress_context = &progress;
@@ -295,7 +284,7 @@ static int run_job(const request *r)
         if (status == RS_ERR_CANCELLED) rs_signal_repeat();
         /* first what is wrong with each file, then what it came to, unless that has been said */
         rs_report_result(&result, r->quiet);
-        int code = is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);
+        int code = rs_is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);
         rs_result_clear(&result);
         rs_job_close(job);
         rs_job_close(other);
@@ -304,7 +293,7 @@ static int run_job(const request *r)
     int code = deliver_all(r, &result);
     rs_report_result(&result, r->quiet);
     if (rs_options_flag(r->out, "stats") || rs_options_flag(r->out, "verbose"))
-        print_stats(job, other, rs_seconds_now() - start);
+        print_stats(job, other, rs_clock_seconds() - start);
     if (code == RS_EXIT_OK && result.found)
         code = RS_EXIT_FOUND;
     else if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS)

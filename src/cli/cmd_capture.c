@@ -5,15 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/cli.h"
-
-#define EXIT_CAPTURE 125
+#include "cli/capture.h"
 
 const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS] = {
     {"with", RS_OPTION_CHOICE, "PROFILER", "rocprofv3|nsys", NULL,
@@ -73,35 +70,17 @@ static void words_clear(words *w)
 
 /* ---- which profiler ------------------------------------------------------------------------------------ */
 
-static bool on_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    if (!path) path = "/usr/local/bin:/usr/bin:/bin";
-    for (;;) {
-        size_t n = strcspn(path, ":");
-        char full[4096];
-        int length = n ? snprintf(full, sizeof full, "%.*s/%s", (int)n, path, program)
-                       : snprintf(full, sizeof full, "./%s", program);
-        struct stat info;
-        if (length > 0 && (size_t)length < sizeof full && access(full, X_OK) == 0 && stat(full, &info) == 0 &&
-            S_ISREG(info.st_mode))
-            return true;
-        if (!path[n]) return false;
-        path += n + 1;
-    }
-}
-
 static const char *choose_profiler(const rs_options *options)
 {
     const char *wished = rs_options_text(options, "with");
     bool dry = rs_options_flag(options, "dry-run");
     if (wished) {
-        if (dry || on_path(wished)) return wished;
+        if (dry || rs_capture_on_path(wished, NULL, 0)) return wished;
         rs_complain("capture: %s is not on PATH", wished);
         return NULL;
     }
-    if (on_path("rocprofv3")) return "rocprofv3";
-    if (on_path("nsys")) return "nsys";
+    if (rs_capture_on_path("rocprofv3", NULL, 0)) return "rocprofv3";
+    if (rs_capture_on_path("nsys", NULL, 0)) return "nsys";
     rs_complain("capture: neither rocprofv3 (ROCm) nor nsys (CUDA) is on PATH");
     return NULL;
 }
@@ -174,129 +153,6 @@ static void show_command(rs_writer *writer, const void *context)
     rs_writer_char(writer, '\n');
 }
 
-/* ---- the manifest -------------------------------------------------------------------------------------- */
-
-static void put_text(rs_writer *w, const char *name, const char *value, const char *end)
-{
-    rs_writer_text(w, "  ");
-    rs_writer_json_string(w, name, strlen(name));
-    rs_writer_text(w, ": ");
-    if (value)
-        rs_writer_json_string(w, value, strlen(value));
-    else
-        rs_writer_text(w, "null");
-    rs_writer_text(w, end);
-}
-
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    return clock_gettime(id, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
-}
-
-/* The pairs of clocks let traces of several machines be laid over each other. */
-static void put_clocks(rs_writer *w, const char *name)
-{
-    rs_writer_text(w, "  \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": {\"realtime_ns\": ");
-    rs_writer_int(w, clock_ns(CLOCK_REALTIME));
-#ifdef CLOCK_BOOTTIME
-    rs_writer_text(w, ", \"boottime_ns\": ");
-    rs_writer_int(w, clock_ns(CLOCK_BOOTTIME));
-#endif
-    rs_writer_text(w, ", \"monotonic_ns\": ");
-    rs_writer_int(w, clock_ns(CLOCK_MONOTONIC));
-    rs_writer_text(w, "},\n");
-}
-
-typedef struct run_facts {
-    const char *profiler, *folder;
-    const words *command;
-    char *const *target;
-    pid_t pid;
-    int exit_code; /* -1: still running */
-} run_facts;
-
-static void put_words(rs_writer *w, const char *name, char *const *items)
-{
-    rs_writer_text(w, "  \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": [");
-    for (size_t i = 0; items[i]; i++) {
-        if (i) rs_writer_text(w, ", ");
-        rs_writer_json_string(w, items[i], strlen(items[i]));
-    }
-    rs_writer_text(w, "],\n");
-}
-
-static void put_manifest(rs_writer *w, const run_facts *facts)
-{
-    static const char *const variables[] = {"RANK",
-                                            "LOCAL_RANK",
-                                            "WORLD_SIZE",
-                                            "LOCAL_WORLD_SIZE",
-                                            "MASTER_ADDR",
-                                            "SLURM_PROCID",
-                                            "SLURM_JOB_ID",
-                                            "HIP_VISIBLE_DEVICES",
-                                            "ROCR_VISIBLE_DEVICES",
-                                            "CUDA_VISIBLE_DEVICES"};
-    struct utsname system;
-    bool known = uname(&system) == 0;
-    rs_writer_text(w, "{\n");
-    put_text(w, "rankscope", rs_version(), ",\n");
-    put_text(w, "profiler", facts->profiler, ",\n");
-    put_words(w, "command", facts->target);
-    put_words(w, "profiled_command", facts->command->items);
-    put_text(w, "host", known ? system.nodename : NULL, ",\n");
-    put_text(w, "kernel", known ? system.release : NULL, ",\n");
-    put_text(w, "rank", rank_of_this(), ",\n");
-    rs_writer_text(w, "  \"pid\": ");
-    rs_writer_int(w, facts->pid);
-    rs_writer_text(w, ",\n");
-    put_clocks(w, facts->exit_code < 0 ? "start" : "end");
-    rs_writer_text(w, "  \"environment\": {");
-    bool first = true;
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
-        if (!value) continue;
-        rs_writer_text(w, first ? "\n    " : ",\n    ");
-        first = false;
-        rs_writer_json_string(w, variables[i], strlen(variables[i]));
-        rs_writer_text(w, ": ");
-        rs_writer_json_string(w, value, strlen(value));
-    }
-    rs_writer_text(w, first ? "},\n" : "\n  },\n");
-    rs_writer_text(w, "  \"exit_code\": ");
-    if (facts->exit_code < 0)
-        rs_writer_text(w, "null");
-    else
-        rs_writer_int(w, facts->exit_code);
-    rs_writer_text(w, "\n}\n");
-}
-
-/* Written when the command starts and when it ends: the first tells when the second never comes. */
-static bool write_manifest(const run_facts *facts, const char *when)
-{
-    char path[4200];
-    rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    const char *rank = rank_of_this();
-    snprintf(path, sizeof path, "%s/manifest_rank%s_%s.json", facts->folder, rank ? rank : "_all", when);
-    if (rs_output_open(&output, path, &err) != RS_OK) {
-        rs_complain_error("capture", &err);
-        return false;
-    }
-    rs_sink sink = rs_output_sink(&output);
-    rs_writer writer;
-    rs_writer_init(&writer, &sink);
-    put_manifest(&writer, facts);
-    if (rs_writer_finish(&writer, &err) == RS_OK && rs_output_commit(&output, &err) == RS_OK) return true;
-    rs_output_failed(&output, "capture", &err);
-    return false;
-}
-
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t child;
@@ -312,7 +168,7 @@ static void pass_on(int number)
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 #define N_FORWARDED (sizeof forwarded / sizeof *forwarded)
 
-static int run_command(run_facts *facts)
+static int run_command(rs_capture_run *run)
 {
     struct sigaction action = {.sa_handler = pass_on};
     sigset_t all, before;
@@ -323,30 +179,36 @@ static int run_command(run_facts *facts)
     if (pid == 0) {
         for (size_t i = 0; i < N_FORWARDED; i++) signal(forwarded[i], SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, NULL);
-        execvp(facts->command->items[0], facts->command->items);
-        fprintf(stderr, "rankscope: capture: cannot run %s: %s\n", facts->command->items[0], strerror(errno));
-        _exit(EXIT_CAPTURE);
+        execvp(run->profiled[0], run->profiled);
+        fprintf(stderr, "rankscope: capture: cannot run %s: %s\n", run->profiled[0], strerror(errno));
+        _exit(RS_EXIT_CAPTURE);
     }
     if (pid < 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
         rs_complain("capture: cannot start a process: %s", strerror(errno));
-        return EXIT_CAPTURE;
+        return RS_EXIT_CAPTURE;
     }
     child = pid;
     for (size_t i = 0; i < N_FORWARDED; i++) sigaction(forwarded[i], &action, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    facts->pid = pid;
-    facts->exit_code = -1;
-    write_manifest(facts, "start");
+    run->start = rs_capture_now();
+    run->pid = pid;
+    run->exit_code = -1;
+    /* while the command gets going: a tool may take its time */
+    rs_capture_look(run->profiler, &run->machine);
+    /* the first tells what ran when the second never comes */
+    rs_capture_write_manifest(run, "start");
     int status = 0;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) break;
     child = 0;
-    facts->exit_code = WIFEXITED(status)     ? WEXITSTATUS(status)
-                       : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                             : 125;
-    write_manifest(facts, "end");
-    return facts->exit_code;
+    run->end = rs_capture_now();
+    run->exit_code = WIFEXITED(status)     ? WEXITSTATUS(status)
+                     : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                           : 125;
+    rs_capture_write_manifest(run, "end");
+    rs_capture_machine_clear(&run->machine);
+    return run->exit_code;
 }
 
 /* run_<timestamp>: all ranks of one start share it when RANKSCOPE_RUN names it. */
@@ -381,13 +243,13 @@ static int capture(const rs_options *options, char **target)
     char folder[4096];
     words command = {0};
     const char *profiler = choose_profiler(options);
-    if (!profiler) return EXIT_CAPTURE;
+    if (!profiler) return RS_EXIT_CAPTURE;
     if (!folder_name(options, folder, sizeof folder)) {
         rs_complain("capture: the output directory's name is too long");
-        return EXIT_CAPTURE;
+        return RS_EXIT_CAPTURE;
     }
     make_command(&command, profiler, folder, target);
-    int code = EXIT_CAPTURE;
+    int code = RS_EXIT_CAPTURE;
     if (command.failed) {
         rs_complain("capture: out of memory");
     } else if (rs_options_flag(options, "dry-run")) {
@@ -395,9 +257,13 @@ static int capture(const rs_options *options, char **target)
     } else if (!make_folders(folder)) {
         rs_complain("capture: cannot make %s: %s", folder, strerror(errno));
     } else {
-        run_facts facts = {
-            .profiler = profiler, .folder = folder, .command = &command, .target = target, .exit_code = -1};
-        code = run_command(&facts);
+        rs_capture_run run = {.profiler = profiler,
+                              .folder = folder,
+                              .rank = rank_of_this(),
+                              .profiled = command.items,
+                              .target = target,
+                              .exit_code = -1};
+        code = run_command(&run);
     }
     words_clear(&command);
     return code;
@@ -416,9 +282,9 @@ int rs_run_capture(const rs_command *command, int argc, char **argv)
     while (end < argc && strcmp(argv[end], "--") != 0) end++;
     if (rs_arguments_parse(command, end, argv, &arguments, &err) != RS_OK) {
         rs_complain_error(command->name, &err);
-        return EXIT_CAPTURE;
+        return RS_EXIT_CAPTURE;
     }
-    int code = EXIT_CAPTURE;
+    int code = RS_EXIT_CAPTURE;
     if (rs_options_flag(arguments.options[0], "help"))
         code = rs_print(command->name, make_help, command);
     else if (arguments.n_paths)

@@ -1,51 +1,23 @@
-/* rankscope chakra SUB-COMMAND: which one, and their list. */
+/* rankscope chakra SUB-COMMAND: their list, and what they begin with. */
 #include <string.h>
 
-#include "base/suggest.h"
 #include "cli/chakra.h"
 
 /* A new sub-command is one line here. */
-static const rs_command *const subcommands[] = {&rs_chakra_link_command,     &rs_chakra_convert_command,
-                                                &rs_chakra_build_command,    &rs_chakra_print_command,
-                                                &rs_chakra_check_command,    &rs_chakra_visualize_command,
-                                                &rs_chakra_generate_command, &rs_chakra_timeline_command};
-#define N_SUBCOMMANDS (sizeof subcommands / sizeof *subcommands)
-
-/* Behind "chakra ". */
-static const char *name_of(const rs_command *sub)
-{
-    return sub->name + strlen("chakra ");
-}
-
-static void make_list(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-    rs_writer_text(writer, "\nSub-commands:\n");
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
-        size_t n = strlen(name_of(subcommands[i]));
-        rs_writer_text(writer, "  ");
-        rs_writer_text(writer, name_of(subcommands[i]));
-        rs_writer_repeat(writer, ' ', n < 12 ? 12 - n : 1);
-        rs_writer_text(writer, subcommands[i]->help);
-        rs_writer_char(writer, '\n');
-    }
-}
-
-static int complain(const char *word)
-{
-    rs_suggestion nearest = {0};
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++) rs_suggest_from(&nearest, word, name_of(subcommands[i]));
-    if (nearest.best)
-        rs_complain("chakra: there is no \"%.60s\"; did you mean %s?", word, nearest.best);
-    else
-        rs_complain("chakra: there is no \"%.60s\"; `rankscope chakra --help` lists what there is", word);
-    return RS_EXIT_USAGE;
-}
+const rs_command *const rs_chakra_commands[RS_CHAKRA_N_COMMANDS] = {
+    &rs_chakra_link_command,     &rs_chakra_convert_command,   &rs_chakra_build_command,
+    &rs_chakra_print_command,    &rs_chakra_check_command,     &rs_chakra_text_command,
+    &rs_chakra_generate_command, &rs_chakra_visualize_command, &rs_chakra_timeline_command};
 
 void rs_chakra_report_problems(rs_problems *problems, bool quiet)
 {
     rs_result view = {.problems = *problems};
     rs_report_result(&view, quiet);
+}
+
+static void make_help(rs_writer *writer, const void *context)
+{
+    rs_write_command_help(writer, context);
 }
 
 int rs_run_chakra(const rs_command *command, int argc, char **argv)
@@ -55,9 +27,89 @@ int rs_run_chakra(const rs_command *command, int argc, char **argv)
         return RS_EXIT_USAGE;
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return rs_print("chakra", make_list, command);
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-        if (strcmp(argv[0], name_of(subcommands[i])) == 0)
-            return subcommands[i]->run(subcommands[i], argc - 1, argv + 1);
-    return complain(argv[0]);
+        return rs_print("chakra", make_help, command);
+    for (size_t i = 0; i < RS_CHAKRA_N_COMMANDS; i++)
+        if (strcmp(argv[0], rs_command_last_name(rs_chakra_commands[i])) == 0)
+            return rs_chakra_commands[i]->run(rs_chakra_commands[i], argc - 1, argv + 1);
+    return rs_complain_subcommand(command, argv[0]);
+}
+
+/* ---- how every sub-command begins ------------------------------------------------------------------- */
+
+bool rs_chakra_start(const rs_command *command, int argc, char **argv, rs_arguments *arguments, int *code)
+{
+    rs_error err = RS_ERROR_INIT;
+    if (rs_arguments_parse(command, argc, argv, arguments, &err) != RS_OK) {
+        *code = rs_complain_error(command->name, &err);
+        return false;
+    }
+    if (!rs_options_flag(rs_arguments_of(command, arguments, "help"), "help")) return true;
+    *code = rs_print(command->name, make_help, command);
+    rs_arguments_clear(arguments);
+    return false;
+}
+
+bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
+                          int *code)
+{
+    if (!rs_chakra_start(command, argc, argv, arguments, code)) return false;
+    if (arguments->n_paths == 1) return true;
+    rs_complain("%s: %s rankscope %s %s", command->name,
+                arguments->n_paths ? "one file at a time:" : "which file?", command->name, command->usage);
+    rs_arguments_clear(arguments);
+    *code = RS_EXIT_USAGE;
+    return false;
+}
+
+const rs_option_spec rs_chakra_pair_specs[RS_CHAKRA_N_PAIR_SPECS] = {
+    {"host", RS_OPTION_TEXT, "FILE", NULL, NULL, "the PyTorch execution trace"},
+    {"device", RS_OPTION_TEXT, "FILE", NULL, NULL, "the Kineto trace of the same run"},
+    {"rank", RS_OPTION_INT, "R", NULL, NULL, "which rank of a merged device trace"},
+    {"min-match", RS_OPTION_REAL, "RATIO", NULL, "0.5",
+     "refuse when a smaller share of the host nodes is found in the device trace"},
+    {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
+    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
+     "refuse files that inflate to more than N times their size"},
+};
+
+/* What is wrong with the options of a pair; RS_EXIT_OK for nothing. */
+static int check_pair(const rs_command *command, const rs_arguments *arguments)
+{
+    static const char *const needed[] = {"host", "device", "output"};
+    double ratio = rs_options_real(rs_arguments_of(command, arguments, "min-match"), "min-match");
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (rs_options_text(rs_arguments_of(command, arguments, needed[i]), needed[i])) continue;
+        rs_complain("%s: --%s FILE is needed", command->name, needed[i]);
+        return RS_EXIT_USAGE;
+    }
+    if (arguments->n_paths) {
+        rs_complain("%s: \"%.60s\" is no option; files are given with --host and --device", command->name,
+                    arguments->paths[0]);
+        return RS_EXIT_USAGE;
+    }
+    if (ratio >= 0 && ratio <= 1) return RS_EXIT_OK;
+    rs_complain("%s: --min-match takes a number from 0 to 1", command->name);
+    return RS_EXIT_USAGE;
+}
+
+bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
+                          rs_chakra_link_settings *settings, int *code)
+{
+    if (!rs_chakra_start(command, argc, argv, arguments, code)) return false;
+    *code = check_pair(command, arguments);
+    if (*code != RS_EXIT_OK) {
+        rs_arguments_clear(arguments);
+        return false;
+    }
+    const rs_options *o = rs_arguments_of(command, arguments, "host");
+    *settings = (rs_chakra_link_settings){
+        .host = rs_options_text(o, "host"),
+        .device = rs_options_text(o, "device"),
+        .rank_set = rs_options_is_set(o, "rank"),
+        .rank = rs_options_int(o, "rank"),
+        .min_match = rs_options_real(o, "min-match"),
+        .max_ratio = (uint64_t)rs_options_int(o, "max-ratio"),
+        .jobs = (unsigned)rs_options_int(o, "jobs"),
+    };
+    return true;
 }

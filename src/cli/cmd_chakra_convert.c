@@ -16,35 +16,6 @@
         "help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"                                                \
     }
 
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-/* Parses, answers --help, and sees to it that there is one path. What is left to do: RS_EXIT_OK and
- * *options. */
-static int start(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
-                 const rs_options **options)
-{
-    rs_error err = RS_ERROR_INIT;
-    *options = NULL;
-    if (rs_arguments_parse(command, argc, argv, arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    if (rs_options_flag(arguments->options[0], "help")) {
-        int code = rs_print(command->name, make_help, command);
-        rs_arguments_clear(arguments);
-        return code;
-    }
-    if (arguments->n_paths != 1) {
-        rs_complain("%s: %s? rankscope %s %s", command->name,
-                    arguments->n_paths ? "one file at a time" : "which file", command->name, command->usage);
-        rs_arguments_clear(arguments);
-        return RS_EXIT_USAGE;
-    }
-    *options = arguments->options[0];
-    return RS_EXIT_OK;
-}
-
 /* ---- convert ---------------------------------------------------------------------------------------- */
 
 static const rs_option_spec convert_specs[] = {
@@ -56,14 +27,16 @@ static const rs_option_spec convert_specs[] = {
     HELP_OPTION,
 };
 
-static void tell_converted(const rs_chakra_convert_report *r)
+static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
 {
+    char groups[60] = "";
+    if (with_groups) snprintf(groups, sizeof groups, "; %llu process groups", (unsigned long long)r->groups);
     rs_complain(
         "%llu nodes, %llu of them GPU, %llu communication; dependencies: %llu in thread order, %llu in "
-        "stream order, %llu launches, %llu synchronizations, %llu between threads; %llu process groups",
+        "stream order, %llu launches, %llu synchronizations, %llu between threads%s",
         (unsigned long long)r->nodes, (unsigned long long)r->gpu_nodes, (unsigned long long)r->comm_nodes,
         (unsigned long long)r->chain, (unsigned long long)r->stream, (unsigned long long)r->launch,
-        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, (unsigned long long)r->groups);
+        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, groups);
 }
 
 static rs_status convert_into(const rs_chakra_convert_settings *settings, const char *path, rs_output *output,
@@ -106,7 +79,7 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
         rs_output_discard(&groups);
     else if (groups_path && rs_output_commit(&groups, &err) != RS_OK)
         code = rs_output_failed(&groups, command, &err);
-    if (code == RS_EXIT_OK && !quiet) tell_converted(&report);
+    if (code == RS_EXIT_OK && !quiet) tell_converted(&report, groups_path != NULL);
     if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
     rs_chakra_convert_report_clear(&report);
     return code;
@@ -115,9 +88,9 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
 static int run_convert(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    const rs_options *o;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     const char *path = rs_options_text(o, "output");
     if (!path) {
         rs_complain("chakra convert: into which file? --output FILE.et is needed");
@@ -162,11 +135,11 @@ static int run_print(const rs_command *command, int argc, char **argv)
 {
     rs_error err = RS_ERROR_INIT, commit_err = RS_ERROR_INIT;
     rs_arguments arguments;
-    const rs_options *o;
     rs_output output;
     uint64_t nodes = 0;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {
         rs_arguments_clear(&arguments);
         return rs_complain_error(NULL, &err);
@@ -240,9 +213,9 @@ static int check(const rs_options *o, const char *path)
 static int run_check(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    const rs_options *o;
-    int code = start(command, argc, argv, &arguments, &o);
-    if (!o) return code;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    const rs_options *o = arguments.options[0];
     code = check(o, arguments.paths[0]);
     rs_arguments_clear(&arguments);
     return code;
@@ -254,9 +227,12 @@ const rs_command rs_chakra_check_command = {
     .usage = "FILE.et [--linked LINKED] [--report FILE.json]",
     .about =
         "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "
-        "what "
-        "launched it, and the GPU nodes of a stream are in one order; exit code 1 when any of this is not "
-        "so. With --linked also: no node, time or byte of the linked trace was lost.\n\n"
+        "what launched it, the GPU nodes of a stream are in one order, and a feeder that issues each node "
+        "when "
+        "all that it depends on is done comes to issue every one; exit code 1 when any of this is not so. "
+        "The "
+        "time of that replay is what no simulator can be faster than. With --linked also: no node, time or "
+        "byte of the linked trace was lost.\n\n"
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
         "disagree with its dependencies, and are no fault.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",

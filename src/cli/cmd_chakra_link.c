@@ -6,25 +6,12 @@
 #include "output/packer.h"
 
 static const rs_option_spec specs[] = {
-    {"host", RS_OPTION_TEXT, "FILE", NULL, NULL, "the PyTorch execution trace"},
-    {"device", RS_OPTION_TEXT, "FILE", NULL, NULL, "the Kineto trace of the same run"},
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "the linked trace, whole or not at all; .gz and .zst are packed; - is standard output"},
-    {"rank", RS_OPTION_INT, "R", NULL, NULL, "which rank of a merged device trace"},
-    {"min-match", RS_OPTION_REAL, "RATIO", NULL, "0.5",
-     "refuse when a smaller share of the host nodes is found in the device trace"},
-    {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
-    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
-     "refuse files that inflate to more than N times their size"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     {"verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "name every synchronization dependency"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
-
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
 
 static void explain(void *context, const char *text)
 {
@@ -62,25 +49,16 @@ static rs_status link_into(const rs_chakra_link_settings *settings, const char *
     return status;
 }
 
-static int run(const rs_options *o)
+static int run(rs_chakra_link_settings *settings, const rs_options *o)
 {
     rs_error err = RS_ERROR_INIT;
     rs_chakra_link_report report = {0};
     rs_output output;
     const char *path = rs_options_text(o, "output");
     bool quiet = rs_options_flag(o, "quiet");
-    rs_chakra_link_settings settings = {
-        .host = rs_options_text(o, "host"),
-        .device = rs_options_text(o, "device"),
-        .rank_set = rs_options_is_set(o, "rank"),
-        .rank = rs_options_int(o, "rank"),
-        .min_match = rs_options_real(o, "min-match"),
-        .max_ratio = (uint64_t)rs_options_int(o, "max-ratio"),
-        .jobs = (unsigned)rs_options_int(o, "jobs"),
-        .explain = rs_options_flag(o, "verbose") ? explain : NULL,
-    };
+    if (rs_options_flag(o, "verbose")) settings->explain = explain;
     if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_status status = link_into(&settings, path, &output, &report, &err);
+    rs_status status = link_into(settings, path, &output, &report, &err);
     rs_chakra_report_problems(&report.problems, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK)
@@ -94,32 +72,11 @@ static int run(const rs_options *o)
 
 static int run_link(const rs_command *command, int argc, char **argv)
 {
-    static const char *const needed[] = {"host", "device", "output"};
-    rs_error err = RS_ERROR_INIT;
     rs_arguments arguments;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    const rs_options *o = arguments.options[0];
-    int code = RS_EXIT_OK;
-    if (rs_options_flag(o, "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else {
-        for (size_t i = 0; i < sizeof needed / sizeof *needed && code == RS_EXIT_OK; i++) {
-            if (rs_options_text(o, needed[i])) continue;
-            rs_complain("chakra link: --%s FILE is needed", needed[i]);
-            code = RS_EXIT_USAGE;
-        }
-        double ratio = rs_options_real(o, "min-match");
-        if (code == RS_EXIT_OK && arguments.n_paths) {
-            rs_complain("chakra link: \"%.60s\" is no option; files are given with --host and --device",
-                        arguments.paths[0]);
-            code = RS_EXIT_USAGE;
-        } else if (code == RS_EXIT_OK && !(ratio >= 0 && ratio <= 1)) {
-            rs_complain("chakra link: --min-match takes a number from 0 to 1");
-            code = RS_EXIT_USAGE;
-        }
-        if (code == RS_EXIT_OK) code = run(o);
-    }
+    rs_chakra_link_settings settings;
+    int code;
+    if (!rs_chakra_start_pair(command, argc, argv, &arguments, &settings, &code)) return code;
+    code = run(&settings, rs_arguments_of(command, &arguments, "output"));
     rs_arguments_clear(&arguments);
     return code;
 }
@@ -135,7 +92,8 @@ const rs_command rs_chakra_link_command = {
         "different runs are refused, "
         "with the share of nodes that matched.",
     .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
-    .groups = {{"Options", specs, sizeof specs / sizeof *specs}},
-    .n_groups = 1,
+    .groups = {{"Input", rs_chakra_pair_specs, RS_CHAKRA_N_PAIR_SPECS},
+               {"Output", specs, sizeof specs / sizeof *specs}},
+    .n_groups = 2,
     .run = run_link,
 };

@@ -1,5 +1,4 @@
 /* rankscope chakra timeline: the log of a simulator's run as a trace. */
-#include "chakra/timeline.h"
 #include "cli/chakra.h"
 
 static const rs_option_spec specs[] = {
@@ -9,11 +8,6 @@ static const rs_option_spec specs[] = {
      "refuse files that inflate to more than N times their size"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
-
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
 
 static int timeline(const rs_options *o, const char *path)
 {
@@ -35,19 +29,10 @@ static int timeline(const rs_options *o, const char *path)
 
 static int run_timeline(const rs_command *command, int argc, char **argv)
 {
-    rs_error err = RS_ERROR_INIT;
     rs_arguments arguments;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
     int code;
-    if (rs_options_flag(arguments.options[0], "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else if (arguments.n_paths != 1) {
-        rs_complain("chakra timeline: one file: rankscope chakra timeline LOG [-o FILE.json]");
-        code = RS_EXIT_USAGE;
-    } else {
-        code = timeline(arguments.options[0], arguments.paths[0]);
-    }
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    code = timeline(arguments.options[0], arguments.paths[0]);
     rs_arguments_clear(&arguments);
     return code;
 }

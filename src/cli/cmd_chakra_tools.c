@@ -6,11 +6,6 @@
 
 #include "cli/chakra.h"
 
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
 /* ---- visualize -------------------------------------------------------------------------------------- */
 
 static const rs_option_spec visualize_specs[] = {
@@ -20,29 +15,24 @@ static const rs_option_spec visualize_specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-static int run_visualize(const rs_command *command, int argc, char **argv)
+static int visualize(const rs_options *o, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_arguments arguments;
     rs_output output;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    const rs_options *o = arguments.options[0];
-    int code = RS_EXIT_OK;
-    if (rs_options_flag(o, "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else if (arguments.n_paths != 1) {
-        rs_complain("chakra visualize: one file: rankscope chakra visualize FILE.et [-o FILE.dot]");
-        code = RS_EXIT_USAGE;
-    } else if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {
-        code = rs_complain_error(NULL, &err);
-    } else {
-        rs_sink sink = rs_output_sink(&output);
-        rs_status status =
-            rs_chakra_visualize(arguments.paths[0], (uint64_t)rs_options_int(o, "max-ratio"), &sink, &err);
-        if (status == RS_OK) status = rs_output_commit(&output, &err);
-        if (status != RS_OK) code = rs_output_failed(&output, NULL, &err);
-    }
+    if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK)
+        return rs_complain_error(NULL, &err);
+    rs_sink sink = rs_output_sink(&output);
+    rs_status status = rs_chakra_visualize(path, (uint64_t)rs_options_int(o, "max-ratio"), &sink, &err);
+    if (status == RS_OK) status = rs_output_commit(&output, &err);
+    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, NULL, &err);
+}
+
+static int run_visualize(const rs_command *command, int argc, char **argv)
+{
+    rs_arguments arguments;
+    int code;
+    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    code = visualize(arguments.options[0], arguments.paths[0]);
     rs_arguments_clear(&arguments);
     return code;
 }
@@ -114,20 +104,15 @@ static int generate(const rs_options *o, const char *directory)
 
 static int run_generate(const rs_command *command, int argc, char **argv)
 {
-    rs_error err = RS_ERROR_INIT;
     rs_arguments arguments;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    const rs_options *o = arguments.options[0];
-    const char *directory = rs_options_text(o, "output");
     int code;
-    if (rs_options_flag(o, "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else if (!directory || arguments.n_paths) {
+    if (!rs_chakra_start(command, argc, argv, &arguments, &code)) return code;
+    const char *directory = rs_options_text(arguments.options[0], "output");
+    if (!directory || arguments.n_paths) {
         rs_complain("chakra generate: into which directory? rankscope chakra generate -o DIR [options]");
         code = RS_EXIT_USAGE;
     } else {
-        code = generate(o, directory);
+        code = generate(arguments.options[0], directory);
     }
     rs_arguments_clear(&arguments);
     return code;

@@ -11,6 +11,23 @@ static void each_option(rs_writer *writer, const rs_command *command, option_fn 
             write(writer, command, &command->groups[g].specs[i]);
 }
 
+/* All commands, each before its sub-commands. */
+static void each_command(rs_writer *writer, void (*write)(rs_writer *writer, const rs_command *command))
+{
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command command;
+        rs_command_at(i, &command);
+        write(writer, &command);
+        for (size_t k = 0; k < command.n_subcommands; k++) write(writer, command.subcommands[k]);
+    }
+}
+
+/* "chakra link" as "chakra-link", which no shell splits. */
+static void put_label(rs_writer *writer, const rs_command *command)
+{
+    for (const char *c = command->name; *c; c++) rs_writer_char(writer, *c == ' ' ? '-' : *c);
+}
+
 /* "a|b" as "a b" */
 static void put_words(rs_writer *writer, const char *choices)
 {
@@ -22,6 +39,10 @@ static bool put_arguments(rs_writer *writer, const rs_command *command)
 {
     bool topics = command->run == rs_run_help || command->run == rs_run_man;
     if (command->arguments) put_words(writer, command->arguments);
+    for (size_t i = 0; i < command->n_subcommands; i++) {
+        if (i) rs_writer_char(writer, ' ');
+        rs_writer_text(writer, rs_command_last_name(command->subcommands[i]));
+    }
     for (size_t i = 0; topics && i < rs_command_count(); i++) {
         rs_command other;
         rs_command_at(i, &other);
@@ -44,7 +65,7 @@ static void bash_choice(rs_writer *writer, const rs_command *command, const rs_o
 {
     if (spec->type != RS_OPTION_CHOICE) return;
     rs_writer_text(writer, "    ");
-    rs_writer_text(writer, command->name);
+    put_label(writer, command);
     rs_writer_text(writer, ":--");
     rs_writer_text(writer, spec->name);
     rs_writer_text(writer, ") words=\"");
@@ -57,10 +78,40 @@ static void bash_value(rs_writer *writer, const rs_command *command, const rs_op
 {
     if (spec->type == RS_OPTION_FLAG || spec->type == RS_OPTION_CHOICE) return;
     rs_writer_text(writer, "    ");
-    rs_writer_text(writer, command->name);
+    put_label(writer, command);
     rs_writer_text(writer, ":--");
     rs_writer_text(writer, spec->name);
     rs_writer_text(writer, ") return ;;\n");
+}
+
+static void bash_values(rs_writer *writer, const rs_command *command)
+{
+    each_option(writer, command, bash_choice);
+    each_option(writer, command, bash_value);
+}
+
+static void bash_words(rs_writer *writer, const rs_command *command)
+{
+    rs_writer_text(writer, "    ");
+    put_label(writer, command);
+    rs_writer_text(writer, ":-*) words=\"");
+    each_option(writer, command, bash_option);
+    rs_writer_text(writer, "\" ;;\n");
+    if (!command->arguments && command->run != rs_run_help && command->run != rs_run_man) return;
+    rs_writer_text(writer, "    ");
+    put_label(writer, command);
+    rs_writer_text(writer, ":*) words=\"");
+    put_arguments(writer, command);
+    rs_writer_text(writer, "\" ;;\n");
+}
+
+/* Behind a command's sub-command, the two together are the command. */
+static void bash_joined(rs_writer *writer, const rs_command *command)
+{
+    if (!command->n_subcommands) return;
+    rs_writer_text(writer, "  [ \"$cmd\" = ");
+    put_label(writer, command);
+    rs_writer_text(writer, " ] && [ \"$COMP_CWORD\" -gt 2 ] && cmd=$cmd-${COMP_WORDS[2]}\n");
 }
 
 static void bash(rs_writer *writer, const void *context)
@@ -88,32 +139,14 @@ static void bash(rs_writer *writer, const void *context)
                            "    cur=\n"
                            "  elif [ \"$prev\" = \"=\" ]; then\n"
                            "    prev=${COMP_WORDS[COMP_CWORD-2]}\n"
-                           "  fi\n"
-                           "  case $cmd:$prev in\n");
-    for (size_t i = 0; i < rs_command_count(); i++) {
-        rs_command command;
-        rs_command_at(i, &command);
-        each_option(writer, &command, bash_choice);
-        each_option(writer, &command, bash_value);
-    }
+                           "  fi\n");
+    each_command(writer, bash_joined);
+    rs_writer_text(writer, "  case $cmd:$prev in\n");
+    each_command(writer, bash_values);
     rs_writer_text(writer, "  esac\n"
                            "  if [ -z \"$words\" ]; then\n"
                            "    case $cmd:$cur in\n");
-    for (size_t i = 0; i < rs_command_count(); i++) {
-        rs_command command;
-        rs_command_at(i, &command);
-        rs_writer_text(writer, "    ");
-        rs_writer_text(writer, command.name);
-        rs_writer_text(writer, ":-*) words=\"");
-        each_option(writer, &command, bash_option);
-        rs_writer_text(writer, "\" ;;\n");
-        if (!command.arguments && command.run != rs_run_help && command.run != rs_run_man) continue;
-        rs_writer_text(writer, "    ");
-        rs_writer_text(writer, command.name);
-        rs_writer_text(writer, ":*) words=\"");
-        put_arguments(writer, &command);
-        rs_writer_text(writer, "\" ;;\n");
-    }
+    each_command(writer, bash_words);
     rs_writer_text(writer, "    esac\n"
                            "  fi\n"
                            "  [ -n \"$words\" ] && COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -167,6 +200,30 @@ static void zsh_option(rs_writer *writer, const rs_command *command, const rs_op
     }
 }
 
+static void zsh_joined(rs_writer *writer, const rs_command *command)
+{
+    if (!command->n_subcommands) return;
+    rs_writer_text(writer, "  if [[ $command == ");
+    put_label(writer, command);
+    rs_writer_text(writer, " ]] && (( CURRENT > 2 )); then\n"
+                           "    command=$command-$words[2]\n"
+                           "    shift words\n"
+                           "    (( CURRENT-- ))\n"
+                           "  fi\n");
+}
+
+static void zsh_case(rs_writer *writer, const rs_command *command)
+{
+    rs_writer_text(writer, "    ");
+    put_label(writer, command);
+    rs_writer_text(writer, ")\n      _arguments");
+    each_option(writer, command, zsh_option);
+    bool words = command->arguments || command->run == rs_run_help || command->run == rs_run_man;
+    rs_writer_text(writer, words ? " \\\n        '1:word:(" : " \\\n        '*:trace:_files'");
+    if (put_arguments(writer, command)) rs_writer_text(writer, ")'");
+    rs_writer_text(writer, " ;;\n");
+}
+
 static void zsh(rs_writer *writer, const void *context)
 {
     (void)context;
@@ -191,20 +248,10 @@ static void zsh(rs_writer *writer, const void *context)
                            "  fi\n"
                            "  local command=$words[2]\n"
                            "  shift words\n"
-                           "  (( CURRENT-- ))\n"
-                           "  case $command in\n");
-    for (size_t i = 0; i < rs_command_count(); i++) {
-        rs_command command;
-        rs_command_at(i, &command);
-        rs_writer_text(writer, "    ");
-        rs_writer_text(writer, command.name);
-        rs_writer_text(writer, ")\n      _arguments");
-        each_option(writer, &command, zsh_option);
-        bool words = command.arguments || command.run == rs_run_help || command.run == rs_run_man;
-        rs_writer_text(writer, words ? " \\\n        '1:word:(" : " \\\n        '*:trace:_files'");
-        if (put_arguments(writer, &command)) rs_writer_text(writer, ")'");
-        rs_writer_text(writer, " ;;\n");
-    }
+                           "  (( CURRENT-- ))\n");
+    each_command(writer, zsh_joined);
+    rs_writer_text(writer, "  case $command in\n");
+    each_command(writer, zsh_case);
     rs_writer_text(writer, "  esac\n"
                            "}\n"
                            "if [ \"$funcstack[1]\" = _rankscope ]; then\n"
@@ -226,11 +273,39 @@ static void fish_text(rs_writer *writer, const char *text)
     rs_writer_char(writer, '\'');
 }
 
+/* Where a command's words are completed. A sub-command may have the name of another command. */
+static void fish_condition(rs_writer *writer, const rs_command *command)
+{
+    const char *space = strchr(command->name, ' ');
+    if (space) {
+        rs_writer_text(writer, "__fish_seen_subcommand_from ");
+        rs_writer_bytes(writer, command->name, (size_t)(space - command->name));
+        rs_writer_text(writer, "; and ");
+    }
+    rs_writer_text(writer, "__fish_seen_subcommand_from ");
+    rs_writer_text(writer, rs_command_last_name(command));
+    for (size_t i = 0; !space && i < rs_command_count(); i++) {
+        rs_command other;
+        rs_command_at(i, &other);
+        for (size_t k = 0; k < other.n_subcommands; k++) {
+            if (strcmp(rs_command_last_name(other.subcommands[k]), command->name) != 0) continue;
+            rs_writer_text(writer, "; and not __fish_seen_subcommand_from ");
+            rs_writer_text(writer, other.name);
+        }
+    }
+    if (!command->n_subcommands) return;
+    rs_writer_text(writer, "; and not __fish_seen_subcommand_from");
+    for (size_t k = 0; k < command->n_subcommands; k++) {
+        rs_writer_char(writer, ' ');
+        rs_writer_text(writer, rs_command_last_name(command->subcommands[k]));
+    }
+}
+
 static void fish_option(rs_writer *writer, const rs_command *command, const rs_option_spec *spec)
 {
     char letter = rs_short_option(spec->name);
-    rs_writer_text(writer, "complete -c rankscope -n '__fish_seen_subcommand_from ");
-    rs_writer_text(writer, command->name);
+    rs_writer_text(writer, "complete -c rankscope -n '");
+    fish_condition(writer, command);
     rs_writer_text(writer, "' -l ");
     rs_writer_text(writer, spec->name);
     if (letter) {
@@ -249,6 +324,24 @@ static void fish_option(rs_writer *writer, const rs_command *command, const rs_o
     rs_writer_char(writer, '\n');
 }
 
+static void fish_command(rs_writer *writer, const rs_command *command)
+{
+    if (!strchr(command->name, ' ')) {
+        rs_writer_text(writer, "complete -c rankscope -f -n __fish_use_subcommand -a ");
+        rs_writer_text(writer, command->name);
+        rs_writer_text(writer, " -d ");
+        fish_text(writer, command->help);
+        rs_writer_char(writer, '\n');
+    }
+    each_option(writer, command, fish_option);
+    if (!command->arguments && command->run != rs_run_help && command->run != rs_run_man) return;
+    rs_writer_text(writer, "complete -c rankscope -f -n '");
+    fish_condition(writer, command);
+    rs_writer_text(writer, "' -a '");
+    put_arguments(writer, command);
+    rs_writer_text(writer, "'\n");
+}
+
 static void fish(rs_writer *writer, const void *context)
 {
     (void)context;
@@ -256,22 +349,7 @@ static void fish(rs_writer *writer, const void *context)
                    "# fish completion for rankscope, made by `rankscope completions fish`\n"
                    "complete -c rankscope -n __fish_use_subcommand -l help -d 'list the commands'\n"
                    "complete -c rankscope -n __fish_use_subcommand -l version -d 'print the version'\n");
-    for (size_t i = 0; i < rs_command_count(); i++) {
-        rs_command command;
-        rs_command_at(i, &command);
-        rs_writer_text(writer, "complete -c rankscope -f -n __fish_use_subcommand -a ");
-        rs_writer_text(writer, command.name);
-        rs_writer_text(writer, " -d ");
-        fish_text(writer, command.help);
-        rs_writer_char(writer, '\n');
-        each_option(writer, &command, fish_option);
-        if (!command.arguments && command.run != rs_run_help && command.run != rs_run_man) continue;
-        rs_writer_text(writer, "complete -c rankscope -f -n '__fish_seen_subcommand_from ");
-        rs_writer_text(writer, command.name);
-        rs_writer_text(writer, "' -a '");
-        put_arguments(writer, &command);
-        rs_writer_text(writer, "'\n");
-    }
+    each_command(writer, fish_command);
 }
 
 static int run_for(const char *shell)

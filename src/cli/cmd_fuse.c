@@ -10,6 +10,9 @@ static const rs_option_spec specs[] = {
     {"without", RS_OPTION_TEXT, "LIST", NULL, NULL, "no events of these categories: python_function,Trace"},
     {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
      "ends: corrected so that collectives end together; file: only by baseTimeNanoseconds"},
+    {"max-events", RS_OPTION_INT, "N", NULL, NULL,
+     "only about N events of all ranks: steps, GPU work with its launches, annotations, the longest host "
+     "events"},
 };
 const rs_option_group rs_fuse_options = {"Options", specs, sizeof specs / sizeof *specs};
 
@@ -25,6 +28,12 @@ static rs_status write_trace(const request *r, rs_job *job, rs_output *output, r
     rs_fuse_settings settings = {.categories = rs_options_text(r->own, "categories"),
                                  .without = rs_options_text(r->own, "without"),
                                  .align = strcmp(rs_options_text(r->own, "clocks"), "ends") == 0};
+    if (rs_options_is_set(r->own, "max-events")) {
+        int64_t most = rs_options_int(r->own, "max-events");
+        if (most < 1)
+            return rs_fail(err, RS_ERR_USAGE, "--max-events takes 1 or more, not %lld", (long long)most);
+        settings.max_events = (uint64_t)most;
+    }
     rs_sink sink = rs_output_sink(output), packed;
     rs_packer *packer = NULL;
     rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
@@ -57,6 +66,7 @@ static int run(const request *r)
     rs_error err = RS_ERROR_INIT;
     const char *path = rs_options_text(r->out, "output");
     bool quiet = rs_options_flag(r->out, "quiet");
+    rs_progress progress;
     rs_job_settings settings = {
         .jobs = (unsigned)rs_options_int(r->in, "jobs"),
         .max_ratio = (uint64_t)rs_options_int(r->in, "max-ratio"),
@@ -65,6 +75,8 @@ static int run(const request *r)
         .single_rank = rs_options_flag(r->in, "single-rank"),
         .ranks = rs_options_text(r->in, "ranks"),
         .steps = rs_options_text(r->in, "steps"),
+        .progress = rs_progress_step,
+        .progress_context = &progress,
     };
     const char *size = rs_options_text(r->in, "max-memory");
     if (size && !rs_parse_size(size, &settings.max_memory)) {
@@ -80,7 +92,9 @@ static int run(const request *r)
         rs_job_close(job);
         return rs_complain_error(NULL, &err);
     }
+    rs_progress_start(&progress, !quiet && !rs_options_flag(r->out, "no-progress"));
     rs_status status = write_trace(r, job, &output, &result, &err);
+    rs_progress_end(&progress);
     rs_report_result(&result, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK)

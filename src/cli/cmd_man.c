@@ -33,19 +33,29 @@ static void put_upper(rs_writer *writer, const char *text)
     }
 }
 
+/* "chakra link" is the page rankscope-chakra-link. */
+static void put_page_name(rs_writer *writer, const char *command, bool upper)
+{
+    for (; *command; command++) {
+        char c = *command == ' ' ? '-' : *command;
+        if (upper) c = (char)toupper((unsigned char)c);
+        put(writer, &c, 1);
+    }
+}
+
 static void title(rs_writer *writer, const char *command)
 {
     rs_writer_text(writer, ".TH RANKSCOPE");
     if (command) {
         rs_writer_text(writer, "\\-");
-        put_upper(writer, command);
+        put_page_name(writer, command, true);
     }
     rs_writer_text(writer, " 1 \"\" \"rankscope ");
     rs_writer_text(writer, rs_version());
     rs_writer_text(writer, "\" \"rankscope\"\n.SH NAME\nrankscope");
     if (command) {
         rs_writer_text(writer, "\\-");
-        put_text(writer, command);
+        put_page_name(writer, command, false);
     }
     rs_writer_text(writer, " \\- ");
 }
@@ -129,6 +139,16 @@ static void tables(rs_writer *writer, const rs_analysis *analysis)
     }
 }
 
+/* An entry that refers to a command's own page. */
+static void page_entry(rs_writer *writer, const rs_command *command)
+{
+    rs_writer_text(writer, ".TP\n\\fBrankscope\\-");
+    put_page_name(writer, command->name, false);
+    rs_writer_text(writer, "\\fR(1)\n");
+    put_text(writer, command->help);
+    rs_writer_char(writer, '\n');
+}
+
 static void command_page(rs_writer *writer, const void *context)
 {
     const rs_command *command = context;
@@ -143,6 +163,8 @@ static void command_page(rs_writer *writer, const void *context)
     rs_writer_char(writer, '\n');
     section(writer, "Description");
     if (command->about) paragraphs(writer, command->about);
+    if (command->n_subcommands) section(writer, "Sub-commands");
+    for (size_t i = 0; i < command->n_subcommands; i++) page_entry(writer, command->subcommands[i]);
     for (size_t i = 0; i < command->n_groups; i++) {
         if (!command->groups[i].n) continue;
         bool plain = strcmp(command->groups[i].title, "Options") == 0;
@@ -186,11 +208,8 @@ static void main_page(rs_writer *writer, const void *context)
                 rs_writer_char(writer, '\n');
             }
             any = true;
-            rs_writer_text(writer, ".TP\n\\fBrankscope\\-");
-            put_text(writer, command.name);
-            rs_writer_text(writer, "\\fR(1)\n");
-            put_text(writer, command.help);
-            rs_writer_char(writer, '\n');
+            page_entry(writer, &command);
+            for (size_t k = 0; k < command.n_subcommands; k++) page_entry(writer, command.subcommands[k]);
         }
     }
     section(writer, "Exit status");
@@ -216,13 +235,9 @@ int rs_run_man(const rs_command *command, int argc, char **argv)
         code = rs_run_help(command, 1, words);
     } else if (arguments.n_paths == 0) {
         code = rs_print("man", main_page, NULL);
-    } else if (arguments.n_paths > 1) {
-        rs_complain("man: one command at a time");
-        code = RS_EXIT_USAGE;
-    } else if (!rs_command_find(arguments.paths[0], &topic)) {
-        code = rs_complain_command(arguments.paths[0]);
     } else {
-        code = rs_print("man", command_page, &topic);
+        code = rs_command_find_topic("man", arguments.paths, arguments.n_paths, &topic);
+        if (code == RS_EXIT_OK) code = rs_print("man", command_page, &topic);
     }
     rs_arguments_clear(&arguments);
     return code;

@@ -1,6 +1,6 @@
 /* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
 #include "base/suggest.h"
-#include "cli/cli.h"
+#include "cli/chakra.h"
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
 #define HELP_GROUP                                                                                           \
@@ -113,13 +113,56 @@ static const rs_command own[] = {
          "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
          "gives alone.\n\n"
          "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
-         "which those end; the report says by how much each rank was shifted and what distance remains.",
+         "which those end; the report says by how much each rank was shifted and what distance remains.\n\n"
+         "--max-events keeps what tells most, the same on all ranks: steps, GPU work with its launches and "
+         "the arrows between them, annotations, host events, Python functions, the rest; of each kind the "
+         "longest. What that leaves out is said. --steps keeps what belongs to these steps.",
      .examples =
          "rankscope fuse -o all.json.gz traces/\n"
+         "rankscope fuse -o step3.json.gz --steps 3 --max-events 200000 traces/\n"
          "rankscope fuse -o gpu.json.zst --categories kernel,gpu_memcpy,gpu_memset --ranks 0-7 traces/",
      .n_groups = 3,
      .groups = {{0}, {0}, {0}},
      .run = rs_run_fuse},
+    {.name = "report",
+     .help = "one self-contained page: verdict, tables and charts of a job",
+     .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+     .about =
+         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
+         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
+         "is not hidden and who is late, why the GPU idles, kernels, operators, launches and queues. Charts "
+         "can be hovered and zoomed, tables sorted and searched; every number is the one that the command "
+         "of its section prints.\n\n"
+         "Long tables are cut to the rows that matter most, and say so.\n\n"
+         "The exit code is that of the input: 0, 3 when no trace was usable, 4 when part of the input was "
+         "lost. What doctor and flight find is on the page and does not change it.",
+     .examples = "rankscope report -o report.html traces/\n"
+                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
+                 "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",
+     .n_groups = RS_REPORT_GROUPS,
+     .groups = {{0}, {0}, {0}},
+     .run = rs_run_report},
+    {.name = "view",
+     .help = "serve the job on this machine and open it in the trace viewer",
+     .usage = "[options] PATH...",
+     .about =
+         "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
+         "--max-events; what is left out is said), serves it on 127.0.0.1 and opens a page with a button "
+         "that hands it over, and a link to the report (see `report`). The trace goes from this machine "
+         "into the viewer's window in your browser and to no server.\n\n"
+         "The address holds a random token, without which nothing is answered; pages of other origins than "
+         "the viewer's cannot read the trace. The address is printed on standard output; the server runs "
+         "until Ctrl-C (SIGINT, SIGTERM or SIGHUP).\n\n"
+         "On a machine without a browser: --no-open there, ssh -L 9001:127.0.0.1:9001 to it, and open the "
+         "address here. On port 9001 the page also has a link by which the viewer fetches the trace "
+         "itself; it may fetch from no other port.",
+     .examples = "rankscope view traces/\n"
+                 "rankscope view --steps 3 rank0.json.gz rank1.json.gz\n"
+                 "rankscope view --no-open --port 0 --max-events 0 traces/\n"
+                 "rankscope view --ui https://perfetto.example.com traces/",
+     .n_groups = 2,
+     .groups = {{0}, {0}},
+     .run = rs_run_view},
     {.name = "chakra",
      .help = "execution traces that simulators replay",
      .usage = "SUB-COMMAND [options]",
@@ -130,6 +173,8 @@ static const rs_command own[] = {
      .arguments = "",
      .groups = {HELP_GROUP},
      .n_groups = 1,
+     .subcommands = rs_chakra_commands,
+     .n_subcommands = RS_CHAKRA_N_COMMANDS,
      .run = rs_run_chakra},
 };
 #define N_OWN (sizeof own / sizeof *own)
@@ -228,6 +273,11 @@ void rs_command_at(size_t index, rs_command *out)
             out->groups[0] = rs_flight_options;
             out->groups[1] = rs_output_options;
         }
+        if (out->run == rs_run_report) memcpy(out->groups, rs_report_options, sizeof rs_report_options);
+        if (out->run == rs_run_view) {
+            out->groups[0] = rs_view_options;
+            out->groups[1] = rs_input_options;
+        }
         if (out->run == rs_run_fuse) {
             out->groups[0] = rs_fuse_options;
             out->groups[1] = rs_input_options;
@@ -253,6 +303,40 @@ bool rs_command_find(const char *name, rs_command *out)
         if (strcmp(out->name, name) == 0) return true;
     }
     return false;
+}
+
+const char *rs_command_last_name(const rs_command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+    return space ? space + 1 : command->name;
+}
+
+/* Whether "chakra-link" or "chakra", "link" mean the sub-command. */
+static bool is_called(const rs_command *command, const rs_command *sub, const char *const *words, size_t n)
+{
+    size_t head = strlen(command->name);
+    const char *last = rs_command_last_name(sub);
+    if (strncmp(words[0], command->name, head) != 0) return false;
+    if (n == 2) return !words[0][head] && strcmp(words[1], last) == 0;
+    return n == 1 && words[0][head] == '-' && strcmp(words[0] + head + 1, last) == 0;
+}
+
+int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out)
+{
+    rs_command command;
+    for (size_t i = 0; i < rs_command_count(); i++) {
+        rs_command_at(i, &command);
+        for (size_t k = 0; k < command.n_subcommands; k++) {
+            if (!is_called(&command, command.subcommands[k], words, n)) continue;
+            *out = *command.subcommands[k];
+            return RS_EXIT_OK;
+        }
+    }
+    if (!rs_command_find(words[0], out)) return rs_complain_command(words[0]);
+    if (n == 1) return RS_EXIT_OK;
+    if (n == 2 && out->n_subcommands) return rs_complain_subcommand(out, words[1]);
+    rs_complain("%s: one command at a time", asked);
+    return RS_EXIT_USAGE;
 }
 
 size_t rs_command_group(const char *name)

@@ -68,6 +68,10 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     snprintf(line, sizeof line, "\n  rankscope %s %s\n\n", command->name, command->usage);
     rs_writer_text(writer, line);
     if (command->about) rs_layout_paragraphs(&layout, 0, command->about);
+    if (command->n_subcommands) rs_layout_heading(&layout, "Sub-commands", false);
+    for (size_t i = 0; i < command->n_subcommands; i++)
+        rs_layout_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
+                        command->subcommands[i]->help);
     for (size_t i = 0; i < command->n_groups; i++) {
         if (!command->groups[i].n) continue;
         rs_layout_heading(&layout, command->groups[i].title, false);
@@ -99,6 +103,11 @@ static void write_group(rs_layout *layout, size_t group)
         if (!any) rs_layout_heading(layout, rs_command_group_title(group), false);
         any = true;
         rs_layout_value(layout, command.name, 14, command.help);
+        for (size_t k = 0; k < command.n_subcommands; k++) {
+            char key[60];
+            snprintf(key, sizeof key, "  %s", rs_command_last_name(command.subcommands[k]));
+            rs_layout_value(layout, key, 14, command.subcommands[k]->help);
+        }
     }
 }
 
@@ -155,13 +164,9 @@ int rs_run_help(const rs_command *command, int argc, char **argv)
         code = rs_print("help", make_command, command);
     } else if (arguments.n_paths == 0) {
         code = rs_print("help", make_general, NULL);
-    } else if (arguments.n_paths > 1) {
-        rs_complain("help: one command at a time");
-        code = RS_EXIT_USAGE;
-    } else if (!rs_command_find(arguments.paths[0], &topic)) {
-        code = rs_complain_command(arguments.paths[0]);
     } else {
-        code = rs_print("help", make_command, &topic);
+        code = rs_command_find_topic("help", arguments.paths, arguments.n_paths, &topic);
+        if (code == RS_EXIT_OK) code = rs_print("help", make_command, &topic);
     }
     rs_arguments_clear(&arguments);
     return code;

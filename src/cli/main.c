@@ -22,6 +22,19 @@ int rs_complain_command(const char *name)
     return RS_EXIT_USAGE;
 }
 
+int rs_complain_subcommand(const rs_command *command, const char *name)
+{
+    rs_suggestion nearest = {0};
+    for (size_t i = 0; i < command->n_subcommands; i++)
+        rs_suggest_from(&nearest, name, rs_command_last_name(command->subcommands[i]));
+    if (nearest.best)
+        rs_complain("%s: there is no \"%.60s\"; did you mean %s?", command->name, name, nearest.best);
+    else
+        rs_complain("%s: there is no \"%.60s\"; `rankscope %s --help` lists what there is", command->name,
+                    name, command->name);
+    return RS_EXIT_USAGE;
+}
+
 /* A program started with a standard stream closed must not get a trace or an output file under its number. */
 static void fill_standard_streams(void)
 {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ranges.h"
 #include "cli/cli.h"
 #include "output/utf8.h"
@@ -120,6 +120,20 @@ void rs_report_result(const rs_result *result, bool quiet)
     for (size_t i = 0; i < result->n_notes && !quiet; i++) rs_complain("%s", result->notes[i]);
 }
 
+bool rs_is_told(const rs_result *result, const rs_error *err)
+{
+    char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
+    rs_error_text(err, text, sizeof text);
+    size_t length = strlen(text);
+    for (size_t i = 0; i < result->problems.n; i++) {
+        const rs_problem *p = &result->problems.items[i];
+        size_t n = p->detail ? strlen(p->detail) : 0;
+        if (p->severity != RS_NOTE && n && n <= length && strcmp(text + length - n, p->detail) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- signals ------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t signal_number;
@@ -145,6 +159,11 @@ bool rs_signal_came(void)
     return signal_number != 0;
 }
 
+void rs_signal_forget(void)
+{
+    signal_number = 0;
+}
+
 void rs_signal_repeat(void)
 {
     if (!signal_number) return;
@@ -154,23 +173,17 @@ void rs_signal_repeat(void)
 
 /* ---- progress ----------------------------------------------------------------------------------------- */
 
-double rs_seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 void rs_progress_start(rs_progress *progress, bool wanted)
 {
-    *progress = (rs_progress){.shown = wanted && is_plain_terminal(STDERR_FILENO), .start = rs_seconds_now()};
+    *progress =
+        (rs_progress){.shown = wanted && is_plain_terminal(STDERR_FILENO), .start = rs_clock_seconds()};
 }
 
 bool rs_progress_step(void *context, uint64_t done, uint64_t total)
 {
     rs_progress *p = context;
     if (rs_signal_came()) return false;
-    double now = p->shown ? rs_seconds_now() : 0;
+    double now = p->shown ? rs_clock_seconds() : 0;
     if (!p->shown || now - p->start < 1 || now - p->last_drawn < 0.1) return true;
     p->last_drawn = now;
     char have[32], all[32], bar[31];

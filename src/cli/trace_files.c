@@ -68,6 +68,8 @@ static int write_one(const rs_result *result, const char *from, const char *to, 
     settings.name = to;
     rs_status status = rs_result_rewrite(result, from, &settings, &below, &truncated, &err);
     if (status == RS_OK) status = rs_output_commit(&output, &err);
+    if (status == RS_ERR_FORMAT)
+        rs_error_wrap(&err, "%s is no Kineto trace: only those can be written again with more in them", from);
     if (status != RS_OK) return rs_output_failed(&output, command, &err);
     if (!truncated) return RS_EXIT_OK;
     rs_complain("%s breaks off; %s holds what could be read", from, to);

@@ -12,14 +12,25 @@ static uint32_t number_of(rs_map64 *map, size_t *n, uint64_t key)
     return *slot;
 }
 
-bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint32_t value)
+/* The lane of a pair, made when it is new; UINT32_MAX when out of memory. */
+static uint32_t lane_of(rs_lanes *l, int64_t first, int64_t second)
 {
     uint32_t a = number_of(&l->firsts, &l->n_firsts, (uint64_t)first);
     uint32_t b = number_of(&l->seconds, &l->n_seconds, (uint64_t)second);
-    if (a == UINT32_MAX || b == UINT32_MAX) return false;
-    uint32_t lane = number_of(&l->pairs, &l->n_lanes, (uint64_t)a << 32 | b);
-    if (lane == UINT32_MAX || !RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
-    l->entries[l->n++] = (rs_lane_entry){time, lane, value};
+    if (a == UINT32_MAX || b == UINT32_MAX) return UINT32_MAX;
+    return number_of(&l->pairs, &l->n_lanes, (uint64_t)a << 32 | b);
+}
+
+bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint32_t value)
+{
+    rs_lane_memo *memo = &l->memo[((uint64_t)first * 5 + (uint64_t)second) % RS_LANE_MEMOS];
+    if (!memo->known || memo->first != first || memo->second != second) {
+        uint32_t lane = lane_of(l, first, second);
+        if (lane == UINT32_MAX) return false;
+        *memo = (rs_lane_memo){first, second, lane, true};
+    }
+    if (!RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
+    l->entries[l->n++] = (rs_lane_entry){time, memo->lane, value};
     return true;
 }
 

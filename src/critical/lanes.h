@@ -11,6 +11,14 @@ typedef struct rs_lane_entry {
     uint32_t lane, value;
 } rs_lane_entry;
 
+/* A pair whose lane was asked for a moment ago: events come in runs of the same few streams. */
+#define RS_LANE_MEMOS 16
+typedef struct rs_lane_memo {
+    int64_t first, second;
+    uint32_t lane;
+    bool known;
+} rs_lane_memo;
+
 /* A lane is told by two numbers (device and stream, thread and stream). All-zero is a valid empty one. */
 typedef struct rs_lanes {
     rs_map64 firsts, seconds, pairs;
@@ -18,6 +26,7 @@ typedef struct rs_lanes {
     rs_lane_entry *entries; /* after rs_lanes_finish by lane, then time, then order of adding */
     size_t n, capacity;
     uint32_t *begin; /* n_lanes + 1 offsets */
+    rs_lane_memo memo[RS_LANE_MEMOS];
 } rs_lanes;
 
 /* false when out of memory. */

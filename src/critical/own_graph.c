@@ -8,36 +8,7 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "critical/build.h"
-#include "critical/sync.h"
-#include "trace/call_stacks.h"
-
-#define WINDOW 0 /* the item that stands for the window itself */
-
-/* What a step that was taken at once costs, ns: from a call's return to its work, from work to the next. */
-typedef struct costs {
-    int64_t launch, stream, event;
-    int64_t call, answer; /* a synchronizing call that need not wait; from work's end to the call's return */
-} costs;
-
-typedef struct own {
-    rs_trace *trace;
-    const rs_events *e;
-    const rs_work *w;
-    const rs_sync_edges *sync;
-    rs_path_graph *g;
-    uint32_t *item_of;  /* by row */
-    uint32_t *work_of;  /* by item: index into w, RS_NO_ITEM for host events */
-    uint32_t *before;   /* by index into w: the work before it on its stream */
-    uint32_t *around;   /* ... and on any stream of its device */
-    size_t *sync_first; /* by item + 1: offsets into sync_at, the edges that end in the item */
-    uint32_t *sync_at;
-    uint8_t *loading; /* by string id: the name of a data loader */
-    int64_t start, end;
-    uint32_t thread; /* the window's own, UINT32_MAX: none */
-    costs cost;
-    bool strict; /* no edge may run back in time */
-} own;
+#include "critical/own_graph.h"
 
 /* ---- the window and its items ------------------------------------------------------------------------ */
 
@@ -47,7 +18,7 @@ static bool is_host(rs_kind kind)
 }
 
 /* Instances by start, then row, among the host events of that name; if it names none, among all events. */
-static rs_status find_window(own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
+static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
 {
     const rs_events *e = b->e;
     if (w->annotation[0] == '\0') {
@@ -87,7 +58,7 @@ static rs_status find_window(own *b, const rs_path_window *w, size_t *n_instance
     return ok ? RS_OK : rs_fail_nomem(err, "critical path");
 }
 
-static bool name_loaders(own *b)
+static bool name_loaders(rs_own *b)
 {
     static const char *const words[] = {"DataLoader", "dataloader", "data_loader"};
     const rs_strings *s = &b->e->strings;
@@ -100,7 +71,7 @@ static bool name_loaders(own *b)
     return b->loading != NULL;
 }
 
-static bool is_item(const own *b, uint32_t row)
+static bool is_item(const rs_own *b, uint32_t row)
 {
     const rs_events *e = b->e;
     rs_kind kind = rs_event_kind(e, row);
@@ -109,7 +80,7 @@ static bool is_item(const own *b, uint32_t row)
     return e->start[row] < b->end && rs_event_end(e, row) > b->start && e->duration[row] >= 0;
 }
 
-static void put_item(own *b, size_t item, uint32_t row, int64_t start, int64_t end)
+static void put_item(rs_own *b, size_t item, uint32_t row, int64_t start, int64_t end)
 {
     rs_path_graph *g = b->g;
     g->row[item] = row;
@@ -120,7 +91,7 @@ static void put_item(own *b, size_t item, uint32_t row, int64_t start, int64_t e
     if (row != RS_NO_ROW) b->item_of[row] = (uint32_t)item;
 }
 
-static rs_status make_items(own *b, rs_error *err)
+static rs_status make_items(rs_own *b, rs_error *err)
 {
     const rs_events *e = b->e;
     const rs_work *w = b->w;
@@ -133,7 +104,7 @@ static rs_status make_items(own *b, rs_error *err)
     b->work_of = rs_malloc(n * sizeof *b->work_of);
     if (!b->g || !b->item_of || !b->work_of) return rs_fail_nomem(err, "critical path");
     memset(b->item_of, 0xff, e->n * sizeof *b->item_of);
-    put_item(b, WINDOW, RS_NO_ROW, b->start, b->end);
+    put_item(b, RS_OWN_WINDOW, RS_NO_ROW, b->start, b->end);
     for (size_t i = 0; i < b->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(b->trace, i);
         if (is_item(b, row)) put_item(b, at++, row, e->start[row], rs_event_end(e, row));
@@ -149,7 +120,7 @@ static rs_status make_items(own *b, rs_error *err)
 }
 
 /* Synchronizations by the item they end in. */
-static bool index_sync(own *b)
+static bool index_sync(rs_own *b)
 {
     size_t n = b->g->n_items;
     b->sync_first = rs_calloc(n + 2, sizeof *b->sync_first);
@@ -167,255 +138,16 @@ static bool index_sync(own *b)
     return true;
 }
 
-/* ---- edges ------------------------------------------------------------------------------------------- */
-
-static int64_t between(const own *b, uint32_t from, uint32_t to)
-{
-    return rs_sub_sat(rs_node_time(b->g, to), rs_node_time(b->g, from));
-}
-
-/* What held the node up. */
-static bool bind(own *b, uint32_t from, uint32_t to, rs_edge_type type, uint32_t owner)
-{
-    int64_t time = between(b, from, to);
-    if (time < 0 && b->strict) return true;
-    return rs_path_graph_add(b->g, from, to, type, time, owner);
-}
-
-/* What the node had to wait for too, at least that long. */
-static bool follow(own *b, uint32_t from, uint32_t to, rs_edge_type type, int64_t least, uint32_t owner)
-{
-    int64_t time = between(b, from, to);
-    if (time < 0) return true;
-    if (least > time) least = time;
-    return rs_path_graph_add(b->g, from, to, type, least < 0 ? 0 : least, owner);
-}
-
-/* ---- host threads ------------------------------------------------------------------------------------ */
-
-/* A stretch in which a thread is in some event. */
-typedef struct stretch {
-    int64_t start, end;
-    uint32_t thread;
-    uint32_t first, last; /* nodes */
-} stretch;
-
-typedef struct host {
-    size_t *first; /* by thread, + 1: offsets into nested */
-    rs_nested *nested;
-    uint32_t *order, *stack;
-    uint8_t *gone;         /* by item: it has ended */
-    stretch *stretches;    /* by thread, then time */
-    size_t *stretch_first; /* by thread, + 1 */
-    size_t n_stretches, stretch_capacity;
-} host;
-
-/* The work that held up the call's return, RS_NO_ITEM if it did not wait. */
-static uint32_t awaited_by(const own *b, uint32_t call)
-{
-    const rs_path_graph *g = b->g;
-    uint32_t latest = RS_NO_ITEM;
-    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
-        uint32_t source = b->item_of[b->sync->items[b->sync_at[k]].source];
-        if (source == RS_NO_ITEM || g->end[source] <= g->start[call]) continue;
-        if (b->strict && g->end[source] > g->end[call]) continue;
-        if (latest == RS_NO_ITEM || g->end[source] > g->end[latest]) latest = source;
-    }
-    if (latest == RS_NO_ITEM) return RS_NO_ITEM;
-    if (!b->cost.call || !b->cost.answer) return latest; /* nothing to compare with */
-    int64_t by_itself = rs_sub_sat(rs_sub_sat(g->end[call], g->start[call]), b->cost.call);
-    int64_t behind_work = rs_sub_sat(rs_sub_sat(g->end[call], g->end[latest]), b->cost.answer);
-    return behind_work <= by_itself ? latest : RS_NO_ITEM;
-}
-
-static bool leave_call(own *b, uint32_t last, uint32_t node, uint32_t owner)
-{
-    uint32_t call = node >> 1, source = awaited_by(b, call);
-    if (source != RS_NO_ITEM) {
-        if (!bind(b, rs_node_end(source), node, RS_EDGE_SYNC, call)) return false;
-        if (!follow(b, last, node, RS_EDGE_OPERATOR, 0, owner)) return false;
-    } else if (!bind(b, last, node, RS_EDGE_OPERATOR, owner)) {
-        return false;
-    }
-    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
-        uint32_t other = b->item_of[b->sync->items[b->sync_at[k]].source];
-        if (other != RS_NO_ITEM && other != source &&
-            !follow(b, rs_node_end(other), node, RS_EDGE_SYNC, 0, call))
-            return false;
-    }
-    return true;
-}
-
-/* Edges inside of a thread's stretches; those between stretches come when all threads are known. */
-static bool walk_thread(own *b, host *h, uint32_t thread, size_t n_order)
-{
-    size_t depth = 0;
-    uint32_t last = RS_NO_ITEM, loader = RS_NO_ITEM;
-    size_t loader_depth = 0;
-    for (size_t i = 0; i < n_order; i++) {
-        uint32_t item = h->order[i] >> 1;
-        bool leaves = h->order[i] & RS_STACK_END;
-        uint32_t node = leaves ? rs_node_end(item) : rs_node_start(item);
-        if (!leaves && depth == 0) {
-            if (!RS_GROW_ONE(h->stretches, h->n_stretches, h->stretch_capacity)) return false;
-            h->stretches[h->n_stretches++] =
-                (stretch){.start = b->g->start[item], .thread = thread, .first = node};
-        } else {
-            uint32_t owner = loader != RS_NO_ITEM ? loader
-                             : leaves             ? item
-                             : !(last & 1)        ? last >> 1
-                                                  : h->stack[depth - 1];
-            bool ok =
-                leaves ? leave_call(b, last, node, owner) : bind(b, last, node, RS_EDGE_OPERATOR, owner);
-            if (!ok) return false;
-        }
-        if (!leaves) {
-            h->stack[depth++] = item;
-            if (loader == RS_NO_ITEM && b->loading[b->e->name[b->g->row[item]]]) {
-                loader = item;
-                loader_depth = depth;
-            }
-        } else {
-            h->gone[item] = 1; /* events that overlap without nesting end in any order */
-            while (depth && h->gone[h->stack[depth - 1]]) depth--;
-            if (depth < loader_depth) {
-                loader = RS_NO_ITEM;
-                loader_depth = 0;
-            }
-        }
-        last = node;
-        if (depth == 0) {
-            h->stretches[h->n_stretches - 1].end = b->g->end[item];
-            h->stretches[h->n_stretches - 1].last = node;
-        }
-    }
-    return true;
-}
-
-/* Whether the thread was in no event at t. */
-static bool is_idle(const host *h, uint32_t thread, int64_t t)
-{
-    size_t from = h->stretch_first[thread], to = h->stretch_first[thread + 1], begin = from;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (h->stretches[middle].start < t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from == begin || h->stretches[from - 1].end <= t;
-}
-
-/* A thread that comes back after a pause was waiting for another thread of its process, if that one worked
- * in the pause only and was done just before: autograd's thread and the one that calls it. */
-static bool join_stretches(own *b, const host *h)
-{
-    const rs_events *e = b->e;
-    size_t n = h->n_stretches;
-    rs_keyed *begins = rs_malloc(n * sizeof *begins), *ends = rs_malloc(n * sizeof *ends);
-    bool ok = begins && ends;
-    for (size_t i = 0; ok && i < n; i++) {
-        begins[i] = (rs_keyed){h->stretches[i].start, (uint32_t)i};
-        ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
-    }
-    ok = ok && rs_keyed_sort(begins, n) && rs_keyed_sort(ends, n);
-    size_t done = 0; /* ends[done - 1] is the latest that lies before */
-    for (size_t i = 0; ok && i < n; i++) {
-        const stretch *s = &h->stretches[begins[i].value];
-        while (done < n && ends[done].key <= s->start) done++;
-        bool is_first = begins[i].value == h->stretch_first[s->thread];
-        const stretch *own_last = is_first ? NULL : s - 1;
-        const stretch *other = done ? &h->stretches[ends[done - 1].value] : NULL;
-        int64_t pause = own_last ? own_last->end : b->start;
-        uint32_t from = own_last ? own_last->last : rs_node_start(WINDOW);
-        bool joined = other && other->thread != s->thread && other->end > pause && other->end < s->start &&
-                      e->threads[other->thread].pid == e->threads[s->thread].pid &&
-                      is_idle(h, other->thread, pause) && is_idle(h, other->thread, s->start);
-        if (joined)
-            ok = bind(b, other->last, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM) &&
-                 follow(b, from, s->first, RS_EDGE_DEPENDENCY, 0, RS_NO_ITEM);
-        else
-            ok = bind(b, from, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM);
-    }
-    rs_free(begins);
-    rs_free(ends);
-    return ok;
-}
-
-static bool walk_host(own *b, host *h)
-{
-    const rs_path_graph *g = b->g;
-    size_t n_threads = b->e->n_threads;
-    for (size_t i = 1; i < g->n_items; i++)
-        if (b->work_of[i] == RS_NO_ITEM) h->first[b->e->thread[g->row[i]] + 2]++;
-    for (size_t i = 1; i <= n_threads; i++) h->first[i + 1] += h->first[i];
-    for (size_t i = 1; i < g->n_items; i++) {
-        if (b->work_of[i] != RS_NO_ITEM) continue;
-        uint32_t thread = b->e->thread[g->row[i]];
-        h->nested[h->first[thread + 1]++] = (rs_nested){g->start[i], g->end[i], (uint32_t)i};
-    }
-    for (size_t i = 0; i < n_threads; i++) {
-        size_t n = h->first[i + 1] - h->first[i];
-        h->stretch_first[i] = h->n_stretches;
-        if (n && (!rs_call_stack_order(h->nested + h->first[i], n, h->order) ||
-                  !walk_thread(b, h, (uint32_t)i, 2 * n)))
-            return false;
-    }
-    h->stretch_first[n_threads] = h->n_stretches;
-    return join_stretches(b, h);
-}
-
-/* The window ends when its thread gets there; the whole trace when the last of its events has ended. */
-static bool end_window(own *b)
-{
-    const rs_path_graph *g = b->g;
-    uint32_t best = rs_node_start(WINDOW);
-    for (uint32_t i = 1; i < g->n_items; i++) {
-        bool counts = b->thread == UINT32_MAX
-                          ? true
-                          : b->work_of[i] == RS_NO_ITEM && b->e->thread[g->row[i]] == b->thread;
-        if (!counts) continue;
-        if (g->end[i] <= b->end && g->end[i] >= rs_node_time(g, best)) {
-            /* of those that end together the outermost ends last */
-            bool inner = (best & 1) && g->end[i] == g->end[best >> 1] && g->start[i] >= g->start[best >> 1];
-            if (!inner) best = rs_node_end(i);
-        }
-        if (g->start[i] <= b->end && g->start[i] > rs_node_time(g, best)) best = rs_node_start(i);
-    }
-    return bind(b, best, rs_node_end(WINDOW), RS_EDGE_DEPENDENCY, RS_NO_ITEM);
-}
-
-static bool add_host_edges(own *b)
-{
-    size_t n = b->g->n_items, n_threads = b->e->n_threads;
-    host h = {.first = rs_calloc(n_threads + 2, sizeof *h.first),
-              .nested = rs_malloc(n * sizeof *h.nested),
-              .order = rs_malloc(2 * n * sizeof *h.order),
-              .stack = rs_malloc(n * sizeof *h.stack),
-              .gone = rs_calloc(n + 1, 1),
-              .stretch_first = rs_calloc(n_threads + 2, sizeof *h.stretch_first)};
-    bool ok = h.first && h.nested && h.order && h.stack && h.gone && h.stretch_first && walk_host(b, &h) &&
-              end_window(b);
-    rs_free(h.first);
-    rs_free(h.nested);
-    rs_free(h.order);
-    rs_free(h.stack);
-    rs_free(h.gone);
-    rs_free(h.stretches);
-    rs_free(h.stretch_first);
-    return ok;
-}
-
 /* ---- the GPU ----------------------------------------------------------------------------------------- */
 
-static int64_t device_of(const own *b, size_t work)
+static int64_t device_of(const rs_own *b, size_t work)
 {
     const rs_work *w = b->w;
     return w->device[work] >= 0 ? w->device[work] : b->e->threads[b->e->thread[w->row[work]]].pid;
 }
 
 /* What had ended last in a lane when the work started. */
-static uint32_t ended_before(const own *b, const rs_lanes *ended, uint32_t lane, size_t work)
+static uint32_t ended_before(const rs_own *b, const rs_lanes *ended, uint32_t lane, size_t work)
 {
     int64_t start = b->w->start[work];
     size_t found = rs_lanes_before(ended, lane, start, false);
@@ -427,7 +159,7 @@ static uint32_t ended_before(const own *b, const rs_lanes *ended, uint32_t lane,
 
 /* The work before each on its stream: what had ended last when it started. On one stream work may overlap
  * (graphs; streams that a tool gives one number), so that is not always what started before it. */
-static bool order_streams(own *b)
+static bool order_streams(rs_own *b)
 {
     const rs_work *w = b->w;
     rs_keyed *order = rs_malloc(w->n * sizeof *order);
@@ -464,7 +196,7 @@ static int64_t low_tenth(rs_keyed *values, size_t n)
 #define EARLY 20000 /* ns: so long before its turn a launch surely was not what work waited for */
 
 /* Learned from work of which only one thing can have held it up. */
-static bool learn_work_costs(own *b)
+static bool learn_work_costs(rs_own *b)
 {
     const rs_work *w = b->w;
     rs_keyed *launch = rs_malloc(w->n * sizeof *launch), *stream = rs_malloc(w->n * sizeof *stream);
@@ -501,7 +233,7 @@ static bool learn_work_costs(own *b)
 }
 
 /* From calls that certainly waited, and from calls that certainly did not. */
-static bool learn_call_costs(own *b)
+static bool learn_call_costs(rs_own *b)
 {
     const rs_sync_edges *s = b->sync;
     rs_keyed *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
@@ -538,7 +270,7 @@ typedef struct cause {
     uint32_t owner;
 } cause;
 
-static bool launch_cause(const own *b, uint32_t item, cause *out)
+static bool launch_cause(const rs_own *b, uint32_t item, cause *out)
 {
     uint32_t i = b->work_of[item], launch = b->w->launch[i];
     if (launch == RS_NO_ROW || b->e->start[launch] > b->w->start[i]) return false;
@@ -553,7 +285,8 @@ static bool launch_cause(const own *b, uint32_t item, cause *out)
 }
 
 /* The end of other work, on the same stream or another. */
-static bool work_cause(const own *b, uint32_t item, uint32_t row, int64_t end, bool same_stream, cause *out)
+static bool work_cause(const rs_own *b, uint32_t item, uint32_t row, int64_t end, bool same_stream,
+                       cause *out)
 {
     int64_t gap = rs_sub_sat(b->w->start[b->work_of[item]], end);
     int64_t cost = same_stream ? b->cost.stream : b->cost.event;
@@ -568,7 +301,7 @@ static bool work_cause(const own *b, uint32_t item, uint32_t row, int64_t end, b
 }
 
 /* Cause number k of the item: its launch, the work before it, then what it waits for. */
-static bool cause_at(const own *b, uint32_t item, size_t k, cause *out)
+static bool cause_at(const rs_own *b, uint32_t item, size_t k, cause *out)
 {
     uint32_t before = b->before[b->work_of[item]];
     if (k == 0) return launch_cause(b, item, out);
@@ -583,21 +316,21 @@ static bool cause_at(const own *b, uint32_t item, size_t k, cause *out)
  * not tell: a wait without an event, the default stream. The work that ended last on the device is taken. */
 #define UNEXPLAINED 20000
 
-static bool unseen_cause(const own *b, uint32_t item, cause *out)
+static bool unseen_cause(const rs_own *b, uint32_t item, cause *out)
 {
     uint32_t i = b->work_of[item], other = b->around[i];
     if (other == RS_NO_ITEM || other == b->before[i]) return false;
     return work_cause(b, item, b->w->row[other], b->w->end[other], false, out) && out->from != RS_NO_ITEM;
 }
 
-static bool add_work_edges(own *b, uint32_t item)
+static bool add_work_edges(rs_own *b, uint32_t item)
 {
     uint32_t node = rs_node_start(item);
     size_t n = 2 + b->sync_first[item + 1] - b->sync_first[item], which = n;
     cause best = {.from = RS_NO_ITEM, .type = RS_EDGE_LAUNCH, .owner = item}, c;
-    if (!bind(b, node, rs_node_end(item), RS_EDGE_OPERATOR, item)) return false;
+    if (!rs_own_bind(b, node, rs_node_end(item), RS_EDGE_OPERATOR, item)) return false;
     if (b->w->start[b->work_of[item]] <= b->start) /* it runs when the window opens */
-        return bind(b, rs_node_start(WINDOW), node, RS_EDGE_DEPENDENCY, item);
+        return rs_own_bind(b, rs_node_start(RS_OWN_WINDOW), node, RS_EDGE_DEPENDENCY, item);
     for (size_t k = 0; k < n; k++) {
         if (!cause_at(b, item, k, &c) || (which != n && c.beyond >= best.beyond)) continue;
         best = c;
@@ -608,28 +341,28 @@ static bool add_work_edges(own *b, uint32_t item)
         best = c;
         which = n;
     }
-    uint32_t from = best.from == RS_NO_ITEM ? rs_node_start(WINDOW) : best.from;
-    if (!bind(b, from, node, best.type, best.owner)) return false;
+    uint32_t from = best.from == RS_NO_ITEM ? rs_node_start(RS_OWN_WINDOW) : best.from;
+    if (!rs_own_bind(b, from, node, best.type, best.owner)) return false;
     for (size_t k = 0; k < n; k++) {
         if (k == which || !cause_at(b, item, k, &c) || c.from == RS_NO_ITEM || c.from == from) continue;
-        if (!follow(b, c.from, node, c.type, c.least, c.owner)) return false;
+        if (!rs_own_follow(b, c.from, node, c.type, c.least, c.owner)) return false;
     }
     return true;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-static rs_status connect(own *b, rs_error *err)
+static rs_status connect(rs_own *b, rs_error *err)
 {
     b->g->n_edges = 0;
-    bool ok = add_host_edges(b);
+    bool ok = rs_own_add_host_edges(b);
     for (uint32_t i = 1; ok && i < b->g->n_items; i++)
         if (b->work_of[i] != RS_NO_ITEM) ok = add_work_edges(b, i);
     if (!ok) return rs_fail_nomem(err, "critical path");
-    return rs_path_graph_solve(b->g, rs_node_end(WINDOW), err);
+    return rs_path_graph_solve(b->g, rs_node_end(RS_OWN_WINDOW), err);
 }
 
-static rs_status build(own *b, rs_path_part *out, rs_error *err)
+static rs_status build(rs_own *b, rs_path_part *out, rs_error *err)
 {
     if (!name_loaders(b)) return rs_fail_nomem(err, "critical path");
     rs_status status = make_items(b, err);
@@ -659,7 +392,7 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
                             const rs_sync_edges *sync, rs_path_part *out, rs_error *err)
 {
     *out = (rs_path_part){0};
-    own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
+    rs_own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
     rs_status status = rs_trace_work_details(trace, policy, &b.w, err);
     if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
     if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);

@@ -1,26 +1,14 @@
 /* One dump: from a tree of values to entries. Nothing recurses; every child looked at is paid from a budget
  * that grows with the size of the file, so that values which refer to each other over and over cost no more
  * than others. */
-#include "flight/keys.h"
-#include "flight/model.h"
+#include "flight/dump_internal.h"
 
 #include "input/json.h"
 #include "input/json_values.h"
 #include "input/pickle.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-struct rs_fl_reader {
-    rs_values values;
-    uint32_t *ids; /* by node: text or frame number + 1; 0 = not yet known */
-    size_t ids_capacity;
-    uint32_t *words;
-    size_t words_capacity;
-    char *joined;
-    size_t joined_capacity;
-};
 
 rs_fl_reader *rs_fl_reader_create(void)
 {
@@ -50,19 +38,9 @@ void rs_fl_draft_clear(rs_fl_draft *draft)
     *draft = (rs_fl_draft){0};
 }
 
-/* ---- the state of one reading ---------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------------------ */
 
-typedef struct build {
-    rs_fl_reader *scratch;
-    rs_values *v;
-    rs_fl_draft *draft;
-    uint64_t budget;
-    bool nomem, spent;
-    uint64_t n_bad; /* entries that could not be used */
-} build;
-
-static bool pay(build *b)
+static bool pay(rs_fl_build *b)
 {
     if (b->budget == 0) b->spent = true;
     if (b->spent || b->nomem) return false;
@@ -70,17 +48,17 @@ static bool pay(build *b)
     return true;
 }
 
-static bool next(build *b, rs_value_walk *walk, uint32_t *node)
+bool rs_fl_next(rs_fl_build *b, rs_value_walk *walk, uint32_t *node)
 {
     return rs_value_next(walk, node) && pay(b);
 }
 
-static bool next_pair(build *b, rs_value_walk *walk, uint32_t *k, uint32_t *value)
+bool rs_fl_next_pair(rs_fl_build *b, rs_value_walk *walk, uint32_t *k, uint32_t *value)
 {
     return rs_value_next_pair(walk, k, value) && pay(b);
 }
 
-static uint32_t text_id(build *b, uint32_t node)
+uint32_t rs_fl_text_id(rs_fl_build *b, uint32_t node)
 {
     const rs_value *v = &b->v->nodes[node];
     if (v->type == RS_VALUE_INT) {
@@ -102,7 +80,7 @@ static uint32_t text_id(build *b, uint32_t node)
     return id;
 }
 
-static bool int_of(const build *b, uint32_t node, int64_t *out)
+bool rs_fl_int_of(const rs_fl_build *b, uint32_t node, int64_t *out)
 {
     const rs_value *v = &b->v->nodes[node];
     switch (v->type) {
@@ -117,147 +95,7 @@ static bool int_of(const build *b, uint32_t node, int64_t *out)
     }
 }
 
-static int64_t time_of(const build *b, uint32_t node)
-{
-    int64_t ns;
-    return int_of(b, node, &ns) && ns > 0 ? ns : 0;
-}
-
-static bool truth_of(const build *b, uint32_t node)
-{
-    const rs_value *v = &b->v->nodes[node];
-    return (v->type == RS_VALUE_BOOL || v->type == RS_VALUE_INT) && v->as.i;
-}
-
-static int32_t narrow(int64_t i)
-{
-    return i < INT32_MIN ? INT32_MIN : i > INT32_MAX ? INT32_MAX : (int32_t)i;
-}
-
-static bool add_word(build *b, size_t *n, uint32_t word)
-{
-    if (*n >= b->scratch->words_capacity && !rs_grow((void **)&b->scratch->words, &b->scratch->words_capacity,
-                                                     *n + 1, sizeof *b->scratch->words)) {
-        b->nomem = true;
-        return false;
-    }
-    b->scratch->words[(*n)++] = word;
-    return true;
-}
-
-/* ---- entries --------------------------------------------------------------------------------------------
- */
-
-/* Sizes as words: number of tensors, then for each the number of dimensions and each dimension in two words.
- */
-static void add_sizes(build *b, size_t *n, uint32_t node)
-{
-    size_t count_at = *n;
-    if (!add_word(b, n, 0) || node == RS_NO_NODE || b->v->nodes[node].type != RS_VALUE_LIST) return;
-    rs_value_walk tensors = rs_value_children(b->v, node);
-    uint32_t tensor, dim, n_tensors = 0;
-    while (next(b, &tensors, &tensor)) {
-        size_t dims_at = *n;
-        uint32_t n_dims = 0;
-        if (!add_word(b, n, 0)) return;
-        rs_value_walk dims = rs_value_children(b->v, tensor);
-        int64_t d;
-        if (b->v->nodes[tensor].type != RS_VALUE_LIST && int_of(b, tensor, &d)) {
-            add_word(b, n, (uint32_t)((uint64_t)d & UINT32_MAX));
-            add_word(b, n, (uint32_t)((uint64_t)d >> 32));
-            n_dims = 1;
-        }
-        while (next(b, &dims, &dim)) {
-            if (!int_of(b, dim, &d)) d = -1;
-            if (!add_word(b, n, (uint32_t)((uint64_t)d & UINT32_MAX)) ||
-                !add_word(b, n, (uint32_t)((uint64_t)d >> 32)))
-                return;
-            n_dims++;
-        }
-        b->scratch->words[dims_at] = n_dims;
-        n_tensors++;
-    }
-    b->scratch->words[count_at] = n_tensors;
-}
-
-/* Element types as one text, comma separated; "" when there are none. */
-static uint32_t dtypes_id(build *b, uint32_t node)
-{
-    if (node == RS_NO_NODE) return 0;
-    const rs_value *v = &b->v->nodes[node];
-    if (v->type == RS_VALUE_TEXT) return text_id(b, node);
-    if (v->type != RS_VALUE_LIST || v->n == 0) return 0;
-    rs_value_walk walk = rs_value_children(b->v, node);
-    uint32_t child;
-    if (v->n == 1) {
-        if (!next(b, &walk, &child)) return 0;
-        uint32_t id = text_id(b, child);
-        return id == RS_FL_NONE ? 0 : id;
-    }
-    size_t n = 0;
-    while (next(b, &walk, &child)) {
-        const rs_value *t = &b->v->nodes[child];
-        if (t->type != RS_VALUE_TEXT) continue;
-        if (n > (UINT32_C(1) << 20)) break;
-        if (!rs_grow((void **)&b->scratch->joined, &b->scratch->joined_capacity, n + t->n + 1, 1)) {
-            b->nomem = true;
-            return 0;
-        }
-        if (n) b->scratch->joined[n++] = ',';
-        memcpy(b->scratch->joined + n, t->as.text, t->n);
-        n += t->n;
-    }
-    uint32_t id = rs_strings_add(&b->draft->texts, b->scratch->joined ? b->scratch->joined : "", n);
-    if (id == RS_NO_STRING) b->nomem = true;
-    return id;
-}
-
-static uint32_t frame_id(build *b, uint32_t node)
-{
-    if (b->v->nodes[node].type != RS_VALUE_MAP) return RS_FL_NONE;
-    uint32_t *known = &b->scratch->ids[node];
-    if (*known) return *known - 1;
-    uint32_t name = 0, file = 0, k, value;
-    int64_t line = 0;
-    rs_value_walk walk = rs_value_children(b->v, node);
-    while (next_pair(b, &walk, &k, &value)) {
-        switch (rs_fl_key_of(&b->v->nodes[k])) {
-        case RS_FL_KEY_NAME: name = text_id(b, value); break;
-        case RS_FL_KEY_FILENAME: file = text_id(b, value); break;
-        case RS_FL_KEY_LINE:
-            if (!int_of(b, value, &line)) line = 0;
-            break;
-        default: break;
-        }
-    }
-    uint32_t words[4] = {name == RS_FL_NONE ? 0 : name, file == RS_FL_NONE ? 0 : file,
-                         (uint32_t)((uint64_t)line & UINT32_MAX), (uint32_t)((uint64_t)line >> 32)};
-    uint32_t id = rs_strings_add(&b->draft->frame_keys, (const char *)words, sizeof words);
-    if (id == RS_NO_STRING) {
-        b->nomem = true;
-        return RS_FL_NONE;
-    }
-    *known = id + 1;
-    return id;
-}
-
-static uint32_t stack_id(build *b, uint32_t node)
-{
-    if (b->v->nodes[node].type != RS_VALUE_LIST || b->v->nodes[node].n == 0) return 0;
-    size_t n = 0;
-    uint32_t frame;
-    rs_value_walk walk = rs_value_children(b->v, node);
-    while (next(b, &walk, &frame)) {
-        uint32_t id = frame_id(b, frame);
-        if (id != RS_FL_NONE && !add_word(b, &n, id)) return 0;
-    }
-    uint32_t id =
-        rs_strings_add(&b->draft->stack_keys, (const char *)b->scratch->words, n * sizeof(uint32_t));
-    if (id == RS_NO_STRING) b->nomem = true;
-    return id;
-}
-
-static uint32_t draft_group(build *b, uint32_t uid)
+uint32_t rs_fl_draft_group(rs_fl_build *b, uint32_t uid)
 {
     rs_fl_draft *d = b->draft;
     for (size_t i = 0; i < d->n_groups; i++)
@@ -271,175 +109,19 @@ static uint32_t draft_group(build *b, uint32_t uid)
     return (uint32_t)d->n_groups++;
 }
 
-static uint8_t state_of(const rs_value *v)
-{
-    static const char *const names[] = {"scheduled", "started", "completed"};
-    for (uint8_t i = 0; i < 3; i++)
-        if (v->type == RS_VALUE_TEXT && v->n == strlen(names[i]) && memcmp(v->as.text, names[i], v->n) == 0)
-            return i;
-    return RS_FL_NO_STATE;
-}
-
-static void read_process_group(build *b, uint32_t node, uint32_t *uid, uint32_t *desc)
-{
-    rs_value_walk walk = rs_value_children(b->v, node);
-    uint32_t child;
-    if (b->v->nodes[node].type != RS_VALUE_LIST) {
-        *uid = text_id(b, node);
-        return;
-    }
-    if (next(b, &walk, &child)) *uid = text_id(b, child);
-    if (next(b, &walk, &child)) *desc = text_id(b, child);
-}
-
-#define P2P_UNSAID 2
-
-static void read_entry(build *b, uint32_t node, uint8_t *p2p_said)
-{
-    rs_fl_entry e = {.record_id = -1,
-                     .duration_ms = NAN,
-                     .state = RS_FL_NO_STATE,
-                     .pg_id = -1,
-                     .timeout_ms = -1,
-                     .thread = 0};
-    uint32_t in_sizes = RS_NO_NODE, out_sizes = RS_NO_NODE, in_dtypes = RS_NO_NODE, out_dtypes = RS_NO_NODE;
-    uint32_t uid = RS_FL_NONE, desc = RS_FL_NONE, name = RS_FL_NONE, frames = RS_NO_NODE, k, value;
-    int64_t i;
-    uint8_t said = P2P_UNSAID;
-    rs_value_walk walk = rs_value_children(b->v, node);
-    if (b->v->nodes[node].type != RS_VALUE_MAP) {
-        b->n_bad++;
-        return;
-    }
-    while (next_pair(b, &walk, &k, &value)) {
-        switch (rs_fl_key_of(&b->v->nodes[k])) {
-        case RS_FL_KEY_FRAMES: frames = value; break;
-        case RS_FL_KEY_RECORD_ID:
-            if (int_of(b, value, &i)) e.record_id = i;
-            break;
-        case RS_FL_KEY_PG_ID:
-            if (int_of(b, value, &i)) e.pg_id = narrow(i);
-            break;
-        case RS_FL_KEY_PROCESS_GROUP: read_process_group(b, value, &uid, &desc); break;
-        case RS_FL_KEY_THREAD_NAME: {
-            uint32_t id = text_id(b, value);
-            if (id != RS_FL_NONE) e.thread = id;
-            break;
-        }
-        case RS_FL_KEY_SEQ:
-            if (int_of(b, value, &i)) e.seq = i;
-            break;
-        case RS_FL_KEY_P2P_SEQ:
-            if (int_of(b, value, &i)) e.p2p_seq = i;
-            break;
-        case RS_FL_KEY_OP_ID:
-            if (int_of(b, value, &i)) e.op_id = i;
-            break;
-        case RS_FL_KEY_PROFILING_NAME: name = text_id(b, value); break;
-        case RS_FL_KEY_CREATED: e.created = time_of(b, value); break;
-        case RS_FL_KEY_STARTED: e.started = time_of(b, value); break;
-        case RS_FL_KEY_COMPLETED: e.completed = time_of(b, value); break;
-        case RS_FL_KEY_DURATION:
-            if (b->v->nodes[value].type == RS_VALUE_REAL)
-                e.duration_ms = b->v->nodes[value].as.f;
-            else if (int_of(b, value, &i))
-                e.duration_ms = (double)i;
-            break;
-        case RS_FL_KEY_INPUT_SIZES: in_sizes = value; break;
-        case RS_FL_KEY_OUTPUT_SIZES: out_sizes = value; break;
-        case RS_FL_KEY_INPUT_DTYPES: in_dtypes = value; break;
-        case RS_FL_KEY_OUTPUT_DTYPES: out_dtypes = value; break;
-        case RS_FL_KEY_STATE: e.state = state_of(&b->v->nodes[value]); break;
-        case RS_FL_KEY_RETIRED: e.retired = truth_of(b, value); break;
-        case RS_FL_KEY_TIMEOUT:
-            if (int_of(b, value, &i)) e.timeout_ms = narrow(i);
-            break;
-        case RS_FL_KEY_IS_P2P: said = truth_of(b, value); break;
-        default: break;
-        }
-    }
-    if (b->nomem || b->spent) return;
-    if (name == RS_FL_NONE || uid == RS_FL_NONE || e.state == RS_FL_NO_STATE) {
-        b->n_bad++;
-        return;
-    }
-    if (frames != RS_NO_NODE) e.stack = stack_id(b, frames);
-    size_t n = 0;
-    uint32_t ins = dtypes_id(b, in_dtypes), outs = dtypes_id(b, out_dtypes);
-    if (!add_word(b, &n, name) || !add_word(b, &n, ins) || !add_word(b, &n, outs)) return;
-    add_sizes(b, &n, in_sizes);
-    add_sizes(b, &n, out_sizes);
-    if (b->nomem || b->spent) return;
-    e.call = rs_strings_add(&b->draft->call_keys, (const char *)b->scratch->words, n * sizeof(uint32_t));
-    if (e.call == RS_NO_STRING) b->nomem = true;
-    e.group = draft_group(b, uid);
-    if (b->nomem) return;
-    if (b->draft->groups[e.group].desc == RS_FL_NONE) b->draft->groups[e.group].desc = desc;
-    rs_fl_rank *rank = &b->draft->rank;
-    if (!RS_GROW_ONE(rank->entries, rank->n, b->draft->entries_capacity)) {
-        b->nomem = true;
-        return;
-    }
-    p2p_said[0] = said;
-    rank->entries[rank->n++] = e;
-}
-
-/* "nccl:send 0->1" or "send 0->1". */
-static bool named_p2p(const rs_string *name)
-{
-    const char *colon = memchr(name->text, ':', name->length);
-    const char *op = colon ? colon + 1 : name->text;
-    return strncmp(op, "send ", 5) == 0 || strncmp(op, "recv ", 5) == 0 || strcmp(op, "send") == 0 ||
-           strcmp(op, "recv") == 0;
-}
-
-static void read_entries(build *b, uint32_t node)
-{
-    rs_fl_rank *rank = &b->draft->rank;
-    rank->has_entries = true;
-    rs_value_walk walk = rs_value_children(b->v, node);
-    uint32_t child;
-    bool unsaid = false;
-    if (b->v->nodes[node].type != RS_VALUE_LIST) return;
-    if (!rs_grow((void **)&rank->entries, &b->draft->entries_capacity, b->v->nodes[node].n / 8 + 1,
-                 sizeof *rank->entries)) {
-        b->nomem = true;
-        return;
-    }
-    while (next(b, &walk, &child)) {
-        size_t before = rank->n;
-        uint8_t said = P2P_UNSAID;
-        read_entry(b, child, &said);
-        if (rank->n == before) continue;
-        rs_fl_entry *e = &rank->entries[before];
-        const uint32_t *call = (const uint32_t *)(const void *)b->draft->call_keys.items[e->call].text;
-        e->is_p2p = said == true || named_p2p(&b->draft->texts.items[call[0]]);
-        if (e->is_p2p || said != P2P_UNSAID) continue;
-        /* Before version 2.4 nothing says so: the end mark of a batch is like what it ends. */
-        unsaid = true;
-        for (size_t i = before; unsaid && i-- > 0 && before - i < 64;) {
-            const rs_fl_entry *p = &rank->entries[i];
-            if (p->group != e->group) continue;
-            e->is_p2p = p->is_p2p && e->p2p_seq > 0 && p->p2p_seq == e->p2p_seq && p->seq == e->seq;
-            break;
-        }
-    }
-}
-
-/* ---- the rest of a dump ---------------------------------------------------------------------------------
- */
+/* ---- the rest of a dump ------------------------------------------------------------------------------ */
 
 /* A list of ranks as text, when it is not text already. */
-static uint32_t ranks_text(build *b, uint32_t node)
+static uint32_t ranks_text(rs_fl_build *b, uint32_t node)
 {
-    if (b->v->nodes[node].type == RS_VALUE_TEXT) return text_id(b, node);
+    if (b->v->nodes[node].type == RS_VALUE_TEXT) return rs_fl_text_id(b, node);
     if (b->v->nodes[node].type != RS_VALUE_LIST) return RS_FL_NONE;
     size_t n = 0;
     uint32_t child;
     rs_value_walk walk = rs_value_children(b->v, node);
-    while (next(b, &walk, &child)) {
+    while (rs_fl_next(b, &walk, &child)) {
         int64_t rank;
-        if (!int_of(b, child, &rank)) return RS_FL_NONE;
+        if (!rs_fl_int_of(b, child, &rank)) return RS_FL_NONE;
         if (!rs_grow((void **)&b->scratch->joined, &b->scratch->joined_capacity, n + 24, 1)) {
             b->nomem = true;
             return RS_FL_NONE;
@@ -457,40 +139,40 @@ static uint32_t ranks_text(build *b, uint32_t node)
     return id;
 }
 
-static void read_pg_config(build *b, uint32_t node)
+static void read_pg_config(rs_fl_build *b, uint32_t node)
 {
     rs_value_walk walk = rs_value_children(b->v, node);
     uint32_t k, value, field, inner;
     if (b->v->nodes[node].type != RS_VALUE_MAP) return;
-    while (next_pair(b, &walk, &k, &value)) {
-        uint32_t uid = text_id(b, k);
+    while (rs_fl_next_pair(b, &walk, &k, &value)) {
+        uint32_t uid = rs_fl_text_id(b, k);
         if (uid == RS_FL_NONE || b->v->nodes[value].type != RS_VALUE_MAP) continue;
-        uint32_t g = draft_group(b, uid);
+        uint32_t g = rs_fl_draft_group(b, uid);
         if (b->nomem) return;
         rs_value_walk fields = rs_value_children(b->v, value);
-        while (next_pair(b, &fields, &field, &inner)) {
+        while (rs_fl_next_pair(b, &fields, &field, &inner)) {
             rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
-            if (f == RS_FL_KEY_DESC) b->draft->groups[g].desc = text_id(b, inner);
+            if (f == RS_FL_KEY_DESC) b->draft->groups[g].desc = rs_fl_text_id(b, inner);
             if (f == RS_FL_KEY_RANKS) b->draft->groups[g].members = ranks_text(b, inner);
         }
         b->draft->groups[g].configured = b->draft->groups[g].members != RS_FL_NONE;
     }
 }
 
-static void read_pg_status(build *b, uint32_t node)
+static void read_pg_status(rs_fl_build *b, uint32_t node)
 {
     rs_value_walk walk = rs_value_children(b->v, node);
     uint32_t k, value, field, inner;
     if (b->v->nodes[node].type != RS_VALUE_MAP) return;
-    while (next_pair(b, &walk, &k, &value)) {
+    while (rs_fl_next_pair(b, &walk, &k, &value)) {
         struct rs_fl_draft_status s = {
             .enqueued = RS_FL_UNKNOWN, .began = RS_FL_UNKNOWN, .done = RS_FL_UNKNOWN};
-        if (!int_of(b, k, &s.pg_id)) continue;
+        if (!rs_fl_int_of(b, k, &s.pg_id)) continue;
         rs_value_walk fields = rs_value_children(b->v, value);
-        while (next_pair(b, &fields, &field, &inner)) {
+        while (rs_fl_next_pair(b, &fields, &field, &inner)) {
             rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
             int64_t i;
-            if (!int_of(b, inner, &i)) continue;
+            if (!rs_fl_int_of(b, inner, &i)) continue;
             if (f == RS_FL_KEY_LAST_ENQUEUED) s.enqueued = i;
             if (f == RS_FL_KEY_LAST_STARTED) s.began = i;
             if (f == RS_FL_KEY_LAST_COMPLETED) s.done = i;
@@ -503,10 +185,10 @@ static void read_pg_status(build *b, uint32_t node)
     }
 }
 
-static void read_version(build *b, uint32_t node)
+static void read_version(rs_fl_build *b, uint32_t node)
 {
     rs_fl_rank *rank = &b->draft->rank;
-    uint32_t id = text_id(b, node);
+    uint32_t id = rs_fl_text_id(b, node);
     if (id == RS_FL_NONE || id == RS_NO_STRING) return;
     rank->version = id;
     unsigned major, minor;
@@ -518,13 +200,13 @@ static void read_version(build *b, uint32_t node)
 }
 
 /* Reads what the root holds; false when it is nothing like a dump. */
-static bool read_root(build *b, uint32_t root)
+static bool read_root(rs_fl_build *b, uint32_t root)
 {
     uint32_t k, value, entries = RS_NO_NODE, config = RS_NO_NODE;
     bool known = false;
     if (root == RS_NO_NODE || b->v->nodes[root].type != RS_VALUE_MAP) return false;
     rs_value_walk walk = rs_value_children(b->v, root);
-    while (next_pair(b, &walk, &k, &value)) {
+    while (rs_fl_next_pair(b, &walk, &k, &value)) {
         switch (rs_fl_key_of(&b->v->nodes[k])) {
         case RS_FL_KEY_VERSION:
             read_version(b, value);
@@ -532,7 +214,7 @@ static bool read_root(build *b, uint32_t root)
             break;
         case RS_FL_KEY_LIB_VERSION:
         case RS_FL_KEY_NCCL_VERSION: {
-            uint32_t id = text_id(b, value);
+            uint32_t id = rs_fl_text_id(b, value);
             if (id != RS_FL_NONE) b->draft->rank.library = id;
             break;
         }
@@ -552,12 +234,11 @@ static bool read_root(build *b, uint32_t root)
         }
     }
     if (config != RS_NO_NODE) read_pg_config(b, config);
-    if (entries != RS_NO_NODE) read_entries(b, entries);
+    if (entries != RS_NO_NODE) rs_fl_read_entries(b, entries);
     return known;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------
- */
+/* ---- the whole --------------------------------------------------------------------------------------- */
 
 static bool looks_like_json(const uint8_t *bytes, size_t n, size_t *skip)
 {
@@ -611,7 +292,7 @@ rs_status rs_fl_read_dump(rs_fl_reader *scratch, const uint8_t *bytes, size_t n,
     if (!rs_grow((void **)&scratch->ids, &scratch->ids_capacity, v->n_nodes + 1, sizeof *scratch->ids))
         return rs_fail_nomem(err, file);
     memset(scratch->ids, 0, (v->n_nodes + 1) * sizeof *scratch->ids);
-    build b = {.scratch = scratch, .v = v, .draft = draft, .budget = UINT64_C(32) * n + (1 << 20)};
+    rs_fl_build b = {.scratch = scratch, .v = v, .draft = draft, .budget = UINT64_C(32) * n + (1 << 20)};
     bool known = read_root(&b, info.root);
     if (b.nomem) return rs_fail_nomem(err, file);
     if (b.spent) {

@@ -162,6 +162,7 @@ rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json
     unsigned depth = 0;
     enum { VALUE, VALUE_OR_CLOSE, KEY, KEY_OR_CLOSE, COMMA_OR_CLOSE } want = VALUE;
     const uint8_t *q = *p;
+    if (q < end && *q != '[' && *q != '{' && !rs_json_is_space(*q)) return skip_scalar(p, end, limits);
     for (;;) {
         q = rs_json_space(q, end);
         if (q >= end) return RS_JSON_END;
@@ -335,6 +336,18 @@ rs_json_token rs_json_next(rs_json_reader *r)
 bool rs_json_skip_value(rs_json_reader *r)
 {
     unsigned depth = r->depth;
+    if (r->expect == WANT_VALUE && depth) {
+        /* Whole values are passed without telling their tokens apart; for faults the walk below finds the
+         * place. */
+        const uint8_t *p = rs_json_space(r->p, r->end);
+        rs_json_limits limits = r->limits;
+        limits.max_depth = limits.max_depth > depth ? limits.max_depth - depth : 0;
+        if (p < r->end && rs_json_skip(&p, r->end, &limits) == RS_JSON_OK) {
+            r->p = p;
+            value_done(r);
+            return true;
+        }
+    }
     for (;;) {
         rs_json_token t = rs_json_next(r);
         if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return false;

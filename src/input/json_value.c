@@ -124,11 +124,26 @@ static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t
     return 6;
 }
 
+/* Whether none of eight bytes is a backslash or beyond ASCII. */
+static bool plain_bytes(uint64_t w)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
+    uint64_t slash = w ^ (ones * '\\');
+    return !((w | ((slash - ones) & ~slash)) & tops);
+}
+
 size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired)
 {
     size_t i = 0, o = 0;
     bool bad = false;
     while (i < length) {
+        uint64_t w;
+        if (length - i >= 8 && (memcpy(&w, bytes + i, 8), plain_bytes(w))) {
+            memcpy(out + o, &w, 8);
+            i += 8;
+            o += 8;
+            continue;
+        }
         if (bytes[i] == '\\') {
             size_t written = 0, taken = decode_escape(bytes + i, length - i, out + o, &written, &bad);
             if (taken) {

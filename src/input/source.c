@@ -33,7 +33,9 @@ struct rs_source {
     _Atomic uint64_t bytes_in;
     uint64_t bytes_out;
     rs_source_end end;
-    bool finished; /* no more text will come */
+    bool finished;  /* no more text will come */
+    uint8_t *ahead; /* text that was looked at and is still to be read */
+    size_t ahead_at, ahead_n;
 
     /* compressed bytes waiting; for plain files only the first look at the magic */
     uint8_t *in;
@@ -174,6 +176,7 @@ void rs_source_close(rs_source *s)
     if (!s) return;
     if (s->owns_fd && s->fd >= 0) close(s->fd);
     rs_free(s->in);
+    rs_free(s->ahead);
     rs_free(s->gzip);
     if (s->zstd) ZSTD_freeDCtx(s->zstd);
     rs_free(s->name);
@@ -323,6 +326,11 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         if (ZSTD_isError(r)) {
             if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
                 return rs_fail_nomem(err, "zstd decoder");
+            /* behind good text such a header is rather damage than meant */
+            if (ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge && s->end.members == 0)
+                return rs_fail_at(err, RS_ERR_LIMIT, s->name, RS_NO_OFFSET,
+                                  "packed with a window of more than 128 MiB: unpack it first with "
+                                  "`zstd -d --long=31`");
             bool sum = ZSTD_getErrorCode(r) == ZSTD_error_checksum_wrong;
             damage(s, false);
             if (sum) {
@@ -359,7 +367,7 @@ static rs_status plain_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs
     return status;
 }
 
-rs_status rs_source_read(rs_source *s, void *text, size_t n, size_t *got, rs_error *err)
+static rs_status read_on(rs_source *s, void *text, size_t n, size_t *got, rs_error *err)
 {
     *got = 0;
     if (s->finished || n == 0) return RS_OK;
@@ -375,6 +383,30 @@ rs_status rs_source_read(rs_source *s, void *text, size_t n, size_t *got, rs_err
         return rs_fail_at(err, RS_ERR_LIMIT, s->name, s->bytes_in,
                           "unpacks to more than %llu times its size; if that is right, raise --max-ratio",
                           (unsigned long long)s->max_ratio);
+    return status;
+}
+
+rs_status rs_source_read(rs_source *s, void *text, size_t n, size_t *got, rs_error *err)
+{
+    size_t waiting = s->ahead_n - s->ahead_at, first = n < waiting ? n : waiting;
+    if (!waiting) return read_on(s, text, n, got, err);
+    memcpy(text, s->ahead + s->ahead_at, first);
+    s->ahead_at += first;
+    rs_status status = read_on(s, (uint8_t *)text + first, n - first, got, err);
+    *got += first;
+    return status;
+}
+
+rs_status rs_source_peek(rs_source *s, size_t max, const uint8_t **text, size_t *n, rs_error *err)
+{
+    rs_status status = RS_OK;
+    if (!s->ahead) {
+        s->ahead = rs_malloc(RS_SOURCE_PEEK);
+        if (!s->ahead) return rs_fail_nomem(err, "input buffer");
+        status = read_on(s, s->ahead, RS_SOURCE_PEEK, &s->ahead_n, err);
+    }
+    *text = s->ahead;
+    *n = s->ahead_n < max ? s->ahead_n : max;
     return status;
 }
 

@@ -31,6 +31,11 @@ void rs_source_close(rs_source *source); /* NULL is allowed */
  * text ends there and rs_source_get_end tells why. Errors: RS_ERR_IO, RS_ERR_LIMIT (ratio), RS_ERR_NOMEM. */
 rs_status rs_source_read(rs_source *source, void *text, size_t n, size_t *got, rs_error *err);
 
+/* The beginning of the text, at most max bytes (up to RS_SOURCE_PEEK): they stay unread. Only before the
+ * first rs_source_read. The text is the source's, valid until it is closed. */
+#define RS_SOURCE_PEEK 4096
+rs_status rs_source_peek(rs_source *source, size_t max, const uint8_t **text, size_t *n, rs_error *err);
+
 rs_packing rs_source_packing(const rs_source *source);
 const char *rs_source_name(const rs_source *source);
 rs_source_end rs_source_get_end(const rs_source *source);

@@ -20,6 +20,15 @@ void rs_dataset_clear(rs_dataset *d)
     rs_free(d->ranks);
     rs_free(d->dips);
     rs_free(d->traces);
+    rs_free(d->pairs);
+    for (size_t i = 0; i < d->n_unmatched; i++) rs_free(d->unmatched[i]);
+    rs_free(d->unmatched);
+    for (size_t i = 0; i < d->n_exposed; i++) {
+        rs_free(d->exposed[i].collective);
+        rs_free(d->exposed[i].group);
+        rs_free(d->exposed[i].description);
+    }
+    rs_free(d->exposed);
     rs_free(d->label);
     rs_free(d->directory);
     *d = (rs_dataset){0};

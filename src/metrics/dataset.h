@@ -55,7 +55,22 @@ typedef struct rs_dip {
 typedef struct rs_trace_report {
     int64_t rank, steps;
     int64_t total_ns, compute_ns, comm_ns, overlap_ns, idle_ns;
+    size_t n_matched; /* steps beside which a record was set */
+    bool by_number;   /* ... by ProfilerStep's number; else by order */
 } rs_trace_report;
+
+/* A record and the training step of the trace that is the same iteration. Milliseconds, by RS_OF_. */
+typedef struct rs_step_pair {
+    int64_t rank, step, trace_step;
+    bool by_number;
+    double recorded[RS_N_OF], traced[RS_N_OF];
+} rs_step_pair;
+
+/* A collective of a process group in the traces, over all ranks. */
+typedef struct rs_exposed {
+    char *collective, *group, *description; /* the last two NULL where they were not recorded */
+    int64_t n_ranks, count, time_ns, exposed_ns;
+} rs_exposed;
 
 typedef struct rs_dataset {
     char *label, *directory;
@@ -78,6 +93,12 @@ typedef struct rs_dataset {
     rs_trace_report *traces;
     size_t n_traces;
     const char *trace_reason; /* why there are none */
+    rs_step_pair *pairs;      /* by rank, then as the trace has them */
+    size_t n_pairs, pairs_capacity;
+    char **unmatched; /* a line for each rank of which something was not matched */
+    size_t n_unmatched, unmatched_capacity;
+    rs_exposed *exposed; /* most exposed time first */
+    size_t n_exposed, exposed_capacity;
 } rs_dataset;
 
 struct rs_metrics {
@@ -95,6 +116,10 @@ rs_status rs_dataset_report(rs_dataset *dataset, rs_error *err);
 rs_status rs_dataset_dips(rs_dataset *dataset, rs_error *err);
 /* Per step, the same from the torch profiler's kernels; rs_dataset.traces. */
 rs_status rs_dataset_traces(rs_dataset *dataset, unsigned jobs, rs_problems *problems, rs_error *err);
+
+/* Sets the records of each rank beside the steps of its trace (the table RS_TRACE_STEPS); rs_dataset.pairs.
+ */
+rs_status rs_dataset_align(rs_dataset *dataset, const rs_table *steps, rs_error *err);
 
 /* Quantiles (linear interpolation) of values, which are reordered. qs ascending. NaN for none. */
 void rs_select_quantiles(double *values, size_t n, const double *qs, size_t n_qs, double *out);

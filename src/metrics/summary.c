@@ -203,6 +203,24 @@ static void write_traces(tree *t, const rs_dataset *d)
         number(t, "mean_overlap_ms", (double)r->overlap_ns / n);
         number(t, "mean_idle_ms", (double)r->idle_ns / n);
         number(t, "hidden_share", r->comm_ns ? (double)r->overlap_ns / (double)r->comm_ns : NAN);
+        whole(t, "matched_steps", (int64_t)r->n_matched);
+        text(t, "matched_by", r->n_matched ? (r->by_number ? "number" : "order") : NULL);
+        close(t, '}');
+    }
+    close(t, ']');
+    key(t, "exposed_collectives");
+    open(t, '[');
+    for (size_t i = 0; i < d->n_exposed; i++) {
+        const rs_exposed *e = &d->exposed[i];
+        line(t);
+        open(t, '{');
+        text(t, "collective", e->collective);
+        text(t, "group", e->group);
+        text(t, "description", e->description);
+        whole(t, "ranks", e->n_ranks);
+        whole(t, "kernels", e->count);
+        number(t, "time_ms", (double)e->time_ns / 1e6);
+        number(t, "exposed_ms", (double)e->exposed_ns / 1e6);
         close(t, '}');
     }
     close(t, ']');

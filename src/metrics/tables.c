@@ -155,10 +155,44 @@ static const rs_column_spec traces_columns[] = {
 };
 TABLE(traces, "traces", "one row a rank: kernels of the torch profiler beside the recorded ranges");
 
+static const rs_column_spec steps_columns[] = {
+    WORD("label", "label", "as given with --label"),
+    ID("rank", "rank", "of the torch profiler's trace"),
+    ID("step", "step", "global_step of the record"),
+    ID("trace_step", "trace step", "N of ProfilerStep#N beside it"),
+    WORD("matched_by", "matched by", "number: N is the global_step; order: no N of the rank is one"),
+    MS("recorded_step_ms", "recorded step", "the step's length, by the recorded ranges"),
+    MS("trace_step_ms", "trace step length", "the same by the trace"),
+    MS("recorded_compute_ms", "recorded compute", "time with computation, by the recorded ranges"),
+    MS("trace_compute_ms", "trace compute", "the same by the trace's kernels"),
+    MS("recorded_comm_ms", "recorded comm", "time with a collective, by the recorded ranges"),
+    MS("trace_comm_ms", "trace comm", "the same by the trace's kernels"),
+    MS("recorded_overlap_ms", "recorded overlap", "time with both, by the recorded ranges"),
+    MS("trace_overlap_ms", "trace overlap", "the same by the trace's kernels"),
+    MS("overlap_difference_ms", "difference", "trace_overlap_ms - recorded_overlap_ms"),
+    MS("recorded_exposed_ms", "recorded exposed", "time with a collective alone, by the recorded ranges"),
+    MS("trace_exposed_ms", "trace exposed", "the same by the trace's kernels"),
+};
+TABLE(steps, "steps", "one row a rank and training step that is in its records and in its trace");
+
+static const rs_column_spec exposed_columns[] = {
+    WORD("label", "label", "as given with --label"),
+    WORD("collective", "collective", "kind of collective, by the kernel's arguments or name"),
+    WORD("group", "group", "process group; empty where the trace does not name it"),
+    WORD("description", "description", "what the group is for, where the trace says it"),
+    COUNT("ranks", "ranks", "ranks it was found on"),
+    COUNT("kernels", "kernels", "its kernels on all ranks"),
+    MS("time_ms", "ms", "time with it in training steps (in all of the trace without any), all ranks"),
+    MS("exposed_ms", "exposed", "... and no computation"),
+    {"exposed_share", RS_REAL, RS_UNIT_PERCENT, "of the exposed time of all collectives", "share"},
+    SHARE("hidden_share", "hidden", "share of its time that computation hides"),
+};
+TABLE(exposed, "exposed", "one row a collective and process group in the traces, the most exposed first");
+
 static const rs_table_spec *const specs[] = {&datasets_spec,    &comparison_spec,  &ranks_spec,
                                              &percentiles_spec, &collectives_spec, &dips_spec,
-                                             &traces_spec};
-enum { DATASETS, COMPARISON, RANKS, PERCENTILES, COLLECTIVES, DIPS, TRACES, N_TABLES };
+                                             &traces_spec,      &steps_spec,       &exposed_spec};
+enum { DATASETS, COMPARISON, RANKS, PERCENTILES, COLLECTIVES, DIPS, TRACES, STEPS, EXPOSED, N_TABLES };
 
 const rs_table_spec *const *rs_metrics_tables(size_t *n)
 {
@@ -341,6 +375,52 @@ static rs_status trace_rows(const rs_dataset *d, rs_table *t, rs_error *err)
     return status;
 }
 
+static rs_status step_rows(const rs_dataset *d, rs_table *t, rs_error *err)
+{
+    static const int shown[] = {RS_OF_TOTAL, RS_OF_COMPUTE, RS_OF_COMM, RS_OF_OVERLAP};
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < d->n_pairs && status == RS_OK; i++) {
+        const rs_step_pair *p = &d->pairs[i];
+        rs_table_add_text(t, d->label);
+        rs_table_add_int(t, p->rank);
+        rs_table_add_int(t, p->step);
+        rs_table_add_int(t, p->trace_step);
+        rs_table_add_text(t, p->by_number ? "number" : "order");
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
+            known(t, p->recorded[shown[k]]);
+            known(t, p->traced[shown[k]]);
+        }
+        known(t, p->traced[RS_OF_OVERLAP] - p->recorded[RS_OF_OVERLAP]);
+        known(t, p->recorded[RS_OF_COMM] - p->recorded[RS_OF_OVERLAP]);
+        known(t, p->traced[RS_OF_COMM] - p->traced[RS_OF_OVERLAP]);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+static rs_status exposed_rows(const rs_dataset *d, rs_table *t, rs_error *err)
+{
+    rs_status status = RS_OK;
+    double all = 0;
+    for (size_t i = 0; i < d->n_exposed; i++) all += (double)d->exposed[i].exposed_ns;
+    for (size_t i = 0; i < d->n_exposed && status == RS_OK; i++) {
+        const rs_exposed *e = &d->exposed[i];
+        double alone = (double)e->exposed_ns, time = (double)e->time_ns;
+        rs_table_add_text(t, d->label);
+        rs_table_add_text(t, e->collective);
+        rs_table_add_text(t, e->group);
+        rs_table_add_text(t, e->description);
+        rs_table_add_int(t, e->n_ranks);
+        rs_table_add_int(t, e->count);
+        known(t, time / 1e6);
+        known(t, alone / 1e6);
+        known(t, all > 0 ? 100 * alone / all : NAN);
+        known(t, time > 0 ? (time - alone) / time : NAN);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
 static rs_status fill(const rs_metrics *m, rs_table **t, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -353,10 +433,14 @@ static rs_status fill(const rs_metrics *m, rs_table **t, rs_error *err)
         if (status == RS_OK) status = collective_rows(d, t[COLLECTIVES], err);
         if (status == RS_OK) status = dip_rows(d, t[DIPS], err);
         if (status == RS_OK) status = trace_rows(d, t[TRACES], err);
+        if (status == RS_OK) status = step_rows(d, t[STEPS], err);
+        if (status == RS_OK) status = exposed_rows(d, t[EXPOSED], err);
     }
     if (status == RS_OK && m->reference != SIZE_MAX) status = comparison_rows(m, t[COMPARISON], err);
     return status;
 }
+
+#define NAMED_RANKS 8 /* ranks whose unmatched steps are told one by one */
 
 static void add_notes(const rs_metrics *m, rs_result *result)
 {
@@ -370,6 +454,11 @@ static void add_notes(const rs_metrics *m, rs_result *result)
             rs_result_note(result, "%.80s: no collective was recorded, so overlap does not apply", d->label);
         if (m->settings.traces && d->trace_reason)
             rs_result_note(result, "%.80s: %s", d->label, d->trace_reason);
+        for (size_t k = 0; k < d->n_unmatched && k < NAMED_RANKS; k++)
+            rs_result_note(result, "%.80s: %s", d->label, d->unmatched[k]);
+        if (d->n_unmatched > NAMED_RANKS)
+            rs_result_note(result, "%.80s: the same of %zu other ranks", d->label,
+                           d->n_unmatched - NAMED_RANKS);
     }
 }
 

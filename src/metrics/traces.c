@@ -3,127 +3,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "analysis/busy.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
-#include "trace/trace.h"
-
-/* ---- one rank's steps --------------------------------------------------------------------------------- */
-
-typedef struct set {
-    rs_interval *items;
-    size_t n;
-} set;
-
-static int64_t within(const set *a, const set *b)
-{
-    return rs_intervals_intersection(a->items, a->n, b->items, b->n);
-}
-
-static bool union_of_steps(const rs_step *steps, size_t n, set *out)
-{
-    out->items = rs_malloc((n + 1) * sizeof *out->items);
-    if (!out->items) return false;
-    for (size_t i = 0; i < n; i++) out->items[i] = (rs_interval){steps[i].start, steps[i].end};
-    if (!rs_intervals_sort(out->items, n)) return false;
-    out->n = rs_intervals_unite(out->items, n);
-    return true;
-}
-
-static bool measure(const rs_work *work, const set *steps, rs_trace_report *out)
-{
-    set compute = {0}, comm = {0}, all = {0}, alone = {0};
-    bool ok = rs_work_union(work, RS_CLASS_COMPUTE, &compute.items, &compute.n) &&
-              rs_work_union(work, RS_CLASS_COMM, &comm.items, &comm.n) &&
-              rs_work_union(work, RS_N_CLASSES, &all.items, &all.n);
-    alone.items = ok ? rs_malloc((comm.n + compute.n + 1) * sizeof *alone.items) : NULL;
-    ok = alone.items != NULL;
-    if (ok) {
-        alone.n = rs_intervals_subtract(comm.items, comm.n, compute.items, compute.n, alone.items);
-        out->total_ns = rs_intervals_length(steps->items, steps->n);
-        out->compute_ns = within(&compute, steps);
-        out->comm_ns = within(&comm, steps);
-        out->overlap_ns = out->comm_ns - within(&alone, steps);
-        out->idle_ns = out->total_ns - within(&all, steps);
-    }
-    rs_free(compute.items);
-    rs_free(comm.items);
-    rs_free(all.items);
-    rs_free(alone.items);
-    return ok;
-}
-
-/* What ran on the GPU while the host was in a step: ProfilerStep#N to ProfilerStep#N. */
-static rs_status trace_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
-{
-    const rs_step *steps;
-    const rs_work *work;
-    size_t n;
-    rs_status status = rs_trace_steps(trace, &steps, &n, err);
-    if (status == RS_OK) status = rs_trace_work(trace, run->policy, &work, err);
-    if (status != RS_OK) return status;
-    rs_trace_report *r = rs_calloc(1, sizeof *r);
-    set all = {0};
-    bool ok = r && union_of_steps(steps, n, &all) && measure(work, &all, r);
-    rs_free(all.items);
-    if (!ok) {
-        rs_free(r);
-        return rs_fail_nomem(err, "the steps of a trace");
-    }
-    r->steps = (int64_t)n;
-    *partial = r;
-    return RS_OK;
-}
-
-/* Handed on as a table, which is what runs give. */
-static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "", NULL},      {"steps", RS_INT, RS_UNIT_COUNT, "", NULL},
-    {"total_us", RS_TIME, RS_UNIT_US, "", NULL}, {"compute_us", RS_TIME, RS_UNIT_US, "", NULL},
-    {"comm_us", RS_TIME, RS_UNIT_US, "", NULL},  {"overlap_us", RS_TIME, RS_UNIT_US, "", NULL},
-    {"idle_us", RS_TIME, RS_UNIT_US, "", NULL},
-};
-static const rs_table_spec table = {"steps", "one row is one rank", columns,
-                                    sizeof columns / sizeof *columns};
-static const rs_table_spec *const tables[] = {&table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < n && status == RS_OK; i++) {
-        const rs_trace_report *r = partials[i].value;
-        rs_table *t = result->tables[0];
-        if (!r) continue;
-        rs_table_add_int(t, partials[i].rank);
-        rs_table_add_int(t, r->steps);
-        rs_table_add_time(t, r->total_ns);
-        rs_table_add_time(t, r->compute_ns);
-        rs_table_add_time(t, r->comm_ns);
-        rs_table_add_time(t, r->overlap_ns);
-        rs_table_add_time(t, r->idle_ns);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static void free_partial(void *partial)
-{
-    rs_free(partial);
-}
-
-static const rs_analysis by_steps = {.name = "metrics",
-                                     .help = "",
-                                     .columns = RS_LINK_COLUMNS,
-                                     .table_sets = sets,
-                                     .n_table_sets = 1,
-                                     .with_host = true,
-                                     .rank = trace_rank,
-                                     .merge = merge,
-                                     .free_partial = free_partial};
+#include "metrics/trace_steps.h"
 
 /* ---- finding them ------------------------------------------------------------------------------------- */
 
@@ -192,25 +77,95 @@ static rs_status find_traces(const rs_dataset *d, list *l, rs_error *err)
     return status;
 }
 
-static rs_status keep(rs_dataset *d, const rs_table *t, rs_error *err)
+/* ---- keeping what they say ------------------------------------------------------------------------------
+ */
+
+static rs_status keep_ranks(rs_dataset *d, const rs_table *t, rs_error *err)
 {
     size_t n = rs_table_n_rows(t);
-    d->traces = rs_calloc(n, sizeof *d->traces);
+    d->traces = rs_calloc(n + 1, sizeof *d->traces);
     if (!d->traces) return rs_fail_nomem(err, "the steps of traces");
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        d->traces[d->n_traces++] = (rs_trace_report){.rank = rs_table_int(t, i, 0),
-                                                     .steps = rs_table_int(t, i, 1),
-                                                     .total_ns = rs_table_int(t, i, 2),
-                                                     .compute_ns = rs_table_int(t, i, 3),
-                                                     .comm_ns = rs_table_int(t, i, 4),
-                                                     .overlap_ns = rs_table_int(t, i, 5),
-                                                     .idle_ns = rs_table_int(t, i, 6)};
-        any |= rs_table_int(t, i, 1) > 0;
+        d->traces[d->n_traces++] =
+            (rs_trace_report){.rank = rs_table_int(t, i, RS_TRACE_RANK),
+                              .steps = rs_table_int(t, i, RS_TRACE_NUMBER),
+                              .total_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_TOTAL),
+                              .compute_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_COMPUTE),
+                              .comm_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_COMM),
+                              .overlap_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_OVERLAP),
+                              .idle_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_IDLE)};
+        any |= rs_table_int(t, i, RS_TRACE_NUMBER) > 0;
     }
     if (!any)
         d->trace_reason = "the traces hold no training step (ProfilerStep#N), so nothing can be set beside";
     return RS_OK;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static char *text_of(const rs_table *t, size_t row, size_t column, bool *ok)
+{
+    size_t length;
+    const char *text = rs_table_text(t, row, column, &length);
+    char *copy = text ? rs_strndup(text, length) : NULL;
+    *ok = *ok && (!text || copy);
+    return copy;
+}
+
+static int by_exposed(const void *a, const void *b)
+{
+    const rs_exposed *x = a, *y = b;
+    if (x->exposed_ns != y->exposed_ns) return x->exposed_ns > y->exposed_ns ? -1 : 1;
+    if (x->time_ns != y->time_ns) return x->time_ns > y->time_ns ? -1 : 1;
+    int c = strcmp(x->collective, y->collective);
+    if (c == 0) c = strcmp(x->group ? x->group : "", y->group ? y->group : "");
+    return c ? c : strcmp(x->description ? x->description : "", y->description ? y->description : "");
+}
+
+/* Ranks are added up. */
+static rs_status keep_exposed(rs_dataset *d, const rs_table *t, rs_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < rs_table_n_rows(t); i++) {
+        rs_exposed one = {.collective = text_of(t, i, RS_EXPOSED_COLLECTIVE, &ok),
+                          .group = text_of(t, i, RS_EXPOSED_GROUP, &ok),
+                          .description = text_of(t, i, RS_EXPOSED_DESCRIPTION, &ok)};
+        size_t k = 0;
+        while (k < d->n_exposed && !(same_text(d->exposed[k].collective, one.collective) &&
+                                     same_text(d->exposed[k].group, one.group) &&
+                                     same_text(d->exposed[k].description, one.description)))
+            k++;
+        bool added = ok && k == d->n_exposed && RS_GROW_ONE(d->exposed, d->n_exposed, d->exposed_capacity);
+        if (added) {
+            d->exposed[d->n_exposed++] = one;
+        } else {
+            ok = ok && k < d->n_exposed;
+            rs_free(one.collective);
+            rs_free(one.group);
+            rs_free(one.description);
+        }
+        if (!ok) break;
+        rs_exposed *e = &d->exposed[k];
+        e->n_ranks++;
+        e->count += rs_table_int(t, i, RS_EXPOSED_COUNT);
+        e->time_ns = rs_add_sat(e->time_ns, rs_table_int(t, i, RS_EXPOSED_TIME));
+        e->exposed_ns = rs_add_sat(e->exposed_ns, rs_table_int(t, i, RS_EXPOSED_EXPOSED));
+    }
+    if (!ok) return rs_fail_nomem(err, "exposed collectives");
+    if (d->n_exposed) qsort(d->exposed, d->n_exposed, sizeof *d->exposed, by_exposed);
+    return RS_OK;
+}
+
+static rs_status keep(rs_dataset *d, const rs_result *result, rs_error *err)
+{
+    rs_status status = keep_ranks(d, result->tables[RS_TRACE_RANKS], err);
+    if (status == RS_OK) status = keep_exposed(d, result->tables[RS_TRACE_EXPOSED], err);
+    if (status == RS_OK) status = rs_dataset_align(d, result->tables[RS_TRACE_STEPS], err);
+    return status;
 }
 
 rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems, rs_error *err)
@@ -224,9 +179,10 @@ rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems,
         d->trace_reason = "there are no traces in torch_profiler/rank*/ of the directory";
     } else if (status == RS_OK) {
         status = rs_job_open((const char *const *)l.items, l.n, &settings, &job, err);
-        if (status == RS_OK) status = rs_job_run(job, &by_steps, NULL, RS_COMPAT_NONE, &result, err);
+        if (status == RS_OK)
+            status = rs_job_run(job, &rs_metrics_by_steps, NULL, RS_COMPAT_NONE, &result, err);
         rs_problems_move(problems, &result.problems);
-        if (status == RS_OK) status = keep(d, result.tables[0], err);
+        if (status == RS_OK) status = keep(d, &result, err);
     }
     rs_result_clear(&result);
     rs_job_close(job);

@@ -6,6 +6,10 @@
 
 void rs_write_csv(rs_writer *writer, const rs_table *table);
 void rs_write_jsonl(rs_writer *writer, const rs_table *table);
+/* One cell as it stands in JSON. */
+void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, size_t column);
+/* What stands between the brackets of "problems". */
+void rs_write_json_problems(rs_writer *writer, const rs_problems *problems);
 /* An array of objects; indent spaces stand before each. */
 void rs_write_json_rows(rs_writer *writer, const rs_table *table, unsigned indent);
 void rs_write_json_result(rs_writer *writer, const rs_result *result);

@@ -4,9 +4,9 @@
 
 #include "output/formats.h"
 
-static void write_value(rs_writer *writer, const rs_table *table, const rs_column_spec *spec, size_t row,
-                        size_t at)
+void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, size_t at)
 {
+    const rs_column_spec *spec = &rs_table_get_spec(table)->columns[at];
     if (rs_table_is_null(table, row, at)) {
         rs_writer_bytes(writer, "null", 4);
         return;
@@ -39,7 +39,7 @@ static void write_row(rs_writer *writer, const rs_table *table, size_t row)
         if (at) rs_writer_bytes(writer, ", ", 2);
         rs_writer_json_string(writer, spec->columns[at].name, strlen(spec->columns[at].name));
         rs_writer_bytes(writer, ": ", 2);
-        write_value(writer, table, &spec->columns[at], row, at);
+        rs_write_json_value(writer, table, row, at);
     }
     rs_writer_char(writer, '}');
 }
@@ -74,7 +74,7 @@ static void write_members(rs_writer *writer, const rs_table *table, size_t row)
     for (size_t at = 0; at < spec->n_columns; at++) {
         rs_writer_json_string(writer, spec->columns[at].name, strlen(spec->columns[at].name));
         rs_writer_bytes(writer, ": ", 2);
-        write_value(writer, table, &spec->columns[at], row, at);
+        rs_write_json_value(writer, table, row, at);
         rs_writer_bytes(writer, ", ", 2);
     }
 }
@@ -141,7 +141,7 @@ static void write_problem(rs_writer *writer, const rs_problem *problem)
     rs_writer_char(writer, '}');
 }
 
-static void write_problems(rs_writer *writer, const rs_problems *problems)
+void rs_write_json_problems(rs_writer *writer, const rs_problems *problems)
 {
     for (size_t i = 0; i < problems->n; i++) {
         rs_writer_text(writer, i ? ",\n    " : "\n    ");
@@ -182,7 +182,7 @@ void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, siz
             rs_write_json_rows(writer, result->tables[i], 6);
     }
     rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
-    write_problems(writer, &result->problems);
+    rs_write_json_problems(writer, &result->problems);
     rs_writer_text(writer, "],\n  \"notes\": [");
     for (size_t i = 0; i < result->n_notes; i++) {
         rs_writer_text(writer, i ? ",\n    " : "\n    ");

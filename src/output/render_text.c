@@ -16,11 +16,16 @@
 #define BLOCK_ROWS 1024
 #define HEADING_LINES 4
 #define NARROWEST_TEXT 12
+/* Without a terminal's width nothing is shortened; a column that would be this many times its text, and this
+ * much more, is made narrower, and a cell that does not fit gets its row a layout of its own. */
+#define PADDING_RATIO 4
+#define PADDING_SLACK 65536
 
 typedef struct text_column {
     rs_display display;
     size_t width;                               /* of cells and heading, as shown */
     size_t cell_width;                          /* of the widest cell */
+    size_t cells_width;                         /* of all cells together */
     char lines[HEADING_LINES][RS_HEADING_SIZE]; /* the heading, wrapped */
     size_t n_lines;
 } text_column;
@@ -34,6 +39,7 @@ typedef struct text_table {
     size_t clean_size;
     char *brief;
     size_t brief_size;
+    bool overflows; /* some cells are wider than their column */
 } text_table;
 
 static bool ensure(char **buffer, size_t *size, size_t need)
@@ -70,6 +76,7 @@ static bool measure_cells(text_table *t, size_t at)
             width = rs_display_cell(t->table, row, at, &c->display, number);
         }
         if (width > c->cell_width) c->cell_width = width;
+        c->cells_width += width;
     }
     return true;
 }
@@ -112,6 +119,22 @@ static size_t total_width(const text_table *t)
     return total;
 }
 
+/* A few very long names among many short ones must not fill the rows of all others with spaces. */
+static void narrow_sparse(text_table *t)
+{
+    size_t n_rows = rs_table_n_rows(t->table);
+    for (size_t at = 0; at < t->n_columns; at++) {
+        text_column *c = &t->columns[at];
+        if (!c->display.is_text || n_rows == 0 ||
+            n_rows * c->cell_width <= PADDING_RATIO * c->cells_width + PADDING_SLACK)
+            continue;
+        size_t heading = wrap_heading(c, SIZE_MAX), usual = 2 * c->cells_width / n_rows;
+        c->width = usual > NARROWEST_TEXT ? usual : NARROWEST_TEXT;
+        if (c->width < heading) c->width = heading;
+        t->overflows = true;
+    }
+}
+
 /* Widths: first as wide as cells and headings want; then headings on several lines; then shorter names. */
 static void fit(text_table *t)
 {
@@ -121,6 +144,7 @@ static void fit(text_table *t)
         c->width = c->cell_width > heading ? c->cell_width : heading;
     }
     size_t limit = t->settings->width;
+    if (limit == 0) narrow_sparse(t);
     if (limit == 0 || total_width(t) <= limit) return;
     for (size_t at = 0; at < t->n_columns; at++) {
         text_column *c = &t->columns[at];
@@ -168,8 +192,8 @@ static bool is_right(const text_column *c)
     return !c->display.is_text;
 }
 
-/* A layout with this table's columns. */
-static struct libscols_table *new_layout(const text_table *t)
+/* A layout with columns of these widths; NULL: the table's own. */
+static struct libscols_table *new_layout(const text_table *t, const size_t *widths)
 {
     struct libscols_table *layout = scols_new_table();
     if (!layout) return NULL;
@@ -181,7 +205,8 @@ static struct libscols_table *new_layout(const text_table *t)
     for (size_t at = 0; ok && at < t->n_columns; at++) {
         const text_column *c = &t->columns[at];
         int flags = SCOLS_FL_STRICTWIDTH | (is_right(c) ? SCOLS_FL_RIGHT : 0);
-        double width = c->width ? (double)c->width : 1;
+        size_t wanted = widths ? widths[at] : c->width;
+        double width = wanted ? (double)wanted : 1;
         ok = scols_table_new_column(layout, NULL, width, flags) != NULL;
     }
     if (ok) return layout;
@@ -215,7 +240,7 @@ static bool set_cell(struct libscols_line *line, size_t at, const char *text, bo
 
 static rs_status print_headings(rs_writer *writer, text_table *t, rs_error *err)
 {
-    struct libscols_table *layout = new_layout(t);
+    struct libscols_table *layout = new_layout(t, NULL);
     size_t n_lines = 0;
     for (size_t at = 0; at < t->n_columns; at++)
         if (t->columns[at].n_lines > n_lines) n_lines = t->columns[at].n_lines;
@@ -236,7 +261,8 @@ static rs_status print_headings(rs_writer *writer, text_table *t, rs_error *err)
     return status;
 }
 
-static bool fill_row(text_table *t, struct libscols_line *line, size_t row)
+/* widths: NULL for the table's own. */
+static bool fill_row(text_table *t, const size_t *widths, struct libscols_line *line, size_t row)
 {
     for (size_t at = 0; at < t->n_columns; at++) {
         const text_column *c = &t->columns[at];
@@ -245,7 +271,7 @@ static bool fill_row(text_table *t, struct libscols_line *line, size_t row)
         if (c->display.is_text) {
             size_t length;
             text = clean_cell(t, row, at, &length);
-            if (text) text = shorten(t, text, length, c->width);
+            if (text) text = shorten(t, text, length, widths ? widths[at] : c->width);
         } else {
             rs_display_cell(t->table, row, at, &c->display, number);
         }
@@ -254,20 +280,51 @@ static bool fill_row(text_table *t, struct libscols_line *line, size_t row)
     return true;
 }
 
+/* Sets the widths that this row needs. *wider: more than the table's own. False when out of memory. */
+static bool row_widths(text_table *t, size_t row, size_t *widths, bool *wider)
+{
+    *wider = false;
+    for (size_t at = 0; at < t->n_columns; at++) {
+        const text_column *c = &t->columns[at];
+        widths[at] = c->width;
+        if (!c->display.is_text || c->cell_width <= c->width) continue;
+        size_t length;
+        const char *text = clean_cell(t, row, at, &length);
+        if (!text) return false;
+        size_t width = rs_text_width(text, length);
+        if (width <= c->width) continue;
+        widths[at] = width;
+        *wider = true;
+    }
+    return true;
+}
+
+/* Prints rows from *row on: a block of those that fit, or one that does not. */
+static rs_status print_block(rs_writer *writer, text_table *t, size_t *widths, size_t *row, rs_error *err)
+{
+    size_t n_rows = rs_table_n_rows(t->table), begin = *row;
+    bool wider = false, ok = !t->overflows || row_widths(t, begin, widths, &wider);
+    const size_t *own = wider ? widths : NULL;
+    struct libscols_table *layout = ok ? new_layout(t, own) : NULL;
+    ok = layout != NULL;
+    do {
+        struct libscols_line *line = ok ? scols_table_new_line(layout, NULL) : NULL;
+        ok = line && fill_row(t, own, line, (*row)++);
+        if (own || *row == n_rows || *row == begin + BLOCK_ROWS) break;
+        if (ok && t->overflows) ok = row_widths(t, *row, widths, &wider);
+    } while (ok && !wider);
+    rs_status status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
+    scols_unref_table(layout);
+    return status;
+}
+
 static rs_status print_rows(rs_writer *writer, text_table *t, rs_error *err)
 {
-    size_t n_rows = rs_table_n_rows(t->table);
-    rs_status status = RS_OK;
-    for (size_t row = 0; row < n_rows && status == RS_OK && !writer->failed;) {
-        struct libscols_table *layout = new_layout(t);
-        bool ok = layout != NULL;
-        for (size_t end = row + BLOCK_ROWS; ok && row < n_rows && row < end; row++) {
-            struct libscols_line *line = scols_table_new_line(layout, NULL);
-            ok = line && fill_row(t, line, row);
-        }
-        status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
-        scols_unref_table(layout);
-    }
+    size_t *widths = rs_malloc(t->n_columns * sizeof *widths);
+    rs_status status = widths ? RS_OK : rs_fail_nomem(err, "the layout of a table");
+    for (size_t row = 0; status == RS_OK && row < rs_table_n_rows(t->table) && !writer->failed;)
+        status = print_block(writer, t, widths, &row, err);
+    rs_free(widths);
     return status;
 }
 

@@ -3,7 +3,18 @@
 #include "base/interval.h"
 #include "base/memory.h"
 
-/* Sorts by key, then, where keys are equal, by the second key; both stable. */
+static void reverse(rs_keyed *list, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        rs_keyed x = list[i];
+        list[i] = list[n - 1 - i];
+        list[n - 1 - i] = x;
+    }
+}
+
+/* Sorts by start and outermost first, or by end and innermost first. What starts and ends together stands as
+ * it came in by start, and the other way round by end. The list comes in by rising starts or nearly so, which
+ * is nearly by rising ends too. */
 static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool by_start)
 {
     if (!rs_keyed_sort(list, n)) return false;
@@ -12,6 +23,7 @@ static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool b
         for (end = i + 1; end < n && list[end].key == key; end++) {
         }
         if (end - i == 1) continue;
+        if (!by_start) reverse(list + i, end - i);
         for (size_t k = i; k < end; k++) {
             const rs_nested *x = &items[list[k].value];
             list[k].key = by_start ? rs_sub_sat(0, x->end) : rs_sub_sat(0, x->start);
@@ -59,11 +71,8 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
             if (ok) points[n_points++] = (rs_keyed){items[i].start, (uint32_t)i};
         }
     }
-    /* of two that start and end together the later one ends first */
-    for (size_t i = 0; ok && i < n_long; i++) {
-        uint32_t item = starts[n_long - 1 - i].value;
-        ends[i] = (rs_keyed){items[item].end, item};
-    }
+    for (size_t i = 0; ok && i < n_long; i++)
+        ends[i] = (rs_keyed){items[starts[i].value].end, starts[i].value};
     ok = ok && sort_by_two(starts, n_long, items, true) && sort_by_two(ends, n_long, items, false) &&
          rs_keyed_sort(points, n_points);
     if (ok) (void)merge(items, starts, ends, n_long, points, n_points, order);

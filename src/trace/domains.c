@@ -265,11 +265,10 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
         if (status != RS_OK) return status;
         if (n > 1) return finish(e, p, *domain, n, NULL, rule, out, err);
     }
-    if (rs_domains_repeat(n_calls, n_repeated) && !(e->loaded & RS_COLUMN_BIT(EXTERNAL_ID))) {
-        out->needs = RS_COLUMN_BIT(EXTERNAL_ID);
-        return RS_OK;
-    }
     if (rs_domains_repeat(n_calls, n_repeated)) {
+        out->told_by = RS_COLUMN_BIT(EXTERNAL_ID);
+        out->needs = out->told_by & ~e->loaded;
+        if (out->needs) return RS_OK;
         rs_status status = rs_domains_by_segment(e, file, p, n_calls, n_repeated, *domain, &n, &rule, err);
         if (status != RS_OK) return status;
         if (n > 1) return finish(e, p, *domain, n, NULL, rule, out, err);

@@ -34,6 +34,12 @@ static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
     return job;
 }
 
+static uint64_t file_size(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
 rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
                       rs_error *err)
 {
@@ -46,9 +52,9 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
         return status;
     }
     for (size_t i = 0; i < job->n_inputs; i++) {
-        struct stat info;
-        if (stat(job->inputs[i].path, &info) == 0 && S_ISREG(info.st_mode))
-            job->bytes_total += (uint64_t)info.st_size;
+        const rs_input *input = &job->inputs[i];
+        for (size_t k = 0; k < (input->n_parts ? input->n_parts : 1); k++)
+            job->bytes_total += file_size(input->n_parts ? input->parts[k] : input->path);
     }
     *out = job;
     return RS_OK;
@@ -60,17 +66,51 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
     *out = NULL;
     rs_job *job = job_create(settings, err);
     if (!job) return RS_ERR_NOMEM;
-    char *path = rs_strdup(name);
-    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        rs_free(path);
+    rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
+    rs_status status = rs_job_add(job, &file, err);
+    if (status != RS_OK) {
         rs_job_close(job);
-        return rs_fail_nomem(err, "inputs");
+        return status;
     }
-    job->inputs[job->n_inputs++] =
-        (rs_input){.path = path, .bytes = bytes, .n_bytes = n, .given_rank = RS_NO_VALUE};
-    job->bytes_total = n;
     *out = job;
     return RS_OK;
+}
+
+rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
+{
+    /* what is loaded points into the array of inputs */
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].events)
+            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run",
+                           file->name);
+    char *path = rs_strdup(file->name);
+    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free(path);
+        return rs_fail_nomem(err, "inputs");
+    }
+    rs_input input = {.path = path,
+                      .bytes = file->bytes,
+                      .n_bytes = file->bytes ? file->n_bytes : 0,
+                      .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
+                      .from_directory = file->optional};
+    rs_inputs_insert(job, &input);
+    job->bytes_total += file->bytes ? file->n_bytes : file_size(path);
+    return RS_OK;
+}
+
+size_t rs_job_n_files(const rs_job *job)
+{
+    return job->n_inputs;
+}
+
+rs_job_file rs_job_get_file(const rs_job *job, size_t i)
+{
+    const rs_input *input = &job->inputs[i];
+    return (rs_job_file){.name = input->path,
+                         .bytes = input->bytes,
+                         .n_bytes = input->n_bytes,
+                         .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
+                         .optional = input->from_directory};
 }
 
 void rs_job_close(rs_job *job)
@@ -80,6 +120,9 @@ void rs_job_close(rs_job *job)
         rs_input_release(&job->inputs[i]);
         rs_problems_clear(&job->inputs[i].problems);
         rs_free(job->inputs[i].path);
+        rs_free(job->inputs[i].instead);
+        for (size_t k = 0; k < job->inputs[i].n_parts; k++) rs_free(job->inputs[i].parts[k]);
+        rs_free(job->inputs[i].parts);
     }
     rs_free(job->inputs);
     pthread_mutex_destroy(&job->lock);
@@ -102,6 +145,7 @@ void rs_input_release(rs_input *input)
     input->n_traces = 0;
     input->events = NULL;
     input->loaded = 0;
+    input->told_by = 0;
 }
 
 static void forget_kept(rs_job *job, rs_input *input)
@@ -154,6 +198,7 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
     *needs = domains.needs;
+    input->told_by = domains.told_by;
     if (status != RS_OK || *needs) return status;
     if (domains.n > 1 && settings->single_rank) {
         char ranks[160];
@@ -183,6 +228,8 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
                       domains.rows ? domains.n_rows[i] : input->events->n);
         if (domains.rows) domains.rows[i] = NULL; /* now the trace's */
         t->file = input->path;
+        t->parts = input->parts;
+        t->n_parts = input->n_parts;
         t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
         t->steps_wanted = settings->steps;
@@ -191,23 +238,104 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
     return RS_OK;
 }
 
-rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+bool rs_job_goes_on(rs_job *job)
 {
-    columns |= BASE_COLUMNS;
-    if (!input->bytes && strcmp(input->path, "-") == 0)
-        columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
-    if (input->events && (input->loaded & columns) == columns) return RS_OK;
-    if (job->settings.all_columns || job->settings.keep) columns = RS_ALL_COLUMNS;
-    forget_kept(job, input);
-    rs_input_release(input);
-    rs_problems_clear(&input->problems);
-    double begin = rs_clock_seconds();
+    pthread_mutex_lock(&job->lock);
+    if (job->settings.progress && !job->cancelled)
+        job->cancelled =
+            !job->settings.progress(job->settings.progress_context, job->bytes_done, job->bytes_total);
+    bool go_on = !job->cancelled;
+    pthread_mutex_unlock(&job->lock);
+    return go_on;
+}
+
+/* One file, whatever its format. */
+static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
     rs_source *source;
     rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
                                                            job->settings.max_ratio, &source, err)
                                     : rs_source_open(input->path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
-    load_progress progress = {.job = job, .source = source};
+    progress->source = source;
+    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, settings, &input->events, err);
+    on_progress(progress);
+    *bytes_in = rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* One of the files of a run. */
+static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    progress->source = source;
+    progress->reported = 0;
+    status = rs_csv_run_add(run, source, settings, err);
+    on_progress(progress);
+    *bytes_in += rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* The files of a run. One that is unusable beside others is a loss. */
+static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                          load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_csv_run *run;
+    rs_problems unusable = {0};
+    size_t usable = 0;
+    rs_status status = rs_csv_run_open(settings, &run, err);
+    for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
+        rs_error one = RS_ERROR_INIT;
+        char line[1024];
+        status = load_part(job, input->parts[i], run, settings, progress, bytes_in, &one);
+        if (status == RS_OK) {
+            usable += !rs_rocprof_name_of(input->parts[i]).agents;
+        } else if ((status == RS_ERR_FORMAT || status == RS_ERR_IO) && (usable || i + 1 < input->n_parts)) {
+            rs_problems_add_many(&unusable, input->parts[i], -1, RS_LOSS, "unusable_file",
+                                 "one of a run's files could not be used", RS_NO_OFFSET, 1,
+                                 rs_error_text(&one, line, sizeof line));
+            status = RS_OK;
+        } else if (err) {
+            *err = one;
+        }
+    }
+    if (status == RS_OK && !usable)
+        status = rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                            "none of the %zu files of its run holds a trace", input->n_parts);
+    rs_csv_run_close(run, status == RS_OK ? &input->events : NULL);
+    if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
+    rs_problems_clear(&unusable);
+    return status;
+}
+
+uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
+{
+    if (job->settings.all_columns) return RS_ALL_COLUMNS;
+    columns |= BASE_COLUMNS | input->told_by;
+    if (!input->bytes && strcmp(input->path, "-") == 0)
+        columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
+    return columns;
+}
+
+rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+{
+    if (input->instead)
+        return rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                          "its run stands in %s too, which is read instead", input->instead);
+    columns = rs_input_columns(job, input, columns);
+    if (input->events && (input->loaded & columns) == columns) return RS_OK;
+    if (job->settings.keep) columns = RS_ALL_COLUMNS;
+    forget_kept(job, input);
+    rs_input_release(input);
+    rs_problems_clear(&input->problems);
+    double begin = rs_clock_seconds();
+    load_progress progress = {.job = job};
     rs_load_settings settings = {.columns = columns,
                                  .max_memory = job->settings.max_memory,
                                  .max_string = job->settings.max_string,
@@ -216,10 +344,9 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .simd = job->settings.simd,
                                  .progress = on_progress,
                                  .progress_context = &progress};
-    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, &settings, &input->events, err);
-    on_progress(&progress);
-    uint64_t bytes_in = rs_source_bytes_in(source);
-    rs_source_close(source);
+    uint64_t bytes_in = 0;
+    rs_status status = input->n_parts ? load_run(job, input, &settings, &progress, &bytes_in, err)
+                                      : load_file(job, input, &settings, &progress, &bytes_in, err);
     if (status != RS_OK) return status;
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);

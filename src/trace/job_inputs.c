@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "trace/job_internal.h"
+#include "trace/native.h"
 
 /* Directories nest; links may make them nest for ever. */
 #define MAX_DIRECTORY_DEPTH 32
@@ -105,11 +106,123 @@ static int natural_compare(const char *a, const char *b)
     return *a ? 1 : *b ? -1 : 0;
 }
 
+int rs_path_compare(const char *a, const char *b)
+{
+    int c = natural_compare(a, b);
+    return c ? c : strcmp(a, b);
+}
+
 static int compare_inputs(const void *a, const void *b)
 {
     const rs_input *x = a, *y = b;
-    int c = natural_compare(x->path, y->path);
-    return c ? c : strcmp(x->path, y->path);
+    return rs_path_compare(x->path, y->path);
+}
+
+/* ---- runs of several files ------------------------------------------------------------------------------
+ */
+
+typedef struct run_file {
+    rs_input *input;
+    rs_rocprof_name name;
+    size_t at; /* among the inputs */
+} run_file;
+
+/* By folder and prefix, then the whole recordings, then the CSV files as they are read. */
+static int compare_run_files(const void *a, const void *b)
+{
+    const run_file *x = a, *y = b;
+    size_t n = x->name.prefix < y->name.prefix ? x->name.prefix : y->name.prefix;
+    int c = memcmp(x->input->path, y->input->path, n);
+    if (c) return c;
+    if (x->name.prefix != y->name.prefix) return x->name.prefix < y->name.prefix ? -1 : 1;
+    if (x->name.file != y->name.file) return x->name.file < y->name.file ? -1 : 1;
+    if (x->name.order != y->name.order) return x->name.order < y->name.order ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool same_run(const run_file *a, const run_file *b)
+{
+    return a->name.prefix == b->name.prefix && a->input->given_rank == b->input->given_rank &&
+           memcmp(a->input->path, b->input->path, a->name.prefix) == 0;
+}
+
+static bool pass_over(rs_input *input, const rs_input *other)
+{
+    if (!input->instead) input->instead = rs_strdup(other->path);
+    return input->instead != NULL;
+}
+
+/* The CSV files of one run become parts of the one with its kernels, else of the first with times. */
+static rs_status join_files(run_file *files, size_t n, rs_error *err)
+{
+    size_t whole = 0;
+    while (whole < n && files[whole].name.file != RS_ROCPROF_CSV) whole++;
+    /* the same run in another form: a folder's second one is passed over, one that was asked for is read */
+    for (size_t i = whole ? 1 : n; i < n; i++)
+        if (files[i].input->from_directory && !pass_over(files[i].input, files[0].input))
+            return rs_fail_nomem(err, "inputs");
+    if (whole && files[whole < n ? whole : 0].input->from_directory) return RS_OK;
+    run_file *first = NULL, *csv = files + whole;
+    size_t n_csv = n - whole, parts = 0;
+    for (size_t i = 0; i < n_csv; i++) {
+        const run_file *other = NULL;
+        if (csv[i].input->from_directory && i && csv[i].name.order == csv[i - 1].name.order)
+            other = &csv[i - 1]; /* packed and plain */
+        else if (csv[i].input->from_directory && csv[i].name.counters)
+            other = first;
+        else if (csv[i].name.kernels)
+            first = &csv[i];
+        if (other && !pass_over(csv[i].input, other->input)) return rs_fail_nomem(err, "inputs");
+        parts += !other;
+    }
+    for (size_t i = 0; i < n_csv && !first; i++)
+        if (!csv[i].name.agents) first = &csv[i];
+    if (parts < 2 || !first) return RS_OK;
+    rs_input *whole_run = first->input;
+    whole_run->parts = rs_calloc(parts, sizeof *whole_run->parts);
+    if (!whole_run->parts) return rs_fail_nomem(err, "inputs");
+    for (size_t i = 0; i < n_csv; i++) {
+        if (csv[i].input->instead) continue;
+        char *path = rs_strdup(csv[i].input->path);
+        if (!path) return rs_fail_nomem(err, "inputs");
+        whole_run->parts[whole_run->n_parts++] = path;
+        csv[i].input->joined = csv[i].input != whole_run;
+    }
+    return RS_OK;
+}
+
+/* Takes the inputs that are parts of others out of the list. */
+static void remove_joined(rs_job *job)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        if (job->inputs[i].joined)
+            rs_free(job->inputs[i].path);
+        else
+            job->inputs[kept++] = job->inputs[i];
+    }
+    job->n_inputs = kept;
+}
+
+static rs_status join_runs(rs_job *job, rs_error *err)
+{
+    run_file *files = rs_malloc((job->n_inputs + 1) * sizeof *files);
+    size_t n = 0;
+    rs_status status = RS_OK;
+    if (!files) return rs_fail_nomem(err, "inputs");
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        run_file file = {&job->inputs[i], rs_rocprof_name_of(job->inputs[i].path), i};
+        if (file.name.file != RS_ROCPROF_NONE) files[n++] = file;
+    }
+    if (n) qsort(files, n, sizeof *files, compare_run_files);
+    for (size_t i = 0, end; i < n && status == RS_OK; i = end) {
+        for (end = i + 1; end < n && same_run(&files[i], &files[end]); end++) {
+        }
+        if (end - i > 1) status = join_files(files + i, end - i, err);
+    }
+    rs_free(files);
+    remove_joined(job);
+    return status;
 }
 
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err)
@@ -132,5 +245,13 @@ rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_
         if (status != RS_OK) return status;
     }
     if (job->n_inputs) qsort(job->inputs, job->n_inputs, sizeof *job->inputs, compare_inputs);
-    return RS_OK;
+    return join_runs(job, err);
+}
+
+void rs_inputs_insert(rs_job *job, const rs_input *input)
+{
+    size_t at = job->n_inputs++;
+    for (; at > 0 && compare_inputs(&job->inputs[at - 1], input) > 0; at--)
+        job->inputs[at] = job->inputs[at - 1];
+    job->inputs[at] = *input;
 }

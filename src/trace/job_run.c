@@ -1,36 +1,47 @@
+/* A run: each input is loaded once, every question is put to its ranks, the events go, the answers stay. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/problems.h"
 #include "trace/job_internal.h"
+#include "trace/partial.h"
 
-/* One rank of one input: its partial result until all ranks have theirs. */
-typedef struct unit {
-    void *value;
-    int64_t rank; /* RS_NO_VALUE until settled */
-    const char *rule;
-    size_t input, index;
-} unit;
+/* Errors of inputs, which several questions may share; few inputs have one. */
+typedef struct kept_error {
+    struct kept_error *next;
+    rs_error error;
+} kept_error;
 
-typedef struct run_state {
+/* One job and what is asked of it. */
+typedef struct run_side {
     rs_job *job;
-    const rs_analysis *analysis;
-    rs_run run;
-    rs_policy policy;
+    rs_ranking ranking;
+    rs_question *questions;
+    rs_question *trimmed; /* rs_job_map only: the same, trimming every rank, for inputs that may need it */
+    size_t n;
+    kept_error *errors;
+
+    /* of the pass over the inputs that goes on */
+    uint64_t columns;    /* of all questions that are due */
     _Atomic size_t next; /* the input to take */
     unsigned threads_each;
-    unit **units; /* by input */
-    size_t *n_units;
-    rs_error *errors; /* by input */
-    const rs_options *ranks_wanted;
-} run_state;
+} run_side;
 
-static const rs_option_spec ranks_spec[] = {
-    {"ranks", RS_OPTION_RANGES, "RANKS", NULL, NULL, "only these ranks"},
-};
+static const rs_error *keep_error(run_side *s, const rs_error *err)
+{
+    kept_error *kept = rs_malloc(sizeof *kept);
+    if (!kept) return NULL;
+    kept->error = *err;
+    pthread_mutex_lock(&s->job->lock);
+    kept->next = s->errors;
+    s->errors = kept;
+    pthread_mutex_unlock(&s->job->lock);
+    return &kept->error;
+}
+
+/* ---- one input -------------------------------------------------------------------------------------- */
 
 /* What a file says of its rank before others are known: its own word, then its name. */
 static int64_t own_rank(const rs_input *input, const rs_trace *t, const char **rule)
@@ -56,58 +67,121 @@ static int64_t own_rank(const rs_input *input, const rs_trace *t, const char **r
     return named;
 }
 
-static rs_status run_input(run_state *s, size_t i, rs_error *err)
+/* Puts one question to every rank of a loaded input. */
+static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, size_t at, rs_share *share,
+                           rs_error *err)
 {
-    rs_job *job = s->job;
-    rs_input *input = &job->inputs[i];
-    rs_status status = rs_input_load(job, input, s->analysis->columns, s->threads_each, err);
-    if (status != RS_OK) {
-        if (err->n_causes && !err->causes[0].file[0]) rs_error_wrap(err, "%s", input->path);
-        return status;
-    }
-    s->units[i] = rs_calloc(input->n_traces, sizeof *s->units[i]);
-    if (!s->units[i]) return rs_fail_nomem(err, "results");
-    double shared = 0;
-    double begin = rs_clock_seconds();
+    share->units = rs_calloc(input->n_traces, sizeof *share->units);
+    if (!share->units) return rs_fail_nomem(err, "results");
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
-        unit *u = &s->units[i][s->n_units[i]++];
-        u->input = i;
+        rs_rank_part *u = &share->units[share->n_units++];
+        u->share = at;
         u->index = k;
         u->rank = own_rank(input, t, &u->rule);
-        bool wanted = job->settings.renumber || u->rank == RS_NO_VALUE ||
-                      rs_options_in_ranges(s->ranks_wanted, "ranks", u->rank);
+        bool wanted = s->ranking.renumber || u->rank == RS_NO_VALUE ||
+                      rs_options_in_ranges(s->ranking.wanted, "ranks", u->rank);
         if (!wanted) continue;
-        shared -= t->index_seconds;
-        status = s->analysis->rank(&s->run, t, &u->value, err);
-        shared += t->index_seconds;
+        t->problems = &share->problems;
+        rs_status status = q->analysis->rank(&q->run, t, &u->value, err);
+        t->problems = &input->problems;
         if (status != RS_OK) {
             /* a wrong option is wrong for every file */
             if (status != RS_ERR_USAGE) rs_error_wrap(err, "%s", input->path);
-            break;
+            return status;
         }
     }
+    return RS_OK;
+}
+
+static double index_seconds(const rs_input *input)
+{
+    double sum = 0;
+    for (size_t k = 0; k < input->n_traces; k++) sum += input->traces[k].index_seconds;
+    return sum;
+}
+
+/* Puts one question to a loaded input. */
+static void ask_input(run_side *s, rs_question *q, size_t i)
+{
+    rs_job *job = s->job;
+    rs_input *input = &job->inputs[i];
+    rs_share *share = &q->shares[i];
+    rs_error err = RS_ERROR_INIT;
+    if (!rs_job_goes_on(job)) {
+        share->status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+    } else {
+        rs_problems_view(&share->problems, &input->problems,
+                         rs_input_columns(job, input, q->analysis->columns));
+        share->status = ask_ranks(s, q, input, i, share, &err);
+    }
+    if (share->status == RS_OK) return;
+    rs_question_clear_share(q, share);
+    share->error = keep_error(s, &err);
+}
+
+/* Whether HTA's rule over all ranks, once they are together, may ask this input again. */
+static bool may_be_trimmed(const rs_question *q, const rs_share *share)
+{
+    for (size_t k = 0; k < share->n_units; k++) {
+        const void *value = share->units[k].value;
+        if (value && q->analysis->steps_seen(value).n < 2) return true;
+    }
+    return share->status != RS_OK;
+}
+
+/* All questions that are due, to one input. */
+static void run_input(run_side *s, size_t i)
+{
+    rs_job *job = s->job;
+    rs_input *input = &job->inputs[i];
+    rs_error err = RS_ERROR_INIT;
+    rs_status loaded = rs_input_load(job, input, s->columns, s->threads_each, &err);
+    const rs_error *load_error = NULL;
+    if (loaded != RS_OK) {
+        if (err.n_causes && !err.causes[0].file[0]) rs_error_wrap(&err, "%s", input->path);
+        load_error = keep_error(s, &err);
+    }
+    double begin = rs_clock_seconds(), shared = -index_seconds(input);
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        if (!q->due) continue;
+        const rs_share fresh = {.path = input->path,
+                                .domain_rule = input->domain_rule,
+                                .from_directory = input->from_directory,
+                                .instead = input->instead,
+                                .status = loaded,
+                                .error = load_error};
+        q->shares[i] = fresh;
+        if (loaded != RS_OK) continue;
+        ask_input(s, q, i);
+        rs_question *trimmed = s->trimmed ? &s->trimmed[k] : NULL;
+        if (!trimmed || !trimmed->shares || !may_be_trimmed(q, &q->shares[i])) continue;
+        trimmed->shares[i] = fresh;
+        ask_input(s, trimmed, i);
+    }
+    shared += index_seconds(input);
     double spent = rs_clock_seconds() - begin;
     pthread_mutex_lock(&job->lock);
     job->stats.index_seconds += shared;
     job->stats.analysis_seconds += spent - shared;
     pthread_mutex_unlock(&job->lock);
     rs_input_keep(job, input);
-    return status;
 }
+
+/* ---- all inputs ------------------------------------------------------------------------------------- */
 
 static void *worker(void *context)
 {
-    run_state *s = context;
+    run_side *s = context;
     for (;;) {
         size_t i = atomic_fetch_add(&s->next, 1);
         if (i >= s->job->n_inputs) return NULL;
-        s->errors[i] = (rs_error)RS_ERROR_INIT;
-        s->job->inputs[i].status = run_input(s, i, &s->errors[i]);
+        run_input(s, i);
     }
 }
 
-static void run_all(run_state *s)
+static void pass_over_inputs(run_side *s)
 {
     enum { MAX_WORKERS = 256 };
     pthread_t threads[MAX_WORKERS];
@@ -115,6 +189,10 @@ static void run_all(run_state *s)
     size_t n_workers = jobs < n ? jobs : n;
     if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
     s->threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1;
+    s->next = 0;
+    s->columns = 0;
+    for (size_t k = 0; k < s->n; k++)
+        if (s->questions[k].due) s->columns |= s->questions[k].analysis->columns;
     size_t started = 0;
     for (; started + 1 < n_workers; started++)
         if (pthread_create(&threads[started], NULL, worker, s) != 0) break;
@@ -122,279 +200,252 @@ static void run_all(run_state *s)
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-/* ---- rank numbers ----------------------------------------------------------------------------------- */
-
-static int by_rank(const void *a, const void *b)
+/* HTA trims every rank as soon as the ranks together show two steps: where some saw fewer, all are asked
+ * again.
+ */
+static bool ask_again(run_side *s)
 {
-    const unit *x = *(unit *const *)a, *y = *(unit *const *)b;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    bool any = false;
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        q->due = q->due && rs_question_must_trim(q);
+        if (!q->due) continue;
+        for (size_t i = 0; i < q->n_shares; i++) rs_question_clear_share(q, &q->shares[i]);
+        q->policy.force_trim = true;
+        any = true;
+    }
+    return any;
 }
 
-/* Gives every unit its number; RS_ERR_AMBIGUOUS when two claim one. all is in input order. */
-static rs_status settle_ranks(const rs_job *job, unit **all, size_t n, rs_error *err)
+static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, void *context,
+                            rs_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        unit *u = all[i];
-        const rs_input *input = &job->inputs[u->input];
-        bool merged = input->n_traces > 1 || u->index > 0 || (i + 1 < n && all[i + 1]->input == u->input);
-        if (job->settings.renumber) {
-            u->rank = (int64_t)i;
-            u->rule = "--renumber";
-        } else if (u->rank == RS_NO_VALUE) {
-            u->rank = merged ? (int64_t)u->index : (int64_t)i;
-            if (!merged) u->rule = n == 1 ? "the only file" : "order of the file names";
-        }
-    }
-    if (n) qsort(all, n, sizeof *all, by_rank);
-    for (size_t i = 1; i < n; i++) {
-        if (all[i]->rank != all[i - 1]->rank) continue;
-        return rs_fail(
-            err, RS_ERR_AMBIGUOUS,
-            "%s and %s both are rank %lld: say which is which as RANK=PATH, or number them by name with "
-            "--renumber",
-            job->inputs[all[i - 1]->input].path, job->inputs[all[i]->input].path, (long long)all[i]->rank);
-    }
-    return RS_OK;
-}
-
-/* ---- a run ------------------------------------------------------------------------------------------ */
-
-static bool is_no_trace(const rs_input *input)
-{
-    return input->from_directory && input->status == RS_ERR_FORMAT;
-}
-
-/* Reports inputs that could not be read. Fails when there is none that could. */
-static rs_status judge_inputs(run_state *s, rs_result *result, rs_error *err)
-{
-    const rs_job *job = s->job;
-    size_t usable = 0, first_bad = SIZE_MAX;
-    char line[1024];
-    for (size_t i = 0; i < job->n_inputs; i++) {
-        rs_input *input = &job->inputs[i];
-        if (input->status == RS_OK) {
-            usable++;
-            rs_problems_copy(&result->problems, &input->problems); /* kept events keep theirs */
-            continue;
-        }
-        if (input->status == RS_ERR_CANCELLED || input->status == RS_ERR_USAGE ||
-            (input->status == RS_ERR_AMBIGUOUS && job->settings.single_rank)) {
-            *err = s->errors[i];
-            return input->status;
-        }
-        if (first_bad == SIZE_MAX || !is_no_trace(input)) {
-            if (first_bad == SIZE_MAX || is_no_trace(&job->inputs[first_bad])) first_bad = i;
-        }
-        if (is_no_trace(input))
-            rs_result_note(result, "passed over: %s", rs_error_text(&s->errors[i], line, sizeof line));
-        else
-            rs_problems_add_many(&result->problems, input->path, -1, RS_LOSS, "unusable_file",
-                                 "a file could not be used", RS_NO_OFFSET, 1,
-                                 rs_error_text(&s->errors[i], line, sizeof line));
-    }
-    if (usable) return RS_OK;
-    if (first_bad == SIZE_MAX) return rs_fail(err, RS_ERR_FORMAT, "no input files");
-    *err = s->errors[first_bad];
-    return job->inputs[first_bad].status;
-}
-
-static rs_status create_tables(const rs_analysis *a, rs_compat compat, rs_result *result, rs_error *err)
-{
-    size_t n;
-    const rs_table_spec *const *specs = rs_analysis_tables(a, compat, &n);
-    if (!specs) return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", a->name);
-    result->tables = rs_calloc(n, sizeof *result->tables);
-    if (!result->tables) return rs_fail_nomem(err, "tables");
-    for (size_t i = 0; i < n; i++) {
-        result->tables[i] = rs_table_create(specs[i]);
-        if (!result->tables[i]) return rs_fail_nomem(err, "tables");
-        result->n_tables++;
-    }
-    return RS_OK;
-}
-
-/* The partials of one job, sorted by rank, added behind those that *partials holds already. */
-static rs_status gather(run_state *s, unsigned side, rs_partial **partials, size_t *n_partials, rs_error *err)
-{
-    const rs_job *job = s->job;
-    size_t n = 0, at = 0, kept = *n_partials;
-    for (size_t i = 0; i < job->n_inputs; i++) n += s->n_units[i];
-    unit **all = rs_malloc(n * sizeof *all);
-    rs_partial *grown =
-        n < SIZE_MAX / sizeof *grown - kept ? rs_realloc(*partials, (kept + n + 1) * sizeof *grown) : NULL;
-    if (grown) *partials = grown;
-    rs_status status = RS_OK;
-    if (!all || !grown) status = rs_fail_nomem(err, "results");
-    if (status == RS_OK) {
-        for (size_t i = 0; i < job->n_inputs; i++)
-            for (size_t k = 0; k < s->n_units[i]; k++) all[at++] = &s->units[i][k];
-        status = settle_ranks(job, all, n, err);
-    }
-    if (status == RS_OK) {
-        for (size_t i = 0; i < n; i++) {
-            if (!rs_options_in_ranges(s->ranks_wanted, "ranks", all[i]->rank)) continue;
-            grown[kept++] = (rs_partial){.rank = all[i]->rank,
-                                         .value = all[i]->value,
-                                         .source = job->inputs[all[i]->input].path,
-                                         .rank_rule = all[i]->rule,
-                                         .domain_rule = job->inputs[all[i]->input].domain_rule,
-                                         .side = side};
-        }
-        if (kept == *n_partials)
-            status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
-        *n_partials = kept;
-    }
-    rs_free(all);
+    s->job = job;
+    pthread_mutex_lock(&job->lock);
+    job->cancelled = false;
+    job->bytes_done = 0;
+    pthread_mutex_unlock(&job->lock);
+    rs_status status = rs_ranking_init(&s->ranking, &job->settings, err);
+    if (status != RS_OK) return status;
+    s->questions = rs_calloc(n, sizeof *s->questions);
+    if (!s->questions && n) return rs_fail_nomem(err, "run");
+    for (s->n = 0; status == RS_OK && s->n < n; s->n++)
+        status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, context, err);
     return status;
 }
 
-static void free_units(run_state *s)
+static void end_side(run_side *s)
 {
-    for (size_t i = 0; i < s->job->n_inputs; i++) {
-        for (size_t k = 0; k < s->n_units[i]; k++)
-            if (s->units[i][k].value && s->analysis->free_partial)
-                s->analysis->free_partial(s->units[i][k].value);
-        rs_free(s->units[i]);
-        s->units[i] = NULL;
-        s->n_units[i] = 0;
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question_clear(&s->questions[k]);
+        if (s->trimmed) rs_question_clear(&s->trimmed[k]);
+    }
+    rs_free(s->questions);
+    rs_free(s->trimmed);
+    rs_ranking_clear(&s->ranking);
+    while (s->errors) {
+        kept_error *next = s->errors->next;
+        rs_free(s->errors);
+        s->errors = next;
     }
 }
 
-/* HTA trims every rank as soon as the ranks together show two steps: those that saw fewer are done again. */
-static bool must_trim_all(const run_state *s)
-{
-    if (!s->policy.trim_steps || s->policy.force_trim || !s->analysis->steps_seen) return false;
-    int64_t first = -1;
-    bool short_of_two = false, several = false;
-    for (size_t i = 0; i < s->job->n_inputs; i++) {
-        for (size_t k = 0; k < s->n_units[i]; k++) {
-            if (!s->units[i][k].value) continue;
-            rs_steps_seen seen = s->analysis->steps_seen(s->units[i][k].value);
-            if (seen.n < 2) short_of_two = true;
-            if (seen.n >= 2) several = true;
-            if (seen.n == 0) continue;
-            if (first >= 0 && seen.first != first) several = true;
-            if (first < 0) first = seen.first;
-        }
-    }
-    return short_of_two && several;
-}
-
-/* ---- one job, or two ---------------------------------------------------------------------------------- */
-
-static void end_run(run_state *s)
-{
-    if (s->units && s->n_units) free_units(s);
-    rs_free(s->units);
-    rs_free(s->n_units);
-    rs_free(s->errors);
-}
-
-/* Reads a job's inputs and does every rank's share. */
-static rs_status run_ranks(run_state *s, rs_result *result, rs_error *err)
-{
-    size_t n = s->job->n_inputs;
-    s->units = rs_calloc(n, sizeof *s->units);
-    s->n_units = rs_calloc(n, sizeof *s->n_units);
-    s->errors = rs_calloc(n, sizeof *s->errors);
-    if (!s->units || !s->n_units || !s->errors) return rs_fail_nomem(err, "run");
-    run_all(s);
-    if (must_trim_all(s)) {
-        free_units(s);
-        s->policy.force_trim = true;
-        s->next = 0;
-        run_all(s);
-    }
-    return judge_inputs(s, result, err);
-}
+/* ---- one job, or two -------------------------------------------------------------------------------- */
 
 /* An analysis of something that is no trace. */
-static rs_status run_file(const run_state *s, rs_result *result, rs_error *err)
+static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *result, rs_error *err)
 {
-    const rs_job *job = s->job;
     if (job->n_inputs != 1)
-        return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", s->analysis->name, job->n_inputs);
+        return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", q->analysis->name, job->n_inputs);
     const rs_input *input = &job->inputs[0];
     rs_source *source;
     rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
                                                            job->settings.max_ratio, &source, err)
                                     : rs_source_open(input->path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
-    status = create_tables(s->analysis, s->run.compat, result, err);
-    if (status == RS_OK) status = s->analysis->file(&s->run, source, result, err);
+    status = rs_question_tables(q, result, err);
+    if (status == RS_OK) status = q->analysis->file(&q->run, source, result, err);
     rs_source_close(source);
     return status;
 }
 
-static rs_status run_jobs(rs_job *const *jobs, unsigned n_jobs, const rs_analysis *analysis,
-                          const rs_options *options, rs_compat compat, void *context, rs_result *result,
-                          rs_error *err)
+/* The state of one query on its way to a result. */
+typedef struct outcome {
+    rs_status status;
+    rs_error error;
+} outcome;
+
+static void settle(outcome *o, rs_status status, const rs_error *err)
 {
-    *result = (rs_result){0};
+    o->status = status;
+    if (status != RS_OK) o->error = *err;
+}
+
+/* Asks one job all that is still to be asked. */
+static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
+{
+    bool any = false;
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        rs_error err = RS_ERROR_INIT;
+        if (q->analysis->file || outcomes[k].status != RS_OK) continue;
+        settle(&outcomes[k], rs_question_reserve(q, s->job->n_inputs, &err), &err);
+        q->due = outcomes[k].status == RS_OK;
+        any |= q->due;
+    }
+    if (any) pass_over_inputs(s);
+    if (any && ask_again(s)) pass_over_inputs(s);
+    for (size_t k = 0; k < s->n; k++) {
+        rs_error err = RS_ERROR_INIT;
+        if (s->questions[k].analysis->file || outcomes[k].status != RS_OK) continue;
+        settle(&outcomes[k],
+               s->job->cancelled ? rs_fail(&err, RS_ERR_CANCELLED, "interrupted")
+                                 : rs_question_judge(&s->questions[k], &s->ranking, &results[k], &err),
+               &err);
+    }
+}
+
+static void answer(run_side *sides, unsigned n_sides, size_t k, outcome *o, rs_result *result)
+{
+    rs_question *questions[2] = {NULL, NULL};
+    const rs_ranking *rankings[2] = {NULL, NULL};
+    rs_error err = RS_ERROR_INIT;
+    for (unsigned i = 0; i < n_sides; i++) {
+        questions[i] = &sides[i].questions[k];
+        rankings[i] = &sides[i].ranking;
+    }
+    settle(o,
+           questions[0]->analysis->file ? run_file(sides[0].job, questions[0], result, &err)
+                                        : rs_question_answer(questions, rankings, n_sides, result, &err),
+           &err);
+    for (unsigned i = 0; i < n_sides; i++) rs_question_clear(questions[i]); /* before the next one's tables */
+}
+
+static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_query *queries, size_t n,
+                             void *context, rs_result *results, rs_error *err)
+{
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
-    if (n_jobs != (analysis->two_sided ? 2u : 1u))
-        return rs_fail(err, RS_ERR_USAGE, "%s %s", analysis->name,
-                       analysis->two_sided ? "compares two jobs" : "takes one job");
-    rs_options *defaults = options ? NULL : rs_options_create(analysis->options, analysis->n_options);
-    rs_options *ranks[2] = {NULL, NULL}; /* each job selects its own */
-    run_state s[2] = {{0}};
-    rs_partial *partials = NULL;
-    size_t n_partials = 0;
-    rs_status status = RS_OK;
-    if (!options && !defaults) status = rs_fail_nomem(err, "run");
-    for (unsigned i = 0; i < n_jobs && status == RS_OK; i++) {
-        ranks[i] = rs_options_create(ranks_spec, 1);
-        if (!ranks[i])
-            status = rs_fail_nomem(err, "run");
-        else if (jobs[i]->settings.ranks)
-            status = rs_options_set(ranks[i], "ranks", jobs[i]->settings.ranks, err);
+    for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
+    run_side sides[2] = {{0}};
+    outcome *outcomes = rs_calloc(n, sizeof *outcomes);
+    rs_status status = outcomes || !n ? RS_OK : rs_fail_nomem(err, "run");
+    for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
+        status = begin_side(&sides[i], jobs[i], queries, n, context, err);
+    for (size_t k = 0; status == RS_OK && k < n; k++) {
+        const rs_analysis *a = queries[k].analysis;
+        if (n_jobs != (a->two_sided ? 2u : 1u))
+            outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
+                                         a->two_sided ? "compares two jobs" : "takes one job");
     }
-    for (unsigned i = 0; i < n_jobs; i++) {
-        jobs[i]->cancelled = false; /* an earlier run's */
-        jobs[i]->bytes_done = 0;
-        s[i].job = jobs[i];
-        s[i].analysis = analysis;
-        s[i].policy = rs_policy_of(compat);
-        s[i].policy.keep_last_step = jobs[i]->settings.include_last_step;
-        s[i].run = (rs_run){.options = options ? options : defaults,
-                            .compat = compat,
-                            .policy = &s[i].policy,
-                            .absolute = jobs[i]->settings.absolute,
-                            .context = context};
-        s[i].ranks_wanted = ranks[i];
-        if (analysis->file || status != RS_OK) continue;
-        status = run_ranks(&s[i], result, err);
-        if (status == RS_OK) status = gather(&s[i], i, &partials, &n_partials, err);
+    for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
+    size_t failed = n;
+    for (size_t k = 0; status == RS_OK && k < n; k++) {
+        if (outcomes[k].status == RS_OK) answer(sides, n_jobs, k, &outcomes[k], &results[k]);
+        if (outcomes[k].status == RS_OK) continue;
+        rs_result_drop_tables(&results[k]);
+        if (failed == n) failed = k;
     }
-    if (status == RS_OK && analysis->file) {
-        status = run_file(&s[0], result, err);
-    } else if (status == RS_OK) {
-        status = create_tables(analysis, compat, result, err);
-        if (status == RS_OK) status = analysis->merge(&s[0].run, partials, n_partials, result, err);
+    if (failed < n) {
+        status = outcomes[failed].status;
+        *err = outcomes[failed].error;
+        if (n > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
     }
-    rs_free(partials);
-    for (unsigned i = 0; i < n_jobs; i++) end_run(&s[i]);
-    rs_options_free(ranks[0]);
-    rs_options_free(ranks[1]);
-    rs_options_free(defaults);
+    for (unsigned i = 0; i < n_jobs; i++) end_side(&sides[i]);
+    rs_free(outcomes);
     return status;
 }
+
+/* ---- packed ----------------------------------------------------------------------------------------- */
+
+/* What would fail a run over these inputs whatever other machines say. */
+static rs_status fail_early(const run_side *s, rs_error *err)
+{
+    for (size_t k = 0; k < s->n; k++) {
+        for (size_t i = 0; i < s->questions[k].n_shares; i++) {
+            const rs_share *share = &s->questions[k].shares[i];
+            if (!rs_share_is_fatal(share, &s->ranking)) continue;
+            if (share->error)
+                *err = *share->error;
+            else
+                rs_fail_nomem(err, "run");
+            if (s->n > 1) rs_error_wrap(err, "%s", s->questions[k].analysis->name);
+            return err->status;
+        }
+    }
+    return s->job->cancelled ? rs_fail(err, RS_ERR_CANCELLED, "interrupted") : RS_OK;
+}
+
+static rs_status begin_trimmed(run_side *s, const rs_query *queries, rs_error *err)
+{
+    s->trimmed = rs_calloc(s->n, sizeof *s->trimmed);
+    if (!s->trimmed && s->n) return rs_fail_nomem(err, "run");
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        rs_status status = rs_question_reserve(q, s->job->n_inputs, err);
+        q->due = true;
+        if (status == RS_OK && q->policy.trim_steps && q->analysis->steps_seen) {
+            status = rs_question_init(&s->trimmed[k], &queries[k], &s->job->settings, NULL, err);
+            s->trimmed[k].policy.force_trim = true;
+            if (status == RS_OK) status = rs_question_reserve(&s->trimmed[k], s->job->n_inputs, err);
+        }
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
+bool rs_analysis_can_map(const rs_analysis *analysis)
+{
+    return analysis->partial_layout != NULL;
+}
+
+rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    if (!err) err = &local;
+    *out = (rs_bytes){0};
+    for (size_t k = 0; k < n; k++) {
+        size_t n_tables;
+        if (!rs_analysis_can_map(queries[k].analysis))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
+                           queries[k].analysis->name);
+        if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+    }
+    run_side side = {0};
+    rs_status status = begin_side(&side, job, queries, n, NULL, err);
+    if (status == RS_OK) status = begin_trimmed(&side, queries, err);
+    if (status == RS_OK) {
+        pass_over_inputs(&side);
+        status = fail_early(&side, err);
+    }
+    if (status == RS_OK) status = rs_partials_write(job, side.questions, side.trimmed, n, out, err);
+    end_side(&side);
+    return status;
+}
+
+/* ---- the calls -------------------------------------------------------------------------------------- */
 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_jobs(&job, 1, analysis, options, compat, NULL, result, err);
+    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, NULL, result, err);
+}
+
+rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
+{
+    return run_queries(&job, 1, queries, n, NULL, results, err);
 }
 
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_jobs((rs_job *const[]){a, b}, 2, analysis, options, compat, NULL, result, err);
+    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, NULL, result,
+                       err);
 }
 
 rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
                           rs_result *result, rs_error *err)
 {
-    return run_jobs(&job, 1, analysis, options, RS_COMPAT_NONE, context, result, err);
+    return run_queries(&job, 1, &(rs_query){analysis, options, RS_COMPAT_NONE}, 1, context, result, err);
 }

@@ -14,8 +14,8 @@
 
 #include "trace/kineto.h"
 
-#define RS_MAX_ARGS 64   /* values of one event that can be learned */
-#define RS_MAX_PENDING 8 /* defects of one event that are told apart */
+#define RS_MAX_ARGS 64    /* values of one event that can be learned */
+#define RS_MAX_PENDING 64 /* defects of one event that are told apart */
 
 /* What stands at a place in an event's layout, after a run of fixed bytes. */
 typedef enum rs_op {
@@ -66,9 +66,10 @@ typedef struct rs_kineto {
     const uint8_t *learn_from; /* where the element before the present one ended, or NULL */
     struct {                   /* defects of the event being read: they count once it is whole */
         const char *kind, *message;
-        uint64_t offset;
+        uint64_t offset, columns;
     } pending[RS_MAX_PENDING];
     unsigned n_pending;
+    uint64_t reading; /* RS_COLUMN_BIT of the argument being read, 0 outside: whose defects they are */
     rs_step_seen seen[RS_MAX_ARGS];
     unsigned n_seen;
     uint32_t last_thread; /* index of last_pair */

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/problems.h"
 #include "trace/kineto_core.h"
 
 /* What an event is besides its columns, while the reference reader works on it. */
@@ -32,14 +33,24 @@ void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, u
     if (core->n_pending == RS_MAX_PENDING) return;
     core->pending[core->n_pending].kind = kind;
     core->pending[core->n_pending].message = message;
+    core->pending[core->n_pending].columns = core->reading;
     core->pending[core->n_pending++].offset = offset;
 }
 
 void rs_kineto_report(rs_kineto *core)
 {
-    for (unsigned i = 0; i < core->n_pending; i++)
-        rs_problems_add(&core->events->problems, core->file, -1, RS_LOSS, core->pending[i].kind,
-                        core->pending[i].message, core->pending[i].offset);
+    for (unsigned i = 0; i < core->n_pending; i++) {
+        const rs_problem like = {.kind = core->pending[i].kind,
+                                 .message = core->pending[i].message,
+                                 .file = (char *)(uintptr_t)core->file, /* only copied */
+                                 .rank = -1,
+                                 .severity = RS_LOSS,
+                                 .count = 1,
+                                 .n_offsets = core->pending[i].offset != RS_NO_OFFSET,
+                                 .offsets = {core->pending[i].offset},
+                                 .columns = core->pending[i].columns};
+        rs_problems_count(&core->events->problems, &like);
+    }
     core->n_pending = 0;
 }
 
@@ -437,8 +448,11 @@ static rs_json_status argument(reading *r, const rs_json_text *key)
     bool wanted = column < RS_N_COLUMNS && (r->core->columns >> column & 1);
     if (!wanted) return skip(r);
     forget(r->core, column);
-    return rs_column_infos[column].type == RS_COLUMN_TEXT ? read_text_argument(r, column)
-                                                          : read_number_argument(r, column);
+    r->core->reading = UINT64_C(1) << column;
+    rs_json_status s = rs_column_infos[column].type == RS_COLUMN_TEXT ? read_text_argument(r, column)
+                                                                      : read_number_argument(r, column);
+    r->core->reading = 0;
+    return s;
 }
 
 /* Second pass over the arguments of a cuda_profiler_range: whatever number is no known column is a counter.

@@ -17,20 +17,25 @@ static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_er
     return RS_OK;
 }
 
-static rs_status add_three(rs_events *e, rs_column_id column, const int64_t value[3], rs_error *err)
+static rs_status add_text(rs_events *e, rs_column_id column, uint32_t id, rs_error *err)
 {
-    char text[80];
-    if (value[0] == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    if (id == RS_NO_STRING || !(e->loaded >> column & 1)) return RS_OK;
     rs_status status = rs_events_reserve_column(e, column, 1, err);
     if (status != RS_OK) return status;
-    int n =
-        snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", value[0], value[1], value[2]);
-    uint32_t id = rs_strings_add(&e->strings, text, (size_t)n);
-    if (id == RS_NO_STRING) return rs_fail_nomem(err, "strings");
     rs_sparse *s = &e->args[column];
     s->rows[s->n] = (uint32_t)e->n;
     s->texts[s->n++] = id;
     return RS_OK;
+}
+
+static rs_status add_three(rs_events *e, rs_column_id column, const int64_t value[3], rs_error *err)
+{
+    char text[80];
+    if (value[0] == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    int n =
+        snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", value[0], value[1], value[2]);
+    uint32_t id = rs_strings_add(&e->strings, text, (size_t)n);
+    return id == RS_NO_STRING ? rs_fail_nomem(err, "strings") : add_text(e, column, id, err);
 }
 
 static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
@@ -38,14 +43,26 @@ static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
     const struct {
         rs_column_id column;
         int64_t value;
-    } all[] = {{RS_COL_CORRELATION, r->correlation}, {RS_COL_STREAM, r->stream},
-               {RS_COL_DEVICE, r->device},           {RS_COL_BYTES, r->bytes},
-               {RS_COL_REGISTERS, r->registers},     {RS_COL_SHARED_MEMORY, r->shared_memory}};
+    } all[] = {{RS_COL_CORRELATION, r->correlation},
+               {RS_COL_STREAM, r->stream},
+               {RS_COL_DEVICE, r->device},
+               {RS_COL_BYTES, r->bytes},
+               {RS_COL_REGISTERS, r->registers},
+               {RS_COL_SHARED_MEMORY, r->shared_memory},
+               {RS_COL_CONTEXT, r->context},
+               {RS_COL_WAIT_ON_STREAM, r->wait_stream},
+               {RS_COL_WAIT_ON_EVENT, r->wait_record},
+               {RS_COL_IN_NELEMS, r->in_elements},
+               {RS_COL_OUT_NELEMS, r->out_elements},
+               {RS_COL_GROUP_SIZE, r->group_size}};
     rs_status status = RS_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == RS_OK; i++)
         status = add_int(e, all[i].column, all[i].value, err);
     if (status == RS_OK) status = add_three(e, RS_COL_GRID, r->grid, err);
     if (status == RS_OK) status = add_three(e, RS_COL_BLOCK, r->block, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_COLLECTIVE, r->collective, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_DTYPE, r->dtype, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_GROUP_NAME, r->group, err);
     return status;
 }
 
@@ -77,8 +94,8 @@ rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint
     if (name == RS_NO_STRING || category_name == RS_NO_STRING) return rs_fail_nomem(err, "strings");
     uint32_t category = rs_events_category(e, category_name);
     /* work stands on its stream, as Kineto has it */
-    bool on_stream = category != UINT32_MAX && rs_kind_is_gpu_work(e->categories[category].kind) &&
-                     r->stream != RS_NO_VALUE;
+    rs_kind kind = category != UINT32_MAX ? e->categories[category].kind : RS_KIND_OTHER;
+    bool on_stream = (rs_kind_is_gpu_work(kind) || kind == RS_KIND_SYNC) && r->stream != RS_NO_VALUE;
     uint32_t thread = rs_events_thread(e, (rs_thread){.pid = plain_id(r->pid),
                                                       .tid = plain_id(on_stream ? r->stream : r->tid),
                                                       .pid_text = RS_NO_STRING,
@@ -111,18 +128,17 @@ static bool starts_with(const uint8_t *text, size_t n, const char *word)
     return n >= m && memcmp(text, word, m) == 0;
 }
 
-/* The first line names columns of which every rocprofv3 CSV with times has these. */
+/* The first line names columns of which every rocprofv3 CSV with times has these, a list of agents those. */
 static bool is_csv(const uint8_t *text, size_t n)
 {
     const uint8_t *end = memchr(text, '\n', n);
     if (!end) end = text + n;
-    bool start = false, stop = false;
-    for (const uint8_t *p = text; p < end; p++) {
-        if (*p != 'S' && *p != 'E') continue;
-        start = start || starts_with(p, (size_t)(end - p), "Start_Timestamp");
-        stop = stop || starts_with(p, (size_t)(end - p), "End_Timestamp");
-    }
-    return start && stop && n && *text != '{' && *text != '[';
+    static const char *const words[] = {"Start_Timestamp", "End_Timestamp", "Node_Id", "Agent_Type"};
+    unsigned found = 0;
+    for (const uint8_t *p = text; p < end; p++)
+        for (unsigned i = 0; i < 4; i++)
+            if (*p == (uint8_t)words[i][0] && starts_with(p, (size_t)(end - p), words[i])) found |= 1u << i;
+    return ((found & 3) == 3 || (found & 12) == 12) && *text != '{' && *text != '[';
 }
 
 rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n)
@@ -139,29 +155,47 @@ rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n)
 
 #define PROBE 2048
 
-/* Standard input can be read once only: it is Kineto's or rocprofv3's only where it comes as bytes. */
-static rs_trace_format probe(const char *path, const void *bytes, size_t n_bytes)
+/* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
+ * of files and memory go to the bytes themselves. */
+static rs_trace_format probe(const char *path, const void *bytes, size_t n_bytes, rs_source *given)
 {
-    uint8_t text[PROBE];
+    const uint8_t *text;
     size_t n = 0;
-    rs_source *source;
+    rs_source *source = given;
     rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
-    if (!bytes && strcmp(path, "-") == 0) return RS_TRACE_KINETO;
-    rs_status status = bytes ? rs_source_open_bytes(bytes, n_bytes, path, 0, &source, &ignored)
-                             : rs_source_open(path, 0, &source, &ignored);
+    bool once = !bytes && strcmp(path, "-") == 0;
+    rs_status status = once    ? RS_OK
+                       : bytes ? rs_source_open_bytes(bytes, n_bytes, path, 0, &source, &ignored)
+                               : rs_source_open(path, 0, &source, &ignored);
     if (status != RS_OK) return RS_TRACE_KINETO;
-    if (rs_source_read(source, text, sizeof text, &n, &ignored) != RS_OK) n = 0;
-    rs_source_close(source);
-    return rs_trace_format_of(text, n);
+    status = rs_source_peek(source, PROBE, &text, &n, &ignored);
+    rs_trace_format format = status == RS_OK ? rs_trace_format_of(text, n) : RS_TRACE_KINETO;
+    if (!once) rs_source_close(source);
+    return format;
+}
+
+/* A database is read here and there, not from its beginning to its end. */
+static rs_status load_database(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
+                               const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    *out = NULL;
+    if (rs_source_packing(source) != RS_PACKING_PLAIN)
+        return rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                          "is a compressed database: unpack it first (%s)",
+                          rs_source_packing(source) == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
+    if (!bytes && strcmp(path, "-") == 0)
+        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET,
+                          "is a database, which cannot be read as a stream: give the file's name");
+    return rs_sqlite_load(path, bytes, n_bytes, settings, out, err);
 }
 
 rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
                         const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
-    switch (probe(path, bytes, n_bytes)) {
+    switch (probe(path, bytes, n_bytes, source)) {
     case RS_TRACE_ROCPROF_JSON: return rs_rocprof_json_load(source, settings, out, err);
     case RS_TRACE_ROCPROF_CSV: return rs_rocprof_csv_load(source, settings, out, err);
-    case RS_TRACE_SQLITE: return rs_sqlite_load(path, bytes, n_bytes, settings, out, err);
+    case RS_TRACE_SQLITE: return load_database(path, bytes, n_bytes, source, settings, out, err);
     case RS_TRACE_KINETO: break;
     }
     return rs_kineto_load(source, settings, out, err);

@@ -4,139 +4,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "input/windows.h"
 #include "trace/native.h"
 #include "trace/rocprof_fields.h"
+#include "trace/rocprof_walk.h"
 
 #define MAX_WINDOW ((size_t)256 << 20) /* one value that is taken whole: a record, a table of names */
-#define PROGRESS ((uint64_t)1 << 20)
-
-/* ---- walking the text --------------------------------------------------------------------------------- */
-
-typedef struct walker {
-    rs_windows *windows;
-    rs_window now;
-    size_t at; /* in the window */
-    rs_json_limits limits;
-    const rs_load_settings *settings;
-    uint64_t reported;
-    bool ended; /* the text breaks off or is no JSON: what came before stays */
-    bool bad;
-    rs_status status;
-    rs_error *err;
-} walker;
-
-static uint64_t offset_of(const walker *w)
-{
-    return w->now.offset + w->at;
-}
-
-static bool going(const walker *w)
-{
-    return w->status == RS_OK && !w->ended;
-}
-
-/* More text behind the present place; false when there is none. */
-static bool refill(walker *w)
-{
-    if (w->now.last) {
-        w->ended = true;
-        return false;
-    }
-    w->status = rs_windows_next(w->windows, w->at, &w->now, w->err);
-    w->at = 0;
-    if (w->status == RS_OK && w->settings->progress && w->now.offset - w->reported >= PROGRESS) {
-        w->reported = w->now.offset;
-        if (!w->settings->progress(w->settings->progress_context))
-            w->status = rs_fail(w->err, RS_ERR_CANCELLED, "stopped");
-    }
-    return w->status == RS_OK;
-}
-
-/* The next byte that is no white space, 0 at the end. */
-static uint8_t peek(walker *w)
-{
-    while (going(w)) {
-        const uint8_t *p = rs_json_space(w->now.data + w->at, w->now.data + w->now.n);
-        w->at = (size_t)(p - w->now.data);
-        if (w->at < w->now.n) return *p;
-        refill(w);
-    }
-    return 0;
-}
-
-static void give_up(walker *w)
-{
-    w->ended = w->bad = true;
-}
-
-static bool take_byte(walker *w, uint8_t byte)
-{
-    if (peek(w) != byte) {
-        if (going(w)) give_up(w);
-        return false;
-    }
-    w->at++;
-    return true;
-}
-
-/* A whole value, valid until the next call. */
-static bool take_value(walker *w, const uint8_t **text, size_t *n)
-{
-    while (peek(w)) {
-        const uint8_t *begin = w->now.data + w->at, *p = begin;
-        rs_json_status s = rs_json_skip(&p, w->now.data + w->now.n, &w->limits);
-        if (s == RS_JSON_OK) {
-            *text = begin;
-            *n = (size_t)(p - begin);
-            w->at += *n;
-            return true;
-        }
-        if (s != RS_JSON_END) {
-            give_up(w);
-            return false;
-        }
-        refill(w);
-    }
-    return false;
-}
-
-#define MAX_KEY 64
-
-/* The key of the next member, cut to what names here have. */
-static bool take_key(walker *w, char out[MAX_KEY])
-{
-    const uint8_t *text;
-    size_t n;
-    if (peek(w) != '"' || !take_value(w, &text, &n)) {
-        if (going(w)) give_up(w);
-        return false;
-    }
-    n -= 2;
-    if (n >= MAX_KEY) n = MAX_KEY - 1;
-    memcpy(out, text + 1, n);
-    out[n] = '\0';
-    return take_byte(w, ':');
-}
-
-/* Whether a container that was entered has a first element; else it is left. */
-static bool first_in(walker *w, uint8_t close)
-{
-    if (peek(w) != close) return going(w);
-    w->at++;
-    return false;
-}
-
-static bool next_in(walker *w, uint8_t close)
-{
-    uint8_t c = peek(w);
-    if (c == ',' || c == close) {
-        w->at++;
-        return c == ',';
-    }
-    if (going(w)) give_up(w);
-    return false;
-}
 
 /* ---- what a process says before its records ----------------------------------------------------------- */
 
@@ -152,7 +24,7 @@ typedef struct api_kind {
 } api_kind;
 
 typedef struct state {
-    walker walk;
+    rs_walk walk;
     rs_events *events;
     const char *file;
     int64_t pid;
@@ -281,7 +153,7 @@ static bool take_kind(state *s, rs_json_reader *r)
             return false;
         }
     }
-    return going(&s->walk);
+    return rs_walk_going(&s->walk);
 }
 
 /* [{"key": correlation id, "value": message}, ...] */
@@ -299,7 +171,7 @@ static bool take_marker_text(state *s, rs_json_reader *r)
         if (t == RS_JSON_T_ERROR) return false;
     }
     if (key != RS_NO_VALUE && value != RS_NO_STRING) map_put(s, &s->marker_of, key, value);
-    return going(&s->walk);
+    return rs_walk_going(&s->walk);
 }
 
 static void take_strings(state *s, const uint8_t *text, size_t n)
@@ -307,7 +179,7 @@ static void take_strings(state *s, const uint8_t *text, size_t n)
     rs_json_reader r;
     rs_json_reader_init(&r, text, n);
     if (rs_json_next(&r) != RS_JSON_T_OBJECT) return;
-    while (rs_json_next(&r) == RS_JSON_T_KEY && going(&s->walk)) {
+    while (rs_json_next(&r) == RS_JSON_T_KEY && rs_walk_going(&s->walk)) {
         bool kinds = rs_json_is(&r, "buffer_records"), markers = rs_json_is(&r, "marker_api");
         if (!kinds && !markers) {
             if (!rs_json_skip_value(&r)) return;
@@ -485,18 +357,18 @@ typedef void (*element_fn)(state *s, size_t which, const uint8_t *text, size_t n
 
 static void each_element(state *s, element_fn use, size_t which)
 {
-    walker *w = &s->walk;
+    rs_walk *w = &s->walk;
     const uint8_t *text;
     size_t n;
-    if (peek(w) != '[') {
-        take_value(w, &text, &n);
+    if (rs_walk_peek(w) != '[') {
+        rs_walk_value(w, &text, &n);
         return;
     }
     w->at++;
-    for (bool more = first_in(w, ']'); more; more = next_in(w, ']')) {
-        if (!take_value(w, &text, &n)) return;
-        if (use) use(s, which, text, n, offset_of(w) - n);
-        if (!going(w)) return;
+    for (bool more = rs_walk_first(w, ']'); more; more = rs_walk_next(w, ']')) {
+        if (!rs_walk_value(w, &text, &n)) return;
+        if (use) use(s, which, text, n, rs_walk_offset(w) - n);
+        if (!rs_walk_going(w)) return;
     }
 }
 
@@ -516,35 +388,35 @@ static void on_symbol(state *s, size_t which, const uint8_t *text, size_t n, uin
 
 static void take_records(state *s, bool wanted)
 {
-    walker *w = &s->walk;
+    rs_walk *w = &s->walk;
     const uint8_t *text;
-    char key[MAX_KEY];
+    char key[RS_WALK_KEY];
     size_t n;
-    if (peek(w) != '{') {
-        take_value(w, &text, &n);
+    if (rs_walk_peek(w) != '{') {
+        rs_walk_value(w, &text, &n);
         return;
     }
     w->at++;
-    for (bool more = first_in(w, '}'); more && take_key(w, key); more = next_in(w, '}')) {
+    for (bool more = rs_walk_first(w, '}'); more && rs_walk_key(w, key); more = rs_walk_next(w, '}')) {
         size_t list = 0;
         while (list < N_LISTS && strcmp(lists[list].list, key) != 0) list++;
         each_element(s, wanted && list < N_LISTS ? take_record : NULL, list);
-        if (!going(w)) return;
+        if (!rs_walk_going(w)) return;
     }
 }
 
 static void take_process(state *s)
 {
-    walker *w = &s->walk;
+    rs_walk *w = &s->walk;
     const uint8_t *text;
-    char key[MAX_KEY];
+    char key[RS_WALK_KEY];
     size_t n;
-    if (!take_byte(w, '{')) return;
-    for (bool more = first_in(w, '}'); more && take_key(w, key); more = next_in(w, '}')) {
+    if (!rs_walk_byte(w, '{')) return;
+    for (bool more = rs_walk_first(w, '}'); more && rs_walk_key(w, key); more = rs_walk_next(w, '}')) {
         if (strcmp(key, "metadata") == 0) {
-            if (take_value(w, &text, &n)) take_metadata(s, text, n);
+            if (rs_walk_value(w, &text, &n)) take_metadata(s, text, n);
         } else if (strcmp(key, "strings") == 0) {
-            if (take_value(w, &text, &n)) take_strings(s, text, n);
+            if (rs_walk_value(w, &text, &n)) take_strings(s, text, n);
         } else if (strcmp(key, "agents") == 0) {
             each_element(s, on_agent, 0);
         } else if (strcmp(key, "kernel_symbols") == 0) {
@@ -554,30 +426,30 @@ static void take_process(state *s)
         } else {
             each_element(s, NULL, 0);
         }
-        if (!going(w)) return;
+        if (!rs_walk_going(w)) return;
     }
 }
 
 static void take_document(state *s)
 {
-    walker *w = &s->walk;
+    rs_walk *w = &s->walk;
     const uint8_t *text;
-    char key[MAX_KEY];
+    char key[RS_WALK_KEY];
     size_t n;
-    if (!take_byte(w, '{')) return;
-    for (bool more = first_in(w, '}'); more && take_key(w, key); more = next_in(w, '}')) {
-        if (strcmp(key, "rocprofiler-sdk-tool") != 0 || peek(w) != '[') {
-            take_value(w, &text, &n);
+    if (!rs_walk_byte(w, '{')) return;
+    for (bool more = rs_walk_first(w, '}'); more && rs_walk_key(w, key); more = rs_walk_next(w, '}')) {
+        if (strcmp(key, "rocprofiler-sdk-tool") != 0 || rs_walk_peek(w) != '[') {
+            rs_walk_value(w, &text, &n);
         } else {
             w->at++;
-            for (bool next = first_in(w, ']'); next; next = next_in(w, ']')) {
+            for (bool next = rs_walk_first(w, ']'); next; next = rs_walk_next(w, ']')) {
                 take_process(s);
                 process_clear(s);
                 s->first_process = false;
-                if (!going(w)) return;
+                if (!rs_walk_going(w)) return;
             }
         }
-        if (!going(w)) return;
+        if (!rs_walk_going(w)) return;
     }
 }
 
@@ -585,7 +457,7 @@ static void report_end(state *s, rs_source *source)
 {
     rs_events *e = s->events;
     rs_source_end end = rs_source_get_end(source);
-    e->n_bytes = offset_of(&s->walk);
+    e->n_bytes = rs_walk_offset(&s->walk);
     e->truncated = s->walk.ended;
     if (end.corrupt || end.truncated)
         rs_problems_add(&e->problems, s->file, -1, RS_LOSS, end.corrupt ? "corrupt" : "truncated_packing",
@@ -603,7 +475,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
 {
     *out = NULL;
     state s = {.file = rs_source_name(source), .first_process = true};
-    s.walk = (walker){.settings = settings, .err = err};
+    s.walk = (rs_walk){.settings = settings, .err = err};
     s.walk.limits.max_depth = settings->max_depth ? settings->max_depth : RS_JSON_DEFAULT_DEPTH;
     s.walk.limits.max_string = settings->max_string ? settings->max_string : RS_JSON_DEFAULT_STRING;
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &s.events, err);
@@ -611,6 +483,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
     s.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
                         : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
                                                                        : "plain";
+    s.events->recorder = RS_RECORDER_ROCPROF;
     s.events->form = "rocprofv3 JSON";
     status = rs_windows_open(source, settings->threads > 1, MAX_WINDOW, &s.walk.windows, err);
     if (status == RS_OK) status = rs_windows_next(s.walk.windows, 0, &s.walk.now, err);

@@ -76,8 +76,10 @@ typedef struct rs_links {
 
 typedef struct rs_trace rs_trace;
 struct rs_trace {
-    rs_events *events; /* shared by the ranks of a merged file; freed with the last of them by the job */
-    const char *file;  /* for messages; borrowed */
+    rs_events *events;  /* shared by the ranks of a merged file; freed with the last of them by the job */
+    const char *file;   /* for messages; borrowed */
+    char *const *parts; /* the files that were read as one; NULL: only file. Borrowed */
+    size_t n_parts;
     const rs_problems *problems; /* what was wrong with that file; borrowed */
     int64_t rank;                /* RS_NO_VALUE until the job has settled it */
     const char *rank_rule;       /* how it was told: static text */
@@ -97,8 +99,8 @@ struct rs_trace {
     rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */
     size_t n_gpu_steps;
     bool have_steps;
-    rs_work *work[6];
-    rs_policy work_policy[6];
+    rs_work *work[24]; /* a slot for every policy: modes, each with and without the last step and its force */
+    rs_policy work_policy[24];
     struct rs_tree *tree[2];   /* the call tree without and with Python functions: tree/tree.h */
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
     int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
@@ -149,7 +151,8 @@ typedef struct rs_domains {
     size_t *n_rows;
     int64_t *rank;    /* the rank the events themselves name, else RS_NO_VALUE */
     const char *rule; /* how they were told apart: static text */
-    uint64_t needs;   /* not 0: columns without which the events cannot be told apart; n is 0 then */
+    uint64_t told_by; /* columns beyond those that are always read that had to be asked */
+    uint64_t needs;   /* those of them that were not loaded: n is 0 then */
 } rs_domains;
 
 /* Splits a file's events into ranks, or refuses with RS_ERR_AMBIGUOUS and the reason. CORRELATION, RANK and

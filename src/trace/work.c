@@ -151,7 +151,7 @@ static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **o
     size_t at = 0;
     while (at < RS_N_WORK && trace->work[at] && !same_policy(&trace->work_policy[at], policy)) at++;
     if (at == RS_N_WORK) {
-        at = 0; /* more policies than anyone asks for at once: the oldest makes room */
+        at = 0; /* more policies than there are: the oldest makes room */
         rs_work_free(trace->work[0]);
         trace->work[0] = NULL;
     }

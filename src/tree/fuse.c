@@ -13,7 +13,7 @@ static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "where it comes from", NULL},
     {"events", RS_INT, RS_UNIT_COUNT, "events written", NULL},
-    {"left_out", RS_INT, RS_UNIT_COUNT, "events that the filter leaves out", NULL},
+    {"left_out", RS_INT, RS_UNIT_COUNT, "events that the filter, the steps or --max-events leave out", NULL},
     {"aligned_by", RS_TEXT, RS_UNIT_NONE,
      "ends: ends of collectives; base: baseTimeNanoseconds; file: not at all", "clock by"},
     {"shift_us", RS_TIME, RS_UNIT_US, "what was added to its times", "shift"},
@@ -34,9 +34,11 @@ typedef struct buffer {
 /* What a file may say besides its events; more than that is no header. */
 #define MAX_HEADER ((size_t)64 << 20)
 #define MAX_RECORD ((size_t)256 << 20)
+#define PROGRESS_ROWS 16384
 
 /* A file on its second reading. */
 typedef struct reading {
+    const rs_job *job;
     const rs_fuse_plan *plan;
     const rs_fuse_filter *filter;
     rs_writer *writer;
@@ -48,6 +50,7 @@ typedef struct reading {
     struct owner {
         rs_fuse_run run;
         uint32_t index;
+        size_t before; /* the rank's rows in earlier runs */
     } * owners;
     size_t n_owners, owner;
     buffer *header; /* of the file */
@@ -62,9 +65,10 @@ static rs_status more(reading *r, rs_error *err)
 {
     size_t used = r->p ? (size_t)(r->p - r->window.data) : 0;
     rs_status status = rs_windows_next(r->windows, used, &r->window, err);
+    if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
-    return status;
+    return RS_OK;
 }
 
 /* The next byte that is no white space, 0 at the end. */
@@ -123,6 +127,23 @@ static uint32_t rank_of_row(reading *r)
     return RS_NO_ROW;
 }
 
+/* Tells now and then how far it is; false when it shall stop. */
+static bool report_progress(const reading *r)
+{
+    const rs_job_settings *s = &r->job->settings;
+    if (!s->progress || r->row % PROGRESS_ROWS != 0) return true;
+    return s->progress(s->progress_context, r->window.offset + (uint64_t)(r->p - r->window.data), 0);
+}
+
+/* Whether the row of the current owner weighs enough. */
+static bool is_kept(const reading *r, const rs_fuse_rank *rank)
+{
+    if (!rank->weights) return true;
+    const struct owner *owner = &r->owners[r->owner];
+    uint64_t at = owner->before + (r->row - owner->run.first);
+    return at < rank->n_weights && rank->weights[at] >= r->plan->least;
+}
+
 static rs_status element(reading *r, rs_error *err)
 {
     const uint8_t *text;
@@ -130,10 +151,16 @@ static rs_status element(reading *r, rs_error *err)
     bool is_object = *r->p == '{';
     rs_status status = value(r, &text, &n, err);
     if (status != RS_OK || !text) return status;
+    if (!report_progress(r)) return rs_fail(err, RS_ERR_CANCELLED, "stopped");
     uint32_t index = rank_of_row(r);
+    rs_fuse_rank *rank = index == RS_NO_ROW ? NULL : r->plan->ranks[index];
+    bool kept = rank && is_kept(r, rank);
     r->row++;
-    if (index == RS_NO_ROW || !is_object) return RS_OK;
-    rs_fuse_rank *rank = r->plan->ranks[index];
+    if (!rank || !is_object) return RS_OK;
+    if (!kept) {
+        rank->n_left_out++;
+        return RS_OK;
+    }
     switch (rs_fuse_event(r->plan, index, r->filter, text, n, *r->any ? ",\n" : "\n", r->writer)) {
     case RS_FUSE_WRITTEN:
         rank->n_written++;
@@ -262,11 +289,13 @@ static bool take_owners(reading *r, const char *source)
     size_t capacity = 0;
     for (uint32_t i = 0; i < r->plan->n; i++) {
         const rs_fuse_rank *rank = r->plan->ranks[i];
+        size_t before = 0;
         if (rank->source != source) continue;
         for (size_t k = 0; k < (rank->runs ? rank->n_runs : 1); k++) {
             if (!RS_GROW_ONE(r->owners, r->n_owners, capacity)) return false;
-            r->owners[r->n_owners++] =
-                (struct owner){rank->runs ? rank->runs[k] : (rs_fuse_run){0, UINT32_MAX}, i};
+            rs_fuse_run run = rank->runs ? rank->runs[k] : (rs_fuse_run){0, UINT32_MAX};
+            r->owners[r->n_owners++] = (struct owner){run, i, before};
+            before += run.end - run.first;
         }
     }
     if (r->n_owners) qsort(r->owners, r->n_owners, sizeof *r->owners, by_first);
@@ -277,7 +306,7 @@ static rs_status copy_file(const rs_job *job, const rs_fuse_plan *plan, const rs
                            const rs_fuse_filter *filter, rs_writer *writer, bool *any, buffer *header,
                            rs_result *result, rs_error *err)
 {
-    reading r = {.plan = plan, .filter = filter, .writer = writer, .any = any, .header = header};
+    reading r = {.job = job, .plan = plan, .filter = filter, .writer = writer, .any = any, .header = header};
     rs_source *source = NULL;
     bool lines = false;
     for (size_t i = 0; i < plan->n; i++)
@@ -504,12 +533,10 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *
         if (!job->inputs[i].bytes && strcmp(job->inputs[i].path, "-") == 0)
             return rs_fail(err, RS_ERR_USAGE,
                            "fuse reads its input twice, which standard input does not allow");
-    if (job->settings.steps)
-        return rs_fail(err, RS_ERR_USAGE, "fuse copies whole traces; --steps does not apply");
     rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
-    rs_status status = rs_fuse_make_plan(job, settings->align, &plan, result, err);
+    rs_status status = rs_fuse_make_plan(job, settings, &plan, result, err);
     if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);

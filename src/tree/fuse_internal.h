@@ -1,5 +1,6 @@
 /* The parts of fuse. Private to src/tree/fuse*.c.
  *
+ * fuse_weigh.c  what an event is worth, and which are kept
  * fuse_plan.c   the first reading: ranks, processes, greatest identifiers, clocks
  * fuse_event.c  one event rewritten
  * fuse.c        the second reading, the text around the events, the report */
@@ -49,6 +50,8 @@ typedef struct rs_fuse_rank {
     size_t n_processes;
     int64_t greatest[RS_N_FUSE_IDS]; /* of the absolute values */
     bool lines;                      /* the file is a list of events without a frame */
+    uint16_t *weights;               /* of its rows in order; NULL: all are kept */
+    size_t n_weights;
     /* set by the plan */
     int64_t rank;
     const char *source;
@@ -63,10 +66,24 @@ typedef struct rs_fuse_plan {
     int64_t step[RS_N_FUSE_IDS]; /* 0: identifiers of that kind are too large to be moved */
     bool by_base;
     int64_t base_time_ns; /* of the output, RS_NO_VALUE */
+    bool weigh;           /* set before the plan is made */
+    uint16_t least;       /* the smallest weight that is kept */
 } rs_fuse_plan;
 
-rs_status rs_fuse_make_plan(rs_job *job, bool align, rs_fuse_plan *plan, rs_result *result, rs_error *err);
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
+                            rs_result *result, rs_error *err);
 void rs_fuse_plan_clear(rs_fuse_plan *plan);
+
+/* ---- what is kept
+ * ------------------------------------------------------------------------------------------- */
+
+/* The weight of every row of a rank, 0 for what lies outside the wanted steps. The array is the caller's. */
+rs_status rs_fuse_weigh(rs_trace *trace, uint16_t **weights, rs_error *err);
+/* Sets plan->least so that at most max_events are kept (0: all), and notes what is left out. */
+rs_status rs_fuse_choose(rs_fuse_plan *plan, uint64_t max_events, rs_result *result, rs_error *err);
+/* A kind and a duration as a weight: greater is kept first. And the shortest duration of a weight. */
+uint16_t rs_fuse_weight(unsigned tier, int64_t ns);
+int64_t rs_fuse_weight_ns(uint16_t weight);
 
 /* ---- one event
  * ---------------------------------------------------------------------------------------------- */

@@ -38,6 +38,7 @@ static void free_rank(rs_fuse_rank *r)
     }
     rs_free(r->processes);
     rs_free(r->runs);
+    rs_free(r->weights);
     rs_free(r);
 }
 
@@ -153,6 +154,9 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    if (trace->events->recorder != RS_RECORDER_TORCH)
+        return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
+                       trace->events->form);
     holder *h = rs_calloc(1, sizeof *h);
     rs_fuse_rank *r = h ? h->rank = rs_calloc(1, sizeof *r) : NULL;
     if (!r) {
@@ -163,6 +167,11 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     take_identifiers(trace, r);
     rs_status status = take_runs(trace, r) && take_processes(trace, r) ? RS_OK : rs_fail_nomem(err, "ranks");
     if (status == RS_OK) status = rs_coll_rank_of(trace, run->policy, &r->collectives, err);
+    const rs_fuse_plan *plan = run->context;
+    if (status == RS_OK && plan->weigh) {
+        r->n_weights = trace->n_rows;
+        status = rs_fuse_weigh(trace, &r->weights, err);
+    }
     if (status != RS_OK) {
         free_partial(h);
         return status;
@@ -257,14 +266,16 @@ static const rs_analysis first_reading = {
     .free_partial = free_partial,
 };
 
-rs_status rs_fuse_make_plan(rs_job *job, bool align, rs_fuse_plan *plan, rs_result *result, rs_error *err)
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
+                            rs_result *result, rs_error *err)
 {
-    *plan = (rs_fuse_plan){0};
+    *plan = (rs_fuse_plan){.weigh = settings->max_events || job->settings.steps};
     rs_options *none = rs_options_create(NULL, 0);
     if (!none) return rs_fail_nomem(err, "run");
     rs_status status = rs_job_run_with(job, &first_reading, none, plan, result, err);
     rs_options_free(none);
     if (status == RS_OK) status = choose_steps(plan, result, err);
-    if (status == RS_OK) status = set_clocks(plan, align, err);
+    if (status == RS_OK) status = set_clocks(plan, settings->align, err);
+    if (status == RS_OK && plan->weigh) status = rs_fuse_choose(plan, settings->max_events, result, err);
     return status;
 }

@@ -348,6 +348,7 @@ static void emit_gpu_annotation(job *j, rank_state *r, const record *e)
 
 void emit_step(job *j, rank_state *r)
 {
+    if (r->execution) execution_step(j, r);
     if (j->pass == 0 || r->out.measure) {
         for (int list = 1; list >= 0; list--)
             for (size_t i = 0; i < r->host[list].count; i++) emit_host(j, r, &r->host[list].items[i]);
@@ -366,20 +367,32 @@ void emit_step(job *j, rank_state *r)
     for (size_t i = 0; i < r->annotations.count; i++) emit_gpu_annotation(j, r, &r->annotations.items[i]);
 }
 
-void emit_open(job *j, rank_state *r, const char *path, bool measure)
+void output_open(output *o, const char *path)
 {
-    output *o = &r->out;
-    (void)j;
-    *o = (output){.fd = -1, .measure = measure};
+    *o = (output){.fd = -1};
     o->buffer = take_memory(BUFFER_SIZE);
-    if (measure) return;
     o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (o->fd < 0) fail("%s: %s", path, strerror(errno));
 }
 
+void emit_open(job *j, rank_state *r, const char *path, bool measure)
+{
+    (void)j;
+    if (!measure) {
+        output_open(&r->out, path);
+        return;
+    }
+    r->out = (output){.fd = -1, .measure = true};
+    r->out.buffer = take_memory(BUFFER_SIZE);
+}
+
 void emit_close(rank_state *r)
 {
-    output *o = &r->out;
+    output_close(&r->out);
+}
+
+void output_close(output *o)
+{
     if (!o->buffer) return;
     out_flush(o);
     if (o->fd >= 0 && close(o->fd)) fail("closing a trace failed: %s", strerror(errno));

@@ -44,6 +44,9 @@ static const char USAGE[] =
     "\n"
     "Output\n"
     "  --out DIR                 directory to write to; made if it is not there\n"
+    "  --execution-trace FILE    also the PyTorch execution trace of the same run; a % in FILE is the rank, "
+    "and is\n"
+    "                            needed where several are written\n"
     "  --only-rank R             simulate all ranks, write this one\n"
     "  --truth FILE              where the truth goes (DIR/truth.json)\n"
     "  --no-truth                none: memory then does not grow with the files\n"
@@ -163,6 +166,7 @@ enum {
     OPT_NO_STEPS,
     OPT_NO_SHAPES,
     OPT_OUT,
+    OPT_EXECUTION,
     OPT_ONLY,
     OPT_TRUTH,
     OPT_NO_TRUTH,
@@ -191,6 +195,7 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"no-steps", 0, NULL, OPT_NO_STEPS},
                                              {"no-shapes", 0, NULL, OPT_NO_SHAPES},
                                              {"out", 1, NULL, OPT_OUT},
+                                             {"execution-trace", 1, NULL, OPT_EXECUTION},
                                              {"only-rank", 1, NULL, OPT_ONLY},
                                              {"truth", 1, NULL, OPT_TRUTH},
                                              {"no-truth", 0, NULL, OPT_NO_TRUTH},
@@ -219,6 +224,7 @@ static void set_option(options *o, int option)
     case OPT_NO_STEPS: o->no_steps = true; break;
     case OPT_NO_SHAPES: o->no_shapes = true; break;
     case OPT_OUT: o->directory = optarg; break;
+    case OPT_EXECUTION: o->execution = optarg; break;
     case OPT_ONLY: o->only_rank = (int)whole("--only-rank", optarg, 0, INT32_MAX); break;
     case OPT_TRUTH: o->truth_path = optarg; break;
     case OPT_NO_TRUTH: o->no_truth = true; break;
@@ -264,6 +270,9 @@ static void read_options(job *j, int count, char **words)
     if (o->hidden % (128 * o->tp)) fail("--hidden %d is not a multiple of 128 * tp", o->hidden);
     if (o->only_rank >= ranks)
         fail("--only-rank %d: there are ranks 0 to %lld", o->only_rank, (long long)ranks - 1);
+    if (o->execution && o->only_rank < 0 && ranks > 1 && !strchr(o->execution, '%'))
+        fail("--execution-trace %s: %lld ranks cannot be one file; a %% in the name is the rank",
+             o->execution, (long long)ranks);
     o->factors = take_memory((size_t)ranks * sizeof *o->factors);
     o->offsets = take_memory((size_t)ranks * sizeof *o->offsets);
     for (int64_t i = 0; i < ranks; i++) o->factors[i] = 1000;
@@ -306,6 +315,7 @@ static void write_files(job *j)
             fail("%s: the name is too long", j->opt.directory);
         emit_open(j, &j->rank[i], path, false);
         emit_header(j, &j->rank[i]);
+        if (j->opt.execution) execution_open(j, &j->rank[i]);
     }
     for (int pass = 0; pass < 2; pass++) {
         sim_reset(j, pass);
@@ -320,6 +330,7 @@ static void write_files(job *j)
         if (!writes(j, i)) continue;
         emit_footer(j, &j->rank[i]);
         emit_close(&j->rank[i]);
+        execution_close(j, &j->rank[i]);
         if ((int64_t)j->rank[i].out.bytes < j->opt.size)
             fail("rank%d.json has %llu bytes, fewer than asked for", i,
                  (unsigned long long)j->rank[i].out.bytes);

@@ -31,6 +31,13 @@ void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t
     t->edges[t->edge_count++] = (edge_truth){(uint8_t)kind, source, target, sync};
 }
 
+void truth_wait(rank_state *r, uint32_t operator, int32_t source)
+{
+    truth_rank *t = r->truth;
+    t->waits = grow(t->waits, &t->wait_capacity, t->wait_count + 1, sizeof *t->waits);
+    t->waits[t->wait_count++] = (wait_truth){operator, source };
+}
+
 /* Credits a linked GPU event to the operators and annotations that are open on its launch's thread. */
 void truth_operators(job *j, rank_state *r, const record *e)
 {

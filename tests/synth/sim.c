@@ -35,6 +35,16 @@ static uint32_t current_operator(rank_state *r)
 /* ---- host events ------------------------------------------------------------------------------------------
  */
 
+/* What a thread has waited for on a stream, the next operator on it has waited for. */
+static void end_waits(const job *j, rank_state *r, const record *e)
+{
+    for (int s = 0; s < STREAM_COUNT; s++) {
+        int32_t source = r->waited[r->thread][s];
+        r->waited[r->thread][s] = -1;
+        if (source >= 0 && keeps_truth(j, r)) truth_wait(r, e->external, source);
+    }
+}
+
 static record *open_event(job *j, rank_state *r, int template_number)
 {
     if (r->depth == 64) fail("host events nest deeper than 64");
@@ -52,6 +62,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
             if (r->open_list[d] == 2) e->amount = r->python.items[r->open[d]].sequence;
     } else {
         e->external = ++r->external;
+        end_waits(j, r, e);
     }
     for (int s = 0; s < STREAM_COUNT; s++) r->spans[r->depth][s] = -1;
     r->open_list[r->depth] = (uint8_t)list;
@@ -69,6 +80,12 @@ static void close_event(job *j, rank_state *r)
         op_truth *op = &r->truth->operators[e->template];
         op->count++;
         op->host += e->duration;
+        op->exclusive += e->duration;
+        for (int d = r->depth - 1, list = r->open_list[r->depth]; list != 2 && d >= 0; d--) {
+            if (r->open_list[d] != list) continue;
+            r->truth->operators[r->host[list].items[r->open[d]].template].exclusive -= e->duration;
+            break;
+        }
     }
 }
 
@@ -367,7 +384,11 @@ static void do_sync(job *j, rank_state *r, const instruction *i)
         t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
         call.truth = (int32_t)t->call_count;
         t->calls[t->call_count++] = (call_truth){call.start, call.start + call.duration, -1, bound};
-        for (int k = 0; k < count; k++) truth_edge(r, kinds[what], sources[k], call.truth, sync);
+        for (int k = 0; k < count; k++) {
+            truth_edge(r, kinds[what], sources[k], call.truth, sync);
+            int32_t *waited = &r->waited[r->thread][t->gpu[sources[k]].stream];
+            if (sources[k] > *waited) *waited = sources[k]; /* a stream's events are numbered in its order */
+        }
     }
     *append(&r->device_records) = call;
 }
@@ -547,5 +568,6 @@ void sim_reset(job *j, int pass)
             stream->wait_count = 0;
         }
         for (int k = 0; k < 8; k++) r->events[k] = (event_state){.source = -1};
+        for (int s = 0; s < STREAM_COUNT; s++) r->waited[0][s] = r->waited[1][s] = -1;
     }
 }

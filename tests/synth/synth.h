@@ -175,7 +175,10 @@ typedef struct {
     int32_t spans[64][STREAM_COUNT]; /* an open annotation's GPU span by stream, or -1 */
     int depth;
     records host[2], python, device_records, annotations;
+    int32_t waited[2]
+                  [STREAM_COUNT]; /* by thread: GPU events waited for since its last operator began, or -1 */
     output out;
+    struct execution *execution; /* NULL: none is written */
     truth_rank *truth;
 } rank_state;
 
@@ -186,7 +189,7 @@ typedef struct {
 } stall;
 
 typedef struct {
-    const char *directory, *truth_path;
+    const char *directory, *truth_path, *execution;
     int dp, tp, pp, layers, micro_batches, hidden, tokens, first_step, only_rank, unlinked;
     int64_t steps, size;
     uint64_t seed;
@@ -242,12 +245,19 @@ int stream_number(const job *j, int stream);
 void sim_reset(job *j, int pass);
 void sim_step(job *j);
 
+/* execution.c: the execution trace beside the Kineto trace; `step` writes that of the present step */
+void execution_open(job *j, rank_state *r);
+void execution_step(job *j, rank_state *r);
+void execution_close(job *j, rank_state *r);
+
 /* emit.c and frame.c */
 void emit_open(job *j, rank_state *r, const char *path, bool measure);
 void emit_step(job *j, rank_state *r);
 void emit_header(job *j, rank_state *r);
 void emit_footer(job *j, rank_state *r);
 void emit_close(rank_state *r);
+void output_open(output *o, const char *path);
+void output_close(output *o);
 void out_flush(output *o);
 char *out_reserve(output *o, size_t wanted);
 void out_text(output *o, const char *text, size_t length);

@@ -30,6 +30,7 @@ void truth_free(job *j)
         free(t->gpu);
         free(t->calls);
         free(t->edges);
+        free(t->waits);
         free(t->syncs);
         free(t->steps);
         free(t);
@@ -167,17 +168,19 @@ static void put_operators(FILE *f, const job *j, const truth_rank *t)
             const op_truth *more = &totals[i + 1].sums;
             o.count += more->count;
             o.host += more->host;
+            o.exclusive += more->exclusive;
             o.gpu_count += more->gpu_count;
             o.gpu += more->gpu;
             o.direct_count += more->direct_count;
             o.direct += more->direct;
         }
-        fprintf(
-            f,
-            "%s\n        {\"name\": \"%s\", \"category\": \"%s\", \"count\": %lld, \"host_time\": %lld, "
-            "\"gpu_count\": %lld, \"gpu_time\": %lld, \"direct_gpu_count\": %lld, \"direct_gpu_time\": %lld}",
-            first ? "" : ",", name, annotation ? "user_annotation" : "cpu_op", (number)o.count,
-            (number)o.host, (number)o.gpu_count, (number)o.gpu, (number)o.direct_count, (number)o.direct);
+        fprintf(f,
+                "%s\n        {\"name\": \"%s\", \"category\": \"%s\", \"count\": %lld, \"host_time\": %lld, "
+                "\"exclusive_time\": %lld, \"gpu_count\": %lld, \"gpu_time\": %lld, \"direct_gpu_count\": "
+                "%lld, \"direct_gpu_time\": %lld}",
+                first ? "" : ",", name, annotation ? "user_annotation" : "cpu_op", (number)o.count,
+                (number)o.host, (number)o.exclusive, (number)o.gpu_count, (number)o.gpu,
+                (number)o.direct_count, (number)o.direct);
     }
     fputs("],\n", f);
     free(totals);
@@ -282,6 +285,10 @@ static void put_edges(FILE *f, const rank_state *r)
         fprintf(f, ", \"source_end\": %lld, \"target_time\": %lld, \"binding\": %s}",
                 (number)(source->end + r->offset), (number)(at + r->offset), binds ? "true" : "false");
     }
+    fputs("],\n      \"operator_waits\": [", f);
+    for (size_t i = 0; i < t->wait_count; i++)
+        fprintf(f, "%s\n        {\"operator\": %u, \"source\": %lld}", i ? "," : "",
+                t->waits[i].operator,(number) t->gpu[t->waits[i].source].position);
     fputs("]\n", f);
 }
 

@@ -35,9 +35,17 @@ typedef struct {
     int64_t start, end, position;
 } step_truth;
 
+/* An operator that could only begin when a GPU event had ended: the first one of its thread after a call that
+ * waited for the event. */
+typedef struct {
+    uint32_t operator; /* its record function id */
+    int32_t source;    /* GPU event */
+} wait_truth;
+
 /* By host template: what was launched while such an event was open on the launching thread. */
 typedef struct {
     int64_t count, host, gpu_count, gpu;
+    int64_t exclusive;            /* host time outside the operators within */
     int64_t direct_count, direct; /* launched with no other operator between */
 } op_truth;
 
@@ -49,6 +57,8 @@ struct truth_rank {
     size_t call_count, call_capacity;
     edge_truth *edges;
     size_t edge_count, edge_capacity;
+    wait_truth *waits;
+    size_t wait_count, wait_capacity;
     int64_t *syncs; /* positions of cuda_sync events */
     size_t sync_count, sync_capacity;
     step_truth *steps;
@@ -73,6 +83,7 @@ struct truth {
 /* record.c */
 void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int bound, int32_t before);
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync);
+void truth_wait(rank_state *r, uint32_t operator, int32_t source);
 void truth_operators(job *j, rank_state *r, const record *e);
 void truth_collective(job *j, const group *g, const instruction *i, int64_t end);
 

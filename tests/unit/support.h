@@ -51,6 +51,10 @@ text text_unpacked(const char *path);
 void text_events(text *t, size_t n, uint64_t seed);
 /* A whole trace of n events with a header and members behind the events. */
 text text_trace(size_t n, uint64_t seed);
+/* A small rank of a job with that many training steps: operators, launches, kernels, collectives. */
+void text_rank(text *t, int rank, int steps);
+/* Writes a file; fails the test if it cannot. */
+void text_save(const text *t, const char *path);
 
 /* ---- chance ----------------------------------------------------------------------------------------- */
 

@@ -8,53 +8,12 @@
 #include "rankscope/rankscope.h"
 #include "support.h"
 
-static void put_step(text *t, int rank, int step)
-{
-    long long at = 1000 * step + 7 * rank;
-    text_printf(t,
-                ",{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,"
-                "\"ts\":%lld,\"dur\":900}"
-                ",{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)#x\",\"pid\":1,"
-                "\"tid\":1,\"ts\":%lld,\"dur\":20}",
-                step, at, at + 5);
-    for (int i = 0; i < 4; i++) {
-        int correlation = 100 * step + i;
-        bool comm = i == 3, autograd = i == 2;
-        text_printf(
-            t,
-            ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s%d\",\"pid\":1,\"tid\":%d,\"ts\":%lld,"
-            "\"dur\":50}"
-            ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":%d,"
-            "\"ts\":%lld,\"dur\":5,\"args\":{\"correlation\":%d}}",
-            autograd ? "autograd::engine::evaluate_function: " : "aten::op", i, autograd ? 2 : 1,
-            at + 100 * i, autograd ? 2 : 1, at + 100 * i + 10, correlation);
-        text_printf(t,
-                    ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%lld,"
-                    "\"dur\":60,\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0%s}}",
-                    comm       ? "ncclKernel_AllReduce_Sum(x)"
-                    : autograd ? "void f<int>(g)"
-                               : "k",
-                    at + 100 * i + 30, correlation,
-                    comm ? ",\"Collective name\":\"allreduce\",\"Process Group Name\":\"0\",\"Group size\":2,"
-                           "\"Process Group Ranks\":\"[0, 1]\""
-                         : "");
-    }
-}
-
 static void write_rank(const char *folder, int rank, char path[64])
 {
     text t = {0};
-    text_printf(&t, "{\"distributedInfo\":{\"rank\":%d},\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\"}",
-                rank);
-    for (int step = 1; step <= 3; step++) put_step(&t, rank, step);
-    text_puts(&t,
-              ",{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":1000,"
-              "\"dur\":500}]}");
+    text_rank(&t, rank, 3);
     snprintf(path, 64, "%s/rank%d.json", folder, rank);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(t.s, 1, t.n, f), t.n);
-    assert_int_equal(fclose(f), 0);
+    text_save(&t, path);
     text_clear(&t);
 }
 

@@ -100,7 +100,7 @@ static void check_others(const rs_events *e, const rs_events *whole, size_t plac
 static void check_damage(const form *f, const damage *d, size_t n, size_t place, int simd)
 {
     text t = {0}, good = {0}, ok = {0};
-    size_t at, offset = d->at ? (size_t)(strstr(d->text, d->at) - d->text) : 0;
+    size_t at = 0, offset = d->at ? (size_t)(strstr(d->text, d->at) - d->text) : 0;
     add_good(&ok, place);
     build(&t, f, d->text, n, place, &at);
     build(&good, f, ok.s, ok.n, place, &at);

@@ -93,30 +93,6 @@ static void test_problems_stay(void **state)
     }
 }
 
-static void test_copied_problems(void **state)
-{
-    (void)state;
-    rs_problems from = {0}, into = {0};
-    rs_problems_add_many(&from, "f", 3, RS_WARNING, "kind", "message", 17, 4, "detail");
-    rs_problems_add(&from, NULL, -1, RS_LOSS, "other", "message", RS_NO_OFFSET);
-    for (uint64_t n = 1;; n++) {
-        rs_test_fail_allocation(n);
-        rs_problems_copy(&into, &from);
-        rs_test_fail_allocation(0);
-        uint64_t count = into.n_dropped;
-        for (size_t i = 0; i < into.n; i++) count += into.items[i].count;
-        assert_int_equal(count, 5); /* nothing goes unsaid */
-        if (into.n == 2) break;
-        rs_problems_clear(&into);
-    }
-    assert_int_equal(into.n_dropped, 0);
-    assert_string_equal(into.items[0].detail, "detail");
-    assert_ptr_not_equal(into.items[0].file, from.items[0].file);
-    assert_int_equal(into.items[0].offsets[0], 17);
-    rs_problems_clear(&from);
-    rs_problems_clear(&into);
-}
-
 typedef struct stopper {
     bool stop;
     uint64_t most;
@@ -152,7 +128,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keeps_what_fits),
         cmocka_unit_test(test_problems_stay),
-        cmocka_unit_test(test_copied_problems),
         cmocka_unit_test(test_stopped_and_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,47 +1,6 @@
-/* rocprofv3 JSON, CSV and rocpd, Nsight Systems: what their records become, and files that lie. */
-#include "support.h"
-
-#include <sqlite3.h>
-#include <unistd.h>
-
+/* rocprofv3 JSON and CSV: what their records become, and files that lie. */
+#include "native.h"
 #include "rankscope/job.h"
-#include "trace/native.h"
-
-static rs_status load_native(const char *s, size_t n, const char *name, rs_events **out, rs_error *err)
-{
-    rs_source *source;
-    rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
-    guarded g = guarded_copy(s, n);
-    assert_int_equal(rs_source_open_bytes(g.bytes, g.n, name, 0, &source, NULL), RS_OK);
-    rs_status status = rs_trace_load(name, g.bytes, g.n, source, &settings, out, err);
-    rs_source_close(source);
-    guarded_free(&g);
-    return status;
-}
-
-static void expect_event(const rs_events *e, size_t row, const char *category, const char *name,
-                         int64_t start, int64_t duration)
-{
-    assert_true(row < e->n);
-    assert_string_equal(e->strings.items[e->categories[e->category[row]].name].text, category);
-    assert_string_equal(rs_event_name(e, row), name);
-    assert_int_equal(e->start[row], start);
-    assert_int_equal(e->duration[row], duration);
-}
-
-static void expect_int(const rs_events *e, size_t row, rs_column_id column, int64_t wanted)
-{
-    int64_t v = RS_NO_VALUE;
-    rs_events_int(e, column, (uint32_t)row, &v);
-    assert_int_equal(v, wanted);
-}
-
-static void expect_text(const rs_events *e, size_t row, rs_column_id column, const char *wanted)
-{
-    uint32_t id = rs_events_text(e, column, (uint32_t)row);
-    assert_true(id != RS_NO_STRING);
-    assert_string_equal(e->strings.items[id].text, wanted);
-}
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
@@ -180,151 +139,6 @@ static void test_csv(void **state)
     rs_events_free(e);
 }
 
-/* ---- databases -------------------------------------------------------------------------------------- */
-
-typedef struct image {
-    unsigned char *bytes;
-    sqlite3_int64 n;
-} image;
-
-static image database(const char *sql)
-{
-    sqlite3 *db;
-    image out;
-    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-    char *message = NULL;
-    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s", message);
-    out.bytes = sqlite3_serialize(db, "main", &out.n, 0);
-    assert_non_null(out.bytes);
-    sqlite3_close(db);
-    return out;
-}
-
-static rs_status load_database(const char *sql, rs_events **out, rs_error *err)
-{
-    image db = database(sql);
-    rs_status status = load_native((const char *)db.bytes, (size_t)db.n, "x.db", out, err);
-    sqlite3_free(db.bytes);
-    return status;
-}
-
-#define ROCPD_KERNELS                                                                                        \
-    "create table k(guid, name, start, \"end\", pid, tid, agent_type_index, stream_id, queue_id, stack_id, " \
-    "grid_x,"                                                                                                \
-    "grid_y, grid_z, workgroup_x, workgroup_y, workgroup_z, lds_size);"                                      \
-    "insert into k values('g', 'gemm', 2000, 3000, 9, 10, 1, 4, 2, 77, 1000, 1, 1, 256, 1, 1, 512);"         \
-    "create view kernels as select * from k;"
-
-static void test_rocpd(void **state)
-{
-    (void)state;
-    rs_events *e;
-    assert_int_equal(
-        load_database(
-            ROCPD_KERNELS
-            "create table rocpd_kernel_dispatch(id); insert into rocpd_kernel_dispatch values(1),(2);"
-            "create table memory_copies(name, start, \"end\", pid, tid, dst_agent_type, "
-            "dst_agent_type_index, src_agent_type_index, size);"
-            "insert into memory_copies values('MEMORY_COPY_DEVICE_TO_HOST',5,9,9,10,'CPU',0,6,64);"
-            "create table regions(category, name, pid, tid, start, \"end\", stack_id);"
-            "insert into regions values('HIP_RUNTIME_API','hipLaunchKernel',9,10,1000,1100,77),"
-            "('MARKER_CORE_RANGE_API','step',9,10,900,4000,78), ('RCCL_API','ncclAllReduce',9,10,1,2,79);",
-            &e, NULL),
-        RS_OK);
-    assert_int_equal(e->n, 5);
-    expect_event(e, 0, "kernel", "gemm", 2000, 1000);
-    expect_int(e, 0, RS_COL_CORRELATION, 77);
-    expect_int(e, 0, RS_COL_STREAM, 4);
-    expect_text(e, 0, RS_COL_GRID, "[4, 1, 1]");
-    expect_event(e, 1, "gpu_memcpy", "MEMORY_COPY_DEVICE_TO_HOST", 5, 4);
-    expect_int(e, 1, RS_COL_DEVICE, 6);
-    expect_event(e, 2, "hip_runtime", "hipLaunchKernel", 1000, 100);
-    expect_int(e, 2, RS_COL_CORRELATION, 77);
-    expect_event(e, 3, "user_annotation", "step", 900, 3100);
-    expect_event(e, 4, "other_api", "ncclAllReduce", 1, 1);
-    assert_int_equal(problem_count(e, "hidden_dispatches"), 1);
-    rs_events_free(e);
-}
-
-static void test_nsys(void **state)
-{
-    (void)state;
-    rs_events *e;
-    assert_int_equal(
-        load_database(
-            "create table StringIds(id integer primary key, value text);"
-            "insert into StringIds values(1,'cudaLaunchKernel_v7000'),(2,'gemm<float>'),(3,'step "
-            "1'),(4,'cuMemcpy');"
-            "create table CUPTI_ACTIVITY_KIND_RUNTIME(start,\"end\",globalTid,correlationId,nameId);"
-            "insert into CUPTI_ACTIVITY_KIND_RUNTIME values(10,20,(5<<24)|7,1,1),(21,22,(5<<24)|7,2,4);"
-            "create table "
-            "CUPTI_ACTIVITY_KIND_KERNEL(start,\"end\",deviceId,streamId,correlationId,globalPid,"
-            "demangledName,"
-            "gridX,gridY,gridZ,blockX,blockY,blockZ,registersPerThread,staticSharedMemory,"
-            "dynamicSharedMemory);"
-            "insert into CUPTI_ACTIVITY_KIND_KERNEL values(30,90,0,7,1,5<<24,2,4,1,1,128,1,1,40,16,32);"
-            "create table "
-            "CUPTI_ACTIVITY_KIND_MEMCPY(start,\"end\",deviceId,streamId,correlationId,globalPid,bytes,"
-            "copyKind);"
-            "insert into CUPTI_ACTIVITY_KIND_MEMCPY values(40,50,0,8,2,5<<24,4096,1);"
-            "create table "
-            "CUPTI_ACTIVITY_KIND_MEMSET(start,\"end\",deviceId,streamId,correlationId,globalPid,bytes);"
-            "insert into CUPTI_ACTIVITY_KIND_MEMSET values(60,61,0,8,3,5<<24,10);"
-            "create table NVTX_EVENTS(start,\"end\",eventType,text,textId,globalTid);"
-            "insert into NVTX_EVENTS values(5,100,59,NULL,3,(5<<24)|7),(6,90,60,'own text',NULL,(5<<24)|7),"
-            "(1,NULL,75,'NCCL',NULL,1),(7,NULL,59,'open',NULL,1);",
-            &e, NULL),
-        RS_OK);
-    assert_int_equal(e->n, 8);
-    expect_event(e, 0, "cuda_runtime", "cudaLaunchKernel", 10, 10);
-    assert_int_equal(e->threads[e->thread[0]].pid, 5);
-    assert_int_equal(e->threads[e->thread[0]].tid, 7);
-    expect_event(e, 1, "cuda_driver", "cuMemcpy", 21, 1);
-    expect_event(e, 2, "kernel", "gemm<float>", 30, 60);
-    expect_text(e, 2, RS_COL_GRID, "[4, 1, 1]");
-    expect_int(e, 2, RS_COL_SHARED_MEMORY, 48);
-    expect_event(e, 3, "gpu_memcpy", "Memcpy HtoD", 40, 10);
-    expect_event(e, 4, "gpu_memset", "Memset", 60, 1);
-    expect_event(e, 5, "user_annotation", "step 1", 5, 95);
-    expect_event(e, 6, "user_annotation", "own text", 6, 84);
-    expect_event(e, 7, "user_annotation", "open", 7, 0);
-    rs_events_free(e);
-}
-
-/* Wrong types, views that never end, columns that are missing, blobs for names: an error or an honest result.
- */
-static void test_hostile_databases(void **state)
-{
-    (void)state;
-    rs_events *e;
-    rs_error err = RS_ERROR_INIT;
-    assert_int_equal(load_database("create table other(x);", &e, &err), RS_ERR_FORMAT);
-    assert_int_equal(load_database("create table kernels(name, start);", &e, NULL), RS_OK);
-    rs_events_free(e);
-    assert_int_equal(load_database("create table kernels(name, start, \"end\"); insert into kernels values"
-                                   "(zeroblob(1000000), 'soon', 2.5), (NULL, 1, 9223372036854775807),"
-                                   "('a', -9223372036854775807, 9223372036854775807);",
-                                   &e, NULL),
-                     RS_OK);
-    assert_int_equal(e->n, 2);
-    assert_int_equal(problem_count(e, "no_time"), 1);
-    rs_events_free(e);
-    assert_int_equal(load_database("create view kernels as select * from nowhere;", &e, &err), RS_ERR_FORMAT);
-    assert_int_equal(load_database("create view kernels as select load_extension('x') as name;", &e, &err),
-                     RS_ERR_FORMAT);
-    /* damaged pages */
-    image db = database(ROCPD_KERNELS);
-    rng r = {5};
-    for (size_t i = 0; i < ROUNDS(400); i++) {
-        text t = {0};
-        text_add(&t, db.bytes, (size_t)db.n);
-        for (int k = 0; k < 8; k++) t.s[16 + rng_below(&r, t.n - 16)] = (char)rng_next(&r);
-        if (load_native(t.s, t.n, "x.db", &e, NULL) == RS_OK) rs_events_free(e);
-        text_clear(&t);
-    }
-    sqlite3_free(db.bytes);
-}
-
 /* ---- which format ----------------------------------------------------------------------------------- */
 
 static rs_trace_format format_of(const char *s)
@@ -347,14 +161,8 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_cut),
-        cmocka_unit_test(test_json_linked),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_rocpd),
-        cmocka_unit_test(test_nsys),
-        cmocka_unit_test(test_hostile_databases),
-        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_json), cmocka_unit_test(test_json_cut), cmocka_unit_test(test_json_linked),
+        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

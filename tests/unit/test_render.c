@@ -398,6 +398,34 @@ static void test_schema(void **state)
     rs_table_free(t);
 }
 
+/* A few very long names among many short ones: shown whole, and without a wall of spaces in every row. */
+static void test_few_long_names(void **state)
+{
+    (void)state;
+    enum { N = 3000, LONG = 5000 };
+    static char name[LONG + 1];
+    memset(name, 'k', LONG);
+    rs_table *t = rs_table_create(&spec);
+    for (int64_t i = 0; i < N; i++) {
+        bool is_long = i == 0 || i == 1700 || i == N - 1;
+        add_row(t, i, i, 1, 77, is_long ? name : "gemm", is_long ? LONG : 4);
+    }
+    collected out;
+    render(t, RS_FORMAT_TEXT, 0, true, &out);
+    assert_true(strlen(out.text) < 3 * LONG + N * 60);
+    size_t n_lines = 0, n_whole = 0, n_wide = 0;
+    for (const char *line = out.text, *end; (end = strchr(line, '\n')); line = end + 1, n_lines++) {
+        const char *first = memchr(line, 'k', (size_t)(end - line));
+        if (first && first + LONG <= end && memcmp(first, name, LONG) == 0) n_whole++;
+        if (end - line > 60) n_wide++;
+    }
+    assert_int_equal(n_lines, N + 1);
+    assert_int_equal(n_whole, 3);
+    assert_int_equal(n_wide, 3);
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
 static void test_failing_sink(void **state)
 {
     (void)state;
@@ -477,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_shorten),
         cmocka_unit_test(test_json_result),
         cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_few_long_names),
         cmocka_unit_test(test_failing_sink),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_locale_is_left_alone),

@@ -30,17 +30,23 @@ static text read_all(rs_source *source, size_t step, rs_status *status)
     return t;
 }
 
-static text unpack(const void *bytes, size_t n, size_t step, rs_source_end *end)
+static rs_status try_unpack(const void *bytes, size_t n, size_t step, text *out, rs_source_end *end)
 {
     rs_source *source;
     rs_status status;
     guarded g = guarded_copy(bytes, n);
     assert_int_equal(rs_source_open_bytes(g.bytes, n, "test", 0, &source, NULL), RS_OK);
-    text t = read_all(source, step, &status);
-    assert_int_equal(status, RS_OK);
+    *out = read_all(source, step, &status);
     *end = rs_source_get_end(source);
     rs_source_close(source);
     guarded_free(&g);
+    return status;
+}
+
+static text unpack(const void *bytes, size_t n, size_t step, rs_source_end *end)
+{
+    text t;
+    assert_int_equal(try_unpack(bytes, n, step, &t, end), RS_OK);
     return t;
 }
 
@@ -333,10 +339,15 @@ static void test_every_byte_corrupted(void **state)
             for (int bit = 0; bit < 8; bit += RS_TEST_SLOW ? 5 : 1) {
                 p.s[at] = (char)(p.s[at] ^ (1 << bit));
                 rs_source_end end;
-                text t = unpack(p.s, p.n, 0, &end);
+                text t;
+                rs_status status = try_unpack(p.s, p.n, 0, &t, &end);
+                if (status != RS_OK) { /* a size in the frame's header that means a huge window */
+                    assert_true(status == RS_ERR_LIMIT && kind == 2 && at < 12);
+                    assert_int_equal(t.n, 0);
+                }
                 bool same = t.n == plain.n && memcmp(t.s, plain.s, t.n) == 0;
                 bool magic = at < (kind == 1 ? 2 : 4), says_nothing = kind == 1 && at >= 3 && at < 10;
-                if (!magic && !says_nothing && clean(&end) && !same)
+                if (status == RS_OK && !magic && !says_nothing && clean(&end) && !same)
                     fail_msg("kind %d, byte %zu, bit %d: a wrong text passed for right", kind, at, bit);
                 if (!clean(&end)) assert_true(end.offset <= p.n);
                 text_clear(&t);
@@ -552,6 +563,76 @@ static void test_refusals(void **state)
     rs_source_close(NULL);
 }
 
+/* A frame header of zstd that asks for a window of 2^log bytes, and one stored block. */
+static rs_status read_window(unsigned log, char *got, rs_error *err)
+{
+    const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0,  (uint8_t)((log - 10) << 3), 4 << 3 | 1, 0,
+                             0,    'a',  'b',  'c',  'd'};
+    rs_source *source;
+    assert_int_equal(rs_source_open_bytes(frame, sizeof frame, "frame", 0, &source, NULL), RS_OK);
+    size_t n = 0;
+    rs_status status = rs_source_read(source, (uint8_t *)got, 4, &n, err);
+    got[n] = '\0';
+    rs_source_close(source);
+    return status;
+}
+
+static void test_zstd_windows(void **state)
+{
+    (void)state;
+    char got[5];
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(read_window(27, got, &err), RS_OK);
+    assert_string_equal(got, "abcd");
+    assert_int_equal(read_window(28, got, &err), RS_ERR_LIMIT);
+    assert_string_equal(err.causes[0].file, "frame");
+    assert_non_null(strstr(err.causes[0].message, "--long"));
+}
+
+/* What was looked at is read all the same, packed or not, however little is asked for. */
+static void test_peek(void **state)
+{
+    (void)state;
+    text plain = {0};
+    for (int i = 0; i < 3000; i++) text_printf(&plain, "line %d\n", i);
+    text packed = gzip_pack(plain.s, plain.n, 6);
+    const text *all[] = {&plain, &packed};
+    for (size_t i = 0; i < 2; i++) {
+        rs_source *source;
+        const uint8_t *head;
+        size_t n, total = 0, got;
+        char path[64], out[700];
+        int fd = file_of(all[i]->s, all[i]->n, path);
+        assert_int_equal(rs_source_open(path, 0, &source, NULL), RS_OK);
+        assert_int_equal(rs_source_peek(source, 6, &head, &n, NULL), RS_OK);
+        assert_int_equal(n, 6);
+        assert_memory_equal(head, "line 0", 6);
+        assert_int_equal(rs_source_peek(source, SIZE_MAX, &head, &n, NULL), RS_OK);
+        assert_int_equal(n, RS_SOURCE_PEEK);
+        do {
+            assert_int_equal(rs_source_read(source, out, sizeof out, &got, NULL), RS_OK);
+            assert_true(total + got <= plain.n);
+            assert_memory_equal(out, plain.s + total, got);
+            total += got;
+        } while (got == sizeof out);
+        assert_int_equal(total, plain.n);
+        assert_int_equal(rs_source_read(source, out, sizeof out, &got, NULL), RS_OK);
+        assert_int_equal(got, 0);
+        rs_source_close(source);
+        close(fd);
+        unlink(path);
+    }
+    text_clear(&plain);
+    text_clear(&packed);
+    rs_source *source;
+    const uint8_t *head;
+    size_t n = 9;
+    assert_int_equal(rs_source_open_bytes("", 0, "x", 0, &source, NULL), RS_OK);
+    assert_int_equal(rs_source_peek(source, 10, &head, &n, NULL), RS_OK);
+    assert_int_equal(n, 0);
+    rs_source_close(source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,7 +649,9 @@ int main(void)
         cmocka_unit_test(test_ratio),
         cmocka_unit_test(test_pipes),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_peek),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_zstd_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

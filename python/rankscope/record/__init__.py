@@ -1,0 +1,27 @@
+"""Records a training run in the way the analyses want it.
+
+>>> from rankscope.record import Recorder
+>>> with Recorder("run1") as recorder:
+...     for batch in recorder.steps(loader):
+...         with recorder.range("forward"):
+...             loss = model(batch)
+...         with recorder.range("backward"):
+...             loss.backward()
+...         recorder.log(loss=loss)
+
+writes, for each rank R of the job,
+
+* ``run1/torch_profiler/rankR/rankR_cycle000.pt.trace.json.gz``: what ``torch.profiler`` saw of a few steps, with the
+  options switched on that the analyses need (``rankscope summary -r run1/torch_profiler``);
+* ``run1/execution_trace/rankR.json.gz``: the execution trace that ``rankscope chakra link --host`` reads;
+* ``run1/rank_R_metrics.jsonl``: how computation and communication overlapped in each step, told by CUDA or HIP events
+  (``rankscope metrics --log-dir run1``).
+
+torch is imported when a recorder is entered, not before. What this torch cannot do is left out, and said: in
+`Recorder.notes` and as a `RecorderWarning`.
+"""
+
+from .files import RecorderError, RecorderWarning
+from .recorder import Recorder
+
+__all__ = ["Recorder", "RecorderError", "RecorderWarning"]

@@ -1,0 +1,247 @@
+"""What rankscope.open takes, as files of a job: paths, bytes, buffers, file objects and URLs, mixed as they come.
+
+Bytes are not copied. Other buffers are copied once, since nobody else may change them while they are read. URLs need
+fsspec and the package of their protocol; they are read into memory, which for a job of many large ranks is better done
+in its parts: rankscope.summarize.
+"""
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+import re
+import urllib.parse
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .errors import InputError, InputOSError, UsageError
+
+_URL = re.compile(r"(?:(\d+)=)?([A-Za-z][A-Za-z0-9+.-]*(?:::\S*?)?://.+)", re.DOTALL)
+_WEB = ("http://", "https://")
+# What fsspec itself does not bring along.
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp",
+             "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "sftp": "paramiko", "ssh": "paramiko", "hdfs": "pyarrow",
+             "hf": "huggingface_hub", "smb": "smbprotocol", "oci": "ocifs"}
+
+
+class File:
+    """One file of a job. Pickles, so that other processes can read it: a URL is fetched by whoever reads it first."""
+
+    __slots__ = ("name", "data", "rank", "optional", "url", "options")
+
+    def __init__(self, name: str, data: Optional[bytes] = None, rank: int = -1, optional: bool = False, url: Optional[str] = None,
+                 options: Optional[Dict[str, Any]] = None) -> None:
+        self.name = name  # in messages, and where a name tells the rank
+        self.data = data  # bytes; None: a path, or a URL that is not fetched yet
+        self.rank = rank  # -1: the file tells
+        self.optional = optional  # found in a folder
+        self.url, self.options = url, options
+
+    def __getstate__(self) -> List[Any]:
+        return [getattr(self, name) for name in self.__slots__]
+
+    def __setstate__(self, state: List[Any]) -> None:
+        for name, value in zip(self.__slots__, state):
+            setattr(self, name, value)
+
+
+def resolve(source: Any, *, recursive: bool = False,
+            storage_options: Optional[Dict[str, Any]] = None) -> Tuple[List[str], List[File]]:
+    """(paths, files): paths for the engine to resolve, and a list of File. Nothing is fetched yet."""
+    paths: List[str] = []
+    files: List[File] = []
+    _add(source, -1, recursive, storage_options, paths, files)
+    return paths, files
+
+
+def fetch(files: Sequence[File]) -> None:
+    """Reads the files that are URLs; those of one store together, as fast as it allows."""
+    waiting: Dict[str, List[File]] = {}
+    for file in files:
+        if file.url is not None and file.data is None:
+            waiting.setdefault(repr((file.url.split("://")[0], sorted((file.options or {}).items()))), []).append(file)
+    for group in waiting.values():
+        found = [_open(str(file.url), file.options) for file in group]
+        try:
+            together = found[0][0].cat([path for _, path in found], on_error="return") if len(found) > 1 else None
+        except Exception:  # a store that cannot read several at once
+            together = None
+        for file, (fs, path) in zip(group, found):
+            data = together.get(path) if together else None
+            if not isinstance(data, bytes):
+                data = _read(fs, path, str(file.url))
+            file.data = bytes(data)
+
+
+# ---- one source -----------------------------------------------------------------------------------------------------
+
+
+def _add(source: Any, rank: int, recursive: bool, options: Optional[Dict[str, Any]], paths: List[str], files: List[File],
+         depth: int = 0) -> None:
+    if isinstance(source, bytes):
+        files.append(File("<bytes>", source, rank))
+    elif isinstance(source, File):
+        files.append(source)
+    elif isinstance(source, str):
+        _add_text(source, rank, recursive, options, paths, files)
+    elif isinstance(source, os.PathLike):
+        paths.append(_path(os.fsdecode(source), rank))
+    elif isinstance(source, dict):
+        if rank >= 0:
+            raise UsageError("rank %d: a dict within a dict tells no rank" % rank)
+        for key, value in source.items():
+            _add(value, _rank(key), recursive, options, paths, files, depth + 1)
+    elif hasattr(source, "read"):
+        files.append(File(_name(source, "<file object>"), _contents(source), rank))
+    elif hasattr(source, "fs") and hasattr(source, "path"):  # what fsspec.open returns
+        with source as opened:
+            files.append(File(_name(opened, str(source.path)), _contents(opened), rank))
+    elif hasattr(source, "read_bytes") and hasattr(source, "is_dir"):  # a path of another kind: zipfile's, UPath, ...
+        _add_traversable(source, rank, recursive, files)
+    else:
+        buffer = _buffer(source)
+        if buffer is not None:
+            files.append(File("<%s>" % type(source).__name__, buffer, rank))
+            return
+        try:
+            parts = iter(source)
+        except TypeError:
+            parts = None
+        if parts is None or depth:
+            raise TypeError("open takes paths, URLs, bytes, file objects, or several of them, not %r" % type(source).__name__)
+        for part in parts:
+            _add(part, rank, recursive, options, paths, files, depth + 1)
+
+
+def _rank(key: Any) -> int:
+    try:
+        rank = int(key)
+    except (TypeError, ValueError):
+        rank = -1
+    if rank < 0 or isinstance(key, bool):
+        raise UsageError("{rank: source} takes ranks from 0 on, not %r" % (key,))
+    return rank
+
+
+def _path(path: str, rank: int) -> str:
+    return path if rank < 0 else "%d=%s" % (rank, path)
+
+
+def _buffer(source: Any) -> Optional[bytes]:
+    """A copy of anything that shows its memory; None when it shows none."""
+    try:
+        return memoryview(source).tobytes()
+    except TypeError:
+        return None
+
+
+def _name(source: Any, otherwise: str) -> str:
+    for attribute in ("full_name", "name", "path"):
+        name = getattr(source, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return otherwise
+
+
+def _contents(source: Any) -> bytes:
+    data = source.read()
+    if isinstance(data, str):
+        return data.encode("utf-8")
+    if data is None:
+        raise InputOSError("%s: has nothing to read now; open it for blocking reads" % _name(source, "file object"))
+    return bytes(data)
+
+
+def _add_text(text: str, rank: int, recursive: bool, options: Optional[Dict[str, Any]], paths: List[str],
+              files: List[File]) -> None:
+    match = None if os.path.exists(text) else _URL.fullmatch(text)
+    if match:
+        given = int(match.group(1)) if match.group(1) else rank
+        url = match.group(2)
+        if not url.lower().startswith("file://"):
+            _add_url(url, given, recursive, options, files)
+            return
+        text, rank = urllib.parse.unquote(urllib.parse.urlsplit(url).path), given
+    if glob.has_magic(text) and not os.path.exists(text):
+        found = sorted(glob.glob(text, recursive=True))
+        if not found:
+            raise InputOSError("%s: no file has such a name" % text, [{"message": "no match", "file": text, "offset": None}])
+        paths.extend(_path(path, rank) for path in found)
+    else:
+        paths.append(_path(text, rank))
+
+
+def _add_traversable(source: Any, rank: int, recursive: bool, files: List[File], optional: bool = False) -> None:
+    if source.is_dir():
+        for part in sorted(source.iterdir(), key=str):
+            if not part.name.startswith(".") and (recursive or not part.is_dir()):
+                _add_traversable(part, rank, recursive, files, True)
+    else:
+        files.append(File(str(source), bytes(source.read_bytes()), rank, optional))
+
+
+# ---- URLs -----------------------------------------------------------------------------------------------------------
+
+
+def _refuse(url: str, what: str, error: Optional[BaseException] = None) -> InputOSError:
+    message = "%s: %s" % (_shown(url), what)
+    return InputOSError(message, [{"message": what if error is None else "%s (%s)" % (what, error), "file": _shown(url), "offset": None}])
+
+
+def _shown(url: str) -> str:
+    """Without what follows a question mark: signatures are nobody's business, and no part of the name."""
+    return url.split("?", 1)[0] if url.lower().startswith(_WEB) else url
+
+
+def _open(url: str, options: Optional[Dict[str, Any]]) -> Tuple[Any, str]:
+    """(file system, path)"""
+    protocol = url.split("://", 1)[0].split("::", 1)[0].lower()
+    try:
+        url_to_fs = importlib.import_module("fsspec.core").url_to_fs
+    except ImportError:
+        packages = " ".join(["fsspec"] + _PACKAGES.get(protocol, "").split())
+        raise UsageError("%s: URLs are read through fsspec, which is not installed: pip install %s" % (_shown(url), packages)) from None
+    try:
+        fs, path = url_to_fs(url, **(options or {}))
+        return fs, path
+    except ImportError as error:
+        package = _PACKAGES.get(protocol)
+        remedy = "pip install %s" % package if package else str(error)
+        raise UsageError("%s: fsspec needs another package for %s:// (%s)" % (_shown(url), protocol, remedy)) from error
+    except ValueError as error:
+        raise UsageError("%s: fsspec does not know it (%s)" % (_shown(url), error)) from error
+    except Exception as error:
+        raise _refuse(url, "could not be opened: %s" % error, error) from error
+
+
+def _read(fs: Any, path: str, url: str) -> Any:
+    try:
+        return fs.cat_file(path)
+    except FileNotFoundError as error:
+        raise _refuse(url, "there is no such file", error) from error
+    except Exception as error:
+        raise _refuse(url, "could not be read: %s" % (str(error) or type(error).__name__), error) from error
+
+
+def _add_url(url: str, rank: int, recursive: bool, options: Optional[Dict[str, Any]], files: List[File]) -> None:
+    web = url.lower().startswith(_WEB)
+    pattern = "*" in url or "[" in url if web else glob.has_magic(url)
+    if web and not pattern and not url.endswith("/"):  # asking a server for a listing is asking for the file
+        files.append(File(_shown(url), None, rank, False, url, options))
+        return
+    fs, path = _open(url, options)
+    try:
+        if pattern:
+            found, optional = sorted(fs.glob(path)), False
+        elif fs.isdir(path):
+            found, optional = sorted(fs.find(path, maxdepth=None if recursive else 1)), True
+        else:
+            found, optional = [path], False
+    except Exception as error:
+        raise _refuse(url, "could not be listed: %s" % (str(error) or type(error).__name__), error) from error
+    found = [name for name in found if not (optional and name.rsplit("/", 1)[-1].startswith("."))]
+    if not found:
+        raise InputError("%s: %s" % (_shown(url), "no file has such a name" if pattern else
+                                     "holds no files%s" % ("" if recursive else "; recursive=True looks into its folders")))
+    for name in found:
+        full = url if found == [path] else fs.unstrip_protocol(name)
+        files.append(File(_shown(full), None, rank, optional, full, options))

@@ -1,0 +1,84 @@
+// The page: reads its data, makes the sections, starts theme and charts.
+import { startCharts } from './charts.js';
+import { communicationSection } from './communication.js';
+import { readData } from './data.js';
+import { h, visible } from './dom.js';
+import { flightSection, metricsSection } from './extras.js';
+import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { launchesSection, queueSection } from './host.js';
+import { head, recording, verdict } from './overview.js';
+import { startTheme } from './theme.js';
+
+const SECTIONS = [
+    verdict,
+    flightSection,
+    timeOfRanks,
+    stepsSection,
+    communicationSection,
+    idleSection,
+    kernelsSection,
+    operatorsSection,
+    launchesSection,
+    queueSection,
+    metricsSection,
+    recording,
+];
+
+const SHORT = {
+    verdict: 'First',
+    flight: 'Flight recorder',
+    time: 'Time',
+    steps: 'Steps',
+    communication: 'Communication',
+    idle: 'Idle',
+    kernels: 'Kernels',
+    operators: 'Operators',
+    launches: 'Launches',
+    queue: 'Queue',
+    metrics: 'Metrics',
+    recording: 'Recording',
+};
+
+function navigation(sections) {
+    const links = sections.map((made) =>
+        h('a', { href: `#${made.id}`, title: made.querySelector('h2').textContent }, SHORT[made.id]),
+    );
+    const byId = new Map(sections.map((made, i) => [made.id, links[i]]));
+    const seen = new Set();
+    const observer = new IntersectionObserver(
+        (entries) => {
+            for (const entry of entries)
+                entry.isIntersecting ? seen.add(entry.target.id) : seen.delete(entry.target.id);
+            const current = sections.find((made) => seen.has(made.id));
+            for (const [id, link] of byId) {
+                if (id === current?.id) link.setAttribute('aria-current', 'true');
+                else link.removeAttribute('aria-current');
+            }
+        },
+        { rootMargin: '-64px 0px -60% 0px' },
+    );
+    for (const made of sections) observer.observe(made);
+    return links;
+}
+
+function start() {
+    startTheme();
+    const data = readData(document.getElementById('data'));
+    const sections = SECTIONS.map((make) => make(data)).filter(Boolean);
+    document.getElementById('head').append(...head(data));
+    document.getElementById('sections').append(...navigation(sections));
+    document.getElementById('main').append(...sections);
+    document.getElementById('foot').append(
+        h(
+            'p',
+            {},
+            `Written by rankscope ${data.version} from `,
+            data.inputs.map((path, i) => [i ? ', ' : '', h('code', {}, h('bdi', {}, visible(path).slice(0, 300)))]),
+            '. Every number is the one that the command of its section prints; move the pointer over a heading of a table for its meaning.',
+        ),
+    );
+    startCharts();
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start();

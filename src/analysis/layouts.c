@@ -1,0 +1,58 @@
+#include "analysis/layouts.h"
+
+#include "analysis/busy.h"
+#include "analysis/describe.h"
+#include "analysis/queue_depth.h"
+#include "base/stats.h"
+
+static const rs_field moments_fields[] = {
+    RS_FIELD(rs_moments, n),   RS_FIELD(rs_moments, sum),  RS_FIELD(rs_moments, min),
+    RS_FIELD(rs_moments, max), RS_FIELD(rs_moments, mean), RS_FIELD(rs_moments, m2),
+};
+const rs_layout rs_moments_layout = RS_LAYOUT(rs_moments, moments_fields);
+
+static const rs_field description_fields[] = {
+    RS_FIELD(rs_description, n),   RS_FIELD(rs_description, sum), RS_FIELD(rs_description, mean),
+    RS_FIELD(rs_description, std), RS_FIELD(rs_description, min), RS_FIELD(rs_description, p25),
+    RS_FIELD(rs_description, p50), RS_FIELD(rs_description, p75), RS_FIELD(rs_description, max),
+};
+const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);
+
+static const rs_field steps_seen_fields[] = {
+    RS_FIELD(rs_steps_seen, n),
+    RS_FIELD(rs_steps_seen, first),
+};
+const rs_layout rs_steps_seen_layout = RS_LAYOUT(rs_steps_seen, steps_seen_fields);
+
+static const rs_field busy_fields[] = {
+    RS_FIELD(rs_busy, n),
+    RS_FIELD(rs_busy, n_unlinked),
+    RS_FIELD_ARRAY(rs_busy, n_class),
+    RS_FIELD(rs_busy, first),
+    RS_FIELD(rs_busy, last),
+    RS_FIELD(rs_busy, span),
+    RS_FIELD(rs_busy, busy),
+    RS_FIELD(rs_busy, compute),
+    RS_FIELD(rs_busy, comm),
+    RS_FIELD(rs_busy, memory),
+    RS_FIELD(rs_busy, exposed_comm),
+    RS_FIELD(rs_busy, exposed_memory),
+    RS_FIELD(rs_busy, overlapped_comm),
+    RS_FIELD(rs_busy, idle),
+    RS_FIELD_ARRAY(rs_busy, sweep),
+    RS_FIELD(rs_busy, n_steps_seen),
+    RS_FIELD(rs_busy, first_step),
+};
+const rs_layout rs_busy_layout = RS_LAYOUT(rs_busy, busy_fields);
+
+static const rs_field sample_fields[] = {
+    RS_FIELD(rs_queue_sample, ns),  RS_FIELD(rs_queue_sample, device), RS_FIELD(rs_queue_sample, stream),
+    RS_FIELD(rs_queue_sample, pid), RS_FIELD(rs_queue_sample, tid),    RS_FIELD(rs_queue_sample, length),
+    RS_FIELD(rs_queue_sample, row),
+};
+static const rs_layout sample_layout = RS_LAYOUT(rs_queue_sample, sample_fields);
+
+static const rs_field series_fields[] = {
+    RS_FIELD_LIST(rs_queue_series, items, n, &sample_layout),
+};
+const rs_layout rs_queue_series_layout = RS_LAYOUT(rs_queue_series, series_fields);

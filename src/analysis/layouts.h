@@ -1,0 +1,10 @@
+/* Layouts of what many partials are made of. */
+#ifndef RS_ANALYSIS_LAYOUTS_H
+#define RS_ANALYSIS_LAYOUTS_H
+
+#include "base/layout.h"
+
+extern const rs_layout rs_moments_layout, rs_description_layout, rs_steps_seen_layout, rs_busy_layout,
+    rs_queue_series_layout;
+
+#endif

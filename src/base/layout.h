@@ -1,0 +1,177 @@
+/* Structs described member by member, so that one packer and one unpacker serve all of them.
+ *
+ * A layout lists the members that count. Whatever is not listed (capacities, arenas, indexes for building) is
+ * zero after unpacking, so only code that reads may be handed what was unpacked: all of it, texts and lists
+ * included, lives in one arena and goes with it. */
+#ifndef RS_BASE_LAYOUT_H
+#define RS_BASE_LAYOUT_H
+
+#include <stddef.h>
+
+#include "base/strings.h"
+#include "base/wire.h"
+
+typedef enum rs_field_kind {
+    RS_AS_SIGNED,
+    RS_AS_UNSIGNED,
+    RS_AS_BOOL,
+    RS_AS_REAL,
+    RS_AS_TEXT,    /* char * */
+    RS_AS_TEXT_N,  /* char *, its length in the size_t at n_offset */
+    RS_AS_CHARS,   /* char[], terminated */
+    RS_AS_STRINGS, /* rs_strings; comes back without what finding ids by text takes */
+    RS_AS_STRUCT
+} rs_field_kind;
+
+typedef enum rs_field_place {
+    RS_HERE, /* `count` of them in the struct itself */
+    RS_LIST, /* a pointer; how many says a size_t at n_offset */
+    RS_ROW,  /* a pointer; how many says one of the root: told in an earlier field, the same for all */
+    RS_ONE   /* a pointer to one, or NULL */
+} rs_field_place;
+
+typedef struct rs_layout rs_layout;
+
+typedef struct rs_field {
+    const char *name;
+    uint32_t offset, size; /* size: of one */
+    uint32_t count, n_offset;
+    uint8_t kind, place;
+    /* what unpacked values must satisfy, besides lying in the type */
+    bool optional;   /* a text or struct that may be NULL; an index that may be all ones */
+    bool bounded;    /* unsigned: only values below the limit */
+    bool limit_here; /* ... which is the size_t at that offset of the root; told in an earlier field */
+    uint64_t limit;
+    const rs_layout *layout; /* RS_AS_STRUCT */
+} rs_field;
+
+struct rs_layout {
+    size_t size;
+    const rs_field *fields;
+    size_t n;
+    bool (*check)(const void *value); /* what else must hold after unpacking, or NULL */
+};
+
+#define RS_LAYOUT(type, fields) RS_LAYOUT_CHECKED(type, fields, NULL)
+#define RS_LAYOUT_CHECKED(type, fields, check)                                                               \
+    {                                                                                                        \
+        sizeof(type), fields, sizeof(fields) / sizeof *(fields), check                                       \
+    }
+
+/* ---- fields of a layout's list ---------------------------------------------------------------------- */
+
+/* clang-format off */
+#define RS_KIND_OF(x)                                                                                        \
+    _Generic((x),                                                                                            \
+        _Bool: RS_AS_BOOL, double: RS_AS_REAL, char *: RS_AS_TEXT, const char *: RS_AS_TEXT,                 \
+        signed char: RS_AS_SIGNED, short: RS_AS_SIGNED, int: RS_AS_SIGNED, long: RS_AS_SIGNED,               \
+        long long: RS_AS_SIGNED, unsigned char: RS_AS_UNSIGNED, unsigned short: RS_AS_UNSIGNED,              \
+        unsigned: RS_AS_UNSIGNED, unsigned long: RS_AS_UNSIGNED, unsigned long long: RS_AS_UNSIGNED)
+/* clang-format on */
+#define RS_MEMBER(type, member) (((type *)0)->member)
+
+/* A number, a truth value or a text (a pointer: for an array of char see RS_FIELD_CHARS). */
+#define RS_FIELD(type, member)                                                                               \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_KIND_OF(RS_MEMBER(type, member))                                              \
+    }
+/* A text that may be NULL. */
+#define RS_FIELD_OR_NULL(type, member)                                                                       \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_KIND_OF(RS_MEMBER(type, member)), .optional = true                            \
+    }
+/* An array of them in the struct. */
+#define RS_FIELD_ARRAY(type, member)                                                                         \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member)[0],        \
+        .count = sizeof RS_MEMBER(type, member) / sizeof RS_MEMBER(type, member)[0],                         \
+        .kind = RS_KIND_OF(RS_MEMBER(type, member)[0])                                                       \
+    }
+/* A list of them. */
+#define RS_FIELD_VALUES(type, member, n_member)                                                              \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .n_offset = offsetof(type, n_member), .place = RS_LIST, .kind = RS_KIND_OF(*RS_MEMBER(type, member)) \
+    }
+/* A row of as many values as a list of the root has elements. */
+#define RS_FIELD_ROW(type, member, root, n_member)                                                           \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .n_offset = offsetof(root, n_member), .place = RS_ROW, .kind = RS_KIND_OF(*RS_MEMBER(type, member))  \
+    }
+/* An enumerator or the like: only values below `end` come through. */
+#define RS_FIELD_BELOW(type, member, end)                                                                    \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit = (end)                                  \
+    }
+/* An index into a list of the root struct: the one that is unpacked, or that the nearest RS_ONE points to. */
+#define RS_FIELD_INDEX(type, member, root, n_member)                                                         \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                             \
+        .limit = offsetof(root, n_member)                                                                    \
+    }
+/* ... or all ones. */
+#define RS_FIELD_INDEX_OR_NONE(type, member, root, n_member)                                                 \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                             \
+        .limit = offsetof(root, n_member), .optional = true                                                  \
+    }
+/* A text of that length, which may hold NUL. */
+#define RS_FIELD_TEXT_N(type, member, length)                                                                \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof(char *), .count = 1,               \
+        .n_offset = offsetof(type, length), .kind = RS_AS_TEXT_N                                             \
+    }
+#define RS_FIELD_CHARS(type, member)                                                                         \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_AS_CHARS                                                                      \
+    }
+#define RS_FIELD_STRINGS(type, member)                                                                       \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof(rs_strings), .count = 1,           \
+        .kind = RS_AS_STRINGS                                                                                \
+    }
+/* A struct in the struct, an array of them, a list, and a pointer to one. */
+#define RS_FIELD_STRUCT(type, member, its_layout)                                                            \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
+        .count = 1, .kind = RS_AS_STRUCT, .layout = (its_layout)                                             \
+    }
+#define RS_FIELD_STRUCTS(type, member, its_layout)                                                           \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member)[0],        \
+        .count = sizeof RS_MEMBER(type, member) / sizeof RS_MEMBER(type, member)[0], .kind = RS_AS_STRUCT,   \
+        .layout = (its_layout)                                                                               \
+    }
+#define RS_FIELD_LIST(type, member, n_member, its_layout)                                                    \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .n_offset = offsetof(type, n_member), .place = RS_LIST, .kind = RS_AS_STRUCT, .layout = (its_layout) \
+    }
+#define RS_FIELD_ONE(type, member, its_layout)                                                               \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout)                                        \
+    }
+/* ... which may be NULL. */
+#define RS_FIELD_ONE_OR_NONE(type, member, its_layout)                                                       \
+    {                                                                                                        \
+        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
+        .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout), .optional = true                      \
+    }
+
+/* ---- packing ---------------------------------------------------------------------------------------- */
+
+/* Changes whenever members, their kinds or their order do. */
+uint64_t rs_layout_fingerprint(const rs_layout *layout);
+void rs_layout_pack(const rs_layout *layout, const void *value, rs_wire_writer *w);
+/* In the reader's arena; NULL and the reader is bad when the bytes are not such a struct. */
+void *rs_layout_unpack(const rs_layout *layout, rs_wire_reader *r);
+
+#endif

@@ -1,0 +1,279 @@
+/* What ran on the GPU while the host was in a training step, by kernels: per rank, per step, and which
+ * collective stands exposed for how long. */
+#include "metrics/trace_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/busy.h"
+#include "analysis/collective_ops.h"
+#include "base/memory.h"
+
+typedef struct set {
+    rs_interval *items;
+    size_t n;
+} set;
+
+typedef struct step_times {
+    int64_t number, ns[RS_TRACE_N_TIMES];
+} step_times;
+
+/* The kernels of one collective in one process group. */
+typedef struct exposed {
+    rs_coll_kind kind;
+    uint32_t group, description; /* in the pool of ops */
+    int64_t n, time, alone;
+} exposed;
+
+typedef struct trace_part {
+    step_times all; /* number: how many steps */
+    step_times *steps;
+    size_t n_steps;
+    rs_coll_rank *ops;
+    exposed *exposed;
+    size_t n_exposed;
+} trace_part;
+
+static void part_free(void *partial)
+{
+    trace_part *p = partial;
+    if (!p) return;
+    rs_free(p->steps);
+    rs_free(p->exposed);
+    rs_coll_rank_free(p->ops);
+    rs_free(p);
+}
+
+/* ---- times ----------------------------------------------------------------------------------------------
+ */
+
+/* The unions of a rank's work. */
+typedef struct unions {
+    set compute, comm, all, alone; /* alone: communication without computation */
+} unions;
+
+static void unions_clear(unions *u)
+{
+    rs_free(u->compute.items);
+    rs_free(u->comm.items);
+    rs_free(u->all.items);
+    rs_free(u->alone.items);
+}
+
+static bool unite(const rs_work *work, unions *u)
+{
+    bool ok = rs_work_union(work, RS_CLASS_COMPUTE, &u->compute.items, &u->compute.n) &&
+              rs_work_union(work, RS_CLASS_COMM, &u->comm.items, &u->comm.n) &&
+              rs_work_union(work, RS_N_CLASSES, &u->all.items, &u->all.n);
+    u->alone.items = ok ? rs_malloc((u->comm.n + u->compute.n + 1) * sizeof *u->alone.items) : NULL;
+    if (!u->alone.items) return false;
+    u->alone.n =
+        rs_intervals_subtract(u->comm.items, u->comm.n, u->compute.items, u->compute.n, u->alone.items);
+    return true;
+}
+
+/* How much of the set lies in [start, end). */
+static int64_t within(const set *s, int64_t start, int64_t end)
+{
+    size_t low = 0, high = s->n;
+    int64_t length = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->items[middle].end <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < s->n && s->items[low].start < end; low++) {
+        int64_t from = s->items[low].start > start ? s->items[low].start : start;
+        int64_t to = s->items[low].end < end ? s->items[low].end : end;
+        length += to - from;
+    }
+    return length;
+}
+
+static void measure(const unions *u, int64_t start, int64_t end, int64_t ns[RS_TRACE_N_TIMES])
+{
+    int64_t total = rs_sub_sat(end, start), comm = within(&u->comm, start, end);
+    ns[RS_TRACE_TOTAL] += total;
+    ns[RS_TRACE_COMPUTE] += within(&u->compute, start, end);
+    ns[RS_TRACE_COMM] += comm;
+    ns[RS_TRACE_OVERLAP] += comm - within(&u->alone, start, end);
+    ns[RS_TRACE_IDLE] += total - within(&u->all, start, end);
+}
+
+static bool measure_steps(const unions *u, const rs_step *steps, const set *spans, trace_part *p)
+{
+    p->steps = rs_calloc(p->n_steps + 1, sizeof *p->steps);
+    if (!p->steps) return false;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        p->steps[i].number = steps[i].number;
+        measure(u, steps[i].start, steps[i].end, p->steps[i].ns);
+    }
+    p->all.number = (int64_t)p->n_steps;
+    for (size_t i = 0; i < spans->n; i++) measure(u, spans->items[i].start, spans->items[i].end, p->all.ns);
+    return true;
+}
+
+/* ---- exposed collectives --------------------------------------------------------------------------------
+ */
+
+static int compare_ops(const void *a, const void *b)
+{
+    const rs_coll_op *x = *(const rs_coll_op *const *)a, *y = *(const rs_coll_op *const *)b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    if (x->description != y->description) return x->description < y->description ? -1 : 1;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static bool same_collective(const rs_coll_op *a, const rs_coll_op *b)
+{
+    return a->kind == b->kind && a->group == b->group && a->description == b->description;
+}
+
+/* spans: the steps' time, or everything where there are none. */
+static bool measure_collectives(const unions *u, const set *spans, trace_part *p)
+{
+    size_t n = p->ops->n;
+    const rs_coll_op **order = rs_malloc((n + 1) * sizeof(*order));
+    rs_interval *mine = rs_malloc((n + 1) * sizeof *mine);
+    p->exposed = rs_calloc(n + 1, sizeof *p->exposed);
+    bool ok = order && mine && p->exposed;
+    for (size_t i = 0; ok && i < n; i++) order[i] = &p->ops->ops[i];
+    if (ok && n) qsort(order, n, sizeof *order, compare_ops);
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        exposed *e = &p->exposed[p->n_exposed];
+        set own = {mine, 0};
+        for (end = i; end < n && same_collective(order[i], order[end]); end++)
+            mine[own.n++] = (rs_interval){order[end]->start, order[end]->end};
+        *e = (exposed){order[i]->kind, order[i]->group, order[i]->description, (int64_t)(end - i), 0, 0};
+        own.n = rs_intervals_unite(mine, own.n);
+        rs_interval *lone = rs_malloc((own.n + u->compute.n + 1) * sizeof *lone);
+        ok = lone != NULL;
+        if (!ok) break;
+        size_t n_lone = rs_intervals_subtract(own.items, own.n, u->compute.items, u->compute.n, lone);
+        e->time = spans->n ? rs_intervals_intersection(own.items, own.n, spans->items, spans->n)
+                           : rs_intervals_length(own.items, own.n);
+        e->alone = spans->n ? rs_intervals_intersection(lone, n_lone, spans->items, spans->n)
+                            : rs_intervals_length(lone, n_lone);
+        rs_free(lone);
+        p->n_exposed += e->time > 0;
+    }
+    rs_free(order);
+    rs_free(mine);
+    return ok;
+}
+
+/* ---- the analysis ---------------------------------------------------------------------------------------
+ */
+
+static bool union_of_steps(const rs_step *steps, size_t n, set *out)
+{
+    out->items = rs_malloc((n + 1) * sizeof *out->items);
+    if (!out->items) return false;
+    for (size_t i = 0; i < n; i++) out->items[i] = (rs_interval){steps[i].start, steps[i].end};
+    if (!rs_intervals_sort(out->items, n)) return false;
+    out->n = rs_intervals_unite(out->items, n);
+    return true;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_step *steps;
+    const rs_work *work;
+    size_t n;
+    rs_status status = rs_trace_steps(trace, &steps, &n, err);
+    if (status == RS_OK) status = rs_trace_work(trace, run->policy, &work, err);
+    if (status != RS_OK) return status;
+    trace_part *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "the steps of a trace");
+    unions u = {.compute = {0}};
+    set spans = {0};
+    p->n_steps = n;
+    status = rs_coll_rank_of(trace, run->policy, &p->ops, err);
+    if (status == RS_OK && !(unite(work, &u) && union_of_steps(steps, n, &spans) &&
+                             measure_steps(&u, steps, &spans, p) && measure_collectives(&u, &spans, p)))
+        status = rs_fail_nomem(err, "the steps of a trace");
+    unions_clear(&u);
+    rs_free(spans.items);
+    if (status != RS_OK)
+        part_free(p);
+    else
+        *partial = p;
+    return status;
+}
+
+#define TIMES                                                                                                \
+    {"total_us", RS_TIME, RS_UNIT_US, "", NULL}, {"compute_us", RS_TIME, RS_UNIT_US, "", NULL},              \
+        {"comm_us", RS_TIME, RS_UNIT_US, "", NULL}, {"overlap_us", RS_TIME, RS_UNIT_US, "", NULL},           \
+    {                                                                                                        \
+        "idle_us", RS_TIME, RS_UNIT_US, "", NULL                                                             \
+    }
+static const rs_column_spec ranks_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "", NULL}, {"steps", RS_INT, RS_UNIT_COUNT, "", NULL}, TIMES};
+static const rs_column_spec steps_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "", NULL}, {"number", RS_INT, RS_UNIT_ID, "", NULL}, TIMES};
+static const rs_column_spec exposed_columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "", NULL},        {"collective", RS_TEXT, RS_UNIT_NONE, "", NULL},
+    {"group", RS_TEXT, RS_UNIT_NONE, "", NULL},    {"description", RS_TEXT, RS_UNIT_NONE, "", NULL},
+    {"count", RS_INT, RS_UNIT_COUNT, "", NULL},    {"time_us", RS_TIME, RS_UNIT_US, "", NULL},
+    {"exposed_us", RS_TIME, RS_UNIT_US, "", NULL},
+};
+static const rs_table_spec ranks_table = {"ranks", "one row a rank", ranks_columns,
+                                          sizeof ranks_columns / sizeof *ranks_columns};
+static const rs_table_spec steps_table = {"steps", "one row a rank and step", steps_columns,
+                                          sizeof steps_columns / sizeof *steps_columns};
+static const rs_table_spec exposed_table = {"exposed", "one row a rank, collective and group",
+                                            exposed_columns,
+                                            sizeof exposed_columns / sizeof *exposed_columns};
+static const rs_table_spec *const tables[RS_TRACE_N_TABLES] = {&ranks_table, &steps_table, &exposed_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, RS_TRACE_N_TABLES}};
+
+static rs_status add_times(rs_table *t, int64_t rank_number, const step_times *times, rs_error *err)
+{
+    rs_table_add_int(t, rank_number);
+    rs_table_add_int(t, times->number);
+    for (int i = 0; i < RS_TRACE_N_TIMES; i++) rs_table_add_time(t, times->ns[i]);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_exposed(rs_table *t, int64_t rank_number, const trace_part *p, const exposed *e,
+                             rs_error *err)
+{
+    rs_table_add_int(t, rank_number);
+    rs_table_add_text(t, rs_coll_kind_name(e->kind));
+    rs_table_add_text(t, rs_pool_text(&p->ops->pool, e->group));
+    rs_table_add_text(t, rs_pool_text(&p->ops->pool, e->description));
+    rs_table_add_int(t, e->n);
+    rs_table_add_time(t, e->time);
+    rs_table_add_time(t, e->alone);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    (void)run;
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < n && status == RS_OK; i++) {
+        const trace_part *p = partials[i].value;
+        if (!p) continue;
+        status = add_times(result->tables[RS_TRACE_RANKS], partials[i].rank, &p->all, err);
+        for (size_t k = 0; k < p->n_steps && status == RS_OK; k++)
+            status = add_times(result->tables[RS_TRACE_STEPS], partials[i].rank, &p->steps[k], err);
+        for (size_t k = 0; k < p->n_exposed && status == RS_OK; k++)
+            status = add_exposed(result->tables[RS_TRACE_EXPOSED], partials[i].rank, p, &p->exposed[k], err);
+    }
+    return status;
+}
+
+const rs_analysis rs_metrics_by_steps = {.name = "metrics",
+                                         .help = "",
+                                         .columns = RS_COLL_COLUMNS,
+                                         .table_sets = sets,
+                                         .n_table_sets = 1,
+                                         .with_host = true,
+                                         .rank = rank,
+                                         .merge = merge,
+                                         .free_partial = part_free};

@@ -1,0 +1,36 @@
+/* The questions the page asks, and their answers. */
+#ifndef RS_REPORT_GATHER_H
+#define RS_REPORT_GATHER_H
+
+#include "rankscope/flight.h"
+#include "rankscope/metrics.h"
+#include "report/data.h"
+#include "report/report.h"
+
+#define RS_REPORT_OPTIONS 2
+#define RS_REPORT_PARTS 4
+
+typedef struct rs_report_question {
+    const char *analysis;
+    const char *options[RS_REPORT_OPTIONS][2]; /* name and value */
+    rs_report_part parts[RS_REPORT_PARTS];
+} rs_report_question;
+
+/* In the order of the page's data. */
+extern const rs_report_question rs_report_questions[];
+extern const size_t rs_report_n_questions;
+
+typedef struct rs_report_answers {
+    rs_result *results; /* one a question */
+    size_t n;
+    rs_flight *flight; /* NULL: none was asked for, or not even opened */
+    rs_metrics *metrics;
+    rs_result metrics_result;
+} rs_report_answers;
+
+/* Asks everything. told receives problems and notes, each once, on failure too. */
+rs_status rs_report_gather(rs_job *job, const rs_report_settings *settings, rs_report_answers *out,
+                           rs_result *told, rs_error *err);
+void rs_report_answers_clear(rs_report_answers *answers);
+
+#endif

@@ -1,0 +1,11 @@
+/* The page that was built from report/, in two parts: the data goes between them. */
+#ifndef RS_REPORT_PAGE_H
+#define RS_REPORT_PAGE_H
+
+#include <stddef.h>
+
+extern const unsigned char rs_report_page[]; /* head, then foot */
+extern const size_t rs_report_head_size;     /* 0: this build has no page */
+extern const size_t rs_report_page_size;
+
+#endif

@@ -1,0 +1,22 @@
+/* The viewer's HTTP server: on 127.0.0.1, in a thread of its own. */
+#ifndef RS_VIEW_SERVER_H
+#define RS_VIEW_SERVER_H
+
+#include "view/routes.h"
+
+/* Whether this build has an HTTP library (libmicrohttpd). */
+bool rs_view_can_serve(void);
+
+/* Takes a port of the loopback, 0 any; *port is the one taken. Nobody is answered before rs_view_serve, so a
+ * port that is in use shows before traces are read. RS_ERR_IO names the port and the remedy. The caller
+ * closes *socket unless it goes to rs_view_serve. */
+rs_status rs_view_listen(unsigned wanted, int *socket, unsigned *port, rs_error *err);
+
+typedef struct rs_view_server rs_view_server;
+
+/* Answers on the socket, which the server takes over whatever the result, until it is stopped. routes is
+ * borrowed until then. Connections are few, short of memory and time, and closed when idle. */
+rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server **out, rs_error *err);
+void rs_view_stop(rs_view_server *server); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,429 @@
+// The report page in a browser: node run.mjs BUILD
+//
+// BUILD is a build folder: rankscope and rankscope-synth in it, and web/node_modules with playwright-core.
+// The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { everyWidth, numbers, sameRows, settle } from './checks.mjs';
+import { check, finish, group, openBrowser, openPage, readTable, visible } from './harness.mjs';
+import { dumps, hostile, HOSTILE, hostOnly, metrics, synth } from './inputs.mjs';
+
+const build = resolve(process.argv[2] ?? 'build');
+const rankscope = join(build, 'rankscope');
+const work = mkdtempSync(join(tmpdir(), 'rankscope-web-'));
+const browser = await openBrowser(join(build, 'web'));
+
+function report(name, paths, options = []) {
+    const file = join(work, `${name}.html`);
+    const done = spawnSync(rankscope, ['report', '-o', file, ...options, ...paths], { encoding: 'utf8' });
+    check(`${name}: exit code`, done.status === 0, `${done.status} ${done.stderr}`);
+    return file;
+}
+
+const answer = (command, paths, options = []) =>
+    JSON.parse(
+        execFileSync(rankscope, [command, '--format', 'json', ...options, ...paths], {
+            encoding: 'utf8',
+            maxBuffer: 1 << 28,
+        }),
+    );
+
+// ---- groups --------------------------------------------------------------------------------------------
+
+const job = synth(join(build, 'rankscope-synth'), join(work, 'job'), [
+    '--dp',
+    '2',
+    '--tp',
+    '2',
+    '--steps',
+    '4',
+    '--straggler',
+    '3:1.35',
+    '--stall',
+    '1:11:20',
+]);
+const jobPage = report('job', [job]);
+
+await group('numbers of a small job', async () => {
+    const opened = await openPage(browser, jobPage);
+    await numbers(opened.page, answer, [job], () => true);
+    check('nothing complained', opened.complaints.length === 0, opened.complaints);
+    await opened.close();
+});
+
+await group('widths and colours', async () => everyWidth(browser, 'job', jobPage));
+
+await group('sorting, searching, choosing a rank', async () => {
+    const { page, close } = await openPage(browser, jobPage);
+    const table = page.locator('.table', { has: page.locator('[aria-label="Kernels of each rank"]') });
+    const column = (name) => table.locator(`th[data-column="${name}"]`);
+    const values = async (name) => {
+        const at = await column(name).evaluate((th) => [...th.parentElement.children].indexOf(th));
+        return table
+            .locator('tbody tr')
+            .evaluateAll((rows, i) => rows.map((row) => row.children[i].dataset.v ?? row.children[i].textContent), at);
+    };
+    const ordered = (list, sign) => list.every((v, i) => i === 0 || sign * (Number(v) - Number(list[i - 1])) >= 0);
+    await table.locator('.tools select').selectOption('');
+    check(
+        'first the largest sum',
+        (await column('sum_us').getAttribute('aria-sort')) === 'descending' && ordered(await values('sum_us'), -1),
+    );
+    await column('mean_us').locator('button').click();
+    check(
+        'a click sorts, the largest first',
+        (await column('mean_us').getAttribute('aria-sort')) === 'descending' && ordered(await values('mean_us'), -1),
+    );
+    check('one column is sorted', (await table.locator('[aria-sort]').count()) === 1);
+    await column('mean_us').locator('button').focus();
+    await page.keyboard.press('Enter');
+    check(
+        'Enter turns the order',
+        (await column('mean_us').getAttribute('aria-sort')) === 'ascending' && ordered(await values('mean_us'), 1),
+    );
+    await page.keyboard.press('Space');
+    check('Space turns it back', (await column('mean_us').getAttribute('aria-sort')) === 'descending');
+    await column('name').locator('button').click();
+    const names = await table
+        .locator('tbody th[scope="row"] > *')
+        .evaluateAll((list) => list.map((e) => e.textContent));
+    check(
+        'texts sort by the alphabet',
+        JSON.stringify(names) === JSON.stringify([...names].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))),
+        names,
+    );
+    await table.locator('input[type="search"]').fill('NCCL communication');
+    const found = await table.locator('tbody tr').allTextContents();
+    check(
+        'searching keeps the rows with all words',
+        found.length > 0 && found.every((text) => /nccl/i.test(text) && /communication/.test(text)),
+        found,
+    );
+    check(
+        'and says how many',
+        /^\d+ rows?$/.test(await table.locator('[role="status"]').textContent()),
+        await table.locator('[role="status"]').textContent(),
+    );
+    await table.locator('input[type="search"]').fill('no such kernel');
+    check(
+        'no match is said',
+        (await table.locator('[role="status"]').textContent()) === 'No row matches' &&
+            (await table.locator('tbody tr').count()) === 0,
+    );
+    await table.locator('input[type="search"]').fill('');
+    await table.locator('.tools select').selectOption('2');
+    check(
+        'only the rank that was chosen',
+        new Set(await values('rank')).size === 1 && (await values('rank'))[0] === '2',
+    );
+    await table.locator('.tools select').selectOption('');
+    const before = await table.locator('tbody tr').count();
+    const total = answer('kernels', [job], ['--top', '40', '--duration-ratio', '1']).tables.kernels.length;
+    await table.locator('button', { hasText: 'Show all' }).click();
+    check(
+        'all rows on demand',
+        before < total && (await table.locator('tbody tr').count()) === total,
+        `${before} ${total}`,
+    );
+    const shown = await column('sum_us').locator('.unit').textContent();
+    check('a unit stands in the head', /^(ns|\u00b5s|ms|s)$/.test(shown), shown);
+    await close();
+});
+
+await group('charts', async () => {
+    const { page, complaints, close } = await openPage(browser, jobPage);
+    await settle(page);
+    const chart = page.locator('#time .chart');
+    await chart.scrollIntoViewIfNeeded();
+    const box = await chart.boundingBox();
+    const row = answer('breakdown', [job]).tables.breakdown;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height * 0.35);
+    const tip = page.locator('.tip').first();
+    await tip.waitFor();
+    const text = await tip.textContent();
+    const rank = Number(/^rank (\d+)/.exec(text)[1]);
+    check(
+        'hovering tells the rank\u2019s numbers',
+        text.includes(`${row.find((r) => r.rank === rank).busy_pct.toFixed(1)}\u00a0%`),
+        text,
+    );
+    const before = await chart.innerHTML();
+    await page.locator('#time select').first().selectOption('compute_us');
+    await page.waitForFunction(
+        (html) =>
+            document.querySelector('#time .chart')?.firstElementChild &&
+            document.querySelector('#time .chart').innerHTML !== html,
+        before,
+    );
+    const labels = await page.locator('#time .chart svg text').allTextContents();
+    const first = row.reduce((a, b) => (b.compute_us > a.compute_us ? b : a)).rank;
+    check('ranks in the chosen order', labels.filter((t) => /^rank \d/.test(t))[0] === `rank ${first}`, labels);
+    const map = page.locator('#steps .chart');
+    check(
+        'the heat map has a cell for each step and rank',
+        (await map.locator('svg path[fill^="#"], svg path[fill^="rgb"]').count()) >= 16,
+    );
+    await page.locator('#steps select').first().selectOption('idle_us');
+    await settle(page);
+    check(
+        'another measure, another description',
+        (await page.locator('#steps .chart').getAttribute('aria-label')).includes('idle'),
+    );
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('keyboard', async () => {
+    const { page, close } = await openPage(browser, jobPage);
+    await page.keyboard.press('Tab');
+    check(
+        'the first stop skips to the findings',
+        (await page.evaluate(() => document.activeElement.className)) === 'skip',
+    );
+    await page.keyboard.press('Enter');
+    check('and goes there', (await page.evaluate(() => document.activeElement.id)) === 'main');
+    const stops = [];
+    for (let i = 0; i < 400; i += 1) {
+        await page.keyboard.press('Tab');
+        const stop = await page.evaluate(() => {
+            const e = document.activeElement;
+            if (e === document.body) return null;
+            const style = getComputedStyle(e);
+            return {
+                tag: e.tagName,
+                ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+                text: (e.getAttribute('aria-label') ?? e.textContent).slice(0, 40),
+            };
+        });
+        if (stop === null) break;
+        stops.push(stop);
+    }
+    check(
+        'every stop has a ring',
+        stops.length > 50 && stops.every((s) => s.ring),
+        stops.filter((s) => !s.ring).slice(0, 5),
+    );
+    const controls = await page.evaluate(
+        () =>
+            [...document.querySelectorAll('main button, main select, main input, main summary, main a')].filter((e) =>
+                e.checkVisibility(),
+            ).length,
+    );
+    const reached = stops.filter((s) => ['BUTTON', 'SELECT', 'INPUT', 'SUMMARY', 'A'].includes(s.tag)).length;
+    check('every control can be reached', reached >= controls, `${reached} of ${controls}`);
+    const fold = page.locator('#time details.fold > summary').first();
+    await fold.focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#time details.fold table').waitFor({ timeout: 2000 });
+    check('the table of a chart opens by keyboard', (await page.locator('#time details.fold table').count()) === 1);
+    await close();
+});
+
+await group('colours and paper', async () => {
+    const { page, complaints, close } = await openPage(browser, jobPage, { colorScheme: 'light' });
+    await settle(page);
+    const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await page.locator('button.theme').click();
+    check('the button turns to dark', (await theme()) === 'dark' && (await ground()) !== light);
+    check('charts, too', (await page.locator('#time .chart svg').innerHTML()).includes('#4aa3ea'));
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    check(
+        'paper is light',
+        (await theme()) === 'light' && !(await page.locator('#time .chart svg').innerHTML()).includes('#4aa3ea'),
+    );
+    check(
+        'controls are not printed',
+        await page.evaluate(() =>
+            [...document.querySelectorAll('#sections, .theme, .tools input')].every((e) => !e.checkVisibility()),
+        ),
+    );
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await page.emulateMedia({ media: 'screen' });
+    check('and the choice is back', (await theme()) === 'dark');
+    const pdf = await page.pdf({ format: 'A4' });
+    check('prints', pdf.length > 20000 && pdf.subarray(0, 5).toString() === '%PDF-', pdf.length);
+    await page.locator('button.theme').click();
+    await page.locator('button.theme').click();
+    check('round to the system\u2019s choice', (await theme()) === 'light' || (await theme()) === 'dark');
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('hostile names', async () => {
+    const paths = hostile(join(work, 'hostile'));
+    const file = report('hostile', paths);
+    await everyWidth(browser, 'hostile', file);
+    const opened = await openPage(browser, file);
+    const { page } = opened;
+    await settle(page);
+    await numbers(
+        page,
+        answer,
+        paths,
+        (caption, rows) => rows.length > 0 && !['Operators over ranks'].includes(caption),
+    );
+    const kernels = await readTable(page, 'Kernels of each rank');
+    for (const text of HOSTILE)
+        check(
+            `is shown as text: ${JSON.stringify(text.slice(0, 50))}`,
+            kernels.some((row) => row.name === visible(text)),
+        );
+    const box = page.locator('input[aria-label="Search Kernels of each rank"]');
+    await box.fill('<img src=x');
+    check('can be searched', (await page.locator('[aria-label="Kernels of each rank"] tbody tr').count()) === 2);
+    check(
+        'no element of theirs',
+        (await page.evaluate(
+            () => document.querySelectorAll('main img, main b, main script, main i, main u, body > b, iframe').length,
+        )) === 0,
+    );
+    check('no script of theirs ran', await page.evaluate(() => window.pwned === undefined));
+    check(
+        'each is kept apart from the direction around it',
+        await page.evaluate(() =>
+            [...document.querySelectorAll('.name, .sentence')].every((e) =>
+                getComputedStyle(e).unicodeBidi.includes('isolate'),
+            ),
+        ),
+    );
+    check('nothing complained, nothing fetched', opened.complaints.length === 0, opened.complaints);
+    await page.evaluate(() => {
+        const script = document.createElement('script');
+        script.textContent = 'window.pwned = 5';
+        document.body.append(script);
+    });
+    check('another script may not run at all', await page.evaluate(() => window.pwned === undefined));
+    await opened.close();
+});
+
+await group('what is absent', async () => {
+    const path = hostOnly(join(work, 'host'));
+    const file = report('host', [path]);
+    await everyWidth(browser, 'host events only', file);
+    const { page, complaints, close } = await openPage(browser, file);
+    for (const id of ['time', 'steps', 'communication', 'idle', 'kernels', 'operators', 'launches', 'queue'])
+        check(
+            `${id} says why it is empty`,
+            ((await page.locator(`#${id} .empty`).first().textContent()) ?? '').length > 10,
+        );
+    check(
+        'the notes of the commands are there',
+        answer('kernels', [path]).notes.every((note) => note.replace(/^rank \d+: /, '').length > 3),
+    );
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('flight recorder and metrics', async () => {
+    const folder = dumps(join(work, 'dumps'));
+    const runs = [metrics(join(work, 'old'), 0), metrics(join(work, 'new'), 3)];
+    const file = report(
+        'extras',
+        [job],
+        ['--flight', folder, '--metrics', `old<b>=${runs[0]}`, '--metrics', `new=${runs[1]}`],
+    );
+    const flight = JSON.parse(
+        spawnSync(rankscope, ['flight', '--format', 'json', folder], { encoding: 'utf8' }).stdout,
+    );
+    await everyWidth(browser, 'extras', file);
+    const { page, complaints, close } = await openPage(browser, file);
+    check('the dumps accuse rank 2', flight.verdict === 'rank_missing' && flight.culprits[0] === 2, flight.verdict);
+    for (const id of ['verdict', 'flight'])
+        check(
+            `the verdict stands in ${id}`,
+            (await page.locator(`#${id} .alarm`).textContent()).includes(flight.summary),
+        );
+    const proof = await page.locator('#flight .proof').textContent();
+    check(
+        'with its proof',
+        flight.evidence.every((e) => proof.includes(e.text)),
+    );
+    const labels = [
+        '--log-dir',
+        runs[0],
+        '--label',
+        'old<b>',
+        '--log-dir',
+        runs[1],
+        '--label',
+        'new',
+        '--reference',
+        'old<b>',
+        '--candidate',
+        'new',
+    ];
+    const told = JSON.parse(
+        execFileSync(
+            rankscope,
+            ['metrics', ...labels, '--output', join(work, 'out'), '--no-plots', '--format', 'json'],
+            { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+        ),
+    );
+    for (const [caption, table] of [
+        ['Comparison', 'comparison'],
+        ['Runs', 'datasets'],
+        ['Percentiles', 'percentiles'],
+    ]) {
+        const shown = await readTable(page, `Metrics: ${caption}`);
+        const difference = sameRows(shown, told.tables[table]);
+        check(
+            `metrics, ${caption}: the command's numbers`,
+            shown.length === told.tables[table].length && difference === null,
+            difference ?? '',
+        );
+    }
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('64 ranks', async () => {
+    const folder = synth(join(build, 'rankscope-synth'), join(work, 'large'), [
+        '--dp',
+        '16',
+        '--tp',
+        '4',
+        '--steps',
+        '5',
+        '--straggler',
+        '3:1.35',
+    ]);
+    const file = report('large', [folder]);
+    const size = statSync(file).size;
+    check('less than 2 MB', size < 2e6, size);
+    const once = readFileSync(file);
+    for (const jobs of ['1', '3']) {
+        const again = report(`large-${jobs}`, [folder], ['--jobs', jobs]);
+        check(`the same bytes with --jobs ${jobs}`, once.equals(readFileSync(again)));
+    }
+    // The best of a few: other work on the machine is not the page's.
+    let best = Infinity;
+    for (let i = 0; i < 5; i += 1) {
+        const { page, close } = await openPage(browser, file);
+        const ready = await page.evaluate(() => Number(document.documentElement.dataset.ready));
+        const click = await page.evaluate(async () => {
+            const begin = performance.now();
+            document.querySelector('#kernels th[data-column="count"] button').click();
+            await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+            return performance.now() - begin;
+        });
+        best = Math.min(best, ready + click);
+        await close();
+    }
+    check('interactive within a second', best < 1000, best);
+    console.log(`64 ranks: ${size} bytes, from navigation to the answer to a click ${Math.round(best)} ms`);
+    const { page, complaints, close } = await openPage(browser, file);
+    await settle(page);
+    await numbers(page, answer, [folder], () => true);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    await everyWidth(browser, '64 ranks', file);
+});
+
+await browser.close();
+rmSync(work, { recursive: true, force: true });
+finish();
