@@ -18,20 +18,22 @@ static const rs_option_spec options[] = {
 /* Arguments: those whose columns HTA keeps by default, in its order, with what stands for a missing one. */
 static const struct {
     rs_column_id id;
-    const char *missing; /* as HTA has it; NULL: what lacks_number says */
-    double lacks_number;
+    uint8_t slot;     /* among the texts or the whole numbers of a row */
+    const char *text; /* for texts; */
+    int64_t number;   /* for numbers */
 } arguments[] = {
-    {RS_COL_BYTES, NULL, -1},          {RS_COL_BANDWIDTH, NULL, 0},
-    {RS_COL_WAIT_ON_STREAM, NULL, -1}, {RS_COL_WAIT_ON_EVENT, NULL, -1},
-    {RS_COL_INPUT_DIMS, "-1", 0},      {RS_COL_INPUT_TYPE, "-1", 0},
-    {RS_COL_INPUT_STRIDES, "-1", 0},   {RS_COL_EXTERNAL_ID, NULL, -1},
-    {RS_COL_PYTHON_ID, NULL, -1},      {RS_COL_PYTHON_PARENT_ID, NULL, -1},
-    {RS_COL_COLLECTIVE, "", 0},        {RS_COL_IN_NELEMS, NULL, 0},
-    {RS_COL_OUT_NELEMS, NULL, 0},      {RS_COL_DTYPE, "", 0},
-    {RS_COL_GROUP_SIZE, NULL, 0},      {RS_COL_PROCESS_RANK, NULL, -1},
-    {RS_COL_IN_SPLIT, "[]", 0},        {RS_COL_OUT_SPLIT, "[]", 0},
+    {RS_COL_BYTES, 0, NULL, -1},          {RS_COL_BANDWIDTH, 0, NULL, 0},
+    {RS_COL_WAIT_ON_STREAM, 1, NULL, -1}, {RS_COL_WAIT_ON_EVENT, 2, NULL, -1},
+    {RS_COL_INPUT_DIMS, 5, "-1", 0},      {RS_COL_INPUT_TYPE, 6, "-1", 0},
+    {RS_COL_INPUT_STRIDES, 7, "-1", 0},   {RS_COL_EXTERNAL_ID, 3, NULL, -1},
+    {RS_COL_PYTHON_ID, 4, NULL, -1},      {RS_COL_PYTHON_PARENT_ID, 5, NULL, -1},
+    {RS_COL_COLLECTIVE, 8, "", 0},        {RS_COL_IN_NELEMS, 6, NULL, 0},
+    {RS_COL_OUT_NELEMS, 7, NULL, 0},      {RS_COL_DTYPE, 9, "", 0},
+    {RS_COL_GROUP_SIZE, 8, NULL, 0},      {RS_COL_PROCESS_RANK, 9, NULL, -1},
+    {RS_COL_IN_SPLIT, 10, "[]", 0},       {RS_COL_OUT_SPLIT, 11, "[]", 0},
 };
 #define N_ARGUMENTS (sizeof arguments / sizeof *arguments)
+enum { CATEGORY, NAME, PID, TID, ANNOTATION, N_TEXTS = 12, N_NUMBERS = 10 };
 
 #define ARGUMENT_BITS                                                                                        \
     (RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH) | RS_COLUMN_BIT(WAIT_ON_STREAM) |                       \
@@ -89,8 +91,20 @@ static const rs_table_set sets[] = {
 
 /* ---- one rank ----------------------------------------------------------------------------------------- */
 
+typedef struct frame_row {
+    int64_t ts, dur, end;                            /* ns on the file's own clock */
+    int64_t stream, correlation, partner, iteration; /* RS_NO_VALUE: unknown */
+    int64_t numbers[N_NUMBERS];                      /* RS_NO_VALUE: unknown */
+    double bandwidth;                                /* NaN: unknown */
+    uint32_t texts[N_TEXTS];                         /* string ids of the partial, RS_NO_STRING: unknown */
+    uint32_t position;
+    bool gpu;
+} frame_row;
+
 typedef struct frame_partial {
-    rs_table *rows; /* times on the file's own clock, ranks not yet known */
+    rs_strings strings;
+    frame_row *rows;
+    size_t n, capacity;
     int64_t min_start;
     rs_steps_seen seen;
 } frame_partial;
@@ -99,7 +113,8 @@ static void free_partial(void *partial)
 {
     frame_partial *p = partial;
     if (!p) return;
-    rs_table_free(p->rows);
+    rs_strings_clear(&p->strings);
+    rs_big_free(p->rows);
     rs_free(p);
 }
 
@@ -108,99 +123,104 @@ static rs_steps_seen steps_seen(const void *partial)
     return ((const frame_partial *)partial)->seen;
 }
 
-static void add_thread(rs_table *t, const rs_events *e, int64_t number, uint32_t text)
+typedef struct maker {
+    const rs_events *e;
+    const rs_hta_frame *f;
+    const rs_frame_columns *made;
+    frame_partial *p;
+    uint32_t *copied; /* by the trace's string id: the partial's, + 1 */
+    bool hta, failed; /* failed: out of memory */
+} maker;
+
+static uint32_t copy_text(maker *m, const char *text, size_t length)
 {
-    char digits[24];
-    if (text != RS_NO_STRING) {
-        rs_table_add_text_n(t, e->strings.items[text].text, e->strings.items[text].length);
-        return;
-    }
-    int n = number == RS_NO_VALUE ? 0 : snprintf(digits, sizeof digits, "%lld", (long long)number);
-    rs_table_add_text_n(t, digits, (size_t)n);
+    uint32_t id = rs_strings_add(&m->p->strings, text, length);
+    if (id == RS_NO_STRING) m->failed = true;
+    return id;
 }
 
-static void add_string(rs_table *t, const rs_events *e, uint32_t id)
+static uint32_t copy_string(maker *m, uint32_t id)
 {
-    rs_table_add_text_n(t, e->strings.items[id].text, e->strings.items[id].length);
+    if (id == RS_NO_STRING) return id;
+    if (!m->copied[id]) {
+        const rs_string *s = &m->e->strings.items[id];
+        uint32_t copy = copy_text(m, s->text, s->length);
+        if (copy == RS_NO_STRING) return copy;
+        m->copied[id] = copy + 1;
+    }
+    return m->copied[id] - 1;
+}
+
+static uint32_t copy_thread(maker *m, int64_t number, uint32_t text)
+{
+    char digits[24];
+    if (text != RS_NO_STRING) return copy_string(m, text);
+    int n = number == RS_NO_VALUE ? 0 : snprintf(digits, sizeof digits, "%lld", (long long)number);
+    return copy_text(m, digits, (size_t)n);
 }
 
 /* An argument, or what HTA has in its place. */
-static void add_argument(rs_table *t, const rs_events *e, uint32_t row, size_t k, bool hta)
+static void read_argument(maker *m, uint32_t row, size_t k, frame_row *out)
 {
     rs_column_id id = arguments[k].id;
-    double missing = arguments[k].lacks_number, real;
     if (rs_column_infos[id].type == RS_COLUMN_TEXT) {
-        uint32_t text = rs_events_text(e, id, row);
-        if (text != RS_NO_STRING)
-            add_string(t, e, text);
-        else
-            rs_table_add_text(t, hta ? arguments[k].missing : NULL);
-        return;
+        uint32_t text = copy_string(m, rs_events_text(m->e, id, row));
+        if (text == RS_NO_STRING && m->hta) text = copy_text(m, arguments[k].text, strlen(arguments[k].text));
+        out->texts[arguments[k].slot] = text;
+    } else if (rs_column_infos[id].type == RS_COLUMN_REAL) {
+        out->bandwidth = m->hta ? (double)arguments[k].number : (double)NAN;
+        rs_events_real(m->e, id, row, &out->bandwidth);
+    } else {
+        int64_t *number = &out->numbers[arguments[k].slot];
+        *number = m->hta ? arguments[k].number : RS_NO_VALUE;
+        rs_events_int(m->e, id, row, number);
     }
-    if (rs_column_infos[id].type == RS_COLUMN_REAL) {
-        bool known = rs_events_real(e, id, row, &real);
-        rs_table_add_real(t, known ? real : hta ? missing : (double)NAN);
-        return;
-    }
-    int64_t value = (int64_t)missing;
-    if (rs_events_int(e, id, row, &value) || hta)
-        rs_table_add_int(t, value);
-    else
-        rs_table_add_null(t);
 }
 
-static void add_known(rs_table *t, int64_t value, bool known)
+/* HTA writes -1 for no correlation and 0 for one that stands alone. */
+static int64_t partner_of(const maker *m, size_t i)
 {
-    if (known)
-        rs_table_add_int(t, value);
-    else
-        rs_table_add_null(t);
+    if (m->f->partner[i] != RS_NO_ROW) return m->f->partner[i];
+    if (!m->hta) return RS_NO_VALUE;
+    return m->f->correlation[i] < 0 ? m->f->correlation[i] : 0;
 }
 
-/* What the columns of a row that are not in the file are made from. */
-typedef struct derived {
-    const rs_hta_frame *f;
-    const rs_frame_columns *made;
-    bool hta;
-} derived;
-
-static void add_partner(rs_table *t, const derived *d, size_t i)
+static int64_t known(const maker *m, int64_t value)
 {
-    /* HTA writes -1 for no correlation and 0 for one that stands alone */
-    if (d->f->partner[i] != RS_NO_ROW)
-        rs_table_add_int(t, d->f->partner[i]);
-    else if (d->hta)
-        rs_table_add_int(t, d->f->correlation[i] < 0 ? d->f->correlation[i] : 0);
-    else
-        rs_table_add_null(t);
+    return m->hta || value != -1 ? value : RS_NO_VALUE;
 }
 
-static rs_status add_row(rs_table *t, const rs_events *e, const derived *d, size_t i, rs_error *err)
+static bool read_row(maker *m, size_t i)
 {
-    const rs_hta_frame *f = d->f;
-    uint32_t row = f->row[i], annotation = d->made->annotation[i];
+    const rs_hta_frame *f = m->f;
+    const rs_events *e = m->e;
+    frame_partial *p = m->p;
+    uint32_t row = f->row[i];
     const rs_thread *thread = &e->threads[e->thread[row]];
-    rs_table_add_int(t, 0);
-    rs_table_add_int(t, row);
-    add_string(t, e, e->categories[e->category[row]].name);
-    add_string(t, e, e->name[row]);
-    add_thread(t, e, thread->pid, thread->pid_text);
-    add_thread(t, e, thread->tid, thread->tid_text);
-    rs_table_add_time(t, f->start[i]);
-    rs_table_add_time(t, rs_sub_sat(f->end[i], f->start[i]));
-    rs_table_add_time(t, f->end[i]);
-    add_known(t, f->stream[i], d->hta || f->stream[i] != -1);
-    add_known(t, f->correlation[i], d->hta || f->correlation[i] != -1);
-    add_partner(t, d, i);
-    add_known(t, d->made->iteration[i],
-              d->made->iteration[i] != RS_NO_VALUE && (d->hta || d->made->iteration[i] >= 0));
-    rs_table_add_int(t, d->made->gpu[i]);
-    if (annotation == RS_NO_STRING)
-        rs_table_add_null(t);
-    else
-        add_string(t, e, annotation);
-    for (size_t k = 0; k < N_ARGUMENTS; k++) add_argument(t, e, row, k, d->hta);
-    return rs_table_end_row(t, err);
+    if (p->n == p->capacity) {
+        size_t wanted = p->capacity ? p->capacity * 2 : 1024;
+        frame_row *grown = rs_big_resize(p->rows, wanted * sizeof *grown);
+        if (!grown) return false;
+        p->rows = grown;
+        p->capacity = wanted;
+    }
+    frame_row *r = &p->rows[p->n++];
+    *r = (frame_row){.ts = f->start[i],
+                     .dur = rs_sub_sat(f->end[i], f->start[i]),
+                     .end = f->end[i],
+                     .stream = known(m, f->stream[i]),
+                     .correlation = known(m, f->correlation[i]),
+                     .partner = partner_of(m, i),
+                     .iteration = known(m, m->made->iteration[i]),
+                     .position = row,
+                     .gpu = m->made->gpu[i]};
+    r->texts[CATEGORY] = copy_string(m, e->categories[e->category[row]].name);
+    r->texts[NAME] = copy_string(m, e->name[row]);
+    r->texts[PID] = copy_thread(m, thread->pid, thread->pid_text);
+    r->texts[TID] = copy_thread(m, thread->tid, thread->tid_text);
+    r->texts[ANNOTATION] = copy_string(m, m->made->annotation[i]);
+    for (size_t k = 0; k < N_ARGUMENTS; k++) read_argument(m, row, k, r);
+    return !m->failed;
 }
 
 static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f, frame_partial *p,
@@ -209,16 +229,17 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
     rs_frame_columns made = {0};
     bool only_gpu = rs_options_flag(run->options, "gpu");
     rs_ranges steps = {0};
-    p->rows = rs_table_create(&frame_table);
+    maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .hta = run->policy->rows_by_stream};
+    m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status =
-        p->rows ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
-    derived d = {.f = f, .made = &made, .hta = run->policy->rows_by_stream};
+        m.copied ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
     if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &steps, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (only_gpu && !made.gpu[i]) continue;
         if (trace->steps_wanted && !rs_ranges_has(&steps, made.iteration[i])) continue;
-        status = add_row(p->rows, trace->events, &d, i, err);
+        if (!read_row(&m, i)) status = rs_fail_nomem(err, "frame");
     }
+    rs_free(m.copied);
     rs_ranges_clear(&steps);
     rs_frame_columns_clear(&made);
     return status;
@@ -230,6 +251,7 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
     frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
+    if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "frame");
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
@@ -242,43 +264,47 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
-enum { RANK_COLUMN = 0, TS_COLUMN = 6, END_COLUMN = 8 };
-
-static void copy_cell(rs_table *to, const rs_table *from, size_t row, size_t column)
+static void add_number(rs_table *t, int64_t value)
 {
-    size_t n;
-    const char *text;
-    if (rs_table_is_null(from, row, column)) {
-        rs_table_add_null(to);
-        return;
-    }
-    switch (columns[column].type) {
-    case RS_INT: rs_table_add_int(to, rs_table_int(from, row, column)); break;
-    case RS_TIME: rs_table_add_time(to, rs_table_int(from, row, column)); break;
-    case RS_REAL: rs_table_add_real(to, rs_table_real(from, row, column)); break;
-    default:
-        text = rs_table_text(from, row, column, &n);
-        rs_table_add_text_n(to, text, n);
-        break;
-    }
+    if (value == RS_NO_VALUE)
+        rs_table_add_null(t);
+    else
+        rs_table_add_int(t, value);
 }
 
-static rs_status add_rank(rs_table *to, const rs_table *from, int64_t rank, int64_t base, bool move_end,
-                          rs_error *err)
+static void add_text(rs_table *t, const frame_partial *p, uint32_t id)
 {
-    rs_status status = RS_OK;
-    for (size_t row = 0; status == RS_OK && row < rs_table_n_rows(from); row++) {
-        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-            if (c == RANK_COLUMN)
-                rs_table_add_int(to, rank);
-            else if (c == TS_COLUMN || (c == END_COLUMN && move_end))
-                rs_table_add_time(to, rs_sub_sat(rs_table_int(from, row, c), base));
-            else
-                copy_cell(to, from, row, c);
-        }
-        status = rs_table_end_row(to, err);
+    if (id == RS_NO_STRING)
+        rs_table_add_null(t);
+    else
+        rs_table_add_text_n(t, p->strings.items[id].text, p->strings.items[id].length);
+}
+
+static rs_status add_row(rs_table *t, int64_t rank, const frame_partial *p, const frame_row *r, int64_t base,
+                         bool hta, rs_error *err)
+{
+    rs_table_add_int(t, rank);
+    rs_table_add_int(t, r->position);
+    for (size_t k = CATEGORY; k <= TID; k++) add_text(t, p, r->texts[k]);
+    rs_table_add_time(t, rs_sub_sat(r->ts, base));
+    rs_table_add_time(t, r->dur);
+    rs_table_add_time(t, hta ? r->end : rs_sub_sat(r->end, base));
+    add_number(t, r->stream);
+    add_number(t, r->correlation);
+    add_number(t, r->partner);
+    add_number(t, r->iteration);
+    rs_table_add_int(t, r->gpu);
+    add_text(t, p, r->texts[ANNOTATION]);
+    for (size_t k = 0; k < N_ARGUMENTS; k++) {
+        rs_column_type type = rs_column_infos[arguments[k].id].type;
+        if (type == RS_COLUMN_TEXT)
+            add_text(t, p, r->texts[arguments[k].slot]);
+        else if (type == RS_COLUMN_REAL)
+            rs_table_add_real(t, r->bandwidth);
+        else
+            add_number(t, r->numbers[arguments[k].slot]);
     }
-    return status;
+    return rs_table_end_row(t, err);
 }
 
 static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
@@ -292,15 +318,14 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
     }
     if (base == RS_NO_TIME) base = 0;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        frame_partial *p = partials[i].value;
-        if (!p->rows || !rs_options_in_ranges(run->options, "of", partials[i].rank)) continue;
-        if (rs_table_n_rows(p->rows) == 0)
+        const frame_partial *p = partials[i].value;
+        if (!rs_options_in_ranges(run->options, "of", partials[i].rank)) continue;
+        if (p->n == 0)
             rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
                            rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
-        status =
-            add_rank(result->tables[0], p->rows, partials[i].rank, base, !run->policy->rows_by_stream, err);
-        rs_table_free(p->rows);
-        p->rows = NULL;
+        for (size_t k = 0; status == RS_OK && k < p->n; k++)
+            status = add_row(result->tables[0], partials[i].rank, p, &p->rows[k], base,
+                             run->policy->rows_by_stream, err);
     }
     return status;
 }
