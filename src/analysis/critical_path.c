@@ -474,6 +474,13 @@ static const rs_field sync_fields[] = {
 };
 static const rs_layout sync_layout = RS_LAYOUT(rs_path_sync, sync_fields);
 
+static const rs_field node_fields[] = {
+    RS_FIELD_STRUCT(rs_path_node, point, &point_layout),
+    RS_FIELD(rs_path_node, place),
+    RS_FIELD(rs_path_node, blocking),
+};
+static const rs_layout node_layout = RS_LAYOUT(rs_path_node, node_fields);
+
 static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, n_instances),
     RS_FIELD(rs_path_answer, found),
@@ -494,6 +501,7 @@ static const rs_field answer_fields[] = {
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, syncs, n_syncs, &sync_layout),
+    RS_FIELD_LIST(rs_path_answer, nodes, n_node_rows, &node_layout),
 };
 static const rs_layout answer_layout = RS_LAYOUT(rs_path_answer, answer_fields);
 

@@ -351,6 +351,12 @@ static rs_status add_row(rs_table *t, int64_t number, const delay_row *r, bool s
     return rs_table_end_row(t, err);
 }
 
+/* By division at the end, as pandas does. */
+static double mean_us(const rs_moments *m)
+{
+    return m->n ? (double)m->sum / (double)m->n / 1000 : (double)NAN;
+}
+
 static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *d, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -360,8 +366,8 @@ static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *
         rs_table_add_text(t, r->op);
         rs_table_add_text(t, r->sequence);
         rs_table_add_int(t, (int64_t)r->op_delay.n);
-        rs_table_add_real(t, rs_round((double)r->op_delay.sum / (double)r->op_delay.n / 1000, 3));
-        rs_table_add_real(t, rs_round((double)r->launch_delay.sum / (double)r->launch_delay.n / 1000, 3));
+        rs_table_add_real(t, rs_round(mean_us(&r->op_delay), 3));
+        rs_table_add_real(t, rs_round(mean_us(&r->launch_delay), 3));
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -372,8 +378,8 @@ static rs_status merge_hta(rs_partial *partials, size_t n, rs_result *result, rs
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_hta_delays *d = ((const delays_partial *)partials[i].value)->hta;
-        if (!d) continue; /* only packed partials that lie can lack it */
         long long number = partials[i].rank;
+        if (!d) continue;
         status = add_hta_rank(result->tables[0], number, d, err);
         if (d->n_launches == 0)
             rs_result_note(result, "rank %lld: no launches that HTA knows", number);
@@ -432,29 +438,12 @@ static const rs_field list_fields[] = {
 };
 static const rs_layout list_layout = RS_LAYOUT(row_list, list_fields);
 
-static const rs_field hta_delay_fields[] = {
-    RS_FIELD(rs_hta_delay, op),
-    RS_FIELD(rs_hta_delay, sequence),
-    RS_FIELD_STRUCT(rs_hta_delay, op_delay, &rs_moments_layout),
-    RS_FIELD_STRUCT(rs_hta_delay, launch_delay, &rs_moments_layout),
-};
-static const rs_layout hta_delay_layout = RS_LAYOUT(rs_hta_delay, hta_delay_fields);
-
-static const rs_field hta_delays_fields[] = {
-    RS_FIELD_LIST(rs_hta_delays, items, n, &hta_delay_layout),
-    RS_FIELD(rs_hta_delays, n_launches),
-    RS_FIELD(rs_hta_delays, n_without_kernel),
-    RS_FIELD(rs_hta_delays, n_outside),
-    RS_FIELD_STRUCT(rs_hta_delays, seen, &rs_steps_seen_layout),
-};
-static const rs_layout hta_delays_layout = RS_LAYOUT(rs_hta_delays, hta_delays_fields);
-
 static const rs_field delays_fields[] = {
     RS_FIELD_STRUCTS(delays_partial, lists, &list_layout),
     RS_FIELD(delays_partial, n_work),
     RS_FIELD(delays_partial, n_unlinked),
     RS_FIELD(delays_partial, n_outside),
-    RS_FIELD_ONE_OR_NONE(delays_partial, hta, &hta_delays_layout),
+    RS_FIELD_ONE_OR_NONE(delays_partial, hta, &rs_hta_delays_layout),
 };
 static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
 
@@ -480,6 +469,6 @@ const rs_analysis rs_analysis_delays = {
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
-    .partial_layout = &delays_layout,
     .steps_seen = steps_seen,
+    .partial_layout = &delays_layout,
 };

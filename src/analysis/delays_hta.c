@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/strings.h"
 #include "trace/hta_window.h"
@@ -211,3 +212,20 @@ rs_status rs_hta_delays_of(const rs_run *run, rs_trace *trace, rs_hta_delays **o
     rs_hta_frame_free(f);
     return status;
 }
+
+static const rs_field row_fields[] = {
+    RS_FIELD(rs_hta_delay, op),
+    RS_FIELD(rs_hta_delay, sequence),
+    RS_FIELD_STRUCT(rs_hta_delay, op_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(rs_hta_delay, launch_delay, &rs_moments_layout),
+};
+static const rs_layout row_layout = RS_LAYOUT(rs_hta_delay, row_fields);
+
+static const rs_field delays_fields[] = {
+    RS_FIELD_LIST(rs_hta_delays, items, n, &row_layout),
+    RS_FIELD(rs_hta_delays, n_launches),
+    RS_FIELD(rs_hta_delays, n_without_kernel),
+    RS_FIELD(rs_hta_delays, n_outside),
+    RS_FIELD_STRUCT(rs_hta_delays, seen, &rs_steps_seen_layout),
+};
+const rs_layout rs_hta_delays_layout = RS_LAYOUT(rs_hta_delays, delays_fields);

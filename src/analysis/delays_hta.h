@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
+#include "base/layout.h"
 #include "base/stats.h"
 
 typedef struct rs_hta_delay {
@@ -22,6 +23,7 @@ typedef struct rs_hta_delays {
 /* A launch belongs to the aten:: operator around it, on any thread, that began last. HTA fails where a launch
  * has no kernel or several; here it is left out, or goes by the first. O(n log n). */
 rs_status rs_hta_delays_of(const rs_run *run, rs_trace *trace, rs_hta_delays **out, rs_error *err);
+extern const rs_layout rs_hta_delays_layout;
 void rs_hta_delays_free(rs_hta_delays *delays); /* NULL is allowed */
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/frame_columns.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
@@ -330,6 +331,32 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
     return status;
 }
 
+/* Every text of a row is one of the partial's. */
+static bool texts_exist(const void *value)
+{
+    const frame_partial *p = value;
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t k = 0; k < N_TEXTS; k++)
+            if (p->rows[i].texts[k] != RS_NO_STRING && p->rows[i].texts[k] >= p->strings.n) return false;
+    return true;
+}
+
+static const rs_field row_fields[] = {
+    RS_FIELD(frame_row, ts),          RS_FIELD(frame_row, dur),           RS_FIELD(frame_row, end),
+    RS_FIELD(frame_row, stream),      RS_FIELD(frame_row, correlation),   RS_FIELD(frame_row, partner),
+    RS_FIELD(frame_row, iteration),   RS_FIELD_ARRAY(frame_row, numbers), RS_FIELD(frame_row, bandwidth),
+    RS_FIELD_ARRAY(frame_row, texts), RS_FIELD(frame_row, position),      RS_FIELD(frame_row, gpu),
+};
+static const rs_layout row_layout = RS_LAYOUT(frame_row, row_fields);
+
+static const rs_field frame_fields[] = {
+    RS_FIELD_STRINGS(frame_partial, strings),
+    RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
+    RS_FIELD(frame_partial, min_start),
+    RS_FIELD_STRUCT(frame_partial, seen, &rs_steps_seen_layout),
+};
+static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, texts_exist);
+
 const rs_analysis rs_analysis_frame = {
     .name = "frame",
     .help = "The trace as a data frame: every complete event, one column an argument",
@@ -354,5 +381,6 @@ const rs_analysis rs_analysis_frame = {
     .rank = frame_rank,
     .merge = frame_merge,
     .free_partial = free_partial,
+    .partial_layout = &frame_layout,
     .steps_seen = steps_seen,
 };

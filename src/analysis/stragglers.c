@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "analysis/layouts.h"
 #include "analysis/stragglers_hta.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
@@ -260,12 +260,13 @@ static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t
 {
     const rs_hta_arrivals **of = rs_malloc((n + 1) * sizeof *of);
     int64_t *ranks = rs_malloc((n + 1) * sizeof *ranks);
-    rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
     size_t n_of = 0;
+    rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        of[n_of] = ((const rs_arrivals *)partials[i].value)->hta;
-        ranks[n_of] = partials[i].rank;
-        n_of += of[n_of] != NULL; /* only packed partials that lie can lack it */
+        const rs_hta_arrivals *a = ((const rs_arrivals *)partials[i].value)->hta;
+        if (!a) continue;
+        of[n_of] = a;
+        ranks[n_of++] = partials[i].rank;
     }
     if (status == RS_OK) status = rs_hta_stragglers_find(run, of, ranks, n_of, result, err);
     rs_free(of);
@@ -319,29 +320,10 @@ static const rs_field arrival_fields[] = {
 };
 static const rs_layout arrival_layout = RS_LAYOUT(rs_arrival, arrival_fields);
 
-static const rs_field hta_arrival_fields[] = {
-    RS_FIELD_INDEX(rs_hta_arrival, name, rs_hta_arrivals, names.n),
-    RS_FIELD(rs_hta_arrival, stream),
-    RS_FIELD(rs_hta_arrival, step),
-    RS_FIELD(rs_hta_arrival, start),
-    RS_FIELD(rs_hta_arrival, duration),
-};
-static const rs_layout hta_arrival_layout = RS_LAYOUT(rs_hta_arrival, hta_arrival_fields);
-
-static const rs_field hta_arrivals_fields[] = {
-    RS_FIELD_STRINGS(rs_hta_arrivals, names),
-    RS_FIELD_LIST(rs_hta_arrivals, items, n, &hta_arrival_layout),
-    RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
-    RS_FIELD(rs_hta_arrivals, first),
-    RS_FIELD(rs_hta_arrivals, last),
-    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
-};
-static const rs_layout hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, hta_arrivals_fields);
-
 static const rs_field arrivals_fields[] = {
     RS_FIELD_STRINGS(rs_arrivals, names), RS_FIELD_LIST(rs_arrivals, items, n, &arrival_layout),
     RS_FIELD(rs_arrivals, n_p2p),         RS_FIELD(rs_arrivals, base_ns),
-    RS_FIELD(rs_arrivals, first_ns),      RS_FIELD_ONE_OR_NONE(rs_arrivals, hta, &hta_arrivals_layout),
+    RS_FIELD(rs_arrivals, first_ns),      RS_FIELD_ONE_OR_NONE(rs_arrivals, hta, &rs_hta_arrivals_layout),
 };
 static const rs_layout arrivals_layout = RS_LAYOUT(rs_arrivals, arrivals_fields);
 
@@ -374,6 +356,6 @@ const rs_analysis rs_analysis_stragglers = {
     .rank = rs_arrivals_rank,
     .merge = merge,
     .free_partial = rs_arrivals_free,
-    .partial_layout = &arrivals_layout,
     .steps_seen = steps_seen,
+    .partial_layout = &arrivals_layout,
 };

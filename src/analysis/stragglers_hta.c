@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/frame_columns.h"
+#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
 
@@ -289,3 +290,22 @@ rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const
     rs_free(count);
     return status;
 }
+
+static const rs_field arrival_fields[] = {
+    RS_FIELD_INDEX(rs_hta_arrival, name, rs_hta_arrivals, names.n),
+    RS_FIELD(rs_hta_arrival, stream),
+    RS_FIELD(rs_hta_arrival, step),
+    RS_FIELD(rs_hta_arrival, start),
+    RS_FIELD(rs_hta_arrival, duration),
+};
+static const rs_layout arrival_layout = RS_LAYOUT(rs_hta_arrival, arrival_fields);
+
+static const rs_field arrivals_fields[] = {
+    RS_FIELD_STRINGS(rs_hta_arrivals, names),
+    RS_FIELD_LIST(rs_hta_arrivals, items, n, &arrival_layout),
+    RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
+    RS_FIELD(rs_hta_arrivals, first),
+    RS_FIELD(rs_hta_arrivals, last),
+    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
+};
+const rs_layout rs_hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, arrivals_fields);

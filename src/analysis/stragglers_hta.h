@@ -3,6 +3,7 @@
 #define RS_ANALYSIS_STRAGGLERS_HTA_H
 
 #include "analysis/analysis.h"
+#include "base/layout.h"
 #include "base/strings.h"
 
 /* The last kernel of a name on a stream in a step. */
@@ -23,6 +24,7 @@ typedef struct rs_hta_arrivals {
 } rs_hta_arrivals;
 
 rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err);
+extern const rs_layout rs_hta_arrivals_layout;
 void rs_hta_arrivals_free(rs_hta_arrivals *arrivals); /* NULL is allowed */
 
 /* Fills "stragglers" (result->tables[0]) and "steps" (tables[1]). arrivals[i] belongs to ranks[i]. */
