@@ -33,7 +33,8 @@ def test_as_the_program(runs, tmp_path, program):
     subprocess.run([program, "metrics", *words, "--reference", "before", "--candidate", "after", "--output",
                     str(tmp_path / "cli"), "--no-plots", "--quiet"], check=True, stdout=subprocess.DEVNULL)
     assert json.loads((tmp_path / "cli" / "summary.json").read_text()) == report.summary
-    assert set(report.tables) == {"datasets", "comparison", "ranks", "percentiles", "collectives", "dips", "traces"}
+    assert set(report.tables) == {"datasets", "comparison", "ranks", "percentiles", "collectives", "dips",
+                                   "traces", "steps", "exposed"}
     assert len(report["datasets"]) == 2 and len(report["comparison"]) > 0
     assert report._repr_html_().startswith("<table") and "comparison" in repr(report)
 
