@@ -147,7 +147,7 @@ static const rs_layout findings_layout = RS_LAYOUT(rs_findings, findings_fields)
 
 const rs_analysis rs_analysis_doctor = {
     .name = "doctor",
-    .help = "is the capture fit: what is missing or broken, what that disables, how to record it better",
+    .help = "Is the capture fit: what is missing or broken, what that disables, how to record it better",
     .about = "Checks whether a trace can carry the analyses: launches whose work is missing (and for which "
              "call), work that "
              "starts before its launch, repeated correlation ids, work overlapping on one stream, missing "

@@ -443,7 +443,7 @@ static const rs_layout events_layout = RS_LAYOUT(event_rows, events_fields);
 
 const rs_analysis rs_analysis_events = {
     .name = "events",
-    .help = "the events themselves, filtered by name, category, stream, step, time",
+    .help = "The events themselves, filtered by name, category, stream, step, time",
     .about = "Prints the event table. --where keeps events for which every term holds. A term is FIELD OP "
              "VALUE; fields are "
              "name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds), "

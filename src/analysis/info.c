@@ -446,7 +446,7 @@ static const rs_layout info_layout = RS_LAYOUT(info, info_fields);
 
 const rs_analysis rs_analysis_info = {
     .name = "info",
-    .help = "what was recorded: files, ranks, categories, streams, steps, versions",
+    .help = "What was recorded: files, ranks, categories, streams, steps, versions",
     .about = "Shows what the input holds and how it was understood: which file is which rank and by which "
              "rule, how a "
              "merged file was told apart, how many events of which category, which devices and streams carry "

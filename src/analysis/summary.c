@@ -277,7 +277,7 @@ static const rs_layout summary_layout = RS_LAYOUT(rs_rank_summary, summary_field
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
-    .help = "one screen: where each rank's time goes, who is slowest, what to look at first",
+    .help = "One screen: where each rank's time goes, who is slowest, what to look at first",
     .about =
         "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "
         "computation, "

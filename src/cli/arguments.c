@@ -193,3 +193,40 @@ bool rs_parse_size(const char *text, uint64_t *bytes)
     *bytes = value;
     return *end == '\0' && value > 0;
 }
+
+rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err)
+{
+    int64_t jobs = rs_options_int(input, "jobs"), max_ratio = rs_options_int(input, "max-ratio");
+    uint64_t memory = 0;
+    const char *size = rs_options_text(input, "max-memory");
+    if (rs_options_is_set(input, "jobs") && (jobs < 1 || jobs > 4096))
+        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
+    if (size && !rs_parse_size(size, &memory))
+        return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
+    if (max_ratio == 0) return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
+    *out = (rs_job_settings){
+        .jobs = (unsigned)jobs,
+        .max_memory = memory,
+        .max_ratio = (uint64_t)max_ratio,
+        .recursive = rs_options_flag(input, "recursive"),
+        .renumber = rs_options_flag(input, "renumber"),
+        .single_rank = rs_options_flag(input, "single-rank"),
+        .ranks = rs_options_text(input, "ranks"),
+        .steps = rs_options_text(input, "steps"),
+    };
+    return RS_OK;
+}
+
+bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i)
+{
+    size_t n = strlen(name);
+    const char *word = argv[*i];
+    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, n) != 0) return false;
+    if (word[2 + n] == '=') {
+        into->values[into->n++] = word + 3 + n;
+        return true;
+    }
+    if (word[2 + n] != '\0' || *i + 1 >= argc) return false;
+    into->values[into->n++] = argv[++*i];
+    return true;
+}

@@ -112,6 +112,19 @@ extern const rs_option_group rs_view_options;                     /* of the comm
 
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);
+/* The settings of a job that the input options say, of the commands that take traces. Where to report
+ * progress, and --absolute and --include-last-step, which not all of them have, are left to the caller. */
+rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err);
+
+/* An option that may be given again and again, which rs_options do not know. values have room for every
+ * argument. */
+typedef struct rs_repeated {
+    const char **values;
+    size_t n;
+} rs_repeated;
+
+/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out of the arguments; whether it was one. */
+bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i);
 
 /* ---- terminal and messages ---------------------------------------------------------------------------- */
 

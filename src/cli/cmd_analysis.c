@@ -83,28 +83,10 @@ static rs_status choose_table(request *r, rs_error *err)
 
 static rs_status choose_settings(request *r, rs_error *err)
 {
-    int64_t jobs = rs_options_int(r->in, "jobs");
-    if (rs_options_is_set(r->in, "jobs") && (jobs < 1 || jobs > 4096))
-        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
-    uint64_t memory = 0;
-    const char *size = rs_options_text(r->in, "max-memory");
-    if (size && !rs_parse_size(size, &memory))
-        return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
-    if (rs_options_int(r->in, "max-ratio") == 0)
-        return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
-    r->settings = (rs_job_settings){
-        .jobs = (unsigned)jobs,
-        .max_memory = memory,
-        .max_ratio = (uint64_t)rs_options_int(r->in, "max-ratio"),
-        .recursive = rs_options_flag(r->in, "recursive"),
-        .renumber = rs_options_flag(r->in, "renumber"),
-        .single_rank = rs_options_flag(r->in, "single-rank"),
-        .absolute = rs_options_flag(r->in, "absolute"),
-        .include_last_step = rs_options_flag(r->in, "include-last-step"),
-        .ranks = rs_options_text(r->in, "ranks"),
-        .steps = rs_options_text(r->in, "steps"),
-    };
-    return RS_OK;
+    rs_status status = rs_job_settings_of(r->in, &r->settings, err);
+    r->settings.absolute = rs_options_flag(r->in, "absolute");
+    r->settings.include_last_step = rs_options_flag(r->in, "include-last-step");
+    return status;
 }
 
 static void choose_rendering(request *r)

@@ -69,7 +69,7 @@ static int run_build(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_build_command = {
     .name = "chakra build",
-    .help = "link and convert in one step",
+    .help = "Link and convert in one step",
     .usage = "--host ET --device KINETO -o FILE.et [options]",
     .about =
         "Writes the same bytes as `chakra link` and then `chakra convert`, without the file between them.",

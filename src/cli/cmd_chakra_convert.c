@@ -107,7 +107,7 @@ static int run_convert(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_convert_command = {
     .name = "chakra convert",
-    .help = "a linked trace as a Chakra execution trace (.et) for simulators",
+    .help = "A linked trace as a Chakra execution trace (.et) for simulators",
     .usage = "LINKED -o FILE.et [--comm-groups FILE]",
     .about =
         "Every node of the linked trace becomes a node of the execution trace: a thread's operators in a "
@@ -163,7 +163,7 @@ static int run_print(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_print_command = {
     .name = "chakra print",
-    .help = "a Chakra execution trace as JSON",
+    .help = "A Chakra execution trace as JSON",
     .usage = "FILE.et [--lines]",
     .about =
         "One document with the metadata and the list of nodes, or with --lines one object a line. Of a file "
@@ -223,7 +223,7 @@ static int run_check(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_check_command = {
     .name = "chakra check",
-    .help = "is a Chakra execution trace fit for a simulator",
+    .help = "Is a Chakra execution trace fit for a simulator",
     .usage = "FILE.et [--linked LINKED] [--report FILE.json]",
     .about =
         "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "

@@ -83,7 +83,7 @@ static int run_link(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_link_command = {
     .name = "chakra link",
-    .help = "a PyTorch execution trace and a Kineto trace of one run as one linked trace",
+    .help = "A PyTorch execution trace and a Kineto trace of one run as one linked trace",
     .usage = "--host ET --device KINETO -o FILE [options]",
     .about =
         "Gives the operators of the execution trace their times, puts every kernel, copy and memset under "

@@ -68,7 +68,7 @@ static int run_text(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_text_command = {
     .name = "chakra text",
-    .help = "a text workload as Chakra execution traces, one for each NPU",
+    .help = "A text workload as Chakra execution traces, one for each NPU",
     .usage = "WORKLOAD -o PREFIX [--npus N] [--passes N]",
     .about = "The workload's first line is the parallelism: MICRO, DATA, MODEL, HYBRID_DATA_MODEL, "
              "HYBRID_MODEL_DATA, or "

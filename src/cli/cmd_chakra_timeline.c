@@ -39,7 +39,7 @@ static int run_timeline(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_timeline_command = {
     .name = "chakra timeline",
-    .help = "the log of a simulator's run as a trace for viewers",
+    .help = "The log of a simulator's run as a trace for viewers",
     .usage = "LOG [--frequency MHZ] [-o FILE.json]",
     .about =
         "Reads the lines \"issue\" and \"callback\" with NPU, cycle, node and name, and makes one event of "

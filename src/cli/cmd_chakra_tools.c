@@ -39,7 +39,7 @@ static int run_visualize(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_visualize_command = {
     .name = "chakra visualize",
-    .help = "a Chakra execution trace as a Graphviz graph",
+    .help = "A Chakra execution trace as a Graphviz graph",
     .usage = "FILE.et [-o FILE.dot]",
     .about =
         "Arrows are data dependencies, dashed lines control dependencies; GPU nodes are blue, communication "
@@ -120,7 +120,7 @@ static int run_generate(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_generate_command = {
     .name = "chakra generate",
-    .help = "small synthetic Chakra execution traces, one pattern each",
+    .help = "Small synthetic Chakra execution traces, one pattern each",
     .usage = "-o DIR [options]",
     .about = "Compute, memory, collective, send and receive nodes alone and in pairs, a file for each NPU.",
     .examples = "rankscope chakra generate -o traces/ --npus 8",

@@ -67,22 +67,10 @@ static int run(const request *r)
     const char *path = rs_options_text(r->out, "output");
     bool quiet = rs_options_flag(r->out, "quiet");
     rs_progress progress;
-    rs_job_settings settings = {
-        .jobs = (unsigned)rs_options_int(r->in, "jobs"),
-        .max_ratio = (uint64_t)rs_options_int(r->in, "max-ratio"),
-        .recursive = rs_options_flag(r->in, "recursive"),
-        .renumber = rs_options_flag(r->in, "renumber"),
-        .single_rank = rs_options_flag(r->in, "single-rank"),
-        .ranks = rs_options_text(r->in, "ranks"),
-        .steps = rs_options_text(r->in, "steps"),
-        .progress = rs_progress_step,
-        .progress_context = &progress,
-    };
-    const char *size = rs_options_text(r->in, "max-memory");
-    if (size && !rs_parse_size(size, &settings.max_memory)) {
-        rs_complain("fuse: --max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
-        return RS_EXIT_USAGE;
-    }
+    rs_job_settings settings;
+    if (rs_job_settings_of(r->in, &settings, &err) != RS_OK) return rs_complain_error("fuse", &err);
+    settings.progress = rs_progress_step;
+    settings.progress_context = &progress;
     rs_job *job = NULL;
     rs_output output;
     rs_result result = {0};

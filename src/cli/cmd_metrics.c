@@ -40,37 +40,16 @@ const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-/* --log-dir and --label may be repeated, which options otherwise may not. */
-typedef struct repeated {
-    const char **values;
-    size_t n;
-} repeated;
-
 typedef struct request {
     const rs_command *command;
     rs_arguments arguments;
     const rs_options *own, *out;
-    repeated directories, labels;
+    rs_repeated directories, labels; /* --log-dir and --label */
     const char *folder;
     rs_render_settings render;
     size_t table;
     bool aorta, quiet;
 } request;
-
-/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out; whether it was one. */
-static bool take_repeated(const char *name, int argc, char **argv, int *i, repeated *into)
-{
-    size_t n = strlen(name);
-    const char *word = argv[*i];
-    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, n) != 0) return false;
-    if (word[2 + n] == '=') {
-        into->values[into->n++] = word + 3 + n;
-        return true;
-    }
-    if (word[2 + n] != '\0' || *i + 1 >= argc) return false;
-    into->values[into->n++] = argv[++*i];
-    return true;
-}
 
 static rs_status parse(request *r, int argc, char **argv, rs_error *err)
 {
@@ -84,8 +63,8 @@ static rs_status parse(request *r, int argc, char **argv, rs_error *err)
         return rs_fail_nomem(err, "the options");
     }
     for (int i = 0; i < argc; i++)
-        if (!take_repeated("log-dir", argc, argv, &i, &r->directories) &&
-            !take_repeated("label", argc, argv, &i, &r->labels))
+        if (!rs_repeated_take(&r->directories, "log-dir", argc, argv, &i) &&
+            !rs_repeated_take(&r->labels, "label", argc, argv, &i))
             rest[n++] = argv[i];
     status = rs_arguments_parse(r->command, n, rest, &r->arguments, err);
     rs_free(rest);

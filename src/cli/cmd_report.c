@@ -38,36 +38,15 @@ const rs_option_group rs_report_options[RS_REPORT_GROUPS] = {
     {"Output", output_specs, sizeof output_specs / sizeof *output_specs},
 };
 
-/* --flight and --metrics may be repeated, which options otherwise may not. */
-typedef struct repeated {
-    const char **values;
-    size_t n;
-} repeated;
-
 typedef struct request {
     const rs_options *own, *in, *out;
     rs_arguments arguments;
-    repeated flight, metrics;
-    rs_report_run *runs; /* what metrics says, parted */
-    char **labels;       /* of the runs, owned */
+    rs_repeated flight, metrics; /* may be given again */
+    rs_report_run *runs;         /* what metrics says, parted */
+    char **labels;               /* of the runs, owned */
     rs_job_settings job;
     bool quiet;
 } request;
-
-/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out; whether it was one. */
-static bool take(const char *name, int argc, char **argv, int *i, repeated *into)
-{
-    size_t n = strlen(name);
-    const char *word = argv[*i];
-    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, n) != 0) return false;
-    if (word[2 + n] == '=') {
-        into->values[into->n++] = word + 3 + n;
-        return true;
-    }
-    if (word[2 + n] != '\0' || *i + 1 >= argc) return false;
-    into->values[into->n++] = argv[++*i];
-    return true;
-}
 
 static rs_status parse(const rs_command *command, int argc, char **argv, request *r, rs_error *err)
 {
@@ -83,7 +62,8 @@ static rs_status parse(const rs_command *command, int argc, char **argv, request
     }
     int n = 0, i = 0;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!take("flight", argc, argv, &i, &r->flight) && !take("metrics", argc, argv, &i, &r->metrics))
+        if (!rs_repeated_take(&r->flight, "flight", argc, argv, &i) &&
+            !rs_repeated_take(&r->metrics, "metrics", argc, argv, &i))
             rest[n++] = argv[i];
     for (; i < argc; i++) rest[n++] = argv[i];
     rs_status status = rs_arguments_parse(command, n, rest, &r->arguments, err);
@@ -128,26 +108,8 @@ static rs_status check(request *r, rs_error *err)
     if (!r->arguments.n_paths)
         return rs_fail(err, RS_ERR_USAGE,
                        "which traces? rankscope report -o FILE.html PATH... (- is standard input)");
-    int64_t jobs = rs_options_int(r->in, "jobs");
-    if (rs_options_is_set(r->in, "jobs") && (jobs < 1 || jobs > 4096))
-        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
-    uint64_t memory = 0;
-    const char *size = rs_options_text(r->in, "max-memory");
-    if (size && !rs_parse_size(size, &memory))
-        return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
-    if (rs_options_int(r->in, "max-ratio") == 0)
-        return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
-    r->job = (rs_job_settings){
-        .jobs = (unsigned)jobs,
-        .max_memory = memory,
-        .max_ratio = (uint64_t)rs_options_int(r->in, "max-ratio"),
-        .recursive = rs_options_flag(r->in, "recursive"),
-        .renumber = rs_options_flag(r->in, "renumber"),
-        .single_rank = rs_options_flag(r->in, "single-rank"),
-        .ranks = rs_options_text(r->in, "ranks"),
-        .steps = rs_options_text(r->in, "steps"),
-    };
-    return choose_runs(r, err);
+    status = rs_job_settings_of(r->in, &r->job, err);
+    return status == RS_OK ? choose_runs(r, err) : status;
 }
 
 static rs_status write_page(const request *r, rs_job *job, rs_output *output, rs_progress *progress,

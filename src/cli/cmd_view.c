@@ -105,26 +105,14 @@ static void make_title(view *v)
         snprintf(v->title + used, sizeof v->title - used, " and %zu more", v->arguments->n_paths - 1);
 }
 
-/* ---- what is served
- * ---------------------------------------------------------------------------------------- */
+/* ---- what is served ----------------------------------------------------------------------------------- */
 
 static rs_status choose_settings(view *v, rs_error *err)
 {
-    v->job = (rs_job_settings){
-        .jobs = (unsigned)rs_options_int(v->in, "jobs"),
-        .max_ratio = (uint64_t)rs_options_int(v->in, "max-ratio"),
-        .recursive = rs_options_flag(v->in, "recursive"),
-        .renumber = rs_options_flag(v->in, "renumber"),
-        .single_rank = rs_options_flag(v->in, "single-rank"),
-        .ranks = rs_options_text(v->in, "ranks"),
-        .steps = rs_options_text(v->in, "steps"),
-        .progress = rs_progress_step,
-        .progress_context = &v->progress,
-    };
-    const char *size = rs_options_text(v->in, "max-memory");
-    if (size && !rs_parse_size(size, &v->job.max_memory))
-        return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
-    return RS_OK;
+    rs_status status = rs_job_settings_of(v->in, &v->job, err);
+    v->job.progress = rs_progress_step;
+    v->job.progress_context = &v->progress;
+    return status;
 }
 
 static rs_status read_traces(view *v, rs_error *err)

@@ -16,7 +16,7 @@ static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL,
 
 static const rs_command own[] = {
     {.name = "help",
-     .help = "explain a command: options, tables, examples",
+     .help = "Explain a command: options, tables, examples",
      .usage = "[COMMAND]",
      .about = "Without a command, an overview of all of them.",
      .examples = "rankscope help\nrankscope help breakdown",
@@ -24,7 +24,7 @@ static const rs_command own[] = {
      .n_groups = 1,
      .run = rs_run_help},
     {.name = "metrics",
-     .help = "overlap of computation and communication from rank metrics, compared between runs",
+     .help = "Overlap of computation and communication from rank metrics, compared between runs",
      .usage = "--log-dir DIR --label NAME [...] --output DIR [options]",
      .about =
          "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
@@ -40,7 +40,7 @@ static const rs_command own[] = {
      .n_groups = 2,
      .run = rs_run_metrics},
     {.name = "capture",
-     .help = "run a training command under rocprofv3 or nsys, one output a rank",
+     .help = "Run a training command under rocprofv3 or nsys, one output a rank",
      .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
      .about =
          "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
@@ -59,7 +59,7 @@ static const rs_command own[] = {
      .n_groups = 1,
      .run = rs_run_capture},
     {.name = "completions",
-     .help = "print the completion script for a shell",
+     .help = "Print the completion script for a shell",
      .usage = "bash|zsh|fish",
      .about = "The script completes commands, options and the words that options take.",
      .examples = "rankscope completions bash > ~/.local/share/bash-completion/completions/rankscope\n"
@@ -70,7 +70,7 @@ static const rs_command own[] = {
      .n_groups = 1,
      .run = rs_run_completions},
     {.name = "man",
-     .help = "print a manual page",
+     .help = "Print a manual page",
      .usage = "[COMMAND]",
      .about = "The page is in the source form of man(1), made from the same table as --help.",
      .examples = "rankscope man | man -l -\nrankscope man breakdown > rankscope-breakdown.1",
@@ -78,7 +78,7 @@ static const rs_command own[] = {
      .n_groups = 1,
      .run = rs_run_man},
     {.name = "flight",
-     .help = "which rank hung, and why: PyTorch flight-recorder dumps",
+     .help = "Which rank hung, and why: PyTorch flight-recorder dumps",
      .usage = "[options] DIR...",
      .about =
          "Reads the dumps that PyTorch's flight recorder leaves when a job hangs (pickle or JSON, any "
@@ -102,7 +102,7 @@ static const rs_command own[] = {
      .groups = {{0}, {0}},
      .run = rs_run_flight},
     {.name = "fuse",
-     .help = "several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
+     .help = "Several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
      .usage = "-o FILE [options] PATH...",
      .about =
          "Writes one trace with the events of all ranks, packed by FILE's name: .json, .json.gz or "
@@ -125,7 +125,7 @@ static const rs_command own[] = {
      .groups = {{0}, {0}, {0}},
      .run = rs_run_fuse},
     {.name = "report",
-     .help = "one self-contained page: verdict, tables and charts of a job",
+     .help = "One self-contained page: verdict, tables and charts of a job",
      .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
      .about =
          "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
@@ -143,7 +143,7 @@ static const rs_command own[] = {
      .groups = {{0}, {0}, {0}},
      .run = rs_run_report},
     {.name = "view",
-     .help = "serve the job on this machine and open it in the trace viewer",
+     .help = "Serve the job on this machine and open it in the trace viewer",
      .usage = "[options] PATH...",
      .about =
          "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
@@ -164,7 +164,7 @@ static const rs_command own[] = {
      .groups = {{0}, {0}},
      .run = rs_run_view},
     {.name = "chakra",
-     .help = "execution traces that simulators replay",
+     .help = "Execution traces that simulators replay",
      .usage = "SUB-COMMAND [options]",
      .about =
          "Makes Chakra execution traces from a PyTorch execution trace and a Kineto trace of the same run. "
