@@ -518,7 +518,7 @@ bool sim_run(sim_job *job, const sim_settings *settings)
         job->pp = settings->pp ? settings->pp : sizes[below(job, 3)];
         job->dp = settings->dp ? settings->dp : sizes[below(job, 3)];
         job->world = job->tp * job->pp * job->dp;
-    } while (job->world < 4);
+    } while (job->world < 4 && !(settings->tp && settings->pp && settings->dp)); /* as asked for, or drawn */
     job->window = below(job, 3) == 0 ? 1 : 1 + below(job, 24);
     job->bare_batches = below(job, 2);
     job->shared_uids = below(job, 3) == 0;
