@@ -97,7 +97,7 @@ static void add_comm(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
         return;
     }
     if (!comm.node_type) return;
-    uint64_t at = (uint64_t)(n->name.bytes - c->linked->text);
+    uint64_t at = rs_linked_offset(c->linked, n->name.bytes);
     out->type = (Rs__Et__NodeType)comm.node_type;
     c->report->comm_nodes++;
     if (comm.comm_type >= 0)
@@ -146,7 +146,7 @@ static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out
     if (n->ts <= -1000)
         rs_problems_add(&c->report->problems, c->linked->file, -1, RS_WARNING, "negative_start",
                         "start_time_micros cannot be negative and is 0; start_ns has the time",
-                        (uint64_t)(n->name.bytes - c->linked->text));
+                        rs_linked_offset(c->linked, n->name.bytes));
     rs_et_add_int(&c->writer, "start_ns", n->ts);
     rs_et_add_int(&c->writer, "duration_ns", n->exclusive);
 }
@@ -205,16 +205,19 @@ static rs_status write_trace(converting *c)
 rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs_sink *sink,
                             rs_chakra_convert_report *report, rs_error *err)
 {
-    rs_linked linked;
+    rs_linked own = {0};
+    const rs_linked *linked = settings->nodes ? &settings->nodes->linked : &own;
     rs_convert_graph graph;
+    rs_status status = RS_OK;
     *report = (rs_chakra_convert_report){0};
-    rs_status status = settings->bytes ? rs_linked_open_bytes(settings->bytes, settings->n_bytes,
-                                                              settings->linked, &linked, err)
-                                       : rs_linked_open(settings->linked, settings->max_ratio, &linked, err);
+    if (!settings->nodes && settings->bytes)
+        status = rs_linked_open_bytes(settings->bytes, settings->n_bytes, settings->linked, &own, err);
+    else if (!settings->nodes)
+        status = rs_linked_open(settings->linked, settings->max_ratio, &own, err);
     if (status != RS_OK) return status;
-    status = rs_convert_graph_make(&linked, &graph, report, err);
+    status = rs_convert_graph_make(linked, &graph, report, err);
     if (status == RS_OK) {
-        converting c = {.linked = &linked, .graph = &graph, .report = report, .err = err};
+        converting c = {.linked = linked, .graph = &graph, .report = report, .err = err};
         rs_et_writer_init(&c.writer, sink);
         status = write_trace(&c);
         if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
@@ -224,8 +227,8 @@ rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs
         rs_convert_graph_clear(&graph);
     }
     if (status == RS_OK && settings->groups)
-        status = rs_convert_groups(&linked, settings->groups, report, err);
-    rs_linked_clear(&linked);
+        status = rs_convert_groups(linked, settings->groups, report, err);
+    rs_linked_clear(&own);
     return status;
 }
 

@@ -6,6 +6,11 @@
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 
+/* What the linker hands over (link_nodes.c). */
+struct rs_chakra_linked {
+    rs_linked linked;
+};
+
 /* Data dependencies of all nodes: those of node i are deps[first[i] .. first[i + 1]), as indices. */
 typedef struct rs_convert_graph {
     uint64_t *first;
