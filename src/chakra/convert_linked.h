@@ -80,6 +80,9 @@ typedef struct rs_slice_walk {
 } rs_slice_walk;
 rs_slice_walk rs_slice_elements(rs_slice array);
 bool rs_slice_next(rs_slice_walk *walk, rs_slice *element);
+void rs_slice_to_next(rs_slice_walk *walk); /* to where the next element begins, or the end */
+/* Behind a value that is known to be well formed; NULL when it is not whole. */
+const uint8_t *rs_slice_pass(const uint8_t *value, const uint8_t *end);
 /* The next element of a node's list of attributes: its name and value, bytes NULL where it has none. */
 bool rs_slice_next_attribute(rs_slice_walk *walk, rs_slice *name, rs_slice *value);
 /* A member of a JSON object that is known to be well formed; absent: bytes NULL. */
