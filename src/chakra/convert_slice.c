@@ -135,14 +135,12 @@ char *rs_slice_python(rs_slice s, rs_arena *arena)
         if (*p == '"' && put_plain(&l, &p, end)) continue;
         if (*p == '"' && rs_json_string(&p, end, s.n, &text) == RS_JSON_OK)
             put_quoted(&l, decoded, rs_json_decode(text.bytes, text.length, decoded, NULL));
-        else if (*p >= '0' && *p <= '9')
-            l.text[l.n++] = (char)*p++;
         else if (rs_json_is_space(*p))
             p++;
         else if (*p == ',' || *p == ':') {
             l.text[l.n++] = (char)*p++;
             l.text[l.n++] = ' ';
-        } else if (!put_word(&l, &p, end))
+        } else if ((*p >= '0' && *p <= '9') || !put_word(&l, &p, end))
             l.text[l.n++] = (char)*p++;
     }
     l.text[l.n] = '\0';
