@@ -124,13 +124,13 @@ static bool put_word(literal *l, const uint8_t **p, const uint8_t *end)
 char *rs_slice_python(rs_slice s, rs_arena *arena)
 {
     /* A byte comes out as at most four ("\x01"), invalid UTF-8 as three, decoded first. */
+    if (!s.bytes) s = (rs_slice){(const uint8_t *)"[]", 2};
     if (s.n > SIZE_MAX / 16) return NULL;
     literal l = {.text = rs_arena_alloc(arena, 4 * s.n + 16)};
     char *decoded = rs_arena_alloc(arena, 3 * s.n + 1);
     if (!l.text || !decoded) return NULL;
     const uint8_t *p = s.bytes, *end = s.bytes + s.n;
-    if (!s.bytes) put(&l, "[]");
-    while (p && p < end) {
+    while (p < end) {
         rs_json_text text;
         if (*p == '"' && put_plain(&l, &p, end)) continue;
         if (*p == '"' && rs_json_string(&p, end, s.n, &text) == RS_JSON_OK)
