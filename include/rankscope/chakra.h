@@ -75,6 +75,18 @@ RS_API rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const r
                                 rs_chakra_link_report *report, rs_error *err);
 RS_API void rs_chakra_link_report_clear(rs_chakra_link_report *report);
 
+/* The nodes of a linked trace in memory, for rs_chakra_convert (chakra_trace.h), which makes of them the
+ * bytes that it makes of the written trace. Not changed by use. */
+typedef struct rs_chakra_linked rs_chakra_linked;
+
+/* As rs_chakra_link, but without writing the linked trace. *out is the caller's to free; NULL on failure.
+ * What could be written but never converted (an unknown schema, "nodes" that stand twice) is RS_ERR_FORMAT
+ * here. Memory while linking about that of both inputs; afterwards *out holds the host trace's text and about
+ * 300 bytes a node. */
+RS_API rs_status rs_chakra_link_nodes(const rs_chakra_link_settings *settings, rs_chakra_linked **out,
+                                      rs_chakra_link_report *report, rs_error *err);
+RS_API void rs_chakra_linked_free(rs_chakra_linked *linked); /* NULL is allowed */
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #ifndef RANKSCOPE_CHAKRA_TRACE_H
 #define RANKSCOPE_CHAKRA_TRACE_H
 
+#include "rankscope/chakra.h"
 #include "rankscope/render.h"
 
 #ifdef __cplusplus
@@ -17,8 +18,10 @@ typedef struct rs_chakra_convert_settings {
     const char *linked; /* path of the linked trace; names the input when bytes is set */
     const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
     size_t n_bytes;
-    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
-    const rs_sink *groups; /* where {"pg_name": [ranks]} goes; NULL: nowhere */
+    const rs_chakra_linked *nodes; /* what rs_chakra_link_nodes made instead, borrowed; its errors and
+                                      problems have no offsets; NULL: none */
+    uint64_t max_ratio;            /* text bytes per compressed byte; 0: 1000 */
+    const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
 } rs_chakra_convert_settings;
 
 typedef struct rs_chakra_convert_report {

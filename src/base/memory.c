@@ -172,3 +172,15 @@ void rs_arena_clear(rs_arena *arena)
     }
     memset(arena, 0, sizeof *arena);
 }
+
+void rs_arena_reset(rs_arena *arena)
+{
+    if (!arena->blocks) return;
+    for (rs_arena_block *block = arena->blocks->next, *next; block; block = next) {
+        next = block->next;
+        rs_free(block);
+    }
+    arena->blocks->next = NULL;
+    arena->used = 0;
+    arena->total = arena->size;
+}

@@ -54,5 +54,7 @@ void *rs_arena_alloc(rs_arena *arena, size_t n);
 /* A copy with a terminator added. */
 char *rs_arena_strndup(rs_arena *arena, const char *s, size_t n);
 void rs_arena_clear(rs_arena *arena);
+/* Empties it but keeps the newest block, so that filling it again and again costs few allocations. */
+void rs_arena_reset(rs_arena *arena);
 
 #endif

@@ -53,7 +53,9 @@ uint64_t rs_hash_bytes(const void *bytes, size_t n)
 bool rs_strings_init(rs_strings *strings)
 {
     *strings = (rs_strings){0};
-    return rs_strings_add(strings, "", 0) == 0;
+    if (rs_strings_add(strings, "", 0) == 0) return true;
+    rs_strings_clear(strings);
+    return false;
 }
 
 void rs_strings_clear(rs_strings *strings)

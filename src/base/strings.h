@@ -21,7 +21,7 @@ typedef struct rs_strings {
     rs_arena arena;
 } rs_strings;
 
-/* false when out of memory. */
+/* false when out of memory; it then holds nothing. */
 bool rs_strings_init(rs_strings *strings);
 void rs_strings_clear(rs_strings *strings);
 

@@ -8,86 +8,16 @@ typedef struct converting {
     const rs_convert_graph *graph;
     rs_chakra_convert_report *report;
     rs_et_writer writer;
-    rs_arena arena; /* texts of the present node */
+    rs_arena arena;             /* texts of the present node */
+    const rs_linked_node *last; /* whose inputs and outputs these are: */
+    Rs__Et__InputsOutputs inputs, outputs;
+    rs_arena io_arena;
+    rs_attributes attributes;
     uint64_t *deps; /* ids of the present node's */
     size_t capacity;
     bool nomem;
     rs_error *err;
 } converting;
-
-/* ---- attributes ------------------------------------------------------------------------------------- */
-
-/* Set for every node below; what the host trace has under these names is something else. */
-static bool is_own(const char *name)
-{
-    static const char *const own[] = {"is_cpu_op", "stream",      "device",    "lane",
-                                      "start_ns",  "duration_ns", "comm_type", "comm_size"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(name, own[i]) == 0) return true;
-    return false;
-}
-
-/* A kernel shares its launcher's identity, not what else is known of that. */
-static bool is_identity(const char *name)
-{
-    static const char *const names[] = {"rf_id", "fw_parent", "seq_id",   "scope",
-                                        "tid",   "fw_tid",    "op_schema"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
-}
-
-static bool is_word(rs_slice s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.bytes, word, s.n) == 0;
-}
-
-/* 0 ... 2^64 - 1 */
-static bool read_unsigned(rs_slice s, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.bytes[i] < '0' || s.bytes[i] > '9') return false;
-        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, s.bytes[i] - '0', out))
-            return false;
-    }
-    return s.n > 0;
-}
-
-static void add_value(converting *c, const char *name, rs_slice value)
-{
-    int64_t number;
-    uint64_t big;
-    if (!value.bytes || is_word(value, "null")) return;
-    if (is_word(value, "true") || is_word(value, "false")) {
-        rs_et_add_bool(&c->writer, name, value.bytes[0] == 't');
-    } else if (rs_slice_int(value, &number)) {
-        rs_et_add_int(&c->writer, name, number);
-    } else if (read_unsigned(value, &big)) {
-        rs_et_add_uint(&c->writer, name, big);
-    } else {
-        const char *text =
-            rs_slice_is_text(value) ? rs_slice_text(value, &c->arena) : rs_slice_python(value, &c->arena);
-        if (text)
-            rs_et_add_text(&c->writer, name, text);
-        else
-            c->nomem = true;
-    }
-}
-
-static void add_host_attributes(converting *c, const rs_linked_node *n)
-{
-    rs_slice_walk walk = rs_slice_elements(n->attrs);
-    rs_slice key, value;
-    while (!c->nomem && rs_slice_next_attribute(&walk, &key, &value)) {
-        if (!rs_slice_is_text(key)) continue;
-        const char *name = rs_slice_text(key, &c->arena);
-        if (!name)
-            c->nomem = true;
-        else if (!is_own(name) && (!n->gpu || is_identity(name)))
-            add_value(c, name, value);
-    }
-}
 
 static void add_comm(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
 {
@@ -97,7 +27,7 @@ static void add_comm(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
         return;
     }
     if (!comm.node_type) return;
-    uint64_t at = (uint64_t)(n->name.bytes - c->linked->text);
+    uint64_t at = rs_linked_offset(c->linked, n->name.bytes);
     out->type = (Rs__Et__NodeType)comm.node_type;
     c->report->comm_nodes++;
     if (comm.comm_type >= 0)
@@ -117,10 +47,35 @@ static void add_comm(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
 
 static void fill_io(converting *c, const rs_linked_io *io, Rs__Et__InputsOutputs *out)
 {
-    out->values = rs_slice_python(io->values, &c->arena);
-    out->shapes = rs_slice_python(io->shapes, &c->arena);
-    out->types = rs_slice_python(io->types, &c->arena);
+    out->values = rs_slice_python(io->values, &c->io_arena);
+    out->shapes = rs_slice_python(io->shapes, &c->io_arena);
+    out->types = rs_slice_python(io->types, &c->io_arena);
     if (!out->values || !out->shapes || !out->types) c->nomem = true;
+}
+
+static bool same_slice(rs_slice a, rs_slice b)
+{
+    return a.bytes == b.bytes && a.n == b.n;
+}
+
+static bool same_io(const rs_linked_io *a, const rs_linked_io *b)
+{
+    return same_slice(a->values, b->values) && same_slice(a->shapes, b->shapes) &&
+           same_slice(a->types, b->types);
+}
+
+/* The linker gives kernels the very inputs and outputs of their launcher, which stands right before them. */
+static void fill_tensors(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
+{
+    const rs_linked_node *last = c->last;
+    if (!last || !same_io(&last->inputs, &n->inputs) || !same_io(&last->outputs, &n->outputs)) {
+        rs_arena_reset(&c->io_arena);
+        fill_io(c, &n->inputs, &c->inputs);
+        fill_io(c, &n->outputs, &c->outputs);
+        c->last = n;
+    }
+    out->inputs = &c->inputs;
+    out->outputs = &c->outputs;
 }
 
 static bool is_metadata(const rs_linked_node *n)
@@ -146,7 +101,7 @@ static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out
     if (n->ts <= -1000)
         rs_problems_add(&c->report->problems, c->linked->file, -1, RS_WARNING, "negative_start",
                         "start_time_micros cannot be negative and is 0; start_ns has the time",
-                        (uint64_t)(n->name.bytes - c->linked->text));
+                        rs_linked_offset(c->linked, n->name.bytes));
     rs_et_add_int(&c->writer, "start_ns", n->ts);
     rs_et_add_int(&c->writer, "duration_ns", n->exclusive);
 }
@@ -156,8 +111,7 @@ static rs_status write_node(converting *c, size_t i)
     const rs_linked *l = c->linked;
     const rs_linked_node *n = &l->nodes[i];
     Rs__Et__Node out = RS__ET__NODE__INIT;
-    Rs__Et__InputsOutputs inputs = RS__ET__INPUTS_OUTPUTS__INIT, outputs = RS__ET__INPUTS_OUTPUTS__INIT;
-    rs_arena_clear(&c->arena);
+    rs_arena_reset(&c->arena);
     size_t count = (size_t)(c->graph->first[i + 1] - c->graph->first[i]);
     if (!rs_grow((void **)&c->deps, &c->capacity, count + 1, sizeof *c->deps))
         return rs_fail_nomem(c->err, "dependencies");
@@ -173,11 +127,8 @@ static rs_status write_node(converting *c, size_t i)
     }
     out.n_data_deps = count;
     out.data_deps = c->deps;
-    fill_io(c, &n->inputs, &inputs);
-    fill_io(c, &n->outputs, &outputs);
-    out.inputs = &inputs;
-    out.outputs = &outputs;
-    add_host_attributes(c, n);
+    fill_tensors(c, n, &out);
+    c->nomem |= !rs_attributes_add(&c->attributes, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
     if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
     if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
@@ -191,11 +142,10 @@ static rs_status write_node(converting *c, size_t i)
 static rs_status write_trace(converting *c)
 {
     const rs_linked *l = c->linked;
-    add_value(c, "schema", l->schema);
-    add_value(c, "pid", l->pid);
-    add_value(c, "time", l->time);
-    add_value(c, "start_ts", l->start_ts);
-    add_value(c, "finish_ts", l->finish_ts);
+    const rs_slice values[] = {l->schema, l->pid, l->time, l->start_ts, l->finish_ts};
+    static const char *const names[] = {"schema", "pid", "time", "start_ts", "finish_ts"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        c->nomem |= !rs_attribute_add(names[i], values[i], &c->writer, &c->arena);
     if (c->nomem) return rs_fail_nomem(c->err, "metadata");
     rs_status status = rs_et_write_metadata(&c->writer, "", c->err);
     for (size_t i = 0; i < l->n_nodes && status == RS_OK; i++) status = write_node(c, i);
@@ -205,27 +155,33 @@ static rs_status write_trace(converting *c)
 rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs_sink *sink,
                             rs_chakra_convert_report *report, rs_error *err)
 {
-    rs_linked linked;
+    rs_linked own = {0};
+    const rs_linked *linked = settings->nodes ? &settings->nodes->linked : &own;
     rs_convert_graph graph;
+    rs_status status = RS_OK;
     *report = (rs_chakra_convert_report){0};
-    rs_status status = settings->bytes ? rs_linked_open_bytes(settings->bytes, settings->n_bytes,
-                                                              settings->linked, &linked, err)
-                                       : rs_linked_open(settings->linked, settings->max_ratio, &linked, err);
+    if (!settings->nodes && settings->bytes)
+        status = rs_linked_open_bytes(settings->bytes, settings->n_bytes, settings->linked, &own, err);
+    else if (!settings->nodes)
+        status = rs_linked_open(settings->linked, settings->max_ratio, &own, err);
     if (status != RS_OK) return status;
-    status = rs_convert_graph_make(&linked, &graph, report, err);
+    status = rs_convert_graph_make(linked, &graph, report, err);
     if (status == RS_OK) {
-        converting c = {.linked = &linked, .graph = &graph, .report = report, .err = err};
+        converting c = {.linked = linked, .graph = &graph, .report = report, .err = err};
+        rs__et__inputs_outputs__init(&c.inputs);
+        rs__et__inputs_outputs__init(&c.outputs);
         rs_et_writer_init(&c.writer, sink);
         status = write_trace(&c);
         if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
         rs_et_writer_clear(&c.writer);
         rs_arena_clear(&c.arena);
+        rs_arena_clear(&c.io_arena);
         rs_free(c.deps);
         rs_convert_graph_clear(&graph);
     }
     if (status == RS_OK && settings->groups)
-        status = rs_convert_groups(&linked, settings->groups, report, err);
-    rs_linked_clear(&linked);
+        status = rs_convert_groups(linked, settings->groups, report, err);
+    rs_linked_clear(&own);
     return status;
 }
 

@@ -24,7 +24,7 @@ static uint64_t id_of_node(const void *context, uint32_t index)
 static void dropped(building *b, const rs_linked_node *n, const char *kind, const char *message)
 {
     rs_problems_add(&b->report->problems, b->linked->file, -1, RS_LOSS, kind, message,
-                    (uint64_t)(n->name.bytes - b->linked->text));
+                    rs_linked_offset(b->linked, n->name.bytes));
 }
 
 static bool ends_thread(const rs_linked_node *n)
@@ -186,7 +186,7 @@ static rs_status depend_on_id(building *b, uint32_t node, int64_t id, uint64_t *
         snprintf(detail, sizeof detail, "node %lld names node %lld", (long long)n->id, (long long)id);
         rs_problems_add_many(&b->report->problems, b->linked->file, -1, RS_LOSS, "dangling_dependency",
                              "dependencies on nodes that do not exist were dropped",
-                             (uint64_t)(n->name.bytes - b->linked->text), 1, detail);
+                             rs_linked_offset(b->linked, n->name.bytes), 1, detail);
         return RS_OK;
     }
     return depend(b, node, on, count);
@@ -202,7 +202,7 @@ static rs_status depend_on_syncs(building *b, uint32_t node)
         int64_t id;
         if (!rs_slice_int(element, &id))
             return rs_fail_at(b->err, RS_ERR_FORMAT, b->linked->file,
-                              (uint64_t)(element.bytes - b->linked->text), "sync_dep holds what is no id");
+                              rs_linked_offset(b->linked, element.bytes), "sync_dep holds what is no id");
         status = depend_on_id(b, node, id, &b->report->sync);
     }
     return status;

@@ -97,7 +97,7 @@ rs_status rs_convert_groups(const rs_linked *linked, const rs_sink *sink, rs_cha
         else if (!well_formed(text, strlen(text)))
             rs_problems_add(&report->problems, linked->file, -1, RS_WARNING, "bad_process_groups",
                             "a declaration of process groups is no JSON; its groups are left out",
-                            (uint64_t)(list.bytes - linked->text));
+                            rs_linked_offset(linked, list.bytes));
         else
             status = write_list(&w, trimmed(text), &seen, &arena, &report->groups, err);
     }

@@ -6,6 +6,31 @@
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 
+/* What the linker hands over (link_nodes.c). */
+struct rs_chakra_linked {
+    rs_linked linked;
+};
+
+/* Attributes of host nodes (convert_attrs.c). Most nodes have the same ones in the same places, so what
+ * stands before each value is remembered and compared instead of being read again. */
+#define RS_ATTRIBUTES_SEEN 16
+#define RS_ATTRIBUTE_NAME 32
+typedef struct rs_attribute_seen {
+    const uint8_t
+        *bytes; /* in the text that is converted: from the bracket to the value, which ends the object */
+    size_t n;   /* 0: nothing was seen */
+    char name[RS_ATTRIBUTE_NAME];
+    bool own, identity;
+} rs_attribute_seen;
+typedef struct rs_attributes {
+    rs_attribute_seen seen[RS_ATTRIBUTES_SEEN]; /* by place in the list */
+} rs_attributes;
+
+/* Both false when out of memory. Texts are put into the arena. */
+bool rs_attribute_add(const char *name, rs_slice value, rs_et_writer *writer, rs_arena *arena);
+bool rs_attributes_add(rs_attributes *attributes, const rs_linked_node *node, rs_et_writer *writer,
+                       rs_arena *arena);
+
 /* Data dependencies of all nodes: those of node i are deps[first[i] .. first[i + 1]), as indices. */
 typedef struct rs_convert_graph {
     uint64_t *first;

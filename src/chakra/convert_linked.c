@@ -48,7 +48,7 @@ static bool is_null(rs_slice s)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
-static void split(rs_slice object, rs_linked_io *io)
+void rs_linked_split(rs_slice object, rs_linked_io *io)
 {
     static const char *const names[] = {"values", "shapes", "types"};
     rs_slice found[3];
@@ -136,8 +136,8 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     n->has_lane = rs_slice_int(m->lane, &n->lane);
     n->has_launch = rs_slice_time(m->launch, &n->launch);
     if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
-    split(m->inputs, &n->inputs);
-    split(m->outputs, &n->outputs);
+    rs_linked_split(m->inputs, &n->inputs);
+    rs_linked_split(m->outputs, &n->outputs);
     return RS_OK;
 }
 
@@ -201,13 +201,15 @@ static rs_status read_document(reading *r)
     return nodes ? RS_OK : fail_at(r, l->text, "this is no linked trace: it has no nodes");
 }
 
-static rs_status check_schema(reading *r)
+rs_status rs_linked_check_schema(const rs_linked *l, rs_error *err)
 {
-    rs_slice s = r->linked->schema;
-    if (!rs_slice_is_text(s)) return fail_at(r, r->linked->text, "this is no linked trace: it has no schema");
+    rs_slice s = l->schema;
+    if (!rs_slice_is_text(s))
+        return rs_fail_at(err, RS_ERR_FORMAT, l->file, rs_linked_offset(l, l->text),
+                          "this is no linked trace: it has no schema");
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++)
         if (s.n == strlen(schemas[i]) + 2 && memcmp(s.bytes + 1, schemas[i], s.n - 2) == 0) return RS_OK;
-    return rs_fail_at(r->err, RS_ERR_FORMAT, r->linked->file, (uint64_t)(s.bytes - r->linked->text),
+    return rs_fail_at(err, RS_ERR_FORMAT, l->file, rs_linked_offset(l, s.bytes),
                       "schema \"%.*s\" is not known; link the execution trace again",
                       (int)(s.n - 2 < 60 ? s.n - 2 : 60), (const char *)s.bytes + 1);
 }
@@ -224,6 +226,9 @@ static rs_status index_nodes(reading *r)
     bool sorted = true;
     for (size_t i = 1; i < l->n_nodes && sorted; i++) sorted = l->nodes[i - 1].id <= l->nodes[i].id;
     if (!sorted) qsort(l->nodes, l->n_nodes, sizeof *l->nodes, by_id);
+    l->dense = true;
+    for (size_t i = 1; i < l->n_nodes && l->dense; i++) l->dense = l->nodes[i].id - 1 == l->nodes[i - 1].id;
+    if (l->dense) return RS_OK;
     for (size_t i = 0; i < l->n_nodes; i++) {
         bool fresh;
         uint32_t *at = rs_map64_put(&l->by_id, (uint64_t)l->nodes[i].id, &fresh);
@@ -242,7 +247,7 @@ rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs
     reading r = {.linked = out, .err = err};
     rs_json_reader_init(&r.json, bytes, n);
     rs_status status = read_document(&r);
-    if (status == RS_OK) status = check_schema(&r);
+    if (status == RS_OK) status = rs_linked_check_schema(out, err);
     if (status == RS_OK) status = index_nodes(&r);
     if (status != RS_OK) rs_linked_clear(out);
     return status;
@@ -272,12 +277,22 @@ void rs_linked_clear(rs_linked *l)
 {
     rs_free(l->own_text);
     rs_free(l->nodes);
+    rs_arena_clear(&l->arena);
     rs_map64_clear(&l->by_id);
     *l = (rs_linked){0};
 }
 
+uint64_t rs_linked_offset(const rs_linked *l, const uint8_t *at)
+{
+    return l->text ? (uint64_t)(at - l->text) : RS_NO_OFFSET;
+}
+
 uint32_t rs_linked_find(const rs_linked *l, int64_t id)
 {
+    if (l->dense) {
+        uint64_t away = l->n_nodes && id >= l->nodes[0].id ? (uint64_t)(id - l->nodes[0].id) : UINT64_MAX;
+        return away < l->n_nodes ? (uint32_t)away : RS_LINKED_NONE;
+    }
     const uint32_t *at = id < 0 ? NULL : rs_map64_get(&l->by_id, (uint64_t)id);
     return at ? *at : RS_LINKED_NONE;
 }

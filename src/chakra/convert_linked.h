@@ -1,7 +1,10 @@
-/* A linked trace (JSON) in memory: its text, and for each node where its parts lie. */
+/* A linked trace in memory: its nodes, and where in some text the parts of each lie. The text is that of the
+ * linked trace (JSON), or, when the linker hands its nodes over without writing them, that of the host trace.
+ */
 #ifndef RS_CHAKRA_CONVERT_LINKED_H
 #define RS_CHAKRA_CONVERT_LINKED_H
 
+#include "base/memory.h"
 #include "base/strings.h"
 #include "rankscope/status.h"
 
@@ -33,13 +36,15 @@ typedef struct rs_linked_node {
 
 typedef struct rs_linked {
     const char *file;
-    const uint8_t *text;
+    const uint8_t *text; /* of the linked trace; NULL: it was never written */
     size_t n_text;
     uint8_t *own_text; /* what to free */
+    rs_arena arena;    /* values that stand in no text */
     rs_slice schema, pid, time, start_ts, finish_ts;
     rs_linked_node *nodes; /* by ascending id */
     size_t n_nodes, capacity;
-    rs_map64 by_id; /* id -> index */
+    bool dense;     /* ids follow one another: those of the nodes are nodes[0].id + index */
+    rs_map64 by_id; /* id -> index, unless dense */
 } rs_linked;
 
 /* From a file (packed or not), or from bytes, which are borrowed. Errors name the byte offset and the field.
@@ -47,6 +52,13 @@ typedef struct rs_linked {
 rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, rs_error *err);
 rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs_linked *out, rs_error *err);
 void rs_linked_clear(rs_linked *linked);
+
+/* Where a value stands in the linked trace, for errors; RS_NO_OFFSET when that was never written. */
+uint64_t rs_linked_offset(const rs_linked *linked, const uint8_t *at);
+/* Whether the schema is one that can be converted; the error says what is wrong. */
+rs_status rs_linked_check_schema(const rs_linked *linked, rs_error *err);
+/* The parts of "inputs" or "outputs". */
+void rs_linked_split(rs_slice object, rs_linked_io *io);
 
 /* The index of a node, or RS_LINKED_NONE. */
 uint32_t rs_linked_find(const rs_linked *linked, int64_t id);
@@ -68,6 +80,9 @@ typedef struct rs_slice_walk {
 } rs_slice_walk;
 rs_slice_walk rs_slice_elements(rs_slice array);
 bool rs_slice_next(rs_slice_walk *walk, rs_slice *element);
+void rs_slice_to_next(rs_slice_walk *walk); /* to where the next element begins, or the end */
+/* Behind a value that is known to be well formed; NULL when it is not whole. */
+const uint8_t *rs_slice_pass(const uint8_t *value, const uint8_t *end);
 /* The next element of a node's list of attributes: its name and value, bytes NULL where it has none. */
 bool rs_slice_next_attribute(rs_slice_walk *walk, rs_slice *name, rs_slice *value);
 /* A member of a JSON object that is known to be well formed; absent: bytes NULL. */

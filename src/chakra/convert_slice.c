@@ -1,4 +1,4 @@
-/* Values of a linked trace, read where they stand in its text. */
+/* Values of a linked trace, read where they stand in some text. */
 #include <string.h>
 
 #include "chakra/convert_linked.h"
@@ -60,6 +60,24 @@ static void put(literal *l, const char *text)
     l->n += n;
 }
 
+/* A string that Python writes as it stands, but for the quotes, is copied while its end is looked for. Such
+ * strings are most of what traces hold. false: it is another; nothing is changed. */
+static bool put_plain(literal *l, const uint8_t **p, const uint8_t *end)
+{
+    char *to = l->text + l->n;
+    const uint8_t *q = *p + 1;
+    *to++ = '\'';
+    for (; q < end && *q != '"'; q++) {
+        if (*q < ' ' || *q >= 127 || *q == '\\' || *q == '\'') return false;
+        *to++ = (char)*q;
+    }
+    if (q >= end) return false;
+    *to++ = '\'';
+    l->n = (size_t)(to - l->text);
+    *p = q + 1;
+    return true;
+}
+
 /* A decoded string in the quotes that Python would choose. */
 static void put_quoted(literal *l, const char *text, size_t n)
 {
@@ -106,24 +124,23 @@ static bool put_word(literal *l, const uint8_t **p, const uint8_t *end)
 char *rs_slice_python(rs_slice s, rs_arena *arena)
 {
     /* A byte comes out as at most four ("\x01"), invalid UTF-8 as three, decoded first. */
+    if (!s.bytes) s = (rs_slice){(const uint8_t *)"[]", 2};
     if (s.n > SIZE_MAX / 16) return NULL;
     literal l = {.text = rs_arena_alloc(arena, 4 * s.n + 16)};
     char *decoded = rs_arena_alloc(arena, 3 * s.n + 1);
     if (!l.text || !decoded) return NULL;
     const uint8_t *p = s.bytes, *end = s.bytes + s.n;
-    if (!s.bytes) put(&l, "[]");
-    while (p && p < end) {
+    while (p < end) {
         rs_json_text text;
+        if (*p == '"' && put_plain(&l, &p, end)) continue;
         if (*p == '"' && rs_json_string(&p, end, s.n, &text) == RS_JSON_OK)
             put_quoted(&l, decoded, rs_json_decode(text.bytes, text.length, decoded, NULL));
-        else if (*p >= '0' && *p <= '9')
-            l.text[l.n++] = (char)*p++;
         else if (rs_json_is_space(*p))
             p++;
         else if (*p == ',' || *p == ':') {
             l.text[l.n++] = (char)*p++;
             l.text[l.n++] = ' ';
-        } else if (!put_word(&l, &p, end))
+        } else if ((*p >= '0' && *p <= '9') || !put_word(&l, &p, end))
             l.text[l.n++] = (char)*p++;
     }
     l.text[l.n] = '\0';
@@ -139,13 +156,39 @@ rs_slice_walk rs_slice_elements(rs_slice array)
     return (rs_slice_walk){array.bytes + 1, array.bytes + array.n - 1};
 }
 
-bool rs_slice_next(rs_slice_walk *w, rs_slice *element)
+void rs_slice_to_next(rs_slice_walk *w)
 {
     while (w->p < w->end && (rs_json_is_space(*w->p) || *w->p == ',')) w->p++;
+}
+
+/* The grammar was checked when the text was first walked through; only brackets and strings matter now. */
+const uint8_t *rs_slice_pass(const uint8_t *p, const uint8_t *end)
+{
+    rs_json_text text;
+    if (p < end && *p == '"')
+        return rs_json_string(&p, end, limits.max_string, &text) == RS_JSON_OK ? p : NULL;
+    if (p >= end || (*p != '[' && *p != '{')) return rs_json_skip(&p, end, &limits) == RS_JSON_OK ? p : NULL;
+    for (size_t depth = 0; p < end;) {
+        uint8_t c = *p;
+        if (c == '"') {
+            if (rs_json_string(&p, end, limits.max_string, &text) != RS_JSON_OK) return NULL;
+            continue;
+        }
+        p++;
+        if (c == '[' || c == '{') depth++;
+        if ((c == ']' || c == '}') && --depth == 0) return p;
+    }
+    return NULL;
+}
+
+bool rs_slice_next(rs_slice_walk *w, rs_slice *element)
+{
+    rs_slice_to_next(w);
     if (w->p >= w->end) return false;
     const uint8_t *from = w->p;
     /* The closing bracket is in sight of the skipper, so that a number at the end is whole. */
-    if (rs_json_skip(&w->p, w->end + 1, &limits) != RS_JSON_OK || w->p > w->end) {
+    w->p = rs_slice_pass(from, w->end + 1);
+    if (!w->p || w->p > w->end) {
         w->p = w->end;
         return false;
     }
@@ -172,7 +215,7 @@ static bool take_members(const uint8_t **at, const uint8_t *end, const char *con
         p = rs_json_space(p, end);
         if (p >= end || *p != ':') return false;
         const uint8_t *from = p = rs_json_space(p + 1, end);
-        if (rs_json_skip(&p, end, &limits) != RS_JSON_OK) return false;
+        if (!(p = rs_slice_pass(from, end))) return false;
         for (size_t i = 0; i < n; i++)
             if (!values[i].bytes && key.length == lengths[i] && memcmp(key.bytes, names[i], lengths[i]) == 0)
                 values[i] = (rs_slice){from, (size_t)(p - from)};
@@ -184,7 +227,7 @@ bool rs_slice_next_attribute(rs_slice_walk *w, rs_slice *name, rs_slice *value)
     static const char *const names[] = {"name", "value"};
     static const size_t lengths[] = {4, 5};
     rs_slice ignored;
-    while (w->p < w->end && (rs_json_is_space(*w->p) || *w->p == ',')) w->p++;
+    rs_slice_to_next(w);
     rs_slice found[2] = {{NULL, 0}, {NULL, 0}};
     if (w->p < w->end && *w->p == '{') {
         w->p++;

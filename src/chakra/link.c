@@ -90,7 +90,7 @@ static void report_losses(rs_linker *x)
                              r->gpu_outside, NULL);
 }
 
-static rs_status link_traces(rs_linker *x, const rs_sink *sink, rs_error *err)
+static rs_status link_traces(rs_linker *x, rs_error *err)
 {
     rs_status status =
         rs_et_load(x->settings->host, x->settings->max_ratio, &x->et, &x->report->problems, err);
@@ -102,7 +102,20 @@ static rs_status link_traces(rs_linker *x, const rs_sink *sink, rs_error *err)
     report_losses(x);
     rs_link_number(x);
     rs_link_explain(x);
-    return rs_link_write(x, sink, err);
+    return RS_OK;
+}
+
+static void clear(rs_linker *x)
+{
+    rs_et_clear(&x->et);
+    rs_job_close(x->job);
+    rs_free(x->ops);
+    rs_free(x->linked);
+    rs_free(x->thread_first);
+    rs_free(x->hosts);
+    rs_free(x->gpus);
+    rs_free(x->by_parent);
+    rs_free(x->deps);
 }
 
 rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink *sink,
@@ -111,16 +124,22 @@ rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink 
     rs_error local = RS_ERROR_INIT;
     *report = (rs_chakra_link_report){0};
     rs_linker x = {.settings = settings, .report = report};
-    rs_status status = link_traces(&x, sink, err ? err : &local);
-    rs_et_clear(&x.et);
-    rs_job_close(x.job);
-    rs_free(x.ops);
-    rs_free(x.linked);
-    rs_free(x.thread_first);
-    rs_free(x.hosts);
-    rs_free(x.gpus);
-    rs_free(x.by_parent);
-    rs_free(x.deps);
+    rs_status status = link_traces(&x, err ? err : &local);
+    if (status == RS_OK) status = rs_link_write(&x, sink, err);
+    clear(&x);
+    return status;
+}
+
+rs_status rs_chakra_link_nodes(const rs_chakra_link_settings *settings, rs_chakra_linked **out,
+                               rs_chakra_link_report *report, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    *out = NULL;
+    *report = (rs_chakra_link_report){0};
+    rs_linker x = {.settings = settings, .report = report};
+    rs_status status = link_traces(&x, err ? err : &local);
+    if (status == RS_OK) status = rs_link_nodes(&x, out, err ? err : &local);
+    clear(&x);
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "chakra/et.h"
 #include "critical/sync.h"
+#include "output/writer.h"
 #include "rankscope/chakra.h"
 #include "trace/trace.h"
 
@@ -83,6 +84,12 @@ rs_status rs_link_gpus(rs_linker *x, rs_error *err);
 /* linked_write.c: numbers for all nodes; then the text. */
 void rs_link_number(rs_linker *x);
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);
+/* What both the text and the nodes in memory hold: a member of a host node, absent n 0; the attributes of a
+ * node that has no list of them. */
+rs_et_span rs_link_member(const rs_et_node *node, const char *name);
+void rs_link_put_attrs(rs_writer *w, const rs_et_node *node);
+/* link_nodes.c: the same nodes without the text; takes the host trace's text over. */
+rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err);
 /* sync_deps.c */
 rs_status rs_link_sync(rs_linker *x, rs_error *err);
 void rs_link_explain(const rs_linker *x);

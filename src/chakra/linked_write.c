@@ -27,7 +27,7 @@ static void put_time(rs_writer *w, const char *key, int64_t ns)
 
 /* ---- inputs, outputs, attrs ------------------------------------------------------------------------- */
 
-static rs_et_span member_of(const rs_et_node *node, const char *name)
+rs_et_span rs_link_member(const rs_et_node *node, const char *name)
 {
     rs_et_cursor c = rs_et_enter(node->whole);
     rs_et_span key, value;
@@ -49,11 +49,11 @@ static void put_flat_values(rs_writer *w, const rs_et_node *node, const char *ke
 {
     rs_writer_text(w, key);
     rs_writer_text(w, "{\"values\": ");
-    put_or(w, member_of(node, values), "[]");
+    put_or(w, rs_link_member(node, values), "[]");
     rs_writer_text(w, ", \"shapes\": ");
-    put_or(w, member_of(node, shapes), "[]");
+    put_or(w, rs_link_member(node, shapes), "[]");
     rs_writer_text(w, ", \"types\": ");
-    put_or(w, member_of(node, types), "[]");
+    put_or(w, rs_link_member(node, types), "[]");
     rs_writer_char(w, '}');
 }
 
@@ -63,12 +63,12 @@ static const struct {
              {"scope", "uint64", "7"},       {"tid", "uint64", NULL},      {"fw_tid", "uint64", "0"},
              {"op_schema", "string", "\"\""}};
 
-static void put_attrs(rs_writer *w, const rs_et_node *node)
+void rs_link_put_attrs(rs_writer *w, const rs_et_node *node)
 {
     bool any = false;
     rs_writer_char(w, '[');
     for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) {
-        rs_et_span value = member_of(node, attrs[i].name);
+        rs_et_span value = rs_link_member(node, attrs[i].name);
         if (node->whole.n && value.n == 0) continue;
         rs_writer_text(w, any ? ", {\"name\": \"" : "{\"name\": \"");
         rs_writer_text(w, attrs[i].name);
@@ -102,7 +102,7 @@ static void put_body(rs_writer *w, const rs_et_node *node)
     if (node->attrs.n)
         put_span(w, node->attrs);
     else
-        put_attrs(w, node);
+        rs_link_put_attrs(w, node);
 }
 
 /* Members that are not of the known schemas; what linking itself says is not taken over from the input. */

@@ -1,7 +1,4 @@
 /* rankscope chakra build: link and convert without the file between them. */
-#include <string.h>
-
-#include "base/memory.h"
 #include "cli/chakra.h"
 
 static const rs_option_spec specs[] = {
@@ -12,47 +9,25 @@ static const rs_option_spec specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-/* The linked trace in memory. */
-typedef struct block {
-    char *bytes;
-    size_t n, capacity;
-    bool nomem;
-} block;
-
-static bool keep(void *context, const char *bytes, size_t n)
-{
-    block *b = context;
-    if (n > SIZE_MAX - b->n || !rs_grow((void **)&b->bytes, &b->capacity, b->n + n + 1, 1)) {
-        b->nomem = true;
-        return false;
-    }
-    memcpy(b->bytes + b->n, bytes, n);
-    b->n += n;
-    return true;
-}
-
 static int build(const rs_chakra_link_settings *link, const rs_options *o)
 {
     rs_error err = RS_ERROR_INIT;
     rs_chakra_link_report report = {0};
-    block linked = {0};
-    rs_sink sink = {keep, &linked};
+    rs_chakra_linked *linked;
     bool quiet = rs_options_flag(o, "quiet");
-    rs_status status = rs_chakra_link(link, &sink, &report, &err);
-    if (linked.nomem) status = rs_fail_nomem(&err, "the linked trace");
+    rs_status status = rs_chakra_link_nodes(link, &linked, &report, &err);
     rs_chakra_report_problems(&report.problems, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK) {
         code = rs_complain_error("chakra build", &err);
     } else {
-        rs_chakra_convert_settings convert = {
-            .linked = "the linked trace", .bytes = linked.bytes, .n_bytes = linked.n};
+        rs_chakra_convert_settings convert = {.nodes = linked};
         code = rs_chakra_convert_to("chakra build", &convert, rs_options_text(o, "output"),
                                     rs_options_text(o, "comm-groups"), quiet);
     }
     if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
     rs_chakra_link_report_clear(&report);
-    rs_free(linked.bytes);
+    rs_chakra_linked_free(linked);
     return code;
 }
 

@@ -196,9 +196,109 @@ static void test_cut_trace(void **state)
     assert_int_equal(whole, 7); /* behind the metadata and behind each node */
 }
 
+/* Lists of attributes that begin alike and go on differently: numbers, texts, lists, members in another
+ * order, twice, and with white space. */
+static const char *const attribute_lists[] = {
+    "",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 1}, {\"name\": \"tid\", \"value\": \"\"}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 007}, {\"name\": \"tid\", \"value\": \"a\\u00e9 "
+    "'b'\"}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": -1}, {\"name\": \"tid\", \"value\": null}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 0}, {\"name\": \"tid\", \"value\": [1, \"x\", "
+    "{\"a\": "
+    "null}]}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 1, \"name\": \"tid\"}, {\"name\": \"tid\", "
+    "\"value\": "
+    "\"}\", \"value\": 3}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\":  1}, {\"name\": \"tid\", \"value\": 2 }",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 18446744073709551615},{\"name\": \"tid\", "
+    "\"value\": "
+    "123456789012345678901234}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 9223372036854775807} , {\"name\": \"tid\", "
+    "\"value\": "
+    "1.5}, {\"name\": \"scope\", \"value\": true}",
+    "{\"value\": 1, \"name\": \"rf_id\"}, 5, {}, {\"name\": \"stream\", \"value\": 4}, {\"name\": "
+    "\"kernel\", "
+    "\"value\": 1}",
+    "{\"name\": \"stream\", \"value\": 4}, {\"name\": \"kernel\", \"value\": 1}, {\"name\": 3, \"value\": 4}",
+    "{\"name\": \"tid\", \"value\": 12}, {\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 1e3}",
+};
+#define N_LISTS (sizeof attribute_lists / sizeof *attribute_lists)
+
+/* Converts two nodes with these attributes; where the second one's message begins. */
+static size_t convert_lists(const char *first, const char *second, const char *more, block *out)
+{
+    static const char io[] = "{\"values\": [], \"shapes\": [], \"types\": []}";
+    char text[4096];
+    rs_error err = RS_ERROR_INIT;
+    rs_chakra_convert_report report;
+    rs_et_reader *reader;
+    const Rs__Et__Node *node;
+    uint64_t at;
+    int n = snprintf(text, sizeof text,
+                     "{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"id\": 1, \"name\": \"a\", "
+                     "\"inputs\": %s, \"outputs\": %s, \"attrs\": [%s]}, {\"id\": 2, \"name\": \"b\", "
+                     "\"ctrl_deps\": 1, \"inputs\": %s, \"outputs\": %s, \"attrs\": [%s]%s}]}",
+                     io, io, first, io, io, second, more);
+    assert_true(n > 0 && (size_t)n < sizeof text);
+    assert_int_equal(convert(text, out, &report, &err), RS_OK);
+    rs_chakra_convert_report_clear(&report);
+    assert_int_equal(rs_et_open_bytes(out->bytes, out->n, "et", &reader, &err), RS_OK);
+    assert_int_equal(rs_et_next(reader, &node, &err), RS_OK);
+    assert_int_equal(rs_et_next(reader, &node, &err), RS_OK);
+    assert_int_equal(node->id, 2);
+    at = rs_et_offset(reader);
+    rs_et_close(reader);
+    return (size_t)at;
+}
+
+/* What a node has does not depend on what the one before it had. */
+static void test_attributes(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"", KERNEL("5", "4")};
+    static block alone, after;
+    for (size_t m = 0; m < 2; m++)
+        for (size_t i = 0; i < N_LISTS; i++) {
+            size_t want = convert_lists("", attribute_lists[i], more[m], &alone);
+            for (size_t k = 0; k < N_LISTS; k++) {
+                size_t at = convert_lists(attribute_lists[k], attribute_lists[i], more[m], &after);
+                assert_int_equal(after.n - at, alone.n - want);
+                assert_memory_equal(after.bytes + at, alone.bytes + want, alone.n - want);
+            }
+        }
+}
+
+static void test_literals(void **state)
+{
+    (void)state;
+    static block out;
+    rs_error err = RS_ERROR_INIT;
+    rs_chakra_convert_report report;
+    rs_et_reader *reader;
+    const Rs__Et__Node *node;
+    assert_int_equal(
+        convert("{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"id\": 1, \"name\": \"a\", \"inputs\": "
+                "{\"types\": [], \"values\": [\"plain [text]\",\"\", \"it's\", \"say \\\"'\\\"\", "
+                "\"\\u00e9\\n\", "
+                "\"a\\\\b\", \"\x7f\", null, [true,-1.5, NaN], {\"k\":\"v\"}]}}]}",
+                &out, &report, &err),
+        RS_OK);
+    rs_chakra_convert_report_clear(&report);
+    assert_int_equal(rs_et_open_bytes(out.bytes, out.n, "et", &reader, &err), RS_OK);
+    assert_int_equal(rs_et_next(reader, &node, &err), RS_OK);
+    assert_string_equal(
+        node->inputs->values,
+        "['plain [text]', '', \"it's\", 'say \"\\'\"', '\xc3\xa9\\n', 'a\\\\b', '\\x7f', None, "
+        "[True, -1.5, nan], {'k': 'v'}]");
+    assert_string_equal(node->inputs->shapes, "[]");
+    rs_et_close(reader);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_convert), cmocka_unit_test(test_bad_linked),
-                                       cmocka_unit_test(test_no_memory), cmocka_unit_test(test_cut_trace)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_convert),    cmocka_unit_test(test_bad_linked),
+                                       cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_cut_trace),
+                                       cmocka_unit_test(test_attributes), cmocka_unit_test(test_literals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "chakra/et.h"
-#include "rankscope/chakra.h"
+#include "rankscope/chakra_trace.h"
 #include "sink.h"
 
 static void add_node(text *t, int id, const char *name, int parent, int rf, int tid)
@@ -347,12 +347,188 @@ static void test_allocations(void **state)
     text_clear(&device);
 }
 
+/* ---- nodes in memory -------------------------------------------------------------------------------- */
+
+/* What came of a pair: the execution trace, its process groups, and the counts. */
+typedef struct made {
+    collected trace, groups;
+    rs_chakra_convert_report report;
+    rs_status status;
+} made;
+
+static void made_clear(made *m)
+{
+    collected_clear(&m->trace);
+    collected_clear(&m->groups);
+    rs_chakra_convert_report_clear(&m->report);
+}
+
+static void convert_into(made *m, rs_chakra_convert_settings settings, rs_error *err)
+{
+    rs_sink sink = {collect, &m->trace}, groups = {collect, &m->groups};
+    settings.groups = &groups;
+    m->status = rs_chakra_convert(&settings, &sink, &m->report, err);
+}
+
+/* By way of the linked trace's text. */
+static made make_written(const text *host, const text *device)
+{
+    made m = {0};
+    collected linked = {0};
+    rs_chakra_link_report report;
+    m.status = link_texts(host, device, &linked, &report, NULL);
+    if (m.status == RS_OK)
+        convert_into(
+            &m, (rs_chakra_convert_settings){.linked = "linked", .bytes = linked.text, .n_bytes = linked.n},
+            NULL);
+    rs_chakra_link_report_clear(&report);
+    collected_clear(&linked);
+    return m;
+}
+
+/* Without it. */
+static made make_directly(const text *host, const text *device, rs_error *err)
+{
+    char host_path[64], device_path[64];
+    int a = file_of(host->s, host->n, host_path), b = file_of(device->s, device->n, device_path);
+    rs_chakra_link_settings settings = {
+        .host = host_path, .device = device_path, .min_match = 0.5, .jobs = 1};
+    made m = {0};
+    rs_chakra_link_report report;
+    rs_chakra_linked *linked;
+    m.status = rs_chakra_link_nodes(&settings, &linked, &report, err);
+    assert_true((m.status == RS_OK) == (linked != NULL));
+    if (m.status == RS_OK) convert_into(&m, (rs_chakra_convert_settings){.nodes = linked}, err);
+    rs_chakra_linked_free(linked);
+    rs_chakra_link_report_clear(&report);
+    close(a);
+    close(b);
+    return m;
+}
+
+static void assert_same(const made *a, const made *b)
+{
+    assert_int_equal(a->status, b->status);
+    if (a->status != RS_OK) return;
+    assert_int_equal(a->trace.n, b->trace.n);
+    assert_memory_equal(a->trace.text, b->trace.text, a->trace.n);
+    assert_int_equal(a->groups.n, b->groups.n);
+    assert_memory_equal(a->groups.text, b->groups.text, a->groups.n);
+    assert_memory_equal(&a->report, &b->report, offsetof(rs_chakra_convert_report, problems));
+    assert_int_equal(a->report.problems.n, b->report.problems.n);
+}
+
+/* Whole numbers, texts, lists, members in another order, what ends like a value seen before and does not. */
+static const char *const odd_attributes[] = {
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 103}, {\"name\": \"tid\", \"type\": \"uint64\", "
+    "\"value\": 007}",
+    "{\"value\": 103, \"name\": \"rf_id\"}, {\"name\": \"op_schema\", \"value\": \"a\\u00e9 'b'\"}, 5, {}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 103, \"name\": \"tid\"}, {\"name\": \"tid\", "
+    "\"type\": \"uint64\", \"value\":  [1, \"x\", null]}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 103 }, {\"name\": \"tid\", \"type\": \"uint64\", "
+    "\"value\": 18446744073709551615}, {\"name\": \"seq_id\", \"value\": -1}",
+    "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 103}, {\"name\": \"stream\", \"value\": 1}, "
+    "{\"name\": \"scope\", \"value\": 1.5}, {\"name\": \"fw_tid\", \"value\": true}",
+};
+
+static text host_with(const char *attributes, const char *schema)
+{
+    static const char usual[] =
+        "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 103}, {\"name\": \"tid\", \"type\": "
+        "\"uint64\", \"value\": 1}";
+    text whole = host_trace(), t = {0};
+    char *at = strstr(whole.s, usual), *end = at + sizeof usual - 1,
+         *head = strstr(whole.s, "1.0.2-chakra.0.0.4");
+    assert_non_null(at);
+    text_printf(&t, "%.*s%s%.*s%s%s", (int)(head - whole.s), whole.s, schema, (int)(at - head - 18),
+                head + 18, attributes, end);
+    text_clear(&whole);
+    return t;
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    text device = device_trace();
+    for (size_t i = 0; i < sizeof odd_attributes / sizeof *odd_attributes; i++) {
+        text host = host_with(odd_attributes[i], "1.0.2-chakra.0.0.4");
+        made a = make_written(&host, &device), b = make_directly(&host, &device, NULL);
+        assert_int_equal(a.status, RS_OK);
+        assert_same(&a, &b);
+        made_clear(&a);
+        made_clear(&b);
+        text_clear(&host);
+    }
+    /* what can be linked but not converted */
+    text host = host_with(odd_attributes[0], "1.1.1-chakra.9.9.9");
+    rs_error err = RS_ERROR_INIT;
+    made a = make_written(&host, &device), b = make_directly(&host, &device, &err);
+    assert_int_equal(b.status, RS_ERR_FORMAT);
+    assert_non_null(strstr(err.causes[0].message, "9.9.9"));
+    assert_same(&a, &b);
+    made_clear(&a);
+    made_clear(&b);
+    text_clear(&host);
+    text_clear(&device);
+}
+
+static void test_damaged_nodes(void **state)
+{
+    (void)state;
+    rng r = {23};
+    size_t succeeded = 0;
+    for (int round = 0; round < ROUNDS(1500); round++) {
+        text host = host_trace(), device = device_trace();
+        text_mutate(round % 4 ? &host : &device, &r);
+        made a = make_written(&host, &device), b = make_directly(&host, &device, NULL);
+        assert_same(&a, &b);
+        succeeded += a.status == RS_OK;
+        made_clear(&a);
+        made_clear(&b);
+        text_clear(&host);
+        text_clear(&device);
+    }
+    assert_true(succeeded > 50);
+}
+
+static void test_nodes_without_memory(void **state)
+{
+    (void)state;
+    text host = host_trace(), device = device_trace();
+    made full = make_written(&host, &device);
+    rs_status status = RS_ERR_NOMEM;
+    uint64_t k = 0;
+    while (status == RS_ERR_NOMEM && k < 10000) {
+        rs_error err = RS_ERROR_INIT;
+        rs_test_fail_allocation(++k);
+        made m = make_directly(&host, &device, &err);
+        rs_test_fail_allocation(0);
+        status = m.status;
+        assert_true(status == RS_OK || err.status == RS_ERR_NOMEM);
+        if (status == RS_OK) assert_same(&full, &m);
+        made_clear(&m);
+    }
+    assert_int_equal(status, RS_OK);
+    assert_true(k > 50);
+    made_clear(&full);
+    text_clear(&host);
+    text_clear(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),        cmocka_unit_test(test_other_run), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_repairs),     cmocka_unit_test(test_schemas),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_other_run),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_repairs),
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_damaged_nodes),
+        cmocka_unit_test(test_nodes_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
