@@ -118,6 +118,14 @@ static bool put_row(const rs_events *e, uint32_t row, int64_t start, bool hta, s
     return (!launch && kind != RS_KIND_CPU_OP) || put(&out->host, row, row);
 }
 
+/* Few traces are of the range profiler; without a range its launches are of no use. */
+static bool may_have_ranges(const rs_events *e)
+{
+    bool may = false;
+    for (size_t i = 0; i < e->n_categories; i++) may = may || e->categories[i].kind == RS_KIND_PROFILER_RANGE;
+    return may;
+}
+
 static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
                          rs_error *err)
 {
@@ -130,7 +138,7 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
         p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
         rs_hta_frame_free(f);
-    } else {
+    } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
             if (rs_event_is_span(e, row)) ok = put_row(e, row, e->start[row], false, out);

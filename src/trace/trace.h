@@ -42,6 +42,7 @@ typedef struct rs_work {
     size_t n_unlinked;    /* work whose launch is not in the file, whether counted or not */
     size_t n_steps_seen;  /* under HTA's window: distinct steps in this rank before the cut */
     int64_t first_step;   /* ... the smallest of their numbers, -1 if none */
+    struct rs_busy *busy; /* how its time divides: rs_trace_busy of trace/busy.h; NULL: not yet asked */
 
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;

@@ -32,6 +32,7 @@ void rs_work_free(rs_work *work)
     rs_free(work->correlation);
     rs_free(work->launch);
     rs_free(work->step);
+    rs_free(work->busy);
     rs_free(work);
 }
 
@@ -146,7 +147,7 @@ static bool same_policy(const rs_policy *a, const rs_policy *b)
            a->linked_only == b->linked_only;
 }
 
-static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
+rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
     size_t at = 0;
     while (at < RS_N_WORK && trace->work[at] && !same_policy(&trace->work_policy[at], policy)) at++;
@@ -170,7 +171,7 @@ static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **o
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
 {
     rs_work *w;
-    rs_status status = need_work(trace, policy, &w, err);
+    rs_status status = rs_trace_need_work(trace, policy, &w, err);
     if (status == RS_OK) *out = w;
     return status;
 }
@@ -178,7 +179,7 @@ rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work 
 rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
 {
     rs_work *w;
-    rs_status status = need_work(trace, policy, &w, err);
+    rs_status status = rs_trace_need_work(trace, policy, &w, err);
     if (status == RS_OK && !w->has_details) status = add_details(trace, w, err);
     if (status == RS_OK) *out = w;
     return status;
