@@ -106,14 +106,22 @@ static bool is_launch(const char *name, bool hta)
 
 typedef struct sorted_rows {
     list ranges, launches, host; /* host: operators and launches, by row */
+    uint8_t *launching;          /* by string id: 1 launches, 2 does not, 0 not yet asked */
 } sorted_rows;
+
+static bool has_launching_name(const rs_events *e, uint32_t row, bool hta, uint8_t *launching)
+{
+    uint8_t *known = &launching[e->name[row]];
+    if (!*known) *known = is_launch(rs_event_name(e, row), hta) ? 1 : 2;
+    return *known == 1;
+}
 
 static bool put_row(const rs_events *e, uint32_t row, int64_t start, bool hta, sorted_rows *out)
 {
     rs_kind kind = rs_event_kind(e, row);
     if (kind == RS_KIND_PROFILER_RANGE) return put(&out->ranges, start, row);
-    bool launch =
-        rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) && is_launch(rs_event_name(e, row), hta);
+    bool launch = rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) &&
+                  has_launching_name(e, row, hta, out->launching);
     if (launch && !put(&out->launches, start, row)) return false;
     return (!launch && kind != RS_KIND_CPU_OP) || put(&out->host, row, row);
 }
@@ -131,6 +139,8 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
 {
     const rs_events *e = trace->events;
     bool hta = run->policy->rows_by_stream, ok = true;
+    out->launching = rs_calloc(e->strings.n + 1, 1);
+    if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
         rs_hta_frame *f;
         rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
@@ -270,6 +280,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_free(rows.ranges.items);
     rs_free(rows.launches.items);
     rs_free(rows.host.items);
+    rs_free(rows.launching);
     return status;
 }
 
