@@ -1,81 +1,8 @@
 #include "analysis/busy.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
-
-bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
-{
-    bool all = class == RS_N_CLASSES;
-    size_t count = all ? work->n : work->n_class[class], at = 0;
-    rs_interval *items = rs_malloc(count * sizeof *items);
-    *out = NULL;
-    *n = 0;
-    if (!items) return false;
-    for (size_t i = 0; at < count && i < work->n; i++)
-        if (all || work->class[i] == class) items[at++] = (rs_interval){work->start[i], work->end[i]};
-    if (!rs_intervals_sort(items, count)) {
-        rs_free(items);
-        return false;
-    }
-    *n = rs_intervals_unite(items, count);
-    *out = items;
-    return true;
-}
-
-/* The union of everything. Where all work has one of the three classes it follows from the sweep. */
-static bool add_union_of_all(const rs_work *work, rs_busy *b)
-{
-    bool simple = work->n_class[RS_CLASS_OTHER] == 0;
-    for (size_t i = 0; i < work->n; i++) {
-        if (work->end[i] < work->start[i]) simple = false;
-        if (i == 0 || work->start[i] < b->first) b->first = work->start[i];
-        if (i == 0 || work->end[i] > b->last) b->last = work->end[i];
-    }
-    if (simple) {
-        for (int m = 1; m < 8; m++) b->busy = rs_add_sat(b->busy, b->sweep[m]);
-        return true;
-    }
-    rs_interval *items;
-    size_t n;
-    if (!rs_work_union(work, RS_N_CLASSES, &items, &n)) return false;
-    if (n) b->last = items[n - 1].end; /* a peer's span ends with its last group */
-    b->busy = rs_intervals_length(items, n);
-    rs_free(items);
-    return true;
-}
-
-rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
-{
-    static const rs_class order[3] = {RS_CLASS_COMPUTE, RS_CLASS_COMM, RS_CLASS_MEMORY};
-    rs_interval *items[3] = {NULL};
-    rs_interval_set sets[3] = {{NULL, 0}};
-    int64_t *sums[3] = {&out->compute, &out->comm, &out->memory};
-    bool ok = true;
-    *out = (rs_busy){.n = work->n,
-                     .n_unlinked = work->n_unlinked,
-                     .n_steps_seen = work->n_steps_seen,
-                     .first_step = work->first_step};
-    memcpy(out->n_class, work->n_class, sizeof out->n_class);
-    for (int i = 0; ok && i < 3; i++) {
-        ok = rs_work_union(work, order[i], &items[i], &sets[i].n);
-        sets[i].items = items[i];
-        *sums[i] = rs_intervals_length(sets[i].items, sets[i].n);
-    }
-    if (ok) {
-        rs_intervals_sweep(sets, 3, 1, out->sweep);
-        ok = add_union_of_all(work, out);
-    }
-    for (int i = 0; i < 3; i++) rs_free(items[i]);
-    if (!ok) return rs_fail_nomem(err, "intervals of GPU work");
-    out->span = rs_sub_sat(out->last, out->first);
-    out->idle = rs_sub_sat(out->span, out->busy);
-    out->overlapped_comm = out->sweep[3] + out->sweep[7];
-    out->exposed_comm = out->sweep[2] + out->sweep[6];
-    out->exposed_memory = out->sweep[4];
-    return RS_OK;
-}
 
 double rs_percent(int64_t part, int64_t whole)
 {
@@ -84,16 +11,12 @@ double rs_percent(int64_t part, int64_t whole)
 
 rs_status rs_busy_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_work *work;
-    rs_status status = rs_trace_work(trace, run->policy, &work, err);
+    const rs_busy *kept;
+    rs_status status = rs_trace_busy(trace, run->policy, &kept, err);
     if (status != RS_OK) return status;
     rs_busy *b = rs_malloc(sizeof *b);
     if (!b) return rs_fail_nomem(err, "a rank's times");
-    status = rs_busy_of(work, b, err);
-    if (status != RS_OK) {
-        rs_free(b);
-        return status;
-    }
+    *b = *kept;
     *partial = b;
     return RS_OK;
 }

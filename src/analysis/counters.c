@@ -106,16 +106,32 @@ static bool is_launch(const char *name, bool hta)
 
 typedef struct sorted_rows {
     list ranges, launches, host; /* host: operators and launches, by row */
+    uint8_t *launching;          /* by string id: 1 launches, 2 does not, 0 not yet asked */
 } sorted_rows;
+
+static bool has_launching_name(const rs_events *e, uint32_t row, bool hta, uint8_t *launching)
+{
+    uint8_t *known = &launching[e->name[row]];
+    if (!*known) *known = is_launch(rs_event_name(e, row), hta) ? 1 : 2;
+    return *known == 1;
+}
 
 static bool put_row(const rs_events *e, uint32_t row, int64_t start, bool hta, sorted_rows *out)
 {
     rs_kind kind = rs_event_kind(e, row);
     if (kind == RS_KIND_PROFILER_RANGE) return put(&out->ranges, start, row);
-    bool launch =
-        rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) && is_launch(rs_event_name(e, row), hta);
+    bool launch = rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) &&
+                  has_launching_name(e, row, hta, out->launching);
     if (launch && !put(&out->launches, start, row)) return false;
     return (!launch && kind != RS_KIND_CPU_OP) || put(&out->host, row, row);
+}
+
+/* Few traces are of the range profiler; without a range its launches are of no use. */
+static bool may_have_ranges(const rs_events *e)
+{
+    bool may = false;
+    for (size_t i = 0; i < e->n_categories; i++) may = may || e->categories[i].kind == RS_KIND_PROFILER_RANGE;
+    return may;
 }
 
 static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
@@ -123,6 +139,8 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
 {
     const rs_events *e = trace->events;
     bool hta = run->policy->rows_by_stream, ok = true;
+    out->launching = rs_calloc(e->strings.n + 1, 1);
+    if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
         rs_hta_frame *f;
         rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
@@ -130,7 +148,7 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
         p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
         rs_hta_frame_free(f);
-    } else {
+    } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
             if (rs_event_is_span(e, row)) ok = put_row(e, row, e->start[row], false, out);
@@ -262,6 +280,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_free(rows.ranges.items);
     rs_free(rows.launches.items);
     rs_free(rows.host.items);
+    rs_free(rows.launching);
     return status;
 }
 

@@ -168,9 +168,20 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     bool memory = !rs_options_flag(run->options, "no-memory");
     int64_t quantum = run->policy->rows_by_stream ? 1000 : 1; /* HTA cuts every piece to whole microseconds */
     kernels_partial *p = rs_calloc(1, sizeof *p);
-    if (!p || !collect_names(trace->events, work, memory, p) || !collect_types(work, memory, quantum, p)) {
+    if (!p || !collect_names(trace->events, work, memory, p)) {
         free_partial(p);
         return rs_fail_nomem(err, "kernels of a rank");
+    }
+    if (memory && quantum == 1) {
+        const rs_busy *busy;
+        status = rs_trace_busy(trace, run->policy, &busy, err);
+        if (status == RS_OK) memcpy(p->together, busy->sweep, sizeof p->together);
+    } else if (!collect_types(work, memory, quantum, p)) {
+        status = rs_fail_nomem(err, "kernels of a rank");
+    }
+    if (status != RS_OK) {
+        free_partial(p);
+        return status;
     }
     p->n_steps_seen = work->n_steps_seen;
     p->first_step = work->first_step;

@@ -156,7 +156,7 @@ size_t rs_intervals_subtract(const rs_interval *a, size_t n_a, const rs_interval
     return n;
 }
 
-void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time)
+static void sweep_any(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time)
 {
     size_t opened[RS_MAX_SWEEP] = {0}, closed[RS_MAX_SWEEP] = {0};
     int full = 1 << k, active = 0;
@@ -186,4 +186,68 @@ void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum
         }
         before = now;
     }
+}
+
+/* One set's place in the sweep. */
+typedef struct border {
+    const rs_interval *at, *end;
+    int64_t next; /* INT64_MAX: no more */
+    int bit;
+    bool inside; /* next is an end */
+} border;
+
+/* Where no interval is negative the borders of a set ascend, start and end by turns. */
+static bool borders_ascend(const rs_interval_set *set)
+{
+    int64_t before = INT64_MIN;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->items[i].start < before || set->items[i].end < set->items[i].start) return false;
+        before = set->items[i].end;
+    }
+    return before < INT64_MAX;
+}
+
+static void pass_border(border *b)
+{
+    if (!b->inside)
+        b->next = b->at->end;
+    else
+        b->next = ++b->at < b->end ? b->at->start : INT64_MAX;
+    b->inside = !b->inside;
+}
+
+static void sweep_ascending(border *borders, unsigned k, int64_t quantum, int64_t *time)
+{
+    int active = 0;
+    int64_t before = INT64_MAX;
+    for (;;) {
+        int64_t now = INT64_MAX;
+        for (unsigned s = 0; s < k; s++)
+            if (borders[s].next < now) now = borders[s].next;
+        if (now == INT64_MAX) return;
+        if (before < now) {
+            int64_t piece = rs_sub_sat(now, before);
+            time[active] = rs_add_sat(time[active], quantum == 1 ? piece : piece - piece % quantum);
+        }
+        before = now;
+        for (unsigned s = 0; s < k; s++)
+            for (; borders[s].next == now; active ^= borders[s].bit) pass_border(&borders[s]);
+    }
+}
+
+void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time)
+{
+    border borders[RS_MAX_SWEEP];
+    unsigned n = 0;
+    for (unsigned s = 0; s < k; s++) {
+        if (!sets[s].n) continue;
+        if (!borders_ascend(&sets[s])) {
+            sweep_any(sets, k, quantum, time);
+            return;
+        }
+        const rs_interval *items = sets[s].items;
+        borders[n++] = (border){items, items + sets[s].n, items[0].start, 1 << s, false};
+    }
+    memset(time, 0, ((size_t)1 << k) * sizeof *time);
+    sweep_ascending(borders, n, quantum, time);
 }

@@ -101,11 +101,8 @@ static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 rs_status rs_link_sync(rs_linker *x, rs_error *err)
 {
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    const rs_work *work;
     rs_sync_edges edges;
-    rs_status status = rs_trace_work_details(x->trace, &policy, &work, err);
-    if (status != RS_OK) return status;
-    status = rs_sync_find(x->trace, work, &edges, err);
+    rs_status status = rs_sync_find(x->trace, &policy, &edges, err);
     if (status != RS_OK) return status;
     status = place(x, &edges, err);
     rs_sync_clear(&edges);

@@ -302,11 +302,9 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
 {
     rs_path_part part = {0};
     rs_sync_edges sync = {0};
-    const rs_work *work;
     rs_status status = RS_OK;
     if (!m->hta) {
-        status = rs_trace_work_details(m->trace, m->policy, &work, err);
-        if (status == RS_OK) status = rs_sync_find(m->trace, work, &sync, err);
+        status = rs_sync_find(m->trace, m->policy, &sync, err);
         m->a->n_untold = (size_t)sync.n_untold;
     }
     if (status == RS_OK) status = find_part(m, window, default_window, &sync, &part, err);

@@ -44,28 +44,41 @@ bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint
     return true;
 }
 
+/* By time, then order of adding. scratch: room for n. */
+static bool sort_lane(rs_lane_entry *items, size_t n, rs_keyed *scratch)
+{
+    size_t i = 1;
+    while (i < n && items[i - 1].time <= items[i].time) i++;
+    if (i >= n) return true;
+    for (i = 0; i < n; i++) scratch[i] = (rs_keyed){items[i].time, items[i].value};
+    if (!rs_keyed_sort(scratch, n)) return false;
+    for (i = 0; i < n; i++) {
+        items[i].time = scratch[i].key;
+        items[i].value = scratch[i].value;
+    }
+    return true;
+}
+
+/* What is added comes mostly by time within its lane, if not over all: lanes first, then each by itself. */
 bool rs_lanes_finish(rs_lanes *l)
 {
-    rs_keyed *order = rs_malloc(l->n * sizeof *order);
+    rs_keyed *scratch = rs_malloc(l->n * sizeof *scratch);
     rs_lane_entry *sorted = rs_malloc(l->n * sizeof *sorted);
     l->begin = rs_calloc(l->n_lanes + 2, sizeof *l->begin);
-    bool ok = order && sorted && l->begin;
-    for (size_t i = 0; ok && i < l->n; i++) order[i] = (rs_keyed){l->entries[i].time, (uint32_t)i};
-    ok = ok && rs_keyed_sort(order, l->n);
+    bool ok = scratch && sorted && l->begin;
     if (ok) {
         /* begin[lane + 1] first counts, then says where the lane's next entry goes */
         for (size_t i = 0; i < l->n; i++) l->begin[l->entries[i].lane + 2]++;
         for (size_t i = 1; i <= l->n_lanes; i++) l->begin[i + 1] += l->begin[i];
-        for (size_t i = 0; i < l->n; i++) {
-            const rs_lane_entry *x = &l->entries[order[i].value];
-            sorted[l->begin[x->lane + 1]++] = *x;
-        }
+        for (size_t i = 0; i < l->n; i++) sorted[l->begin[l->entries[i].lane + 1]++] = l->entries[i];
         rs_free(l->entries);
         l->entries = sorted;
         l->capacity = l->n;
         sorted = NULL;
     }
-    rs_free(order);
+    for (size_t i = 0; ok && i < l->n_lanes; i++)
+        ok = sort_lane(l->entries + l->begin[i], l->begin[i + 1] - l->begin[i], scratch);
+    rs_free(scratch);
     rs_free(sorted);
     return ok;
 }

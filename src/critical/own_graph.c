@@ -74,10 +74,11 @@ static bool name_loaders(rs_own *b)
 static bool is_item(const rs_own *b, uint32_t row)
 {
     const rs_events *e = b->e;
+    if (e->start[row] >= b->end) return false;
     rs_kind kind = rs_event_kind(e, row);
     bool loader = kind == RS_KIND_USER_ANNOTATION && b->loading[e->name[row]];
     if ((!is_host(kind) && !loader) || !rs_event_is_span(e, row)) return false;
-    return e->start[row] < b->end && rs_event_end(e, row) > b->start && e->duration[row] >= 0;
+    return rs_event_end(e, row) > b->start && e->duration[row] >= 0;
 }
 
 static void put_item(rs_own *b, size_t item, uint32_t row, int64_t start, int64_t end)
@@ -95,23 +96,35 @@ static rs_status make_items(rs_own *b, rs_error *err)
 {
     const rs_events *e = b->e;
     const rs_work *w = b->w;
-    size_t n = 1, at = 1;
-    for (size_t i = 0; i < b->trace->n_rows; i++) n += is_item(b, rs_trace_row(b->trace, i));
+    size_t n_host = 0, capacity = 0, n = 1, at = 1;
+    uint32_t *host = NULL; /* rows */
+    bool ok = true;
+    for (size_t i = 0; ok && i < b->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(b->trace, i);
+        if (!is_item(b, row)) continue;
+        ok = RS_GROW_ONE(host, n_host, capacity);
+        if (ok) host[n_host++] = row;
+    }
+    n += n_host;
     for (size_t i = 0; i < w->n; i++) n += w->start[i] < b->end && w->end[i] > b->start;
-    if (n > RS_MAX_ITEMS) return rs_fail(err, RS_ERR_LIMIT, "too many events for a graph");
-    b->g = rs_path_graph_create(n);
+    if (ok && n > RS_MAX_ITEMS) {
+        rs_free(host);
+        return rs_fail(err, RS_ERR_LIMIT, "too many events for a graph");
+    }
+    b->g = ok ? rs_path_graph_create(n) : NULL;
     b->item_of = rs_malloc(e->n * sizeof *b->item_of);
     b->work_of = rs_malloc(n * sizeof *b->work_of);
-    if (!b->g || !b->item_of || !b->work_of) return rs_fail_nomem(err, "critical path");
+    if (!b->g || !b->item_of || !b->work_of) {
+        rs_free(host);
+        return rs_fail_nomem(err, "critical path");
+    }
     memset(b->item_of, 0xff, e->n * sizeof *b->item_of);
     put_item(b, RS_OWN_WINDOW, RS_NO_ROW, b->start, b->end);
-    for (size_t i = 0; i < b->trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(b->trace, i);
-        if (is_item(b, row)) put_item(b, at++, row, e->start[row], rs_event_end(e, row));
-    }
+    for (size_t i = 0; i < n_host; i++)
+        put_item(b, at++, host[i], e->start[host[i]], rs_event_end(e, host[i]));
+    rs_free(host);
     for (size_t i = 0; i < w->n; i++) {
         if (w->start[i] >= b->end || w->end[i] <= b->start) continue;
-        b->work_of[at] = (uint32_t)i;
         put_item(b, at, w->row[i], w->start[i], w->end[i]);
         b->work_of[at++] = (uint32_t)i;
     }
@@ -146,15 +159,30 @@ static int64_t device_of(const rs_own *b, size_t work)
     return w->device[work] >= 0 ? w->device[work] : b->e->threads[b->e->thread[w->row[work]]].pid;
 }
 
-/* What had ended last in a lane when the work started. */
-static uint32_t ended_before(const rs_own *b, const rs_lanes *ended, uint32_t lane, size_t work)
+/* For each piece of work, what had ended last in its lane when it started. Both go by time, so each lane is
+ * walked once. */
+static bool ended_before(const rs_own *b, rs_lanes *ended, uint32_t *out)
 {
-    int64_t start = b->w->start[work];
-    size_t found = rs_lanes_before(ended, lane, start, false);
-    /* without a duration it would find itself, or what starts together with it */
-    if (found != SIZE_MAX && b->w->start[ended->entries[found].value] >= start)
-        found = rs_lanes_before(ended, lane, start, true);
-    return found == SIZE_MAX ? RS_NO_ITEM : ended->entries[found].value;
+    const rs_work *w = b->w;
+    if (!rs_lanes_finish(ended)) return false;
+    uint32_t *lane_of = rs_malloc(w->n * sizeof *lane_of);
+    size_t *at = rs_malloc(ended->n_lanes * sizeof *at); /* by lane: how many had ended */
+    bool ok = lane_of && at;
+    for (size_t i = 0; ok && i < ended->n; i++) lane_of[ended->entries[i].value] = ended->entries[i].lane;
+    for (size_t i = 0; ok && i < ended->n_lanes; i++) at[i] = ended->begin[i];
+    for (size_t k = 0; ok && k < w->n; k++) {
+        uint32_t i = b->by_start[k], lane = lane_of[i];
+        int64_t start = w->start[i];
+        while (at[lane] < ended->begin[lane + 1] && ended->entries[at[lane]].time <= start) at[lane]++;
+        size_t found = at[lane] > ended->begin[lane] ? at[lane] - 1 : SIZE_MAX;
+        /* without a duration it would find itself, or what starts together with it */
+        if (found != SIZE_MAX && w->start[ended->entries[found].value] >= start)
+            found = rs_lanes_before(ended, lane, start, true);
+        out[i] = found == SIZE_MAX ? RS_NO_ITEM : ended->entries[found].value;
+    }
+    rs_free(lane_of);
+    rs_free(at);
+    return ok;
 }
 
 /* The work before each on its stream: what had ended last when it started. On one stream work may overlap
@@ -162,27 +190,18 @@ static uint32_t ended_before(const rs_own *b, const rs_lanes *ended, uint32_t la
 static bool order_streams(rs_own *b)
 {
     const rs_work *w = b->w;
-    rs_keyed *order = rs_malloc(w->n * sizeof *order);
     rs_lanes streams = {0}, devices = {0};
     b->before = rs_malloc(w->n * sizeof *b->before);
     b->around = rs_malloc(w->n * sizeof *b->around);
-    bool ok = order && b->before && b->around;
-    for (size_t i = 0; ok && i < w->n; i++) order[i] = (rs_keyed){w->start[i], (uint32_t)i};
-    ok = ok && rs_keyed_sort(order, w->n);
+    bool ok = b->before && b->around;
     for (size_t i = 0; ok && i < w->n; i++) {
-        uint32_t k = order[i].value;
+        uint32_t k = b->by_start[i];
         ok = rs_lanes_add(&streams, device_of(b, k), w->stream[k], w->end[k], k) &&
              rs_lanes_add(&devices, device_of(b, k), 0, w->end[k], k);
     }
-    ok = ok && rs_lanes_finish(&streams) && rs_lanes_finish(&devices);
-    for (size_t i = 0; ok && i < w->n; i++) {
-        int64_t device = device_of(b, i);
-        b->before[i] = ended_before(b, &streams, rs_lanes_find(&streams, device, w->stream[i]), i);
-        b->around[i] = ended_before(b, &devices, rs_lanes_find(&devices, device, 0), i);
-    }
+    ok = ok && ended_before(b, &streams, b->before) && ended_before(b, &devices, b->around);
     rs_lanes_clear(&streams);
     rs_lanes_clear(&devices);
-    rs_free(order);
     return ok;
 }
 
@@ -394,6 +413,7 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
     *out = (rs_path_part){0};
     rs_own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
     rs_status status = rs_trace_work_details(trace, policy, &b.w, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, policy, &b.by_start, err);
     if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
     if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);
     rs_path_graph_free(b.g);

@@ -17,6 +17,7 @@ typedef struct rs_own {
     rs_trace *trace;
     const rs_events *e;
     const rs_work *w;
+    const uint32_t *by_start; /* indices into w */
     const rs_sync_edges *sync;
     rs_path_graph *g;
     uint32_t *item_of;  /* by row */

@@ -68,13 +68,19 @@ typedef struct finder {
     rs_trace *trace;
     const rs_events *e;
     const rs_work *w;
+    const uint32_t *by_start; /* indices into w */
     rs_sync_edges *out;
-    uint8_t *roles;      /* by string id */
-    rs_lanes launched;   /* work by (device, stream) and start of its launch; value: index into w */
-    rs_lanes by_thread;  /* the same by thread of the launch, and once more for all of them */
-    rs_lanes records;    /* calls that record events */
-    rs_keymap calls;     /* correlation: row of the call */
-    rs_keymap rows_seen; /* correlation: row of the cuda_sync event */
+    uint8_t *roles;     /* by string id */
+    rs_lanes launched;  /* work by (device, stream) and start of its launch; value: index into w */
+    rs_lanes by_thread; /* the same by thread of the launch, and once more for all of them; on first need */
+    bool have_threads;
+    rs_lanes records;  /* calls that record events */
+    uint32_t *waiting; /* rows of calls that may wait and of cuda_sync events */
+    size_t n_waiting, waiting_capacity;
+    size_t n_told;       /* cuda_sync events among them */
+    rs_keymap asked;     /* correlations that cuda_sync events name: index into calls */
+    uint32_t *calls;     /* row of the call, RS_NO_ROW if there is none */
+    rs_keymap rows_seen; /* correlations of cuda_sync events */
     uint64_t looked;     /* streams looked at for calls that wait for all of them */
 } finder;
 
@@ -84,6 +90,11 @@ static int64_t device_of(const finder *x, uint32_t row)
     int64_t device;
     if (rs_events_int(x->e, RS_COL_DEVICE, row, &device)) return device;
     return x->e->threads[x->e->thread[row]].pid;
+}
+
+static int64_t device_of_work(const finder *x, size_t i)
+{
+    return x->w->device[i] >= 0 ? x->w->device[i] : device_of(x, x->w->row[i]);
 }
 
 static bool add(finder *x, rs_sync_kind kind, uint32_t source, uint32_t target, uint32_t sync)
@@ -99,21 +110,56 @@ static bool add(finder *x, rs_sync_kind kind, uint32_t source, uint32_t target, 
 static bool index_work(finder *x)
 {
     const rs_work *w = x->w;
-    rs_keyed *order = rs_malloc(w->n * sizeof *order);
-    bool ok = order != NULL;
-    for (size_t i = 0; ok && i < w->n; i++) order[i] = (rs_keyed){w->start[i], (uint32_t)i};
-    ok = ok && rs_keyed_sort(order, w->n);
+    bool ok = true;
     for (size_t k = 0; ok && k < w->n; k++) {
-        uint32_t i = order[k].value, launch = w->launch[i];
+        uint32_t i = x->by_start[k], launch = w->launch[i];
         /* launched before the recording began, or so it must be taken */
         int64_t when = launch == RS_NO_ROW ? INT64_MIN : x->e->start[launch];
-        ok = rs_lanes_add(&x->launched, device_of(x, w->row[i]), w->stream[i], when, i);
-        if (ok && launch != RS_NO_ROW)
-            ok = rs_lanes_add(&x->by_thread, x->e->thread[launch], 0, when, i) &&
-                 rs_lanes_add(&x->by_thread, ANY_THREAD, 0, when, i);
+        ok = rs_lanes_add(&x->launched, device_of_work(x, i), w->stream[i], when, i);
     }
-    rs_free(order);
-    return ok && rs_lanes_finish(&x->launched) && rs_lanes_finish(&x->by_thread);
+    return ok && rs_lanes_finish(&x->launched);
+}
+
+/* Only calls that say nothing of their stream need it: most traces have none. */
+static bool need_threads(finder *x)
+{
+    const rs_work *w = x->w;
+    bool ok = true;
+    if (x->have_threads) return true;
+    for (size_t k = 0; ok && k < w->n; k++) {
+        uint32_t i = x->by_start[k], launch = w->launch[i];
+        if (launch == RS_NO_ROW) continue;
+        ok = rs_lanes_add(&x->by_thread, x->e->thread[launch], 0, x->e->start[launch], i) &&
+             rs_lanes_add(&x->by_thread, ANY_THREAD, 0, x->e->start[launch], i);
+    }
+    return x->have_threads = ok && rs_lanes_finish(&x->by_thread);
+}
+
+/* Lists the calls that may wait and the cuda_sync events. */
+static bool list_waiting(finder *x)
+{
+    const rs_events *e = x->e;
+    bool ok = true;
+    for (size_t i = 0; ok && i < x->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(x->trace, i);
+        rs_kind kind = rs_event_kind(e, row);
+        call_role role = CALL_NONE;
+        if (rs_kind_is_call(kind)) {
+            role = x->roles[e->name[row]];
+            if (role == CALL_NONE || role == CALL_QUERY || role == CALL_COPY) continue;
+        } else if (kind != RS_KIND_SYNC) {
+            continue;
+        }
+        if (!rs_event_is_span(e, row)) continue;
+        if (role == CALL_RECORD) {
+            ok = rs_lanes_add(&x->records, 0, 0, e->start[row], row);
+            continue;
+        }
+        ok = RS_GROW_ONE(x->waiting, x->n_waiting, x->waiting_capacity);
+        if (ok) x->waiting[x->n_waiting++] = row;
+        x->n_told += kind == RS_KIND_SYNC;
+    }
+    return ok && rs_lanes_finish(&x->records);
 }
 
 typedef struct correlated {
@@ -128,34 +174,79 @@ static void widen(correlated *c, int64_t key)
     c->n++;
 }
 
-/* Of two calls with one correlation the first counts, as for launches. */
-static bool index_calls(finder *x)
+static bool ask_for(finder *x, int64_t key, uint32_t *n)
+{
+    if (rs_keymap_get(&x->asked, key) != RS_KEYMAP_NONE) return true;
+    x->calls[*n] = RS_NO_ROW;
+    return rs_keymap_put(&x->asked, key, (*n)++);
+}
+
+/* The correlations that cuda_sync events name: their own, and those of the records they wait for. */
+static bool ask_for_calls(finder *x)
 {
     const rs_events *e = x->e;
-    correlated calls = {INT64_MAX, INT64_MIN, 0}, rows = {INT64_MAX, INT64_MIN, 0};
+    correlated own = {INT64_MAX, INT64_MIN, 0}, all = {INT64_MAX, INT64_MIN, 0};
+    uint32_t n = 0;
     bool ok = true;
     for (int pass = 0; ok && pass < 2; pass++) {
-        rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
-        if (pass)
-            ok = rs_keymap_init(&x->calls, calls.min, calls.max, calls.n) &&
-                 rs_keymap_init(&x->rows_seen, rows.min, rows.max, rows.n);
-        for (size_t i = 0; ok && i < x->trace->n_rows; i++) {
-            uint32_t row = rs_trace_row(x->trace, i);
-            rs_kind kind = rs_event_kind(e, row);
-            bool call = rs_kind_is_call(kind), sync = kind == RS_KIND_SYNC;
-            if ((!call && !sync) || !rs_event_is_span(e, row)) continue;
-            if (pass && call && x->roles[e->name[row]] == CALL_RECORD)
-                ok = rs_lanes_add(&x->records, 0, 0, e->start[row], row);
-            if (!rs_cursor_seek(&correlation, row)) continue;
-            int64_t key = correlation.column->ints[correlation.at];
-            rs_keymap *map = call ? &x->calls : &x->rows_seen;
-            if (!pass)
-                widen(call ? &calls : &rows, key);
-            else if (ok && rs_keymap_get(map, key) == RS_KEYMAP_NONE)
-                ok = rs_keymap_put(map, key, row);
+        if (pass) {
+            x->calls = rs_malloc(all.n * sizeof *x->calls);
+            ok = rs_keymap_init(&x->rows_seen, own.min, own.max, own.n) &&
+                 rs_keymap_init(&x->asked, all.min, all.max, all.n) && x->calls;
+        }
+        for (size_t i = 0; ok && i < x->n_waiting; i++) {
+            uint32_t row = x->waiting[i];
+            int64_t key;
+            if (rs_event_kind(e, row) != RS_KIND_SYNC) continue;
+            if (rs_events_int(e, RS_COL_CORRELATION, row, &key)) {
+                if (!pass) widen(&own, key);
+                if (!pass) widen(&all, key);
+                ok = !pass || (rs_keymap_put(&x->rows_seen, key, row) && ask_for(x, key, &n));
+            }
+            if (ok && rs_events_int(e, RS_COL_WAIT_ON_EVENT, row, &key)) {
+                if (!pass) widen(&all, key);
+                ok = !pass || ask_for(x, key, &n);
+            }
         }
     }
-    return ok && rs_lanes_finish(&x->records);
+    return ok;
+}
+
+static bool is_of_rank(const rs_trace *trace, uint32_t row)
+{
+    size_t low = 0, high = trace->n_rows;
+    if (!trace->rows) return true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trace->n_rows && trace->rows[low] == row;
+}
+
+/* Of two calls with one correlation the first counts, as for launches. */
+static bool find_calls(finder *x)
+{
+    const rs_events *e = x->e;
+    const rs_sparse *c = &e->args[RS_COL_CORRELATION];
+    if (x->n_told == 0) return true;
+    if (!ask_for_calls(x)) return false;
+    for (size_t i = 0; i < c->n; i++) {
+        uint32_t row = c->rows[i], at = rs_keymap_get(&x->asked, c->ints[i]);
+        if (at == RS_KEYMAP_NONE || x->calls[at] != RS_NO_ROW) continue;
+        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        if (is_of_rank(x->trace, row)) x->calls[at] = row;
+    }
+    return true;
+}
+
+/* The call of a correlation that a cuda_sync event names, RS_NO_ROW if there is none. */
+static uint32_t call_of(const finder *x, int64_t correlation)
+{
+    uint32_t at = rs_keymap_get(&x->asked, correlation);
+    return at == RS_KEYMAP_NONE ? RS_NO_ROW : x->calls[at];
 }
 
 /* ---- what a cuda_sync event says -------------------------------------------------------------------- */
@@ -181,7 +272,7 @@ static bool waits_for_all(finder *x, uint32_t call, uint32_t sync)
     bool known = sync != RS_NO_ROW && rs_events_int(x->e, RS_COL_DEVICE, sync, &device);
     for (uint32_t lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
         size_t work = last_launched(x, lane, x->e->start[call]);
-        if (work == SIZE_MAX || (known && device_of(x, x->w->row[work]) != device)) continue;
+        if (work == SIZE_MAX || (known && device_of_work(x, work) != device)) continue;
         if (!waits_for(x, RS_SYNC_CONTEXT, work, call, sync)) return false;
     }
     return true;
@@ -193,8 +284,8 @@ static size_t recorded_work(const finder *x, uint32_t sync)
     int64_t correlation, stream;
     if (!rs_events_int(x->e, RS_COL_WAIT_ON_EVENT, sync, &correlation)) return SIZE_MAX;
     if (!rs_events_int(x->e, RS_COL_WAIT_ON_STREAM, sync, &stream)) return SIZE_MAX;
-    uint32_t record = rs_keymap_get(&x->calls, correlation);
-    if (record == RS_KEYMAP_NONE) return SIZE_MAX;
+    uint32_t record = call_of(x, correlation);
+    if (record == RS_NO_ROW) return SIZE_MAX;
     uint32_t lane = rs_lanes_find(&x->launched, device_of(x, sync), stream);
     return last_launched(x, lane, x->e->start[record]);
 }
@@ -220,9 +311,9 @@ static bool read_sync_event(finder *x, uint32_t row)
     const rs_events *e = x->e;
     const char *name = rs_event_name(e, row);
     int64_t key, stream;
-    uint32_t call = RS_KEYMAP_NONE;
-    if (rs_events_int(e, RS_COL_CORRELATION, row, &key)) call = rs_keymap_get(&x->calls, key);
-    if (call == RS_KEYMAP_NONE) call = row; /* the call is lost: the event stands for it */
+    uint32_t call = RS_NO_ROW;
+    if (rs_events_int(e, RS_COL_CORRELATION, row, &key)) call = call_of(x, key);
+    if (call == RS_NO_ROW) call = row; /* the call is lost: the event stands for it */
     if (strcmp(name, "Stream Wait Event") == 0) return stream_waits(x, call, row);
     if (strcmp(name, "Context Sync") == 0) return waits_for_all(x, call, row);
     if (strcmp(name, "Event Sync") == 0) {
@@ -243,6 +334,7 @@ static bool read_sync_event(finder *x, uint32_t row)
 static bool waits_for_stream(finder *x, uint32_t call)
 {
     const rs_events *e = x->e;
+    if (!need_threads(x)) return false;
     uint32_t thread = rs_lanes_find(&x->by_thread, e->thread[call], 0);
     size_t found = rs_lanes_before(&x->by_thread, thread, e->start[call], true);
     if (found == SIZE_MAX) {
@@ -250,7 +342,7 @@ static bool waits_for_stream(finder *x, uint32_t call)
         return true;
     }
     size_t last = x->by_thread.entries[found].value;
-    uint32_t lane = rs_lanes_find(&x->launched, device_of(x, x->w->row[last]), x->w->stream[last]);
+    uint32_t lane = rs_lanes_find(&x->launched, device_of_work(x, last), x->w->stream[last]);
     return waits_for(x, RS_SYNC_STREAM, last_launched(x, lane, e->start[call]), call, RS_NO_ROW);
 }
 
@@ -300,12 +392,13 @@ static bool waits_unseen(finder *x, uint32_t call)
     const rs_events *e = x->e;
     const int64_t threads[2] = {e->thread[call], ANY_THREAD};
     size_t record = rs_lanes_before(&x->records, 0, e->start[call], true);
+    if (record != SIZE_MAX && !need_threads(x)) return false;
     for (size_t i = 0; record != SIZE_MAX && i < 2; i++) {
         uint32_t thread = rs_lanes_find(&x->by_thread, threads[i], 0);
         size_t next = rs_lanes_after(&x->by_thread, thread, e->start[call]);
         if (next == SIZE_MAX) continue;
         size_t target = x->by_thread.entries[next].value;
-        uint32_t lane = rs_lanes_find(&x->launched, device_of(x, x->w->row[target]), x->w->stream[target]);
+        uint32_t lane = rs_lanes_find(&x->launched, device_of_work(x, target), x->w->stream[target]);
         size_t source = held_up_by(x, target, lane, x->records.entries[record].time);
         if (source != SIZE_MAX)
             return add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], RS_NO_ROW);
@@ -372,32 +465,34 @@ static bool sort_edges(rs_sync_edges *out)
     return ok;
 }
 
-rs_status rs_sync_find(rs_trace *trace, const rs_work *work, rs_sync_edges *out, rs_error *err)
+rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *out, rs_error *err)
 {
     const rs_events *e = trace->events;
+    const rs_work *work;
+    const uint32_t *by_start;
     *out = (rs_sync_edges){0};
-    finder x = {.trace = trace, .e = e, .w = work, .out = out};
-    x.calls = x.rows_seen = (rs_keymap){.min = 0, .max = -1};
+    rs_status status = rs_trace_work_details(trace, policy, &work, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, policy, &by_start, err);
+    if (status != RS_OK) return status;
+    finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out};
+    x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};
     x.roles = rs_malloc(e->strings.n + 1);
     bool ok = x.roles != NULL;
     for (size_t i = 0; ok && i < e->strings.n; i++) x.roles[i] = (uint8_t)role_of(&e->strings.items[i]);
-    ok = ok && index_work(&x) && index_calls(&x);
+    ok = ok && index_work(&x) && list_waiting(&x) && find_calls(&x);
     uint64_t budget = ((uint64_t)trace->n_rows + 65536) * MAX_LOOKS;
-    for (size_t i = 0; ok && x.looked <= budget && i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        rs_kind kind = rs_event_kind(e, row);
-        if (!rs_event_is_span(e, row)) continue;
-        if (kind == RS_KIND_SYNC)
-            ok = read_sync_event(&x, row);
-        else if (rs_kind_is_call(kind))
-            ok = read_call(&x, row);
+    for (size_t i = 0; ok && x.looked <= budget && i < x.n_waiting; i++) {
+        uint32_t row = x.waiting[i];
+        ok = rs_event_kind(e, row) == RS_KIND_SYNC ? read_sync_event(&x, row) : read_call(&x, row);
     }
     ok = ok && read_copies(&x) && sort_edges(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);
     rs_lanes_clear(&x.records);
-    rs_keymap_clear(&x.calls);
+    rs_free(x.waiting);
+    rs_free(x.calls);
+    rs_keymap_clear(&x.asked);
     rs_keymap_clear(&x.rows_seen);
     if (ok && x.looked <= budget) return RS_OK;
     rs_sync_clear(out);

@@ -27,9 +27,9 @@ typedef struct rs_sync_edges {
     uint64_t n_untold; /* waiting calls and stream waits of which no work could be named */
 } rs_sync_edges;
 
-/* From cuda_sync events and, where there is none, from the waiting calls themselves. work: all GPU work of
- * the trace under the program's own rules. */
-rs_status rs_sync_find(rs_trace *trace, const rs_work *work, rs_sync_edges *out, rs_error *err);
+/* From cuda_sync events and, where there is none, from the waiting calls themselves. policy: the program's
+ * own, which takes all GPU work of the trace. */
+rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *out, rs_error *err);
 void rs_sync_clear(rs_sync_edges *edges);
 
 /* The arguments this is told by, beside RS_LINK_COLUMNS. */

@@ -3,39 +3,54 @@
 #include "base/interval.h"
 #include "base/memory.h"
 
+static int64_t second_key(const rs_nested *items, rs_keyed which, bool by_start)
+{
+    const rs_nested *x = &items[which.value];
+    return rs_sub_sat(0, by_start ? x->end : x->start);
+}
+
 /* Sorts by key, then, where keys are equal, by the second key; both stable. */
 static bool sort_by_two(rs_keyed *list, size_t n, const rs_nested *items, bool by_start)
 {
     if (!rs_keyed_sort(list, n)) return false;
     for (size_t i = 0, end; i < n; i = end) {
         int64_t key = list[i].key;
-        for (end = i + 1; end < n && list[end].key == key; end++) {
-        }
-        if (end - i == 1) continue;
-        for (size_t k = i; k < end; k++) {
-            const rs_nested *x = &items[list[k].value];
-            list[k].key = by_start ? rs_sub_sat(0, x->end) : rs_sub_sat(0, x->start);
-        }
+        bool ordered = true;
+        for (end = i + 1; end < n && list[end].key == key; end++)
+            ordered = ordered &&
+                      second_key(items, list[end - 1], by_start) <= second_key(items, list[end], by_start);
+        if (ordered) continue;
+        for (size_t k = i; k < end; k++) list[k].key = second_key(items, list[k], by_start);
         if (!rs_keyed_sort(list + i, end - i)) return false;
         for (size_t k = i; k < end; k++) list[k].key = key;
     }
     return true;
 }
 
-/* Where items nest, the order of their ends is that in which they leave a stack: of those that end together
- * the one that began last goes first. stack is scratch. false where two overlap without nesting. */
-static bool ends_by_nesting(const rs_nested *items, const rs_keyed *starts, size_t n, uint32_t *stack,
-                            rs_keyed *ends)
+/* The order where items nest, in one walk: what ends by the next start leaves the stack before it. stack is
+ * scratch. false, with order half written, where two overlap without nesting. */
+static bool order_nested(const rs_nested *items, const rs_keyed *starts, size_t n, const rs_keyed *points,
+                         size_t n_points, rs_keyed *stack, uint32_t *order)
 {
-    size_t depth = 0, out = 0;
-    for (size_t i = 0; i < n; i++) {
-        const rs_nested *x = &items[starts[i].value];
-        for (; depth && items[stack[depth - 1]].end <= x->start; depth--)
-            ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
-        if (depth && items[stack[depth - 1]].end < x->end) return false;
-        stack[depth++] = starts[i].value;
+    size_t depth = 0, p = 0, out = 0;
+    for (size_t i = 0; i <= n; i++) {
+        const rs_nested *x = i < n ? &items[starts[i].value] : NULL;
+        for (; depth && (!x || stack[depth - 1].key <= x->start); depth--) {
+            for (; p < n_points && points[p].key <= stack[depth - 1].key; p++) {
+                order[out++] = items[points[p].value].id << 1;
+                order[out++] = items[points[p].value].id << 1 | RS_STACK_END;
+            }
+            order[out++] = stack[depth - 1].value << 1 | RS_STACK_END;
+        }
+        for (; p < n_points && (!x || points[p].key < x->start); p++) {
+            order[out++] = items[points[p].value].id << 1;
+            order[out++] = items[points[p].value].id << 1 | RS_STACK_END;
+        }
+        if (!x) break;
+        if (depth && stack[depth - 1].key < x->end) return false;
+        stack[depth++] = (rs_keyed){x->end, x->id};
+        order[out++] = x->id << 1;
     }
-    for (; depth; depth--) ends[out++] = (rs_keyed){items[stack[depth - 1]].end, stack[depth - 1]};
     return true;
 }
 
@@ -48,8 +63,9 @@ static bool sort_ends(const rs_nested *items, size_t n, rs_keyed *ends)
     return sort_by_two(ends, out, items, false);
 }
 
-static size_t merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed *ends, size_t n,
-                    const rs_keyed *points, size_t n_points, uint32_t *order)
+/* The order from sorted starts, ends and points, whether they nest or not. */
+static void merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed *ends, size_t n,
+                  const rs_keyed *points, size_t n_points, uint32_t *order)
 {
     size_t s = 0, e = 0, p = 0, out = 0;
     while (s < n || e < n || p < n_points) {
@@ -68,7 +84,6 @@ static size_t merge(const rs_nested *items, const rs_keyed *starts, const rs_key
             for (; s < n && starts[s].key == t; s++) order[out++] = items[starts[s].value].id << 1;
         }
     }
-    return out;
 }
 
 bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
@@ -86,9 +101,10 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
         }
     }
     ok = ok && sort_by_two(starts, n_long, items, true) && rs_keyed_sort(points, n_points);
-    /* order has room for a stack and is written only afterwards */
-    if (ok && !ends_by_nesting(items, starts, n_long, order, ends)) ok = sort_ends(items, n, ends);
-    if (ok) (void)merge(items, starts, ends, n_long, points, n_points, order);
+    if (ok && !order_nested(items, starts, n_long, points, n_points, ends, order)) {
+        ok = sort_ends(items, n, ends);
+        if (ok) merge(items, starts, ends, n_long, points, n_points, order);
+    }
     rs_free(starts);
     rs_free(ends);
     rs_free(points);

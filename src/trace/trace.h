@@ -42,6 +42,8 @@ typedef struct rs_work {
     size_t n_unlinked;    /* work whose launch is not in the file, whether counted or not */
     size_t n_steps_seen;  /* under HTA's window: distinct steps in this rank before the cut */
     int64_t first_step;   /* ... the smallest of their numbers, -1 if none */
+    uint32_t *by_start;   /* indices by start, then row: rs_trace_work_by_start; NULL: not yet asked */
+    struct rs_busy *busy; /* how its time divides: rs_trace_busy of trace/busy.h; NULL: not yet asked */
 
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
@@ -128,6 +130,9 @@ rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
 rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
+/* The indices of the work by start, then row; the trace's. */
+rs_status rs_trace_work_by_start(rs_trace *trace, const rs_policy *policy, const uint32_t **out,
+                                 rs_error *err);
 /* The GPU's own view of the steps (gpu_user_annotation), for work whose launch is not in the file. */
 rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err);

@@ -15,6 +15,9 @@ rs_work *rs_work_create(size_t n);
 /* Makes room for the details of n rows. false when out of memory. */
 bool rs_work_reserve_details(rs_work *work, size_t n);
 
+/* The work of a policy's slot, made on first need; the trace's. */
+rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err);
+
 /* Walks the rows of a rank beside ascending rows of the file: whether each is one of the rank's. */
 typedef struct rs_membership {
     const rs_trace *trace;

@@ -1,6 +1,7 @@
 /* The GPU work of a rank as a policy selects, times and classifies it. */
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/ranges.h"
 #include "trace/trace_internal.h"
 
@@ -32,6 +33,8 @@ void rs_work_free(rs_work *work)
     rs_free(work->correlation);
     rs_free(work->launch);
     rs_free(work->step);
+    rs_free(work->by_start);
+    rs_free(work->busy);
     rs_free(work);
 }
 
@@ -146,7 +149,7 @@ static bool same_policy(const rs_policy *a, const rs_policy *b)
            a->linked_only == b->linked_only;
 }
 
-static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
+rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
     size_t at = 0;
     while (at < RS_N_WORK && trace->work[at] && !same_policy(&trace->work_policy[at], policy)) at++;
@@ -170,7 +173,7 @@ static rs_status need_work(rs_trace *trace, const rs_policy *policy, rs_work **o
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
 {
     rs_work *w;
-    rs_status status = need_work(trace, policy, &w, err);
+    rs_status status = rs_trace_need_work(trace, policy, &w, err);
     if (status == RS_OK) *out = w;
     return status;
 }
@@ -178,8 +181,34 @@ rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work 
 rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
 {
     rs_work *w;
-    rs_status status = need_work(trace, policy, &w, err);
+    rs_status status = rs_trace_need_work(trace, policy, &w, err);
     if (status == RS_OK && !w->has_details) status = add_details(trace, w, err);
     if (status == RS_OK) *out = w;
+    return status;
+}
+
+static bool order_by_start(rs_work *w)
+{
+    rs_keyed *order = rs_malloc(w->n * sizeof *order);
+    uint32_t *by_start = rs_malloc(w->n * sizeof *by_start);
+    bool ok = order && by_start;
+    for (size_t i = 0; ok && i < w->n; i++) order[i] = (rs_keyed){w->start[i], (uint32_t)i};
+    ok = ok && rs_keyed_sort(order, w->n);
+    for (size_t i = 0; ok && i < w->n; i++) by_start[i] = order[i].value;
+    rs_free(order);
+    if (ok)
+        w->by_start = by_start;
+    else
+        rs_free(by_start);
+    return ok;
+}
+
+rs_status rs_trace_work_by_start(rs_trace *trace, const rs_policy *policy, const uint32_t **out,
+                                 rs_error *err)
+{
+    rs_work *w;
+    rs_status status = rs_trace_need_work(trace, policy, &w, err);
+    if (status == RS_OK && !w->by_start && !order_by_start(w)) status = rs_fail_nomem(err, "GPU work");
+    if (status == RS_OK) *out = w->by_start;
     return status;
 }

@@ -1,0 +1,37 @@
+/* How a rank's GPU time divides: what breakdown, overlap, kernels, timeline and the overview share. */
+#ifndef RS_TRACE_BUSY_H
+#define RS_TRACE_BUSY_H
+
+#include "base/interval.h"
+#include "trace/trace.h"
+
+/* Times in ns. All are of unions: work that runs at the same time counts once. Mergeable by rank, holds no
+ * pointer.
+ */
+typedef struct rs_busy {
+    size_t n;          /* pieces of GPU work */
+    size_t n_unlinked; /* ... without a launch in the file */
+    size_t n_class[RS_N_CLASSES];
+    int64_t first, last;     /* start of the first, end of the last */
+    int64_t span;            /* last - first */
+    int64_t busy;            /* something runs */
+    int64_t compute;         /* computation runs */
+    int64_t comm, memory;    /* communication runs, copies or memsets run */
+    int64_t exposed_comm;    /* communication runs and no computation */
+    int64_t exposed_memory;  /* copies run and neither computation nor communication */
+    int64_t overlapped_comm; /* communication and computation run */
+    int64_t idle;            /* span - busy */
+    int64_t sweep[8];        /* time of each exact combination: 1 compute, 2 communication, 4 memory */
+    size_t n_steps_seen;     /* HTA's window */
+    int64_t first_step;
+} rs_busy;
+
+/* The intervals of one class, or of all with RS_N_CLASSES, sorted and united; freed by the caller. false when
+ * out of memory. */
+bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n);
+
+rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err);
+/* The same of a rank's work, computed once and kept with it; the trace's. */
+rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err);
+
+#endif
