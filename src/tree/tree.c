@@ -21,6 +21,8 @@ void rs_tree_free(rs_tree *t)
     rs_free(t->gpu_row);
     rs_free(t->gpu_sum);
     rs_free(t->busy);
+    rs_free(t->launchers);
+    rs_free(t->fwdbwd);
     rs_free(t);
 }
 
