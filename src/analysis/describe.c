@@ -4,9 +4,10 @@
 
 rs_description rs_describe(double *values, size_t n)
 {
+    static const double shares[] = {0, 0.25, 0.5, 0.75, 1};
     rs_description d = {
         .n = n, .sum = rs_sum(values, n), .mean = rs_mean(values, n), .std = rs_std(values, n)};
-    rs_sort_doubles(values, n);
+    rs_place_quantiles(values, n, shares, sizeof shares / sizeof *shares);
     d.min = rs_quantile(values, n, 0);
     d.p25 = rs_quantile(values, n, 0.25);
     d.p50 = rs_quantile(values, n, 0.5);

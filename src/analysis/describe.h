@@ -9,7 +9,7 @@ typedef struct rs_description {
     double sum, mean, std, min, p25, p50, p75, max; /* NaN where undefined */
 } rs_description;
 
-/* Sorts the values. */
+/* Reorders the values. */
 rs_description rs_describe(double *values, size_t n);
 
 /* Adds count (as a number) and the seven others as cells; decimals < 0: not rounded. */

@@ -187,7 +187,9 @@ static int by_name(const void *a, const void *b)
 static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f)
 {
     const rs_events *e = t->events;
+    uint8_t *launching = rs_calloc(e->strings.n + 1, 1); /* by string id: 1 launches, 2 does not */
     size_t at = 0;
+    f->out_of_memory = f->out_of_memory || !launching;
     for (size_t i = 0; i < t->n_rows && !f->out_of_memory; i++) {
         uint32_t row = rs_trace_row(t, i);
         if (!rs_kind_is_call(rs_event_kind(e, row))) continue;
@@ -195,13 +197,16 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
         int64_t work =
             at < links->n_calls && links->call[at] == row ? links->first[at + 1] - links->first[at] : 0;
         const rs_string *name = &e->strings.items[e->name[row]];
-        if (work == 0 && !launches_work(name)) continue;
+        uint8_t *known = &launching[e->name[row]];
+        if (work == 0 && !*known) *known = launches_work(name) ? 1 : 2;
+        if (work == 0 && *known == 2) continue;
         rs_call_coverage *c = coverage_of(f, name);
-        if (!c) return;
+        if (!c) break;
         c->calls++;
         c->with_work += work > 0;
         c->work += work;
     }
+    rs_free(launching);
     if (f->n_calls) qsort(f->calls, f->n_calls, sizeof *f->calls, by_name);
 }
 

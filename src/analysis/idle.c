@@ -116,9 +116,10 @@ static rs_status own_pieces(const rs_run *run, rs_trace *trace, piece_list *out,
     if (status != RS_OK) return status;
     out->items = rs_malloc(w->n * sizeof *out->items);
     if (!out->items) return rs_fail_nomem(err, "GPU work");
+    bool some = rs_options_is_set(run->options, "streams");
     for (size_t i = 0; i < w->n; i++) {
         int64_t launch = w->launch[i] == RS_NO_ROW ? INT64_MIN : trace->events->start[w->launch[i]];
-        if (!rs_options_in_ranges(run->options, "streams", w->stream[i])) continue;
+        if (some && !rs_options_in_ranges(run->options, "streams", w->stream[i])) continue;
         out->items[out->n++] = (piece){w->device[i], w->stream[i], w->start[i], w->end[i], launch};
     }
     *seen = (rs_steps_seen){0};
@@ -184,31 +185,46 @@ static void judge_stream(const piece *items, const rs_keyed *order, size_t n, bo
     for (size_t c = 0; c < N_CATEGORIES; c++) s->intervals[c] = rs_describe(values + c * n, s->n[c]);
 }
 
+/* Where the pieces of each stream begin, and order filled with them by stream, then start, then the order
+ * they came in: most streams come by start already. NULL when out of memory. */
+static size_t *order_pieces(const piece_list *pieces, idle_partial *p, rs_keyed *order)
+{
+    const piece *items = pieces->items;
+    rs_map64 places = {0};
+    uint32_t *place = rs_malloc(pieces->n * sizeof *place);
+    bool ok = place != NULL;
+    for (size_t i = 0; ok && i < pieces->n; i++) {
+        bool same = i && items[i].stream == items[i - 1].stream && items[i].device == items[i - 1].device;
+        size_t at = same ? place[i - 1] : stream_place(p, &places, items[i].device, items[i].stream);
+        ok = at != SIZE_MAX;
+        place[i] = (uint32_t)at;
+    }
+    size_t *first = ok ? rs_calloc(p->n + 2, sizeof *first) : NULL;
+    ok = first != NULL;
+    for (size_t i = 0; ok && i < pieces->n; i++) first[place[i] + 2]++;
+    for (size_t i = 1; ok && i <= p->n; i++) first[i + 1] += first[i];
+    for (size_t i = 0; ok && i < pieces->n; i++)
+        order[first[place[i] + 1]++] = (rs_keyed){items[i].start, (uint32_t)i};
+    for (size_t i = 0; ok && i < p->n; i++) ok = rs_keyed_sort(order + first[i], first[i + 1] - first[i]);
+    rs_map64_clear(&places);
+    rs_free(place);
+    if (ok) return first;
+    rs_free(first);
+    return NULL;
+}
+
 static bool judge(const piece_list *pieces, bool hta, int64_t delay_ns, idle_partial *p)
 {
     size_t n = pieces->n;
-    rs_map64 places = {0};
     rs_keyed *order = rs_malloc(n * sizeof *order);
-    size_t *place = rs_malloc(n * sizeof *place);
     double *values = rs_malloc(N_CATEGORIES * n * sizeof *values);
-    bool ok = order && place && values;
-    for (size_t i = 0; ok && i < n; i++) {
-        place[i] = stream_place(p, &places, pieces->items[i].device, pieces->items[i].stream);
-        ok = place[i] != SIZE_MAX;
-        order[i] = (rs_keyed){pieces->items[i].start, (uint32_t)i};
-    }
-    /* by stream, then start, then the order they came in: two stable passes */
-    ok = ok && rs_keyed_sort(order, n);
-    for (size_t i = 0; ok && i < n; i++) order[i].key = (int64_t)place[order[i].value];
-    ok = ok && rs_keyed_sort(order, n);
-    for (size_t i = 0, end; ok && i < n; i = end) {
-        for (end = i + 1; end < n && order[end].key == order[i].key; end++) {
-        }
-        judge_stream(pieces->items, order + i, end - i, hta, delay_ns, &p->items[order[i].key], values);
-    }
-    rs_map64_clear(&places);
+    size_t *first = order && values ? order_pieces(pieces, p, order) : NULL;
+    for (size_t i = 0; first && i < p->n; i++)
+        judge_stream(pieces->items, order + first[i], first[i + 1] - first[i], hta, delay_ns, &p->items[i],
+                     values);
+    bool ok = first != NULL;
+    rs_free(first);
     rs_free(order);
-    rs_free(place);
     rs_free(values);
     return ok;
 }

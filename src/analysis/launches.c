@@ -182,6 +182,7 @@ static bool add_to_call(launch_partial *p, rs_map64 *known, const rs_events *e, 
 static bool describe_delays(launch_partial *p, const rs_map64 *places, const rs_events *e, const pair *pairs,
                             size_t n)
 {
+    const double tail = 0.95;
     double *values = rs_malloc(n * sizeof *values);
     rs_keyed *order = rs_malloc(n * sizeof *order);
     bool ok = values && order;
@@ -194,7 +195,8 @@ static bool describe_delays(launch_partial *p, const rs_map64 *places, const rs_
             values[m++] = (double)pairs[order[end].value].delay / 1000;
         call_sum *c = &p->calls[order[i].key];
         c->delays = rs_describe(values, m);
-        c->p95 = rs_quantile(values, m, 0.95);
+        rs_place_quantiles(values, m, &tail, 1);
+        c->p95 = rs_quantile(values, m, tail);
     }
     rs_free(values);
     rs_free(order);

@@ -94,11 +94,10 @@ static void free_partial(void *partial)
 static rs_status take_stats(rs_trace *trace, bool python, stats *s, rs_error *err)
 {
     rs_tree *t;
-    rs_fwdbwd *links = NULL;
+    const rs_fwdbwd *links;
     rs_status status = rs_trace_tree(trace, python, &t, err);
     if (status == RS_OK) status = rs_tree_fwdbwd(trace, t, &links, &s->links, err);
     if (status == RS_OK) status = rs_tree_total_busy(trace, t, &s->busy, err);
-    rs_free(links);
     if (status != RS_OK) return status;
     s->linked = t->n_gpu;
     s->unlinked = t->n_unlinked;

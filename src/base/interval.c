@@ -4,20 +4,6 @@
 
 #include "base/memory.h"
 
-int64_t rs_add_sat(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (!__builtin_add_overflow(a, b, &sum)) return sum;
-    return b < 0 ? INT64_MIN : INT64_MAX;
-}
-
-int64_t rs_sub_sat(int64_t a, int64_t b)
-{
-    int64_t difference;
-    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
-    return b > 0 ? INT64_MIN : INT64_MAX;
-}
-
 /* ---- sorting -------------------------------------------------------------------------------------------
  * Traces list events almost by time: an insertion sort that may move a few places an item on average does
  * most of them. Where that does not suffice, or one has to go far, ascending runs are found, short ones

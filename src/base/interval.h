@@ -18,8 +18,19 @@ typedef struct rs_keyed {
 } rs_keyed;
 
 /* a + b and a - b, held at the ends of the range instead of overflowing. */
-int64_t rs_add_sat(int64_t a, int64_t b);
-int64_t rs_sub_sat(int64_t a, int64_t b);
+static inline int64_t rs_add_sat(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static inline int64_t rs_sub_sat(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+    return b > 0 ? INT64_MIN : INT64_MAX;
+}
 
 /* Stable sorts: O(n) on input that is almost in order, O(n log n) otherwise. rs_intervals_sort orders by
  * start. false when out of memory, the items then stand in any order. */

@@ -142,6 +142,110 @@ void rs_sort_doubles(double *values, size_t n)
     rs_free(scratch);
 }
 
+/* ---- single places of the sorted order -------------------------------------------------------------- */
+
+#define MAX_PLACES 16
+#define FEW_LEFT 32
+#define SELECT_PASSES 16 /* over all values; a run of bad pivots is ended by sorting */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort_numbers(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_number);
+}
+
+/* A part of the values that still holds places asked for: first to last. */
+typedef struct part {
+    size_t low, high, first, last;
+} part;
+
+/* Without branches on the values: they come in no order that could be guessed. */
+#define DEFINE_SELECT(name, type, sort)                                                                      \
+    static size_t name##_below(type *values, size_t n, type pivot)                                           \
+    {                                                                                                        \
+        size_t at = 0;                                                                                       \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            type x = values[i];                                                                              \
+            values[i] = values[at];                                                                          \
+            values[at] = x;                                                                                  \
+            at += x < pivot;                                                                                 \
+        }                                                                                                    \
+        return at;                                                                                           \
+    }                                                                                                        \
+    static size_t name##_up_to(type *values, size_t n, type pivot)                                           \
+    {                                                                                                        \
+        size_t at = 0;                                                                                       \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            type x = values[i];                                                                              \
+            values[i] = values[at];                                                                          \
+            values[at] = x;                                                                                  \
+            at += x <= pivot;                                                                                \
+        }                                                                                                    \
+        return at;                                                                                           \
+    }                                                                                                        \
+    static type name##_middle(type a, type b, type c)                                                        \
+    {                                                                                                        \
+        if (a < b) return b < c ? b : a < c ? c : a;                                                         \
+        return a < c ? a : b < c ? c : b;                                                                    \
+    }                                                                                                        \
+    static void name(type *values, size_t n, const size_t *places, size_t n_places)                          \
+    {                                                                                                        \
+        part parts[MAX_PLACES + 1] = {{0, n, 0, n_places}};                                                  \
+        size_t n_parts = 1, left = SELECT_PASSES * n;                                                        \
+        while (n_parts) {                                                                                    \
+            part p = parts[--n_parts];                                                                       \
+            size_t size = p.high - p.low;                                                                    \
+            if (size <= FEW_LEFT || left < size) {                                                           \
+                sort(values + p.low, size);                                                                  \
+                continue;                                                                                    \
+            }                                                                                                \
+            left -= size;                                                                                    \
+            type pivot = name##_middle(values[p.low], values[p.low + size / 2], values[p.high - 1]);         \
+            size_t border = p.low + name##_below(values + p.low, size, pivot), split = p.first;              \
+            bool least = border == p.low; /* then all that equal it stand in their places at once */         \
+            if (least) border += name##_up_to(values + p.low, size, pivot);                                  \
+            while (split < p.last && places[split] < border) split++;                                        \
+            if (!least && split > p.first) parts[n_parts++] = (part){p.low, border, p.first, split};         \
+            if (split < p.last) parts[n_parts++] = (part){border, p.high, split, p.last};                    \
+        }                                                                                                    \
+    }
+
+DEFINE_SELECT(select_doubles, double, rs_sort_doubles)
+DEFINE_SELECT(select_numbers, int64_t, sort_numbers)
+
+void rs_place_quantiles(double *values, size_t n, const double *shares, size_t n_shares)
+{
+    size_t places[MAX_PLACES], n_places = 0;
+    bool plain = n > FEW && n_shares <= MAX_PLACES / 2;
+    for (size_t i = 0; plain && i < n; i++) /* NaN and the two zeros have an order of their own */
+        plain = values[i] == values[i] && (values[i] != 0 || !signbit(values[i]));
+    if (!plain) {
+        rs_sort_doubles(values, n);
+        return;
+    }
+    for (size_t i = 0; i < n_shares; i++) {
+        double at = shares[i] * (double)(n - 1);
+        size_t low = at <= 0 ? 0 : at >= (double)(n - 1) ? n - 1 : (size_t)at;
+        for (size_t place = low; place <= low + 1 && place < n; place++) {
+            size_t k = n_places++;
+            for (; k && places[k - 1] > place; k--) places[k] = places[k - 1];
+            places[k] = place;
+        }
+    }
+    if (n_places) select_doubles(values, n, places, n_places);
+}
+
+int64_t rs_select_number(int64_t *values, size_t n, size_t place)
+{
+    select_numbers(values, n, &place, 1);
+    return values[place];
+}
+
 double rs_round(double value, int decimals)
 {
     double scale = 1;

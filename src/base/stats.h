@@ -25,6 +25,11 @@ double rs_std(const double *values, size_t n);
 /* Linear interpolation between the two nearest ranks, as numpy and pandas do by default. */
 double rs_quantile(const double *sorted, size_t n, double q);
 void rs_sort_doubles(double *values, size_t n);
+/* Moves the values that rs_quantile needs for these shares (at most 8) to where sorting would put them; the
+ * others stand anywhere. O(n), where sorting is many times that. */
+void rs_place_quantiles(double *values, size_t n, const double *shares, size_t n_shares);
+/* The number at that place (below n) of the sorted order; the others stand anywhere. O(n). */
+int64_t rs_select_number(int64_t *values, size_t n, size_t place);
 
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/stats.h"
 #include "critical/own_graph.h"
 
 /* ---- the window and its items ------------------------------------------------------------------------ */
@@ -206,10 +207,9 @@ static bool order_streams(rs_own *b)
 }
 
 /* A tenth of the values lie below it; 0 of none. */
-static int64_t low_tenth(rs_keyed *values, size_t n)
+static int64_t low_tenth(int64_t *values, size_t n)
 {
-    if (n == 0 || !rs_keyed_sort(values, n)) return 0;
-    return values[n / 10].key;
+    return n ? rs_select_number(values, n, n / 10) : 0;
 }
 
 #define EARLY 20000 /* ns: so long before its turn a launch surely was not what work waited for */
@@ -218,8 +218,8 @@ static int64_t low_tenth(rs_keyed *values, size_t n)
 static bool learn_work_costs(rs_own *b)
 {
     const rs_work *w = b->w;
-    rs_keyed *launch = rs_malloc(w->n * sizeof *launch), *stream = rs_malloc(w->n * sizeof *stream);
-    rs_keyed *event = rs_malloc(b->sync->n * sizeof *event);
+    int64_t *launch = rs_malloc(w->n * sizeof *launch), *stream = rs_malloc(w->n * sizeof *stream);
+    int64_t *event = rs_malloc(b->sync->n * sizeof *event);
     uint8_t *waits = rs_calloc(b->e->n + 1, 1); /* by row: an event of another stream holds it up too */
     size_t n_launch = 0, n_stream = 0, n_event = 0;
     bool ok = launch && stream && event && waits;
@@ -227,7 +227,7 @@ static bool learn_work_costs(rs_own *b)
         const rs_sync_edge *s = &b->sync->items[i];
         if (s->kind != RS_SYNC_STREAM_WAIT) continue;
         waits[s->target] = 1;
-        event[n_event++] = (rs_keyed){rs_sub_sat(b->e->start[s->target], rs_event_end(b->e, s->source)), 0};
+        event[n_event++] = rs_sub_sat(b->e->start[s->target], rs_event_end(b->e, s->source));
     }
     for (size_t i = 0; ok && i < w->n; i++) {
         if (w->launch[i] == RS_NO_ROW || waits[w->row[i]]) continue;
@@ -235,9 +235,9 @@ static bool learn_work_costs(rs_own *b)
         bool alone = b->before[i] == RS_NO_ITEM;
         int64_t free = alone ? INT64_MIN : w->end[b->before[i]];
         if (alone || free < call_start)
-            launch[n_launch++] = (rs_keyed){rs_sub_sat(w->start[i], call_end), 0};
+            launch[n_launch++] = rs_sub_sat(w->start[i], call_end);
         else if (free > rs_add_sat(call_end, EARLY) && w->start[i] >= free)
-            stream[n_stream++] = (rs_keyed){w->start[i] - free, 0};
+            stream[n_stream++] = w->start[i] - free;
     }
     if (ok) {
         b->cost.launch = low_tenth(launch, n_launch);
@@ -255,7 +255,7 @@ static bool learn_work_costs(rs_own *b)
 static bool learn_call_costs(rs_own *b)
 {
     const rs_sync_edges *s = b->sync;
-    rs_keyed *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
+    int64_t *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
     size_t n_alone = 0, n_behind = 0;
     bool ok = alone && behind;
     for (size_t i = 0, end; ok && i < s->n; i = end) {
@@ -267,9 +267,9 @@ static bool learn_call_costs(rs_own *b)
         }
         if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
         if (latest < start)
-            alone[n_alone++] = (rs_keyed){rs_sub_sat(stop, start), 0};
+            alone[n_alone++] = rs_sub_sat(stop, start);
         else if (latest > rs_add_sat(start, EARLY))
-            behind[n_behind++] = (rs_keyed){rs_sub_sat(stop, latest), 0};
+            behind[n_behind++] = rs_sub_sat(stop, latest);
     }
     if (ok) {
         b->cost.call = low_tenth(alone, n_alone);

@@ -54,13 +54,21 @@ rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs
     (void)err;
     const rs_events *e = trace->events;
     if (!trace->have_span) {
+        int64_t first = INT64_MAX, last = INT64_MIN;
+        bool any = false;
         for (size_t i = 0; i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
             /* the profiler's own span begins with its warm-up, long before anything that was asked for */
-            if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
-            int64_t start = e->start[row], end = rs_event_end(e, row);
-            if (trace->first_ns == RS_NO_TIME || start < trace->first_ns) trace->first_ns = start;
-            if (trace->last_ns == RS_NO_TIME || end > trace->last_ns) trace->last_ns = end;
+            if (!rs_event_is_span(e, row)) continue;
+            int64_t start = e->start[row], end = start + e->duration[row];
+            if ((start >= first && end <= last) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
+            if (start < first) first = start;
+            if (end > last) last = end;
+            any = true;
+        }
+        if (any) {
+            trace->first_ns = first;
+            trace->last_ns = last;
         }
         trace->have_span = true;
     }

@@ -18,7 +18,7 @@ typedef struct context {
     const rs_tree *t;
     const rs_step *steps;
     size_t n_steps;
-    rs_fwdbwd *links;
+    const rs_fwdbwd *links;
     size_t n_links;
 } context;
 
@@ -96,7 +96,7 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
 {
     context c = {.trace = trace, .e = trace->events};
     rs_tree *tree;
-    rs_launcher *launchers = NULL;
+    const rs_launcher *launchers = NULL;
     size_t n = 0;
     int64_t last;
     *out = NULL;
@@ -117,8 +117,6 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
         r->n_unlinked = tree->n_unlinked;
         if (!fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
     }
-    rs_free(launchers);
-    rs_free(c.links);
     if (status != RS_OK)
         rs_launcher_rows_free(r);
     else

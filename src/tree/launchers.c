@@ -66,12 +66,10 @@ static bool in_time(const rs_events *e, const rs_tree *t, rs_launcher *items, si
     return ok;
 }
 
-rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, rs_launcher **out, size_t *n_out, rs_error *err)
+static rs_status find_launchers(rs_trace *trace, rs_tree *t, rs_error *err)
 {
     const rs_events *e = trace->events;
     size_t n = 0, found = 0;
-    *out = NULL;
-    *n_out = 0;
     rs_status status = rs_tree_busy(trace, t, err);
     if (status != RS_OK) return status;
     rs_keyed *pairs = rs_malloc((t->n_gpu + 1) * sizeof *pairs);
@@ -95,7 +93,16 @@ rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, rs_launcher **out, size
         rs_free(items);
         return rs_fail_nomem(err, "launchers");
     }
-    *out = items;
-    *n_out = found;
+    t->launchers = items;
+    t->n_launchers = found;
+    return RS_OK;
+}
+
+rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, const rs_launcher **out, size_t *n, rs_error *err)
+{
+    rs_status status = t->launchers ? RS_OK : find_launchers(trace, t, err);
+    if (status != RS_OK) return status;
+    *out = t->launchers;
+    *n = t->n_launchers;
     return RS_OK;
 }

@@ -14,8 +14,9 @@ typedef struct rs_launcher {
     int64_t subtree;       /* union of all work below it, ns */
 } rs_launcher;
 
-/* In order of start, then row; freed by the caller with rs_free. Fills tree->busy. O(n log n). */
-rs_status rs_tree_launchers(rs_trace *trace, rs_tree *tree, rs_launcher **out, size_t *n, rs_error *err);
+/* In order of start, then row, found once; the tree's. Fills tree->busy. O(n log n). */
+rs_status rs_tree_launchers(rs_trace *trace, rs_tree *tree, const rs_launcher **out, size_t *n,
+                            rs_error *err);
 
 /* The operator that a call's work is credited to; the call itself without one. O(1) but for operators named
  * "execute", which are passed through. */

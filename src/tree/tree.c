@@ -21,6 +21,8 @@ void rs_tree_free(rs_tree *t)
     rs_free(t->gpu_row);
     rs_free(t->gpu_sum);
     rs_free(t->busy);
+    rs_free(t->launchers);
+    rs_free(t->fwdbwd);
     rs_free(t);
 }
 
@@ -85,30 +87,33 @@ static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
     return ok;
 }
 
-static void count_lanes(const selection *s, lane *lanes, size_t *total)
+/* The rows of the nodes, and what each lane has of them; NULL when out of memory. */
+static uint32_t *list_nodes(const selection *s, lane *lanes, size_t *total)
 {
     const rs_events *e = s->e;
-    *total = 0;
-    for (size_t i = 0; i < s->trace->n_rows; i++) {
+    size_t n = 0, room = 0;
+    uint32_t *rows = NULL;
+    bool ok = rs_grow((void **)&rows, &room, 1, sizeof *rows);
+    for (size_t i = 0; ok && i < s->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(s->trace, i);
         if (!is_node(s, row)) continue;
         lane *l = &lanes[e->thread[row]];
         if (l->n == 0) l->row = row;
         if (l->n == 0 || e->start[row] < l->start) l->start = e->start[row];
         l->n++;
-        ++*total;
+        ok = RS_GROW_ONE(rows, n, room);
+        if (ok) rows[n++] = row;
     }
+    *total = n;
+    if (ok) return rows;
+    rs_free(rows);
+    return NULL;
 }
 
-static void fill_lanes(const selection *s, lane *lanes, rs_keyed *items)
+static void fill_lanes(const rs_events *e, const uint32_t *rows, size_t n, lane *lanes, rs_keyed *items)
 {
-    const rs_events *e = s->e;
-    for (size_t i = 0; i < s->trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(s->trace, i);
-        if (!is_node(s, row)) continue;
-        lane *l = &lanes[e->thread[row]];
-        items[l->at++] = (rs_keyed){e->start[row], row};
-    }
+    for (size_t i = 0; i < n; i++)
+        items[lanes[e->thread[rows[i]]].at++] = (rs_keyed){e->start[rows[i]], rows[i]};
 }
 
 /* ---- order of events that start together ----------------------------------------------------------------
@@ -245,12 +250,13 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
     size_t n_threads = e->n_threads, total = 0;
     lane *lanes = rs_calloc(n_threads + 1, sizeof *lanes);
     uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
+    uint32_t *rows = NULL;
     rs_keyed *items = NULL;
     sweep w = {.e = e, .t = t};
     bool ok = lanes && order;
     if (ok) {
-        count_lanes(s, lanes, &total);
-        ok = order_lanes(lanes, n_threads, order) && allocate_nodes(t, total);
+        rows = list_nodes(s, lanes, &total);
+        ok = rows && order_lanes(lanes, n_threads, order) && allocate_nodes(t, total);
         size_t at = 0;
         for (size_t i = 0; ok && i < n_threads; i++) {
             lanes[order[i]].first = lanes[order[i]].at = at;
@@ -260,7 +266,8 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
         w.stack = rs_malloc((total + 1) * sizeof *w.stack);
         ok = ok && items && w.stack;
     }
-    if (ok) fill_lanes(s, lanes, items);
+    if (ok) fill_lanes(e, rows, total, lanes, items);
+    rs_free(rows);
     for (size_t i = 0; ok && i < n_threads; i++) {
         const lane *l = &lanes[order[i]];
         ok = sort_lane(e, items + l->first, l->n);

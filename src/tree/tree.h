@@ -22,11 +22,15 @@ typedef struct rs_tree {
     uint32_t *gpu_row; /* linked GPU work in depth-first order of its calls, by start within a call */
     int64_t *gpu_sum;  /* n_gpu + 1: summed duration of the GPU work before this one */
     size_t n_gpu;
-    size_t n_unlinked;  /* GPU work whose launch is not in the file */
-    size_t n_host;      /* operators and calls */
-    size_t n_roots;     /* operators with no operator around them */
-    size_t n_misnested; /* annotations and Python functions that end outside what they begin in */
-    int64_t *busy;      /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
+    size_t n_unlinked;             /* GPU work whose launch is not in the file */
+    size_t n_host;                 /* operators and calls */
+    size_t n_roots;                /* operators with no operator around them */
+    size_t n_misnested;            /* annotations and Python functions that end outside what they begin in */
+    int64_t *busy;                 /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
+    struct rs_launcher *launchers; /* by rs_tree_launchers; NULL before */
+    size_t n_launchers;
+    struct rs_fwdbwd *fwdbwd;   /* by rs_tree_fwdbwd; NULL before */
+    size_t n_fwdbwd, n_numbers; /* n_numbers: how many sequence numbers were loaded then */
 } rs_tree;
 
 /* Builds once and keeps with the trace, which owns it. Modules (nn.Module) are always nodes, other Python
@@ -62,8 +66,8 @@ typedef struct rs_fwdbwd {
     uint32_t backward, forward;
 } rs_fwdbwd;
 
-/* Links by ascending backward node; freed by the caller with rs_free. Needs the column SEQUENCE_NUMBER. */
-rs_status rs_tree_fwdbwd(const rs_trace *trace, const rs_tree *tree, rs_fwdbwd **out, size_t *n,
+/* Links by ascending backward node, found once; the tree's. Needs the column SEQUENCE_NUMBER. */
+rs_status rs_tree_fwdbwd(const rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n,
                          rs_error *err);
 
 #endif

@@ -93,8 +93,8 @@ static bool order_by_backward(rs_fwdbwd *links, size_t n)
     return ok;
 }
 
-rs_status rs_tree_fwdbwd(const rs_trace *trace, const rs_tree *t, rs_fwdbwd **out, size_t *n_out,
-                         rs_error *err)
+static rs_status find_links(const rs_trace *trace, const rs_tree *t, rs_fwdbwd **out, size_t *n_out,
+                            rs_error *err)
 {
     const rs_events *e = trace->events;
     rs_keyed *items;
@@ -120,5 +120,20 @@ rs_status rs_tree_fwdbwd(const rs_trace *trace, const rs_tree *t, rs_fwdbwd **ou
     }
     *out = links;
     *n_out = found;
+    return RS_OK;
+}
+
+rs_status rs_tree_fwdbwd(const rs_trace *trace, rs_tree *t, const rs_fwdbwd **out, size_t *n, rs_error *err)
+{
+    size_t n_numbers = trace->events->args[RS_COL_SEQUENCE_NUMBER].n;
+    if (!t->fwdbwd || t->n_numbers != n_numbers) {
+        rs_free(t->fwdbwd);
+        t->fwdbwd = NULL;
+        rs_status status = find_links(trace, t, &t->fwdbwd, &t->n_fwdbwd, err);
+        if (status != RS_OK) return status;
+        t->n_numbers = n_numbers;
+    }
+    *out = t->fwdbwd;
+    *n = t->n_fwdbwd;
     return RS_OK;
 }

@@ -46,6 +46,39 @@ static void test_moments_merge_like_one_pass(void **state)
     assert_true(fabs(rs_moments_std(&merged) - rs_moments_std(&all)) < 1e-9);
 }
 
+/* Selected places hold what sorting puts there, whatever the order, with ties, zeros of both signs and NaN.
+ */
+static void test_places_as_sorted(void **state)
+{
+    (void)state;
+    const double shares[] = {0, 0.25, 0.5, 0.75, 0.95, 1};
+    static double a[5000], b[5000];
+    static int64_t c[5000];
+    for (int round = 0; round < 40; round++) {
+        size_t n = round < 8 ? (size_t)round + 1 : 250 + (size_t)round * 118;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t x = ((uint64_t)i * 2862933555777941757u + (uint64_t)round * 3037000493u) >> 20;
+            int kind = round % 5;
+            a[i] = kind == 0   ? (double)i
+                   : kind == 1 ? (double)(n - i)
+                   : kind == 2 ? (double)(x % 7)
+                   : kind == 3 ? (double)(x % 100000) / 1000 - 40
+                               : (double)(i < n / 2 ? i : n - i);
+            if (round >= 35 && i % 9 == 0) a[i] = i % 2 ? -0.0 : (double)(round == 39 ? NAN : 0);
+            c[i] = a[i] == a[i] ? (int64_t)a[i] : 0;
+        }
+        memcpy(b, a, n * sizeof *a);
+        rs_place_quantiles(a, n, shares, 6);
+        rs_sort_doubles(b, n);
+        for (size_t k = 0; k < 6; k++) {
+            double got = rs_quantile(a, n, shares[k]), want = rs_quantile(b, n, shares[k]);
+            assert_memory_equal(&got, &want, sizeof got);
+        }
+        for (size_t k = 0; round < 35 && k < n; k += n / 3 + 1)
+            assert_int_equal(rs_select_number(c, n, k), (int64_t)b[k]);
+    }
+}
+
 static void test_undefined_is_nan(void **state)
 {
     (void)state;
@@ -98,9 +131,8 @@ static void test_sorting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_moments_merge_like_one_pass),
-        cmocka_unit_test(test_undefined_is_nan),
+        cmocka_unit_test(test_known_values),     cmocka_unit_test(test_moments_merge_like_one_pass),
+        cmocka_unit_test(test_places_as_sorted), cmocka_unit_test(test_undefined_is_nan),
         cmocka_unit_test(test_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

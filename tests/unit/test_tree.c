@@ -155,7 +155,7 @@ static void test_launchers(void **state)
     kernel(&f, "ncclDevKernel_AllReduce", 5, 300, 50, 1);
     kernel(&f, "unlinked", 3, 400, 2, 99);
     build(&f, false);
-    rs_launcher *l;
+    const rs_launcher *l, *again;
     size_t n;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_tree_launchers(&f.trace, f.tree, &l, &n, &err), RS_OK);
@@ -169,7 +169,8 @@ static void test_launchers(void **state)
     assert_int_equal(l[1].n_kernels, 3);
     assert_int_equal(l[2].n_kernels, 1);
     assert_int_equal(f.tree->n_unlinked, 1);
-    rs_free(l);
+    assert_int_equal(rs_tree_launchers(&f.trace, f.tree, &again, &n, &err), RS_OK);
+    assert_ptr_equal(again, l);
     end(&f);
 }
 
@@ -187,14 +188,13 @@ static void test_forward_backward(void **state)
     host(&f, "cpu_op", "autograd::engine::evaluate_function: Same", 8, 230, 2, "\"Sequence number\": 5");
     host(&f, "cpu_op", "aten::late", 7, 300, 2, "\"Sequence number\": 4"); /* behind the backward pass */
     build(&f, false);
-    rs_fwdbwd *links;
+    const rs_fwdbwd *links;
     size_t n;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_tree_fwdbwd(&f.trace, f.tree, &links, &n, &err), RS_OK);
     assert_int_equal(n, 1);
     assert_int_equal(links[0].backward, find(&f, "autograd::engine::evaluate_function: AddmmBackward0"));
     assert_int_equal(links[0].forward, find(&f, "aten::addmm"));
-    rs_free(links);
     end(&f);
 }
 
@@ -369,8 +369,8 @@ static void test_leap(void **state)
 static rs_status try_all(fixture *f)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_launcher *l = NULL;
-    rs_fwdbwd *links = NULL;
+    const rs_launcher *l = NULL;
+    const rs_fwdbwd *links = NULL;
     rs_folded_tree *folded = NULL;
     rs_folded_settings settings = {.root = "*"};
     size_t n;
@@ -381,8 +381,6 @@ static rs_status try_all(fixture *f)
     if (status == RS_OK) status = rs_tree_launchers(&trace, tree, &l, &n, &err);
     if (status == RS_OK) status = rs_tree_fwdbwd(&trace, tree, &links, &n, &err);
     if (status == RS_OK) status = rs_fold_tree(&trace, &settings, &folded, &err);
-    rs_free(l);
-    rs_free(links);
     rs_folded_tree_free(folded);
     rs_trace_clear(&trace);
     return status;
