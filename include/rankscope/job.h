@@ -58,10 +58,15 @@ typedef struct rs_job_file {
     size_t n_bytes;
     int64_t rank;  /* its rank, as RANK=PATH says it; negative: its own word or its name tell */
     bool optional; /* as if found in a directory: passed over with a note when it is no trace */
+    const char *const
+        *parts; /* the paths of several files that are read as one, name's among them; NULL: one file */
+    size_t n_parts;
+    const char *instead; /* the file that holds the same work and is read in its place; NULL: none */
 } rs_job_file;
 
 /* One file more for a job, which may have been opened with no paths at all. Only before the first run, and by
- * one thread: later it is RS_ERR_USAGE. The name is copied. */
+ * one thread: later it is RS_ERR_USAGE. The name, parts and
+ * instead are copied. */
 RS_API rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err);
 
 /* The files of a job, in the order in which ranks without a number are numbered: by name, digits by their

@@ -86,12 +86,12 @@ def _in_order(paths: List[str], files: List[sources.File], settings: Dict[str, A
     """All files as the engine finds and sorts them: it knows what is in directories, and which name comes first."""
     job = _engine.Job(paths, None, "", settings)
     waiting: Dict[str, Deque[sources.File]] = collections.defaultdict(collections.deque)
-    for name, rank, optional in job.files():
-        waiting[name].append(sources.File(name, None, rank, optional))
+    for name, rank, optional, parts, instead in job.files():
+        waiting[name].append(sources.File(name, None, rank, optional, parts=parts, instead=instead))
     for file in files:
         waiting[os.fsdecode(os.fsencode(file.name))].append(file)
         job.add(file.name, None, file.rank, file.optional)
-    ordered = [waiting[name].popleft() for name, _, _ in job.files()]
+    ordered = [waiting[name].popleft() for name, *_ in job.files()]
     job.close()
     return ordered
 
@@ -99,7 +99,7 @@ def _in_order(paths: List[str], files: List[sources.File], settings: Dict[str, A
 def _fill(settings: Dict[str, Any], files: Sequence[sources.File]) -> Any:
     job = _engine.Job([], None, "", settings)
     for file in files:
-        job.add(file.name, file.data, file.rank, file.optional)
+        job.add(file.name, file.data, file.rank, file.optional, file.parts, file.instead)
     return job
 
 

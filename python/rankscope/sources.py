@@ -26,15 +26,17 @@ _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http":
 class File:
     """One file of a job. Pickles, so that other processes can read it: a URL is fetched by whoever reads it first."""
 
-    __slots__ = ("name", "data", "rank", "optional", "url", "options")
+    __slots__ = ("name", "data", "rank", "optional", "url", "options", "parts", "instead")
 
     def __init__(self, name: str, data: Optional[bytes] = None, rank: int = -1, optional: bool = False, url: Optional[str] = None,
-                 options: Optional[Dict[str, Any]] = None) -> None:
+                 options: Optional[Dict[str, Any]] = None, parts: Sequence[str] = (), instead: Optional[str] = None) -> None:
         self.name = name  # in messages, and where a name tells the rank
         self.data = data  # bytes; None: a path, or a URL that is not fetched yet
         self.rank = rank  # -1: the file tells
         self.optional = optional  # found in a folder
         self.url, self.options = url, options
+        self.parts = parts  # the files of one profiler run, read as one
+        self.instead = instead  # the file that holds the same work and is read in its place
 
     def __getstate__(self) -> List[Any]:
         return [getattr(self, name) for name in self.__slots__]

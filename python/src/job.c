@@ -165,17 +165,62 @@ void rs_py_job_let_go(rs_py_job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
+/* Paths as the system spells them: the parts of a file and what is read instead of it. */
+typedef struct path_list {
+    PyObject *bytes; /* list that keeps what paths point to */
+    const char **paths;
+    size_t n;
+    PyObject *instead;
+} path_list;
+
+static void clear_paths(path_list *list)
+{
+    PyMem_Free((void *)list->paths);
+    Py_XDECREF(list->bytes);
+    Py_XDECREF(list->instead);
+}
+
+/* parts: a sequence of paths or NULL; instead: a path, None or NULL. false with an exception set. */
+static bool encode_paths(PyObject *parts, PyObject *instead, path_list *list)
+{
+    if (instead && instead != Py_None && !PyUnicode_FSConverter(instead, &list->instead)) return false;
+    Py_ssize_t n = parts ? PySequence_Size(parts) : 0;
+    if (n < 0) return false;
+    list->bytes = PyList_New(0);
+    list->paths = PyMem_Malloc(((size_t)n + 1) * sizeof *list->paths);
+    if (!list->bytes) return false;
+    if (!list->paths) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (; list->n < (size_t)n; list->n++) {
+        PyObject *part = PySequence_GetItem(parts, (Py_ssize_t)list->n), *bytes = NULL;
+        bool ok = part && PyUnicode_FSConverter(part, &bytes);
+        Py_XDECREF(part);
+        if (!ok) return false;
+        list->paths[list->n] = PyBytes_AsString(bytes);
+        if (!rs_py_append(list->bytes, bytes)) return false;
+    }
+    return true;
+}
+
 static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
 {
-    static char *names[] = {"name", "data", "rank", "optional", NULL};
-    PyObject *name, *data;
+    static char *names[] = {"name", "data", "rank", "optional", "parts", "instead", NULL};
+    PyObject *name = NULL, *data, *parts = NULL, *instead = NULL;
     long long rank = -1;
     int optional = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "O&O|Lp:add", names, PyUnicode_FSConverter, &name, &data,
-                                     &rank, &optional))
+    path_list list = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O&O|LpOO:add", names, PyUnicode_FSConverter, &name, &data,
+                                     &rank, &optional, &parts, &instead))
         return NULL;
     if (data != Py_None && !PyBytes_Check(data)) {
         PyErr_SetString(PyExc_TypeError, "add takes bytes or None");
+        Py_DECREF(name);
+        return NULL;
+    }
+    if (!encode_paths(parts, instead, &list)) {
+        clear_paths(&list);
         Py_DECREF(name);
         return NULL;
     }
@@ -187,7 +232,12 @@ static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
         ok = s->added && PyList_Append(s->added, data) == 0;
     }
     if (ok) {
-        rs_job_file file = {.name = PyBytes_AsString(name), .rank = rank, .optional = optional != 0};
+        rs_job_file file = {.name = PyBytes_AsString(name),
+                            .rank = rank,
+                            .optional = optional != 0,
+                            .parts = list.paths,
+                            .n_parts = list.n,
+                            .instead = list.instead ? PyBytes_AsString(list.instead) : NULL};
         if (data != Py_None) {
             file.bytes = PyBytes_AsString(data);
             file.n_bytes = (size_t)PyBytes_Size(data);
@@ -196,9 +246,28 @@ static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
         if (!ok) rs_py_raise(&err);
     }
     if (s) pthread_mutex_unlock(&s->lock);
+    clear_paths(&list);
     Py_DECREF(name);
     if (!ok) return NULL;
     Py_RETURN_NONE;
+}
+
+/* (name, rank, whether it may be no trace, the paths of its parts, what is read instead) */
+static PyObject *describe_file(const rs_job_file *file)
+{
+    PyObject *name = PyUnicode_DecodeFSDefault(file->name), *parts = PyList_New(0);
+    PyObject *instead = file->instead ? PyUnicode_DecodeFSDefault(file->instead) : Py_None;
+    if (!file->instead) Py_INCREF(Py_None);
+    for (size_t k = 0; parts && k < file->n_parts; k++)
+        if (!rs_py_append(parts, PyUnicode_DecodeFSDefault(file->parts[k]))) Py_CLEAR(parts);
+    PyObject *one = name && parts && instead
+                        ? Py_BuildValue("(OLOOO)", name, (long long)file->rank,
+                                        file->optional ? Py_True : Py_False, parts, instead)
+                        : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(parts);
+    Py_XDECREF(instead);
+    return one;
 }
 
 static PyObject *job_files(PyObject *object, PyObject *args)
@@ -208,12 +277,7 @@ static PyObject *job_files(PyObject *object, PyObject *args)
     PyObject *list = s ? PyList_New(0) : NULL;
     for (size_t i = 0; list && i < rs_job_n_files(s->job); i++) {
         rs_job_file file = rs_job_get_file(s->job, i);
-        PyObject *name = PyUnicode_DecodeFSDefault(file.name);
-        PyObject *one =
-            name ? Py_BuildValue("(OLO)", name, (long long)file.rank, file.optional ? Py_True : Py_False)
-                 : NULL;
-        Py_XDECREF(name);
-        if (!rs_py_append(list, one)) Py_CLEAR(list);
+        if (!rs_py_append(list, describe_file(&file))) Py_CLEAR(list);
     }
     if (s) pthread_mutex_unlock(&s->lock);
     return list;

@@ -40,6 +40,40 @@ static uint64_t file_size(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
+static void input_clear(rs_input *input)
+{
+    rs_input_release(input);
+    rs_problems_clear(&input->problems);
+    rs_free(input->path);
+    rs_free(input->instead);
+    for (size_t k = 0; k < input->n_parts; k++) rs_free(input->parts[k]);
+    rs_free(input->parts);
+}
+
+/* Copies the texts of a file. false when out of memory: the input is then to be cleared all the same. */
+static bool copy_texts(const rs_job_file *file, rs_input *input)
+{
+    input->path = rs_strdup(file->name);
+    input->instead = file->instead ? rs_strdup(file->instead) : NULL;
+    if (!input->path || (file->instead && !input->instead)) return false;
+    if (file->n_parts) input->parts = rs_calloc(file->n_parts, sizeof *input->parts);
+    if (file->n_parts && !input->parts) return false;
+    for (; input->n_parts < file->n_parts; input->n_parts++) {
+        input->parts[input->n_parts] = rs_strdup(file->parts[input->n_parts]);
+        if (!input->parts[input->n_parts]) return false;
+    }
+    return true;
+}
+
+static uint64_t input_size(const rs_input *input)
+{
+    if (input->bytes) return input->n_bytes;
+    if (!input->n_parts) return file_size(input->path);
+    uint64_t size = 0;
+    for (size_t k = 0; k < input->n_parts; k++) size += file_size(input->parts[k]);
+    return size;
+}
+
 rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
                       rs_error *err)
 {
@@ -51,11 +85,7 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
         rs_job_close(job);
         return status;
     }
-    for (size_t i = 0; i < job->n_inputs; i++) {
-        const rs_input *input = &job->inputs[i];
-        for (size_t k = 0; k < (input->n_parts ? input->n_parts : 1); k++)
-            job->bytes_total += file_size(input->n_parts ? input->parts[k] : input->path);
-    }
+    for (size_t i = 0; i < job->n_inputs; i++) job->bytes_total += input_size(&job->inputs[i]);
     *out = job;
     return RS_OK;
 }
@@ -83,18 +113,16 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
         if (job->inputs[i].events)
             return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run",
                            file->name);
-    char *path = rs_strdup(file->name);
-    if (!path || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        rs_free(path);
-        return rs_fail_nomem(err, "inputs");
-    }
-    rs_input input = {.path = path,
-                      .bytes = file->bytes,
+    rs_input input = {.bytes = file->bytes,
                       .n_bytes = file->bytes ? file->n_bytes : 0,
                       .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
                       .from_directory = file->optional};
+    if (!copy_texts(file, &input) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        input_clear(&input);
+        return rs_fail_nomem(err, "inputs");
+    }
+    job->bytes_total += input_size(&input);
     rs_inputs_insert(job, &input);
-    job->bytes_total += file->bytes ? file->n_bytes : file_size(path);
     return RS_OK;
 }
 
@@ -110,20 +138,16 @@ rs_job_file rs_job_get_file(const rs_job *job, size_t i)
                          .bytes = input->bytes,
                          .n_bytes = input->n_bytes,
                          .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
-                         .optional = input->from_directory};
+                         .optional = input->from_directory,
+                         .parts = (const char *const *)input->parts,
+                         .n_parts = input->n_parts,
+                         .instead = input->instead};
 }
 
 void rs_job_close(rs_job *job)
 {
     if (!job) return;
-    for (size_t i = 0; i < job->n_inputs; i++) {
-        rs_input_release(&job->inputs[i]);
-        rs_problems_clear(&job->inputs[i].problems);
-        rs_free(job->inputs[i].path);
-        rs_free(job->inputs[i].instead);
-        for (size_t k = 0; k < job->inputs[i].n_parts; k++) rs_free(job->inputs[i].parts[k]);
-        rs_free(job->inputs[i].parts);
-    }
+    for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     pthread_mutex_destroy(&job->lock);
     rs_free(job);

@@ -247,3 +247,22 @@ def test_packed_bytes_are_checked(folder):
     job.close()
     with pytest.raises(rs.UsageError, match="the job is closed"):
         job.map(query)
+
+
+def test_runs_of_several_files(tmp_path):
+    """The CSV files of one profiler run stay together, and what is read in another form stays passed over."""
+    for run in "1", "2":
+        (tmp_path / (run + "_kernel_trace.csv")).write_text(
+            "Kind,Agent_Id,Queue_Id,Thread_Id,Dispatch_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+            "KERNEL_DISPATCH,\"Agent 5\",1,7,1,\"gemm\",11,100,150\nKERNEL_DISPATCH,\"Agent 5\",1,7,2,\"gemm\",12,200,250\n")
+        (tmp_path / (run + "_hip_api_trace.csv")).write_text(
+            "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+            "HIP_RUNTIME_API,hipLaunchKernel,77,7,11,90,95\nHIP_RUNTIME_API,hipLaunchKernel,77,7,12,96,99\n")
+    (tmp_path / "2_kernel_trace.csv.gz").write_bytes(gzip.compress((tmp_path / "2_kernel_trace.csv").read_bytes()))
+    names = ("launches", "breakdown", "info")
+    with rs.open(tmp_path, progress=False) as job:
+        wanted = everything({name: job.run(name).table for name in names})
+        assert sum(row["launches"] for row in job.launches()) == 4
+    assert everything(rs.summarize(tmp_path, analyses=names)) == wanted
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert everything(rs.summarize(tmp_path, analyses=names, executor=pool, chunk=1)) == wanted

@@ -213,11 +213,51 @@ static void test_allocations(void **state)
     remove_folder(&f);
 }
 
+/* A job made of another's files has the same inputs: what is read as one stays one. */
+static void test_files_of_a_job(void **state)
+{
+    (void)state;
+    folder f = make_folder();
+    put(&f, "1_kernel_trace.csv", KERNELS);
+    put(&f, "1_hip_api_trace.csv", CALLS);
+    put(&f, "1_counter_collection.csv", KERNELS);
+    rs_job *job = open_folder(&f), *copy;
+    assert_int_equal(rs_job_n_files(job), 2);
+    bool done = false;
+    for (uint64_t n = 1; !done; n++) {
+        rs_status status = rs_job_open(NULL, 0, NULL, &copy, NULL);
+        assert_int_equal(status, RS_OK);
+        rs_test_fail_allocation(n);
+        for (size_t i = 0; status == RS_OK && i < rs_job_n_files(job); i++) {
+            rs_job_file file = rs_job_get_file(job, i);
+            status = rs_job_add(copy, &file, NULL);
+        }
+        done = rs_test_fail_allocation(0) < n;
+        assert_int_equal(status, done ? RS_OK : RS_ERR_NOMEM);
+        if (!done) rs_job_close(copy);
+    }
+    assert_int_equal(copy->n_inputs, job->n_inputs);
+    assert_int_equal(copy->bytes_total, job->bytes_total);
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        const rs_input *a = &job->inputs[i], *b = &copy->inputs[i];
+        assert_string_equal(a->path, b->path);
+        assert_int_equal(a->instead != NULL, b->instead != NULL);
+        assert_int_equal(a->n_parts, b->n_parts);
+        for (size_t k = 0; k < a->n_parts; k++) assert_string_equal(a->parts[k], b->parts[k]);
+    }
+    assert_int_equal(copy->inputs[0].instead != NULL, true);
+    assert_int_equal(copy->inputs[1].n_parts, 2);
+    rs_job_close(copy);
+    rs_job_close(job);
+    remove_folder(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_join),     cmocka_unit_test(test_instead),     cmocka_unit_test(test_bad_part),
-        cmocka_unit_test(test_counters), cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_join),        cmocka_unit_test(test_instead),
+        cmocka_unit_test(test_bad_part),    cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_allocations), cmocka_unit_test(test_files_of_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
