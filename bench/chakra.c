@@ -2,17 +2,10 @@
  * seconds, nodes, events, the bytes of both and the peak of memory. */
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "chakra/et.h"
 #include "trace/kineto.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int fail(const rs_error *err)
 {
@@ -33,12 +26,12 @@ int main(int argc, char **argv)
     rs_source *source;
     rs_events *events;
     rs_load_settings settings = {.threads = 1, .columns = RS_ALL_COLUMNS};
-    double begin = now();
+    double begin = rs_clock_seconds();
     if (rs_et_load(argv[1], 0, &et, &problems, &err) != RS_OK) return fail(&err);
-    double host = now() - begin;
+    double host = rs_clock_seconds() - begin;
     if (rs_source_open(argv[2], 0, &source, &err) != RS_OK) return fail(&err);
     if (rs_kineto_load(source, &settings, &events, &err) != RS_OK) return fail(&err);
-    double seconds = now() - begin;
+    double seconds = rs_clock_seconds() - begin;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("{\"seconds\": %.6f, \"host\": %.6f, \"nodes\": %zu, \"events\": %zu, \"text\": %llu, \"peak\": "

@@ -5,16 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "trace/kineto.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int fail(const rs_error *err)
 {
@@ -51,9 +44,9 @@ int main(int argc, char **argv)
         rs_events *events;
         if (!in_memory && rs_source_open(argv[4], 0, &source, &err) != RS_OK) return fail(&err);
         if (in_memory && rs_source_open_bytes(text, n, argv[4], 0, &source, &err) != RS_OK) return fail(&err);
-        double begin = now();
+        double begin = rs_clock_seconds();
         if (rs_kineto_load(source, &settings, &events, &err) != RS_OK) return fail(&err);
-        double seconds = now() - begin;
+        double seconds = rs_clock_seconds() - begin;
         if (k == 0) first = seconds;
         if (seconds < best) best = seconds;
         n_events = events->n;
