@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "chakra/et.h"
-#include "trace/kineto.h"
+#include "format/kineto.h"
 
 static int fail(const rs_error *err)
 {

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "trace/kineto.h"
+#include "format/kineto.h"
 
 static int fail(const rs_error *err)
 {

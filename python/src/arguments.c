@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/packer.h"
+#include "text/packer.h"
 
 bool rs_py_get_flag(PyObject *settings, const char *name, bool *out)
 {

@@ -4,10 +4,10 @@
 #include "analysis/analysis.h"
 #include "analysis/copy_rates.h"
 #include "analysis/layouts.h"
-#include "analysis/queue_depth.h"
+#include "trace/queue_depth.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 static const rs_column_spec counter_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "analysis/hta_fold.h"
+#include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 

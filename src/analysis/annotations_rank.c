@@ -5,7 +5,7 @@
 #include "base/interval.h"
 #include "base/ranges.h"
 #include "base/strings.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 void rs_annotations_free(void *partial)
 {

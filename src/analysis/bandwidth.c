@@ -9,8 +9,8 @@
 #include "analysis/describe.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
-#include "base/numpy_order.h"
-#include "trace/hta_window.h"
+#include "peer/numpy_order.h"
+#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "print every change of the bandwidth in use"},

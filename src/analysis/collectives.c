@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "analysis/collective_ops.h"
+#include "match/collective_ops.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"

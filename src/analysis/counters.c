@@ -6,7 +6,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 #include "trace/nest.h"
 
 static const rs_column_spec first_columns[] = {

@@ -7,7 +7,7 @@
 #include "base/layout.h"
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "critical/answer.h"
+#include "analysis/path_answer.h"
 
 static const rs_column_spec summary_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},

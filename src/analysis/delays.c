@@ -6,7 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "analysis/delays_hta.h"
+#include "peer/delays_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"

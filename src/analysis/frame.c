@@ -8,7 +8,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"of", RS_OPTION_RANGES, "RANKS", NULL, NULL,

@@ -4,7 +4,7 @@
 #define RS_ANALYSIS_FRAME_COLUMNS_H
 
 #include "analysis/analysis.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 /* By place in the frame. */
 typedef struct rs_frame_columns {

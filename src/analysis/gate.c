@@ -8,7 +8,7 @@
 #include "analysis/analysis.h"
 #include "base/memory.h"
 #include "base/suggest.h"
-#include "output/numbers.h"
+#include "text/numbers.h"
 
 typedef enum comparison { LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL } comparison;
 

@@ -8,7 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 enum { HOST_WAIT, KERNEL_WAIT, OTHER, N_CATEGORIES };
 static const char *const category_names[N_CATEGORIES] = {"host_wait", "kernel_wait", "other"};

@@ -5,7 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "analysis/hta_fold.h"
+#include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"

@@ -2,7 +2,7 @@
 #include "analysis/analysis.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
-#include "tree/launcher_rows.h"
+#include "trace/launcher_rows.h"
 
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "0",

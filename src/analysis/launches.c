@@ -8,7 +8,7 @@
 #include "base/keymap.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 enum { SHORT = 1, RUNTIME = 2, DELAY = 4 };
 static const char *const outlier_names[3] = {"short", "runtime", "delay"};

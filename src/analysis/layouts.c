@@ -2,7 +2,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/describe.h"
-#include "analysis/queue_depth.h"
+#include "trace/queue_depth.h"
 #include "base/stats.h"
 
 static const rs_field moments_fields[] = {

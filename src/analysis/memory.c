@@ -3,7 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "analysis/memory_read.h"
+#include "format/memory_read.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {

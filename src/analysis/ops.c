@@ -7,7 +7,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
-#include "tree/launcher_rows.h"
+#include "trace/launcher_rows.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "op|category|args", "op",

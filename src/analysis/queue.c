@@ -6,10 +6,10 @@
 #include "analysis/busy.h"
 #include "analysis/describe.h"
 #include "analysis/layouts.h"
-#include "analysis/queue_depth.h"
+#include "trace/queue_depth.h"
 #include "base/keymap.h"
 #include "base/memory.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "print every change"},

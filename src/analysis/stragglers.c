@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "analysis/stragglers_hta.h"
+#include "peer/stragglers_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 

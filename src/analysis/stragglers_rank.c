@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/stragglers.h"
-#include "analysis/stragglers_hta.h"
+#include "peer/stragglers_hta.h"
 #include "base/interval.h"
 
 void rs_arrivals_free(void *partial)

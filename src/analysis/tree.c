@@ -7,7 +7,7 @@
 #include "analysis/busy.h"
 #include "base/interval.h"
 #include "base/layout.h"
-#include "tree/folded_tree.h"
+#include "trace/folded_tree.h"
 
 static const rs_option_spec options[] = {
     {"root", RS_OPTION_TEXT, "NAME", NULL, NULL,

@@ -3,7 +3,7 @@
 #define RS_CHAKRA_CHECK_INTERNAL_H
 
 #include "chakra/convert_internal.h"
-#include "chakra/feeder.h"
+#include "engine/feeder.h"
 
 typedef struct rs_check_node {
     uint64_t id;

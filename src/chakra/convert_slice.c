@@ -3,7 +3,7 @@
 
 #include "chakra/convert_linked.h"
 #include "input/json.h"
-#include "trace/kineto_core.h"
+#include "format/kineto_core.h"
 
 static const rs_json_limits limits = {RS_JSON_DEFAULT_DEPTH, RS_JSON_DEFAULT_STRING};
 

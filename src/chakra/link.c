@@ -1,7 +1,7 @@
 /* Linking: both traces are read, matched, and only then is anything written. */
 #include "chakra/link.h"
 
-#include "trace/job_internal.h"
+#include "job/job_internal.h"
 
 #define COLUMNS                                                                                              \
     (RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(COLLECTIVE) |     \

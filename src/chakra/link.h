@@ -4,8 +4,8 @@
 #define RS_CHAKRA_LINK_H
 
 #include "chakra/et.h"
-#include "critical/sync.h"
-#include "output/writer.h"
+#include "engine/sync.h"
+#include "text/writer.h"
 #include "rankscope/chakra.h"
 #include "trace/trace.h"
 

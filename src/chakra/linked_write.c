@@ -1,6 +1,6 @@
 /* The linked trace: the host trace's own text, with times, GPU nodes and dependencies added. */
 #include "chakra/link.h"
-#include "output/writer.h"
+#include "text/writer.h"
 
 static const char no_values[] = "{\"values\": [], \"shapes\": [], \"types\": []}";
 

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "et_def.pb-c.h"
-#include "output/writer.h"
+#include "text/writer.h"
 #include "rankscope/status.h"
 
 #define RS_ET_MAX_MESSAGE ((size_t)64 << 20)

@@ -3,7 +3,7 @@
 
 #include "base/strings.h"
 #include "input/source.h"
-#include "output/writer.h"
+#include "text/writer.h"
 #include "rankscope/chakra_trace.h"
 
 #define MAX_LOG ((size_t)1 << 40)

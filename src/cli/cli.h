@@ -2,7 +2,7 @@
 #ifndef RS_CLI_CLI_H
 #define RS_CLI_CLI_H
 
-#include "output/writer.h"
+#include "text/writer.h"
 #include "rankscope/rankscope.h"
 
 /* Exit codes: the contract of docs and scripts. */

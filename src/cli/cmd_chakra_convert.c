@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/chakra.h"
-#include "output/packer.h"
+#include "text/packer.h"
 #include "rankscope/chakra_trace.h"
 
 #define MAX_RATIO_OPTION                                                                                     \

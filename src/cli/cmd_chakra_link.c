@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/chakra.h"
-#include "output/packer.h"
+#include "text/packer.h"
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "output/packer.h"
-#include "tree/fuse.h"
+#include "text/packer.h"
+#include "rewrite/fuse.h"
 
 static const rs_option_spec specs[] = {
     {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op,ac2g"},

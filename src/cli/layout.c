@@ -1,6 +1,6 @@
 #include "cli/layout.h"
 
-#include "output/utf8.h"
+#include "text/utf8.h"
 
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"

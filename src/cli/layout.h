@@ -3,7 +3,7 @@
 #ifndef RS_CLI_LAYOUT_H
 #define RS_CLI_LAYOUT_H
 
-#include "output/writer.h"
+#include "text/writer.h"
 
 typedef struct rs_layout {
     rs_writer *writer;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/ranges.h"
 #include "cli/cli.h"
-#include "output/utf8.h"
+#include "text/utf8.h"
 
 bool rs_terminal_utf8(void)
 {

@@ -1,6 +1,6 @@
 /* The report as one JSON object, and the record as a Chrome/Perfetto trace. */
 #include "flight/analyse.h"
-#include "output/writer.h"
+#include "text/writer.h"
 
 #include <math.h>
 #include <string.h>

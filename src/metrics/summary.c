@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "metrics/dataset.h"
-#include "output/writer.h"
+#include "text/writer.h"
 
 /* Nested objects and arrays, each member on its own line. */
 typedef struct tree {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "analysis/collective_ops.h"
+#include "match/collective_ops.h"
 #include "base/memory.h"
 
 typedef struct set {

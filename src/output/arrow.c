@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "input/json.h"
-#include "output/table_internal.h"
+#include "table/table_internal.h"
 
 /* ---- schema ----------------------------------------------------------------------------------------- */
 

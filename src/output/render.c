@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "output/formats.h"
-#include "output/utf8.h"
+#include "text/utf8.h"
 
 static rs_status write_table(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                              rs_error *err)

@@ -2,9 +2,9 @@
  * escaped. */
 #include <ctype.h>
 
-#include "output/display.h"
+#include "text/display.h"
 #include "output/formats.h"
-#include "output/utf8.h"
+#include "text/utf8.h"
 #include "base/memory.h"
 
 static bool is_word(char c)

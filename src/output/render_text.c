@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "output/display.h"
+#include "text/display.h"
 #include "output/formats.h"
-#include "output/utf8.h"
+#include "text/utf8.h"
 
 #define GAP 2
 #define BLOCK_ROWS 1024

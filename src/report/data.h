@@ -4,7 +4,7 @@
 #define RS_REPORT_DATA_H
 
 #include "base/strings.h"
-#include "output/writer.h"
+#include "text/writer.h"
 
 /* Which rows and columns of a table the page gets. */
 typedef struct rs_report_part {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trace/trace_internal.h"
-#include "tree/tree.h"
+#include "trace/tree.h"
 
 void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_rows)
 {

@@ -103,7 +103,7 @@ struct rs_trace {
     bool have_steps;
     rs_work *work[24]; /* a slot for every policy: modes, each with and without the last step and its force */
     rs_policy work_policy[24];
-    struct rs_tree *tree[2];   /* the call tree without and with Python functions: tree/tree.h */
+    struct rs_tree *tree[2];   /* the call tree without and with Python functions: trace/tree.h */
     uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
     int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
     bool have_span;

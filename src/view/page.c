@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "output/writer.h"
+#include "text/writer.h"
 
 /* The port that the UI's own policy allows it to fetch from. */
 #define PERFETTO_PORT 9001

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "output/packer.h"
-#include "tree/fuse.h"
+#include "text/packer.h"
+#include "rewrite/fuse.h"
 
 static bool keep(void *context, const char *bytes, size_t n)
 {

@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "fuzz.h"
-#include "trace/kineto.h"
+#include "format/kineto.h"
 
 #define MAX_TEXT ((size_t)64 << 20)
 

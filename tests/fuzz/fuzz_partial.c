@@ -6,7 +6,7 @@
 #include "analysis/analysis.h"
 #include "fuzz.h"
 #include "rankscope/rankscope.h"
-#include "trace/partial.h"
+#include "job/partial.h"
 
 typedef struct sum {
     uint64_t hash;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/native.h"
+#include "format/native.h"
 
 static void check_events(const rs_events *e)
 {

@@ -4,7 +4,7 @@
 #include <zstd.h>
 
 #include "fuzz.h"
-#include "trace/kineto.h"
+#include "format/kineto.h"
 
 static loaded load(const void *bytes, size_t n, const rs_load_settings *settings)
 {

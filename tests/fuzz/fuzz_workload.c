@@ -2,7 +2,7 @@
  * says, and a feeder hands out every one of them. */
 #include <string.h>
 
-#include "chakra/feeder.h"
+#include "engine/feeder.h"
 #include "chakra/proto.h"
 #include "fuzz.h"
 #include "rankscope/chakra_trace.h"

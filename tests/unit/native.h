@@ -3,7 +3,7 @@
 #define RS_TESTS_NATIVE_H
 
 #include "support.h"
-#include "trace/native.h"
+#include "format/native.h"
 
 static inline rs_status load_native(const char *s, size_t n, const char *name, rs_events **out, rs_error *err)
 {

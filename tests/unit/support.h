@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "trace/kineto.h"
+#include "format/kineto.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RS_TEST_SLOW 1

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "chakra/feeder.h"
+#include "engine/feeder.h"
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 #include "sink.h"

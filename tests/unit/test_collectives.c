@@ -1,7 +1,7 @@
 /* Collectives of small ranks: what belongs together when nothing is numbered, and clocks; events as fuse
  * copies them. */
 /* before support.h: its `text` would be shadowed by parameters of that name */
-#include "tree/fuse_internal.h"
+#include "rewrite/fuse_internal.h"
 
 #include "support.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "critical/graph.h"
-#include "critical/lanes.h"
+#include "engine/graph.h"
+#include "engine/lanes.h"
 #include "rankscope/job.h"
 #include "trace/call_stacks.h"
 

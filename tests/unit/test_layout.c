@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cli/layout.h"
-#include "output/utf8.h"
+#include "text/utf8.h"
 #include "sink.h"
 
 typedef void (*draw_fn)(rs_layout *layout);

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "builder.h"
-#include "trace/hta_window.h"
+#include "peer/hta_window.h"
 
 static rs_trace trace_of(builder *b)
 {

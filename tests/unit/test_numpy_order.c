@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/numpy_order.h"
+#include "peer/numpy_order.h"
 
 enum { MOST = 5000 };
 

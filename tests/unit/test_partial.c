@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "questions.h"
 #include "support.h"
-#include "trace/job_internal.h"
-#include "trace/partial.h"
+#include "job/job_internal.h"
+#include "job/partial.h"
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs, const rs_job_settings *like)
 {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "output/numbers.h"
-#include "output/utf8.h"
+#include "text/numbers.h"
+#include "text/utf8.h"
 #include "sink.h"
 
 static const rs_column_spec columns[] = {

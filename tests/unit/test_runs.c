@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/job_internal.h"
-#include "trace/native.h"
+#include "job/job_internal.h"
+#include "format/native.h"
 
 #define KERNELS                                                                                              \
     "Kind,Agent_Id,Queue_Id,Thread_Id,Dispatch_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_"           \

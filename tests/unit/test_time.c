@@ -1,7 +1,7 @@
 /* Decimal microseconds to nanoseconds: by table, against 128-bit arithmetic, and through both readers. */
 #include "support.h"
 
-#include "trace/kineto_core.h"
+#include "format/kineto_core.h"
 
 __extension__ typedef __int128 wide;
 

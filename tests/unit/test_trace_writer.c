@@ -1,5 +1,5 @@
 /* A trace written again: what is kept, changed, left out and appended. */
-#include "output/trace_writer.h" /* before support.h, which calls a type what this calls a parameter */
+#include "rewrite/trace_writer.h" /* before support.h, which calls a type what this calls a parameter */
 
 #include "support.h"
 

@@ -3,11 +3,11 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
-#include "tree/categories.h"
-#include "tree/folded_tree.h"
-#include "tree/launchers.h"
-#include "tree/pool.h"
-#include "tree/tree.h"
+#include "trace/categories.h"
+#include "trace/folded_tree.h"
+#include "trace/launchers.h"
+#include "trace/pool.h"
+#include "trace/tree.h"
 
 typedef struct fixture {
     text t;

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "rankscope/rankscope.h"
 #include "sink.h"
-#include "tree/fuse_internal.h"
+#include "rewrite/fuse_internal.h"
 #include "view/page.h"
 #include "view/reduce.h"
 #include "view/routes.h"

@@ -1,0 +1,92 @@
+/* What is told of a rank's critical path: rows by value, free of the trace they come from. */
+#ifndef RS_ANALYSIS_PATH_ANSWER_H
+#define RS_ANALYSIS_PATH_ANSWER_H
+
+#include "engine/build.h"
+
+/* What bounds the time of an edge; HTA's words. */
+typedef enum rs_bound {
+    RS_BOUND_CPU,
+    RS_BOUND_LOADING, /* the data loader, on the host */
+    RS_BOUND_COMPUTE,
+    RS_BOUND_COMM,
+    RS_BOUND_COPY,   /* copies and memsets; under HTA's rules they are computation */
+    RS_BOUND_LAUNCH, /* from the launching call to its work */
+    RS_BOUND_GAP,    /* between two pieces of GPU work */
+    RS_BOUND_NONE,   /* HTA's dependencies, which weigh nothing */
+    RS_N_BOUNDS
+} rs_bound;
+
+const char *rs_bound_name(rs_bound bound);
+
+#define RS_NO_POSITION (-1)
+
+/* One end of an edge. */
+typedef struct rs_path_point {
+    int64_t position; /* in traceEvents; RS_NO_POSITION: the window's own border */
+    int64_t time;     /* ns on the file's clock */
+    int64_t within; /* the same, but an end drawn back so far that it lies in the event: where arrows point */
+    uint32_t name;  /* string id of the answer */
+    bool is_end;
+} rs_path_point;
+
+typedef struct rs_path_node {
+    rs_path_point point;
+    int64_t place; /* on the path, from 0; -1: not on it */
+    bool blocking; /* of a call that waits for the GPU, by its name */
+} rs_path_node;
+
+typedef struct rs_path_edge {
+    rs_path_point source, target;
+    int64_t weight; /* ns */
+    int64_t owner;  /* position of the event the time is charged to, or RS_NO_POSITION */
+    int64_t owner_stream;
+    uint32_t owner_name, owner_category, owner_pid, owner_tid; /* string ids */
+    uint8_t type, bound;
+    bool critical;
+} rs_path_edge;
+
+typedef struct rs_path_sync {
+    int64_t source, target, sync;         /* positions; sync may be RS_NO_POSITION */
+    int64_t source_id, target_id;         /* external ids or RS_NO_VALUE */
+    int64_t source_stream, target_stream; /* -1: none */
+    int64_t source_end, target_time;      /* ns */
+    uint32_t source_name, target_name;
+    uint8_t kind; /* rs_sync_kind */
+    bool to_gpu, critical;
+} rs_path_sync;
+
+typedef struct rs_path_answer {
+    size_t n_instances;
+    bool found;       /* the annotation and instance exist */
+    bool whole_trace; /* ... or none was named and the trace has none */
+    bool absent;      /* nothing to look at: no events with times */
+    int64_t base;     /* the rank's first event, RS_NO_TIME if none */
+    int64_t start, end;
+    size_t n_nodes, n_edges, n_path;
+    int64_t weight;
+    int64_t time[RS_N_BOUNDS]; /* of the path */
+    size_t n_untold;           /* waits of which no work could be named */
+    size_t n_steps_seen;       /* HTA's window */
+    int64_t first_step;
+    rs_path_edge *path, *edges; /* edges only when asked for */
+    size_t n_path_rows, n_edge_rows;
+    rs_path_node *nodes; /* by time, event, start before end; only when asked for */
+    size_t n_node_rows;
+    rs_path_sync *syncs;
+    size_t n_syncs;
+    rs_strings strings;
+} rs_path_answer;
+
+/* Which of the long tables to fill. */
+typedef struct rs_path_wanted {
+    bool path, edges, syncs, nodes;
+} rs_path_wanted;
+
+/* default_window: no annotation was named; a trace that has none of the default is then taken whole. */
+rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                                bool default_window, const rs_path_wanted *wanted, rs_path_answer **out,
+                                rs_error *err);
+void rs_path_answer_free(void *answer); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,199 @@
+/* Handing out the nodes of an execution trace in the order of their dependencies. */
+#include "engine/feeder.h"
+
+#include <string.h>
+
+#include "base/interval.h"
+
+typedef struct rs_feeder_edge {
+    uint64_t id; /* what is waited for */
+    uint32_t to; /* its node after the start; RS_FEEDER_NONE: no such node */
+    uint32_t from;
+} rs_feeder_edge;
+
+static rs_status add_edges(rs_feeder *f, const uint64_t *ids, size_t n, bool parents, rs_error *err)
+{
+    uint32_t node = (uint32_t)(f->n_nodes - 1);
+    if (!rs_grow((void **)&f->edges, &f->edges_capacity, f->n_edges + n + 1, sizeof *f->edges))
+        return rs_fail_nomem(err, "dependencies");
+    for (size_t i = 0; i < n; i++) {
+        if (parents && ids[i] == f->nodes[node].id) continue;
+        f->edges[f->n_edges++] = (rs_feeder_edge){ids[i], RS_FEEDER_NONE, node};
+        f->nodes[node].waits++;
+    }
+    return RS_OK;
+}
+
+rs_status rs_feeder_add(rs_feeder *f, uint64_t id, const uint64_t *data, size_t n_data, const uint64_t *ctrl,
+                        size_t n_ctrl, rs_error *err)
+{
+    bool fresh;
+    if (f->n_nodes >= RS_FEEDER_NONE - 1 || n_data + n_ctrl >= RS_FEEDER_NONE)
+        return rs_fail(err, RS_ERR_LIMIT, "too many nodes or dependencies");
+    uint32_t *at = rs_map64_put(&f->by_id, id, &fresh);
+    if (!at || !RS_GROW_ONE(f->nodes, f->n_nodes, f->nodes_capacity)) return rs_fail_nomem(err, "nodes");
+    if (fresh) *at = (uint32_t)f->n_nodes;
+    f->nodes[f->n_nodes++] = (rs_feeder_node){.id = id};
+    rs_status status = add_edges(f, data, n_data, false, err);
+    return status == RS_OK ? add_edges(f, ctrl, n_ctrl, true, err) : status;
+}
+
+/* ---- what is ready ---------------------------------------------------------------------------------- */
+
+static bool goes_before(const rs_feeder *f, uint32_t a, uint32_t b)
+{
+    return f->nodes[a].id != f->nodes[b].id ? f->nodes[a].id < f->nodes[b].id : a < b;
+}
+
+static void push(rs_feeder *f, uint32_t node)
+{
+    size_t at = f->n_ready++;
+    for (; at && goes_before(f, node, f->ready[(at - 1) / 2]); at = (at - 1) / 2)
+        f->ready[at] = f->ready[(at - 1) / 2];
+    f->ready[at] = node;
+}
+
+static uint32_t pop(rs_feeder *f)
+{
+    uint32_t top = f->ready[0], last = f->ready[--f->n_ready];
+    size_t at = 0;
+    for (size_t child = 1; child < f->n_ready; child = 2 * at + 1) {
+        if (child + 1 < f->n_ready && goes_before(f, f->ready[child + 1], f->ready[child])) child++;
+        if (!goes_before(f, f->ready[child], last)) break;
+        f->ready[at] = f->ready[child];
+        at = child;
+    }
+    f->ready[at] = last;
+    return top;
+}
+
+/* Edges by what is waited for, counted into place. */
+static rs_status sort_edges(rs_feeder *f, rs_error *err)
+{
+    size_t n = f->n_nodes;
+    rs_feeder_edge *sorted = rs_malloc((f->n_edges + 1) * sizeof *sorted);
+    f->first = rs_calloc(n + 2, sizeof *f->first);
+    if (!sorted || !f->first) {
+        rs_free(sorted);
+        return rs_fail_nomem(err, "dependencies");
+    }
+    for (size_t i = 0; i < f->n_edges; i++) {
+        const uint32_t *at = rs_map64_get(&f->by_id, f->edges[i].id);
+        f->edges[i].to = at ? *at : RS_FEEDER_NONE;
+        if (at) f->first[*at + 2]++;
+    }
+    /* Two ahead, so that filling leaves each node's beginning in its place. */
+    for (size_t i = 2; i < n + 2; i++) f->first[i] += f->first[i - 1];
+    for (size_t i = 0; i < f->n_edges; i++)
+        if (f->edges[i].to != RS_FEEDER_NONE) sorted[f->first[f->edges[i].to + 1]++] = f->edges[i];
+    rs_free(f->edges);
+    f->edges = sorted;
+    f->n_edges = f->first[n + 1];
+    return RS_OK;
+}
+
+rs_status rs_feeder_start(rs_feeder *f, rs_error *err)
+{
+    rs_status status = sort_edges(f, err);
+    if (status != RS_OK) return status;
+    f->ready = rs_malloc((f->n_nodes + 1) * sizeof *f->ready);
+    if (!f->ready) return rs_fail_nomem(err, "ready nodes");
+    for (size_t i = 0; i < f->n_nodes; i++)
+        if (!f->nodes[i].waits) push(f, (uint32_t)i);
+    return RS_OK;
+}
+
+uint32_t rs_feeder_next(rs_feeder *f)
+{
+    if (!f->n_ready) return RS_FEEDER_NONE;
+    uint32_t node = pop(f);
+    f->nodes[node].issued = true;
+    f->n_issued++;
+    return node;
+}
+
+void rs_feeder_complete(rs_feeder *f, uint32_t node)
+{
+    if (f->nodes[node].complete) return;
+    f->nodes[node].complete = true;
+    for (size_t i = f->first[node]; i < f->first[node + 1]; i++)
+        if (--f->nodes[f->edges[i].from].waits == 0) push(f, f->edges[i].from);
+}
+
+size_t rs_feeder_left(const rs_feeder *f)
+{
+    return f->n_nodes - f->n_issued;
+}
+
+void rs_feeder_clear(rs_feeder *f)
+{
+    rs_free(f->nodes);
+    rs_free(f->edges);
+    rs_free(f->first);
+    rs_free(f->ready);
+    rs_map64_clear(&f->by_id);
+    memset(f, 0, sizeof *f);
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------ */
+
+/* Nodes under way, a heap: the one that ends first on top. */
+typedef struct running {
+    struct run_end {
+        int64_t time;
+        uint32_t node;
+    } * items;
+    size_t n, capacity;
+} running;
+
+static bool ends_before(const struct run_end *a, const struct run_end *b)
+{
+    return a->time != b->time ? a->time < b->time : a->node < b->node;
+}
+
+static bool begin(running *r, struct run_end end)
+{
+    if (!RS_GROW_ONE(r->items, r->n, r->capacity)) return false;
+    size_t at = r->n++;
+    for (; at && ends_before(&end, &r->items[(at - 1) / 2]); at = (at - 1) / 2)
+        r->items[at] = r->items[(at - 1) / 2];
+    r->items[at] = end;
+    return true;
+}
+
+static struct run_end finish(running *r)
+{
+    struct run_end top = r->items[0], last = r->items[--r->n];
+    size_t at = 0;
+    for (size_t child = 1; child < r->n; child = 2 * at + 1) {
+        if (child + 1 < r->n && ends_before(&r->items[child + 1], &r->items[child])) child++;
+        if (!ends_before(&r->items[child], &last)) break;
+        r->items[at] = r->items[child];
+        at = child;
+    }
+    r->items[at] = last;
+    return top;
+}
+
+rs_status rs_feeder_run(rs_feeder *f, int64_t (*duration)(const void *context, uint32_t node),
+                        const void *context, int64_t *time, rs_error *err)
+{
+    running under_way = {0};
+    rs_status status = RS_OK;
+    *time = 0;
+    for (bool more = true; more && status == RS_OK;) {
+        uint32_t node;
+        while (status == RS_OK && (node = rs_feeder_next(f)) != RS_FEEDER_NONE) {
+            int64_t takes = duration(context, node);
+            struct run_end end = {rs_add_sat(*time, takes > 0 ? takes : 0), node};
+            if (!begin(&under_way, end)) status = rs_fail_nomem(err, "nodes under way");
+        }
+        more = under_way.n > 0;
+        if (status != RS_OK || !more) continue;
+        struct run_end end = finish(&under_way);
+        *time = end.time;
+        rs_feeder_complete(f, end.node);
+    }
+    rs_free(under_way.items);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* Who waited for which GPU work: every synchronization dependency of a rank. */
+#ifndef RS_ENGINE_SYNC_H
+#define RS_ENGINE_SYNC_H
+
+#include "trace/trace.h"
+
+typedef enum rs_sync_kind {
+    RS_SYNC_STREAM_WAIT, /* work waits for an event of another stream */
+    RS_SYNC_EVENT,       /* a call waits for, or asks after, an event */
+    RS_SYNC_STREAM,      /* a call waits for a stream */
+    RS_SYNC_CONTEXT,     /* a call waits for every stream of a device */
+    RS_SYNC_COPY         /* a copy that returns when it is done */
+} rs_sync_kind;
+
+const char *rs_sync_kind_name(rs_sync_kind kind);
+
+typedef struct rs_sync_edge {
+    uint32_t source; /* row of the work */
+    uint32_t target; /* row of the call, or of the work that waits */
+    uint32_t sync;   /* row of the cuda_sync event that says so; RS_NO_ROW: told from the call alone */
+    rs_sync_kind kind;
+} rs_sync_edge;
+
+typedef struct rs_sync_edges {
+    rs_sync_edge *items; /* by target, then source, then kind; no two with the same source and target */
+    size_t n, capacity;
+    uint64_t n_untold; /* waiting calls and stream waits of which no work could be named */
+} rs_sync_edges;
+
+/* From cuda_sync events and, where there is none, from the waiting calls themselves. policy: the program's
+ * own, which takes all GPU work of the trace. */
+rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *out, rs_error *err);
+void rs_sync_clear(rs_sync_edges *edges);
+
+/* The arguments this is told by, beside RS_LINK_COLUMNS. */
+#define RS_SYNC_COLUMNS (RS_COLUMN_BIT(WAIT_ON_STREAM) | RS_COLUMN_BIT(WAIT_ON_EVENT))
+
+#endif

@@ -1,0 +1,448 @@
+#include "format/kineto.h"
+
+#include <string.h>
+
+#include "format/kineto_reader.h"
+
+void rs_reader_problem(rs_reader *r, const char *kind, const char *message, uint64_t offset)
+{
+    rs_problems_add(&r->core.events->problems, r->core.file, -1, RS_LOSS, kind, message, offset);
+}
+
+rs_status rs_reader_more(rs_reader *r, rs_error *err)
+{
+    if (r->settings->progress && !r->settings->progress(r->settings->progress_context))
+        return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
+    rs_status status =
+        rs_windows_next(r->windows, r->window.data ? (size_t)(r->p - r->window.data) : 0, &r->window, err);
+    r->core.learn_from = NULL;
+    if (status != RS_OK) return status;
+    r->p = r->window.data;
+    r->end = r->p + r->window.n;
+    return RS_OK;
+}
+
+/* The text ran out in the middle of something: more of it, or it is cut off. */
+static rs_status short_of_text(rs_reader *r, rs_error *err)
+{
+    if (!r->window.last) return rs_reader_more(r, err);
+    r->core.events->truncated = true;
+    rs_reader_problem(r, "truncated", "the text ends inside the trace; everything before that was read",
+                      rs_reader_offset(r, r->end));
+    r->p = r->end;
+    r->place = AT_END;
+    return RS_OK;
+}
+
+/* ---- documents -------------------------------------------------------------------------------------- */
+
+bool rs_reader_begin_document(rs_reader *r)
+{
+    rs_events *e = r->core.events;
+    r->open = true;
+    r->in_events = false;
+    /* one that brought no events says nothing about ranks: its place is taken over */
+    if (e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) {
+        e->documents[e->n_documents - 1].rank = RS_NO_VALUE;
+        return true;
+    }
+    if (!RS_GROW_ONE(e->documents, e->n_documents, e->documents_capacity))
+        return rs_kineto_fail(&r->core, rs_fail_nomem(r->core.err, "documents"));
+    e->documents[e->n_documents++] = (rs_document){.first_row = (uint32_t)e->n, .rank = RS_NO_VALUE};
+    return true;
+}
+
+static bool is_event_key(const uint8_t *key, size_t n)
+{
+    static const char *const keys[] = {"ph", "name", "cat", "ts", "pid", "tid", "dur", "args"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i]) == n && memcmp(keys[i], key, n) == 0) return true;
+    return false;
+}
+
+/* At '{': does an event begin here, by its first key? END when that cannot be seen yet. */
+static rs_json_status looks_like_event(const uint8_t *p, const uint8_t *end, bool *is_event)
+{
+    rs_json_text key;
+    *is_event = false;
+    p = rs_json_space(p + 1, end);
+    if (p >= end) return RS_JSON_END;
+    if (*p != '"') return RS_JSON_OK;
+    rs_json_status s = rs_json_string(&p, end, 256, &key);
+    if (s != RS_JSON_OK) return s == RS_JSON_END ? s : RS_JSON_OK;
+    p = rs_json_space(p, end);
+    if (p >= end) return RS_JSON_END;
+    *is_event = *p == ':' && is_event_key(key.bytes, key.length);
+    return RS_JSON_OK;
+}
+
+bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end)
+{
+    bool is_event;
+    return looks_like_event(p, end, &is_event) == RS_JSON_OK && is_event;
+}
+
+static const char *fault_kind(rs_json_status s)
+{
+    return s == RS_JSON_DEEP ? "too_deep" : s == RS_JSON_LONG ? "long_string" : "bad_event";
+}
+
+/* Reads the event at p. */
+static rs_status read_event(rs_reader *r, rs_error *err)
+{
+    const uint8_t *begin = r->p;
+    rs_json_status s = rs_kineto_event(&r->core, &r->p, r->end, r->window.data, r->window.offset);
+    bool separated = r->separated;
+    if (s != RS_JSON_END) r->separated = false;
+    if (s == RS_JSON_OK) {
+        r->core.learn_from = r->p;
+        return RS_OK;
+    }
+    if (r->core.failure != RS_OK) return r->core.failure;
+    if (s == RS_JSON_END) {
+        r->p = begin;
+        return short_of_text(r, err);
+    }
+    if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
+        rs_reader_junk(r, begin, begin + 1, separated);
+        return RS_OK;
+    }
+    r->core.events->n_lost++;
+    if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
+    rs_reader_damaged(r, fault_kind(s), rs_reader_fault(s), begin, r->p);
+    return RS_OK;
+}
+
+static rs_status at_document(rs_reader *r, rs_error *err)
+{
+    r->p = rs_json_space(r->p, r->end);
+    r->core.learn_from = NULL;
+    if (r->p >= r->end) {
+        if (!r->window.last) return rs_reader_more(r, err);
+        r->place = AT_END;
+        return RS_OK;
+    }
+    if (*r->p == '[') {
+        r->p++;
+        r->core.events->form = "array";
+        r->bare_array = r->separated = true;
+        r->place = AT_ELEMENT;
+        if (!rs_reader_begin_document(r)) return r->core.failure;
+        r->in_events = true;
+        return RS_OK;
+    }
+    if (*r->p == '{') {
+        bool is_event;
+        r->saw_object = true;
+        rs_json_status s = looks_like_event(r->p, r->end, &is_event);
+        if (s == RS_JSON_END) return short_of_text(r, err);
+        if (is_event) {
+            r->core.events->form = "lines";
+            r->saw_events = true;
+            r->core.learn_from = NULL;
+            r->separated = true;
+            return read_event(r, err);
+        }
+        r->p++;
+        r->core.events->form = "object";
+        r->bare_array = false;
+        r->place = AT_MEMBER;
+        return rs_reader_begin_document(r) ? RS_OK : r->core.failure;
+    }
+    if (r->saw_events && (*r->p == ',' || *r->p == ']' || *r->p == '}')) {
+        /* after a stray bracket every event is followed by one of these: one defect, not many */
+        if (!r->stray)
+            rs_reader_problem(r, "trailing_text", "text after the trace that is no event; passed over",
+                              rs_reader_offset(r, r->p));
+        r->stray = true;
+        r->p++;
+        return RS_OK;
+    }
+    if (!r->saw_events)
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, r->p),
+                          "is no JSON trace: expected { or [ here, found byte 0x%02x", *r->p);
+    rs_reader_damaged(r, "trailing_text", "text after the trace that is no event; passed over", r->p, r->p);
+    return RS_OK;
+}
+
+static rs_status at_member(rs_reader *r, rs_error *err)
+{
+    const uint8_t *begin = r->p = rs_json_space(r->p, r->end);
+    if (r->p >= r->end) return short_of_text(r, err);
+    if (*r->p == ',') {
+        r->p++;
+        return RS_OK;
+    }
+    if (*r->p == '}') {
+        r->p++;
+        r->open = false;
+        r->place = AT_DOCUMENT;
+        return RS_OK;
+    }
+    rs_json_text key;
+    const uint8_t *q = r->p;
+    rs_json_status s = *q == '"' ? rs_json_string(&q, r->end, r->core.limits.max_string, &key) : RS_JSON_BAD;
+    if (s == RS_JSON_OK) {
+        q = rs_json_space(q, r->end);
+        s = q >= r->end ? RS_JSON_END : *q == ':' ? RS_JSON_OK : RS_JSON_BAD;
+    }
+    if (s == RS_JSON_OK) {
+        q = rs_json_space(q + 1, r->end);
+        if (q >= r->end) s = RS_JSON_END;
+    }
+    if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
+        r->p = q + 1;
+        r->saw_events = r->in_events = r->separated = true;
+        r->place = AT_ELEMENT;
+        return RS_OK;
+    }
+    if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 &&
+        *q == '[')
+        return rs_fail_at(
+            err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, begin),
+            "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
+    const uint8_t *value = q;
+    if (s == RS_JSON_OK) s = rs_json_skip(&q, r->end, &r->core.limits);
+    if (s == RS_JSON_OK) {
+        rs_kineto_metadata(&r->core, &key, value, (size_t)(q - value));
+        r->p = q;
+        return r->core.failure;
+    }
+    if (s == RS_JSON_END) {
+        r->p = begin;
+        return short_of_text(r, err);
+    }
+    rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin, q);
+    return RS_OK;
+}
+
+/* An element that is no object: it keeps its place in the count. */
+static rs_status odd_element(rs_reader *r, rs_error *err)
+{
+    const uint8_t *begin = r->p, *next;
+    rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
+    if (s == RS_JSON_OK) {
+        next = rs_json_space(r->p, r->end);
+        s = next >= r->end ? RS_JSON_END : *next == ',' || *next == ']' ? RS_JSON_OK : RS_JSON_BAD;
+    }
+    if (s == RS_JSON_END) {
+        r->p = begin;
+        return short_of_text(r, err);
+    }
+    bool separated = r->separated;
+    r->separated = false;
+    r->core.learn_from = NULL;
+    if (s == RS_JSON_BAD) {
+        rs_reader_junk(r, begin, r->p, separated);
+        return RS_OK;
+    }
+    r->core.events->n_lost++;
+    if (!rs_kineto_lost_row(&r->core)) return r->core.failure;
+    if (s == RS_JSON_OK)
+        rs_reader_problem(r, "not_an_event", "an element of the event array is no object; dropped",
+                          rs_reader_offset(r, begin));
+    else
+        rs_reader_damaged(r, fault_kind(s), rs_reader_fault(s), begin, r->p);
+    return RS_OK;
+}
+
+/* Where the run begins that was read ahead in this window, if it still lies before the reader; else the end.
+ */
+static const uint8_t *ahead_of(const rs_reader *r)
+{
+    if (!r->ahead || r->window.slot < 0) return r->end;
+    uint64_t begin = rs_ahead_begin(r->ahead, (unsigned)r->window.slot);
+    return begin >= rs_reader_offset(r, r->p) && begin < rs_reader_offset(r, r->end)
+               ? r->window.data + (begin - r->window.offset)
+               : r->end;
+}
+
+static rs_status take_ahead(rs_reader *r, rs_error *err)
+{
+    r->separated = false;
+    uint64_t end;
+    rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
+    if (status != RS_OK) return status;
+    r->p = r->window.data + (end - r->window.offset);
+    r->core.learn_from = r->p;
+    return RS_OK;
+}
+
+static rs_status at_element(rs_reader *r, rs_error *err)
+{
+    const uint8_t *ahead = ahead_of(r);
+    if (r->run && r->core.learn_from == r->p) {
+        r->run(&r->core, &r->p, ahead);
+        if (r->core.failure != RS_OK) return r->core.failure;
+        r->core.learn_from = r->p;
+    }
+    const uint8_t *begin = r->p;
+    /* a layout begins where the element before it ended: nothing else may stand between */
+    if (r->core.learn_from != begin) r->core.learn_from = NULL;
+    r->p = rs_json_space(r->p, r->end);
+    bool comma = r->p < r->end && *r->p == ',';
+    if (comma) r->p = rs_json_space(r->p + 1, r->end);
+    if (r->p >= r->end) {
+        r->p = begin;
+        return short_of_text(r, err);
+    }
+    r->separated |= comma; /* kept while the element waits for more text */
+    r->saw_object |= *r->p == '{';
+    if (*r->p == '{') return r->p == ahead && ahead < r->end ? take_ahead(r, err) : read_event(r, err);
+    if (*r->p == ']') {
+        r->p++;
+        r->core.learn_from = NULL;
+        r->place = r->bare_array ? AT_DOCUMENT : AT_MEMBER;
+        if (r->bare_array) r->open = false;
+        if (r->bare_array) r->saw_events = true;
+        return RS_OK;
+    }
+    return odd_element(r, err);
+}
+
+/* ---- the whole text --------------------------------------------------------------------------------- */
+
+static rs_status read_text(rs_reader *r, rs_error *err)
+{
+    rs_status status = rs_reader_more(r, err);
+    while (status == RS_OK && r->place != AT_END) {
+        switch (r->place) {
+        case AT_DOCUMENT: status = at_document(r, err); break;
+        case AT_MEMBER: status = at_member(r, err); break;
+        case AT_ELEMENT: status = at_element(r, err); break;
+        default: status = rs_reader_at_damage(r, err); break;
+        }
+        if (status == RS_OK) status = r->core.failure;
+    }
+    return status;
+}
+
+/* Closes B/E pairs: the begin becomes a complete event, per thread, innermost first. */
+static rs_status pair_begins(rs_events *e, rs_error *err)
+{
+    size_t n_open = 0;
+    for (size_t i = 0; i < e->n; i++) n_open += e->phase[i] == 'B';
+    if (n_open == 0) return RS_OK;
+    uint32_t *open = rs_malloc(n_open * sizeof *open), *below = rs_malloc(n_open * sizeof *below);
+    uint32_t *top = rs_malloc((e->n_threads + 1) * sizeof *top);
+    if (!open || !below || !top) {
+        rs_free(open);
+        rs_free(below);
+        rs_free(top);
+        return rs_fail_nomem(err, "begin/end pairs");
+    }
+    for (size_t t = 0; t < e->n_threads; t++) top[t] = UINT32_MAX;
+    uint32_t used = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t t = e->thread[i];
+        if (e->phase[i] == 'B') {
+            open[used] = (uint32_t)i;
+            below[used] = top[t];
+            top[t] = used++;
+        } else if (e->phase[i] == 'E' && top[t] != UINT32_MAX) {
+            uint32_t begin = open[top[t]];
+            top[t] = below[top[t]];
+            int64_t duration;
+            if (e->start[begin] == RS_NO_TIME || e->start[i] == RS_NO_TIME ||
+                __builtin_sub_overflow(e->start[i], e->start[begin], &duration))
+                continue;
+            e->duration[begin] = duration;
+            e->phase[begin] = 'X';
+        }
+    }
+    rs_free(open);
+    rs_free(below);
+    rs_free(top);
+    return RS_OK;
+}
+
+static void note_packing(rs_source *source, rs_events *e, const char *file)
+{
+    rs_source_end end = rs_source_get_end(source);
+    if (end.truncated)
+        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_truncated",
+                        "the compressed file breaks off; offsets of this line count compressed bytes",
+                        end.offset);
+    if (end.corrupt)
+        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_corrupt",
+                        "the compressed bytes do not decode from here on; offset in compressed bytes",
+                        end.offset);
+    if (end.checksum)
+        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_checksum",
+                        "the stored checksum differs: some byte of the text is wrong", end.offset);
+    if (end.trailing)
+        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_trailing",
+                        "bytes behind the compressed stream were left alone; offset in compressed bytes",
+                        end.offset);
+}
+
+static rs_status check_usable(const rs_reader *r, rs_error *err)
+{
+    const rs_events *e = r->core.events;
+    if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
+    if (e->n > e->n_lost || (e->n > 0 && r->saw_object)) return RS_OK;
+    if (e->truncated)
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
+                          "the text ends before the first event");
+    if (!r->saw_events || e->n > 0)
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+                          "is no trace: it has no \"traceEvents\" and no events");
+    return RS_OK;
+}
+
+/* A plain file or memory is read by all threads; a packed one is unpacked by one of them and read by another.
+ */
+static rs_status open_text(rs_reader *r, rs_source *source, rs_error *err)
+{
+    /* a record is an event or a member of the header: many strings, however short those are to be */
+    size_t n, max_window = 16 * r->core.limits.max_string;
+    if (max_window < (size_t)1 << 20) max_window = (size_t)1 << 20;
+    unsigned threads = r->settings->threads;
+    bool in_pieces = rs_source_is_seekable(source) || rs_source_memory(source, &n);
+    if (threads > 1 && in_pieces && r->run) {
+        r->ahead = rs_ahead_create(&r->core, r->run, rs_windows_slots(threads));
+        if (!r->ahead) return rs_fail_nomem(err, "readers");
+        return rs_windows_open_prepared(source, threads, rs_ahead_prepare, r->ahead, max_window, &r->windows,
+                                        err);
+    }
+    return rs_windows_open(source, threads > 1, max_window, &r->windows, err);
+}
+
+rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    *out = NULL;
+    rs_reader r = {.settings = settings, .place = AT_DOCUMENT};
+    r.core.file = rs_source_name(source);
+    r.core.err = err;
+    r.core.columns = settings->columns;
+    r.core.limits.max_depth = settings->max_depth ? settings->max_depth : RS_JSON_DEFAULT_DEPTH;
+    if (r.core.limits.max_depth > RS_JSON_MAX_DEPTH) r.core.limits.max_depth = RS_JSON_MAX_DEPTH;
+    r.core.limits.max_string = settings->max_string ? (size_t)settings->max_string : RS_JSON_DEFAULT_STRING;
+    rs_status status = rs_events_create(settings->columns, settings->max_memory, &r.core.events, err);
+    if (status == RS_OK && settings->simd >= 0) {
+        r.core.shapes = rs_shapes_create();
+        r.run = rs_shapes_runner(settings->simd);
+        if (!r.core.shapes) status = rs_fail_nomem(err, "event layouts");
+    }
+    if (status == RS_OK) status = open_text(&r, source, err);
+    if (status == RS_OK) status = read_text(&r, err);
+    if (status == RS_OK) {
+        static const char *const packings[] = {"plain", "gzip", "zstd"};
+        rs_events *e = r.core.events;
+        e->n_bytes = rs_reader_offset(&r, r.end);
+        e->packing = packings[rs_source_packing(source)];
+        if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
+        note_packing(source, r.core.events, r.core.file);
+        status = check_usable(&r, err);
+    }
+    if (status == RS_OK) status = pair_begins(r.core.events, err);
+    rs_windows_close(r.windows);
+    rs_ahead_free(r.ahead);
+    rs_shapes_free(r.core.shapes);
+    rs_free(r.core.scratch);
+    if (status == RS_OK)
+        *out = r.core.events;
+    else
+        rs_events_free(r.core.events);
+    return status;
+}

@@ -1,0 +1,202 @@
+#include "format/native.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/interval.h"
+
+static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_error *err)
+{
+    if (value == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    rs_status status = rs_events_reserve_column(e, column, 1, err);
+    if (status != RS_OK) return status;
+    rs_sparse *s = &e->args[column];
+    s->rows[s->n] = (uint32_t)e->n;
+    s->ints[s->n++] = value;
+    return RS_OK;
+}
+
+static rs_status add_text(rs_events *e, rs_column_id column, uint32_t id, rs_error *err)
+{
+    if (id == RS_NO_STRING || !(e->loaded >> column & 1)) return RS_OK;
+    rs_status status = rs_events_reserve_column(e, column, 1, err);
+    if (status != RS_OK) return status;
+    rs_sparse *s = &e->args[column];
+    s->rows[s->n] = (uint32_t)e->n;
+    s->texts[s->n++] = id;
+    return RS_OK;
+}
+
+static rs_status add_three(rs_events *e, rs_column_id column, const int64_t value[3], rs_error *err)
+{
+    char text[80];
+    if (value[0] == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
+    int n =
+        snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", value[0], value[1], value[2]);
+    uint32_t id = rs_strings_add(&e->strings, text, (size_t)n);
+    return id == RS_NO_STRING ? rs_fail_nomem(err, "strings") : add_text(e, column, id, err);
+}
+
+static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
+{
+    const struct {
+        rs_column_id column;
+        int64_t value;
+    } all[] = {{RS_COL_CORRELATION, r->correlation},
+               {RS_COL_STREAM, r->stream},
+               {RS_COL_DEVICE, r->device},
+               {RS_COL_BYTES, r->bytes},
+               {RS_COL_REGISTERS, r->registers},
+               {RS_COL_SHARED_MEMORY, r->shared_memory},
+               {RS_COL_CONTEXT, r->context},
+               {RS_COL_WAIT_ON_STREAM, r->wait_stream},
+               {RS_COL_WAIT_ON_EVENT, r->wait_record},
+               {RS_COL_IN_NELEMS, r->in_elements},
+               {RS_COL_OUT_NELEMS, r->out_elements},
+               {RS_COL_GROUP_SIZE, r->group_size}};
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == RS_OK; i++)
+        status = add_int(e, all[i].column, all[i].value, err);
+    if (status == RS_OK) status = add_three(e, RS_COL_GRID, r->grid, err);
+    if (status == RS_OK) status = add_three(e, RS_COL_BLOCK, r->block, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_COLLECTIVE, r->collective, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_DTYPE, r->dtype, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_GROUP_NAME, r->group, err);
+    return status;
+}
+
+/* Numbers far below zero stand for texts where threads are told apart. */
+static int64_t plain_id(int64_t id)
+{
+    return id < -(INT64_C(1) << 62) ? 0 : id;
+}
+
+rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint64_t offset, rs_error *err)
+{
+    if (r->start == RS_NO_TIME || r->end == RS_NO_TIME || (r->start == 0 && r->end == 0)) {
+        e->n_lost++;
+        rs_problems_add(&e->problems, file, -1, RS_LOSS, "no_time",
+                        "a record whose times were not collected was left out", offset);
+        return RS_OK;
+    }
+    int64_t end = r->end;
+    if (end < r->start) {
+        rs_problems_add(&e->problems, file, -1, RS_WARNING, "negative_duration",
+                        "a record ends before it starts; it was given no length", offset);
+        end = r->start;
+    }
+    rs_status status = rs_events_reserve(e, 1, err);
+    if (status == RS_OK) status = add_columns(e, r, err);
+    if (status != RS_OK) return status;
+    uint32_t name = r->name ? rs_strings_add(&e->strings, r->name, r->name_length) : r->name_id;
+    uint32_t category_name = rs_strings_add(&e->strings, r->category, strlen(r->category));
+    if (name == RS_NO_STRING || category_name == RS_NO_STRING) return rs_fail_nomem(err, "strings");
+    uint32_t category = rs_events_category(e, category_name);
+    /* work stands on its stream, as Kineto has it */
+    rs_kind kind = category != UINT32_MAX ? e->categories[category].kind : RS_KIND_OTHER;
+    bool on_stream = (rs_kind_is_gpu_work(kind) || kind == RS_KIND_SYNC) && r->stream != RS_NO_VALUE;
+    uint32_t thread = rs_events_thread(e, (rs_thread){.pid = plain_id(r->pid),
+                                                      .tid = plain_id(on_stream ? r->stream : r->tid),
+                                                      .pid_text = RS_NO_STRING,
+                                                      .tid_text = RS_NO_STRING});
+    if (category == UINT32_MAX || thread == UINT32_MAX) return rs_fail_nomem(err, "threads");
+    e->start[e->n] = r->start;
+    e->duration[e->n] = rs_sub_sat(end, r->start);
+    e->name[e->n] = name;
+    e->thread[e->n] = thread;
+    e->category[e->n] = (uint16_t)category;
+    e->phase[e->n] = 'X';
+    e->n++;
+    return RS_OK;
+}
+
+void rs_native_grid_of_items(rs_native *r)
+{
+    for (int i = 0; i < 3; i++) {
+        if (r->grid[0] == RS_NO_VALUE || r->block[0] == RS_NO_VALUE) return;
+        if (r->block[i] > 0 && r->grid[i] >= 0)
+            r->grid[i] = r->grid[i] / r->block[i] + (r->grid[i] % r->block[i] != 0);
+    }
+}
+
+/* ---- which format ------------------------------------------------------------------------------------- */
+
+static bool starts_with(const uint8_t *text, size_t n, const char *word)
+{
+    size_t m = strlen(word);
+    return n >= m && memcmp(text, word, m) == 0;
+}
+
+/* The first line names columns of which every rocprofv3 CSV with times has these, a list of agents those. */
+static bool is_csv(const uint8_t *text, size_t n)
+{
+    const uint8_t *end = memchr(text, '\n', n);
+    if (!end) end = text + n;
+    static const char *const words[] = {"Start_Timestamp", "End_Timestamp", "Node_Id", "Agent_Type"};
+    unsigned found = 0;
+    for (const uint8_t *p = text; p < end; p++)
+        for (unsigned i = 0; i < 4; i++)
+            if (*p == (uint8_t)words[i][0] && starts_with(p, (size_t)(end - p), words[i])) found |= 1u << i;
+    return ((found & 3) == 3 || (found & 12) == 12) && *text != '{' && *text != '[';
+}
+
+rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n)
+{
+    if (n >= 16 && memcmp(text, "SQLite format 3", 16) == 0) return RS_TRACE_SQLITE;
+    const uint8_t *p = rs_json_space(text, text + n), *end = text + n;
+    if (p < end && *p == '{') {
+        p = rs_json_space(p + 1, end);
+        if (starts_with(p, (size_t)(end - p), "\"rocprofiler-sdk-tool\"")) return RS_TRACE_ROCPROF_JSON;
+        return RS_TRACE_KINETO;
+    }
+    return is_csv(text, n) ? RS_TRACE_ROCPROF_CSV : RS_TRACE_KINETO;
+}
+
+#define PROBE 2048
+
+/* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
+ * of files and memory go to the bytes themselves. */
+static rs_trace_format probe(const char *path, const void *bytes, size_t n_bytes, rs_source *given)
+{
+    const uint8_t *text;
+    size_t n = 0;
+    rs_source *source = given;
+    rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
+    bool once = !bytes && strcmp(path, "-") == 0;
+    rs_status status = once    ? RS_OK
+                       : bytes ? rs_source_open_bytes(bytes, n_bytes, path, 0, &source, &ignored)
+                               : rs_source_open(path, 0, &source, &ignored);
+    if (status != RS_OK) return RS_TRACE_KINETO;
+    status = rs_source_peek(source, PROBE, &text, &n, &ignored);
+    rs_trace_format format = status == RS_OK ? rs_trace_format_of(text, n) : RS_TRACE_KINETO;
+    if (!once) rs_source_close(source);
+    return format;
+}
+
+/* A database is read here and there, not from its beginning to its end. */
+static rs_status load_database(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
+                               const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    *out = NULL;
+    if (rs_source_packing(source) != RS_PACKING_PLAIN)
+        return rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                          "is a compressed database: unpack it first (%s)",
+                          rs_source_packing(source) == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
+    if (!bytes && strcmp(path, "-") == 0)
+        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET,
+                          "is a database, which cannot be read as a stream: give the file's name");
+    return rs_sqlite_load(path, bytes, n_bytes, settings, out, err);
+}
+
+rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
+                        const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    switch (probe(path, bytes, n_bytes, source)) {
+    case RS_TRACE_ROCPROF_JSON: return rs_rocprof_json_load(source, settings, out, err);
+    case RS_TRACE_ROCPROF_CSV: return rs_rocprof_csv_load(source, settings, out, err);
+    case RS_TRACE_SQLITE: return load_database(path, bytes, n_bytes, source, settings, out, err);
+    case RS_TRACE_KINETO: break;
+    }
+    return rs_kineto_load(source, settings, out, err);
+}

@@ -1,0 +1,391 @@
+#include "rankscope/job.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "job/job_internal.h"
+#include "format/native.h"
+
+/* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
+ * is read when it turns out to be one. */
+#define BASE_COLUMNS                                                                                         \
+    (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(RANK) |      \
+     RS_COLUMN_BIT(META_NAME))
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
+{
+    rs_job *job = rs_calloc(1, sizeof *job);
+    if (!job) {
+        rs_fail_nomem(err, "job");
+        return NULL;
+    }
+    if (settings) job->settings = *settings;
+    if (job->settings.jobs == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
+    }
+    pthread_mutex_init(&job->lock, NULL);
+    return job;
+}
+
+static uint64_t file_size(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+}
+
+static void input_clear(rs_input *input)
+{
+    rs_input_release(input);
+    rs_problems_clear(&input->problems);
+    rs_free(input->path);
+    rs_free(input->instead);
+    for (size_t k = 0; k < input->n_parts; k++) rs_free(input->parts[k]);
+    rs_free(input->parts);
+}
+
+/* Copies the texts of a file. false when out of memory: the input is then to be cleared all the same. */
+static bool copy_texts(const rs_job_file *file, rs_input *input)
+{
+    input->path = rs_strdup(file->name);
+    input->instead = file->instead ? rs_strdup(file->instead) : NULL;
+    if (!input->path || (file->instead && !input->instead)) return false;
+    if (file->n_parts) input->parts = rs_calloc(file->n_parts, sizeof *input->parts);
+    if (file->n_parts && !input->parts) return false;
+    for (; input->n_parts < file->n_parts; input->n_parts++) {
+        input->parts[input->n_parts] = rs_strdup(file->parts[input->n_parts]);
+        if (!input->parts[input->n_parts]) return false;
+    }
+    return true;
+}
+
+static uint64_t input_size(const rs_input *input)
+{
+    if (input->bytes) return input->n_bytes;
+    if (!input->n_parts) return file_size(input->path);
+    uint64_t size = 0;
+    for (size_t k = 0; k < input->n_parts; k++) size += file_size(input->parts[k]);
+    return size;
+}
+
+rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_settings *settings, rs_job **out,
+                      rs_error *err)
+{
+    *out = NULL;
+    rs_job *job = job_create(settings, err);
+    if (!job) return RS_ERR_NOMEM;
+    rs_status status = rs_inputs_resolve(job, paths, n_paths, err);
+    if (status != RS_OK) {
+        rs_job_close(job);
+        return status;
+    }
+    for (size_t i = 0; i < job->n_inputs; i++) job->bytes_total += input_size(&job->inputs[i]);
+    *out = job;
+    return RS_OK;
+}
+
+rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const rs_job_settings *settings,
+                            rs_job **out, rs_error *err)
+{
+    *out = NULL;
+    rs_job *job = job_create(settings, err);
+    if (!job) return RS_ERR_NOMEM;
+    rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
+    rs_status status = rs_job_add(job, &file, err);
+    if (status != RS_OK) {
+        rs_job_close(job);
+        return status;
+    }
+    *out = job;
+    return RS_OK;
+}
+
+rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
+{
+    /* what is loaded points into the array of inputs */
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].events)
+            return rs_fail(err, RS_ERR_USAGE, "%s comes too late: add all files before the first run",
+                           file->name);
+    rs_input input = {.bytes = file->bytes,
+                      .n_bytes = file->bytes ? file->n_bytes : 0,
+                      .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
+                      .from_directory = file->optional};
+    if (!copy_texts(file, &input) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        input_clear(&input);
+        return rs_fail_nomem(err, "inputs");
+    }
+    job->bytes_total += input_size(&input);
+    rs_inputs_insert(job, &input);
+    return RS_OK;
+}
+
+size_t rs_job_n_files(const rs_job *job)
+{
+    return job->n_inputs;
+}
+
+rs_job_file rs_job_get_file(const rs_job *job, size_t i)
+{
+    const rs_input *input = &job->inputs[i];
+    return (rs_job_file){.name = input->path,
+                         .bytes = input->bytes,
+                         .n_bytes = input->n_bytes,
+                         .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
+                         .optional = input->from_directory,
+                         .parts = (const char *const *)input->parts,
+                         .n_parts = input->n_parts,
+                         .instead = input->instead};
+}
+
+void rs_job_close(rs_job *job)
+{
+    if (!job) return;
+    for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
+    rs_free(job->inputs);
+    pthread_mutex_destroy(&job->lock);
+    rs_free(job);
+}
+
+rs_job_stats rs_job_get_stats(const rs_job *job)
+{
+    return job->stats;
+}
+
+/* ---- loading one input ------------------------------------------------------------------------------ */
+
+void rs_input_release(rs_input *input)
+{
+    for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
+    rs_free(input->traces);
+    rs_events_free(input->events);
+    input->traces = NULL;
+    input->n_traces = 0;
+    input->events = NULL;
+    input->loaded = 0;
+    input->told_by = 0;
+}
+
+static void forget_kept(rs_job *job, rs_input *input)
+{
+    pthread_mutex_lock(&job->lock);
+    job->kept -= input->kept;
+    input->kept = 0;
+    pthread_mutex_unlock(&job->lock);
+}
+
+void rs_input_keep(rs_job *job, rs_input *input)
+{
+    if (input->kept) return; /* since an earlier run */
+    bool keep = job->settings.keep && input->events;
+    if (keep) {
+        uint64_t bytes = input->events->memory, limit = job->settings.keep_memory;
+        pthread_mutex_lock(&job->lock);
+        keep = !limit || (bytes <= limit && job->kept <= limit - bytes);
+        if (keep) job->kept += input->kept = bytes;
+        pthread_mutex_unlock(&job->lock);
+    }
+    if (!keep) rs_input_release(input);
+}
+
+typedef struct load_progress {
+    rs_job *job;
+    rs_source *source;
+    uint64_t reported;
+} load_progress;
+
+static bool on_progress(void *context)
+{
+    load_progress *p = context;
+    rs_job *job = p->job;
+    uint64_t in = rs_source_bytes_in(p->source);
+    pthread_mutex_lock(&job->lock);
+    job->bytes_done += in - p->reported;
+    p->reported = in;
+    if (job->settings.progress && !job->cancelled)
+        job->cancelled =
+            !job->settings.progress(job->settings.progress_context, job->bytes_done, job->bytes_total);
+    bool go_on = !job->cancelled;
+    pthread_mutex_unlock(&job->lock);
+    return go_on;
+}
+
+/* *needs: columns that have to be loaded before the ranks of this file can be told apart; 0 when they are. */
+static rs_status make_traces(rs_input *input, const rs_job_settings *settings, uint64_t *needs, rs_error *err)
+{
+    rs_domains domains = {0};
+    rs_status status = rs_domains_split(input->events, input->path, &domains, err);
+    *needs = domains.needs;
+    input->told_by = domains.told_by;
+    if (status != RS_OK || *needs) return status;
+    if (domains.n > 1 && settings->single_rank) {
+        char ranks[160];
+        size_t used = 0;
+        for (size_t i = 0; i < domains.n && used < sizeof ranks - 24; i++)
+            used +=
+                (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%lld", i ? "," : "",
+                                 (long long)(domains.rank[i] == RS_NO_VALUE ? (int64_t)i : domains.rank[i]));
+        status = rs_fail_at(
+            err, RS_ERR_AMBIGUOUS, input->path, RS_NO_OFFSET,
+            "holds %zu ranks (%s; %s) and --single-rank was given: record and analyse one file a rank, "
+            "or leave --single-rank out to get one result a rank",
+            domains.n, ranks, domains.rule);
+        rs_domains_clear(&domains);
+        return status;
+    }
+    input->traces = rs_calloc(domains.n, sizeof *input->traces);
+    if (!input->traces) {
+        rs_domains_clear(&domains);
+        return rs_fail_nomem(err, "ranks");
+    }
+    input->n_traces = domains.n;
+    input->domain_rule = domains.rule;
+    for (size_t i = 0; i < domains.n; i++) {
+        rs_trace *t = &input->traces[i];
+        rs_trace_init(t, input->events, domains.rows ? domains.rows[i] : NULL,
+                      domains.rows ? domains.n_rows[i] : input->events->n);
+        if (domains.rows) domains.rows[i] = NULL; /* now the trace's */
+        t->file = input->path;
+        t->parts = input->parts;
+        t->n_parts = input->n_parts;
+        t->problems = &input->problems;
+        t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
+        t->steps_wanted = settings->steps;
+    }
+    rs_domains_clear(&domains);
+    return RS_OK;
+}
+
+bool rs_job_goes_on(rs_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    if (job->settings.progress && !job->cancelled)
+        job->cancelled =
+            !job->settings.progress(job->settings.progress_context, job->bytes_done, job->bytes_total);
+    bool go_on = !job->cancelled;
+    pthread_mutex_unlock(&job->lock);
+    return go_on;
+}
+
+/* One file, whatever its format. */
+static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
+                                                           job->settings.max_ratio, &source, err)
+                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    progress->source = source;
+    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, settings, &input->events, err);
+    on_progress(progress);
+    *bytes_in = rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* One of the files of a run. */
+static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const rs_load_settings *settings,
+                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    progress->source = source;
+    progress->reported = 0;
+    status = rs_csv_run_add(run, source, settings, err);
+    on_progress(progress);
+    *bytes_in += rs_source_bytes_in(source);
+    rs_source_close(source);
+    return status;
+}
+
+/* The files of a run. One that is unusable beside others is a loss. */
+static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                          load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_csv_run *run;
+    rs_problems unusable = {0};
+    size_t usable = 0;
+    rs_status status = rs_csv_run_open(settings, &run, err);
+    for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
+        rs_error one = RS_ERROR_INIT;
+        char line[1024];
+        status = load_part(job, input->parts[i], run, settings, progress, bytes_in, &one);
+        if (status == RS_OK) {
+            usable += !rs_rocprof_name_of(input->parts[i]).agents;
+        } else if ((status == RS_ERR_FORMAT || status == RS_ERR_IO) && (usable || i + 1 < input->n_parts)) {
+            rs_problems_add_many(&unusable, input->parts[i], -1, RS_LOSS, "unusable_file",
+                                 "one of a run's files could not be used", RS_NO_OFFSET, 1,
+                                 rs_error_text(&one, line, sizeof line));
+            status = RS_OK;
+        } else if (err) {
+            *err = one;
+        }
+    }
+    if (status == RS_OK && !usable)
+        status = rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                            "none of the %zu files of its run holds a trace", input->n_parts);
+    rs_csv_run_close(run, status == RS_OK ? &input->events : NULL);
+    if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
+    rs_problems_clear(&unusable);
+    return status;
+}
+
+uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
+{
+    if (job->settings.all_columns) return RS_ALL_COLUMNS;
+    columns |= BASE_COLUMNS | input->told_by;
+    if (!input->bytes && strcmp(input->path, "-") == 0)
+        columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
+    return columns;
+}
+
+rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err)
+{
+    if (input->instead)
+        return rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                          "its run stands in %s too, which is read instead", input->instead);
+    columns = rs_input_columns(job, input, columns);
+    if (input->events && (input->loaded & columns) == columns) return RS_OK;
+    if (job->settings.keep) columns = RS_ALL_COLUMNS;
+    forget_kept(job, input);
+    rs_input_release(input);
+    rs_problems_clear(&input->problems);
+    double begin = rs_clock_seconds();
+    load_progress progress = {.job = job};
+    rs_load_settings settings = {.columns = columns,
+                                 .max_memory = job->settings.max_memory,
+                                 .max_string = job->settings.max_string,
+                                 .max_depth = job->settings.max_depth,
+                                 .threads = threads,
+                                 .simd = job->settings.simd,
+                                 .progress = on_progress,
+                                 .progress_context = &progress};
+    uint64_t bytes_in = 0;
+    rs_status status = input->n_parts ? load_run(job, input, &settings, &progress, &bytes_in, err)
+                                      : load_file(job, input, &settings, &progress, &bytes_in, err);
+    if (status != RS_OK) return status;
+    input->loaded = columns;
+    rs_problems_move(&input->problems, &input->events->problems);
+    uint64_t needs;
+    status = make_traces(input, &job->settings, &needs, err);
+    if (status != RS_OK) {
+        rs_input_release(input);
+        return status;
+    }
+    if (needs) return rs_input_load(job, input, columns | needs, threads, err);
+    pthread_mutex_lock(&job->lock);
+    job->stats.bytes_read += bytes_in;
+    job->stats.bytes_text += input->events->n_bytes;
+    job->stats.events += input->events->n;
+    job->stats.load_seconds += rs_clock_seconds() - begin;
+    pthread_mutex_unlock(&job->lock);
+    return RS_OK;
+}

@@ -1,0 +1,257 @@
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "job/job_internal.h"
+#include "format/native.h"
+
+/* Directories nest; links may make them nest for ever. */
+#define MAX_DIRECTORY_DEPTH 32
+
+int64_t rs_rank_in_name(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    int64_t rank = RS_NO_VALUE;
+    for (const char *p = name; *p; p++) {
+        if (strncasecmp(p, "rank", 4) != 0) continue;
+        const char *q = p + 4;
+        if (*q == '_' || *q == '-' || *q == '.') q++;
+        if (!isdigit((unsigned char)*q)) continue;
+        int64_t v = 0;
+        while (isdigit((unsigned char)*q) && v < INT32_MAX) v = v * 10 + (*q++ - '0');
+        rank = v;
+    }
+    return rank;
+}
+
+static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool from_directory, rs_error *err)
+{
+    char *copy = rs_strdup(path);
+    if (!copy || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free(copy);
+        return rs_fail_nomem(err, "inputs");
+    }
+    job->inputs[job->n_inputs++] =
+        (rs_input){.path = copy, .given_rank = rank, .from_directory = from_directory};
+    return RS_OK;
+}
+
+static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsigned depth, rs_error *err)
+{
+    DIR *dir = opendir(path);
+    if (!dir) return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot open this directory");
+    rs_status status = RS_OK;
+    for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        size_t n = strlen(path), m = strlen(entry->d_name);
+        char *full = rs_malloc(n + m + 2);
+        if (!full) {
+            status = rs_fail_nomem(err, "inputs");
+            break;
+        }
+        memcpy(full, path, n);
+        bool slash = n && path[n - 1] == '/';
+        if (!slash) full[n] = '/';
+        memcpy(full + n + !slash, entry->d_name, m + 1);
+        struct stat info;
+        if (stat(full, &info) == 0) {
+            if (S_ISREG(info.st_mode))
+                status = add_input(job, full, rank, true, err);
+            else if (S_ISDIR(info.st_mode) && job->settings.recursive && depth < MAX_DIRECTORY_DEPTH)
+                status = add_directory(job, full, rank, depth + 1, err);
+        }
+        rs_free(full);
+    }
+    closedir(dir);
+    return status;
+}
+
+/* "3=path": only when no file of that whole name exists. */
+static const char *split_rank(const char *path, int64_t *rank)
+{
+    struct stat info;
+    *rank = RS_NO_VALUE;
+    const char *p = path;
+    int64_t v = 0;
+    while (isdigit((unsigned char)*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
+    if (p == path || *p != '=' || stat(path, &info) == 0) return path;
+    *rank = v;
+    return p + 1;
+}
+
+/* Text order, but runs of digits by their value: rank2 before rank10. */
+static int natural_compare(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            while (*a == '0') a++;
+            while (*b == '0') b++;
+            size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+            if (n != m) return n < m ? -1 : 1;
+            int c = strncmp(a, b, n);
+            if (c) return c;
+            a += n;
+            b += m;
+        } else {
+            if (*a != *b) return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+        }
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+int rs_path_compare(const char *a, const char *b)
+{
+    int c = natural_compare(a, b);
+    return c ? c : strcmp(a, b);
+}
+
+static int compare_inputs(const void *a, const void *b)
+{
+    const rs_input *x = a, *y = b;
+    return rs_path_compare(x->path, y->path);
+}
+
+/* ---- runs of several files ------------------------------------------------------------------------------
+ */
+
+typedef struct run_file {
+    rs_input *input;
+    rs_rocprof_name name;
+    size_t at; /* among the inputs */
+} run_file;
+
+/* By folder and prefix, then the whole recordings, then the CSV files as they are read. */
+static int compare_run_files(const void *a, const void *b)
+{
+    const run_file *x = a, *y = b;
+    size_t n = x->name.prefix < y->name.prefix ? x->name.prefix : y->name.prefix;
+    int c = memcmp(x->input->path, y->input->path, n);
+    if (c) return c;
+    if (x->name.prefix != y->name.prefix) return x->name.prefix < y->name.prefix ? -1 : 1;
+    if (x->name.file != y->name.file) return x->name.file < y->name.file ? -1 : 1;
+    if (x->name.order != y->name.order) return x->name.order < y->name.order ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool same_run(const run_file *a, const run_file *b)
+{
+    return a->name.prefix == b->name.prefix && a->input->given_rank == b->input->given_rank &&
+           memcmp(a->input->path, b->input->path, a->name.prefix) == 0;
+}
+
+static bool pass_over(rs_input *input, const rs_input *other)
+{
+    if (!input->instead) input->instead = rs_strdup(other->path);
+    return input->instead != NULL;
+}
+
+/* The CSV files of one run become parts of the one with its kernels, else of the first with times. */
+static rs_status join_files(run_file *files, size_t n, rs_error *err)
+{
+    size_t whole = 0;
+    while (whole < n && files[whole].name.file != RS_ROCPROF_CSV) whole++;
+    /* the same run in another form: a folder's second one is passed over, one that was asked for is read */
+    for (size_t i = whole ? 1 : n; i < n; i++)
+        if (files[i].input->from_directory && !pass_over(files[i].input, files[0].input))
+            return rs_fail_nomem(err, "inputs");
+    if (whole && files[whole < n ? whole : 0].input->from_directory) return RS_OK;
+    run_file *first = NULL, *csv = files + whole;
+    size_t n_csv = n - whole, parts = 0;
+    for (size_t i = 0; i < n_csv; i++) {
+        const run_file *other = NULL;
+        if (csv[i].input->from_directory && i && csv[i].name.order == csv[i - 1].name.order)
+            other = &csv[i - 1]; /* packed and plain */
+        else if (csv[i].input->from_directory && csv[i].name.counters)
+            other = first;
+        else if (csv[i].name.kernels)
+            first = &csv[i];
+        if (other && !pass_over(csv[i].input, other->input)) return rs_fail_nomem(err, "inputs");
+        parts += !other;
+    }
+    for (size_t i = 0; i < n_csv && !first; i++)
+        if (!csv[i].name.agents) first = &csv[i];
+    if (parts < 2 || !first) return RS_OK;
+    rs_input *whole_run = first->input;
+    whole_run->parts = rs_calloc(parts, sizeof *whole_run->parts);
+    if (!whole_run->parts) return rs_fail_nomem(err, "inputs");
+    for (size_t i = 0; i < n_csv; i++) {
+        if (csv[i].input->instead) continue;
+        char *path = rs_strdup(csv[i].input->path);
+        if (!path) return rs_fail_nomem(err, "inputs");
+        whole_run->parts[whole_run->n_parts++] = path;
+        csv[i].input->joined = csv[i].input != whole_run;
+    }
+    return RS_OK;
+}
+
+/* Takes the inputs that are parts of others out of the list. */
+static void remove_joined(rs_job *job)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        if (job->inputs[i].joined)
+            rs_free(job->inputs[i].path);
+        else
+            job->inputs[kept++] = job->inputs[i];
+    }
+    job->n_inputs = kept;
+}
+
+static rs_status join_runs(rs_job *job, rs_error *err)
+{
+    run_file *files = rs_malloc((job->n_inputs + 1) * sizeof *files);
+    size_t n = 0;
+    rs_status status = RS_OK;
+    if (!files) return rs_fail_nomem(err, "inputs");
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        run_file file = {&job->inputs[i], rs_rocprof_name_of(job->inputs[i].path), i};
+        if (file.name.file != RS_ROCPROF_NONE) files[n++] = file;
+    }
+    if (n) qsort(files, n, sizeof *files, compare_run_files);
+    for (size_t i = 0, end; i < n && status == RS_OK; i = end) {
+        for (end = i + 1; end < n && same_run(&files[i], &files[end]); end++) {
+        }
+        if (end - i > 1) status = join_files(files + i, end - i, err);
+    }
+    rs_free(files);
+    remove_joined(job);
+    return status;
+}
+
+rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t rank;
+        const char *path = split_rank(paths[i], &rank);
+        struct stat info;
+        rs_status status;
+        size_t before = job->n_inputs;
+        if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            status = add_directory(job, path, rank, 0, err);
+            if (status == RS_OK && job->n_inputs == before)
+                status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                                    job->settings.recursive ? "holds no files"
+                                                            : "holds no files; -r looks into its folders");
+        } else {
+            status = add_input(job, path, rank, false, err);
+        }
+        if (status != RS_OK) return status;
+    }
+    if (job->n_inputs) qsort(job->inputs, job->n_inputs, sizeof *job->inputs, compare_inputs);
+    return join_runs(job, err);
+}
+
+void rs_inputs_insert(rs_job *job, const rs_input *input)
+{
+    size_t at = job->n_inputs++;
+    for (; at > 0 && compare_inputs(&job->inputs[at - 1], input) > 0; at--)
+        job->inputs[at] = job->inputs[at - 1];
+    job->inputs[at] = *input;
+}

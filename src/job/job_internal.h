@@ -1,0 +1,133 @@
+/* The parts of a job. Private to src/job.c. */
+#ifndef RS_JOB_JOB_INTERNAL_H
+#define RS_JOB_JOB_INTERNAL_H
+
+#include <pthread.h>
+
+#include "analysis/analysis.h"
+#include "rankscope/partial.h"
+#include "format/kineto.h"
+#include "trace/trace.h"
+
+/* One input: a file, or the files of one profiler run. */
+typedef struct rs_input {
+    char *path;   /* "-": standard input */
+    char **parts; /* the files of one run that are read as one, in that order; NULL: only path */
+    size_t n_parts;
+    bool joined;       /* while runs are put together: it is a part of another */
+    char *instead;     /* another input that holds the same work: this one is passed over; NULL: none */
+    const void *bytes; /* or memory */
+    size_t n_bytes;
+    int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
+    bool from_directory; /* found there: what is no trace is passed over */
+    uint64_t loaded;     /* columns of the kept events */
+    uint64_t told_by;    /* columns that telling its ranks apart took */
+    uint64_t kept;       /* bytes that count in the job's kept */
+    rs_events *events;   /* while loaded */
+    rs_trace *traces;    /* its ranks */
+    size_t n_traces;
+    const char *domain_rule; /* how they were told apart */
+    rs_problems problems;
+} rs_input;
+
+struct rs_job {
+    rs_input *inputs; /* sorted by path */
+    size_t n_inputs, capacity;
+    rs_job_settings settings;
+    rs_job_stats stats;
+    pthread_mutex_t lock;
+    uint64_t bytes_done, bytes_total;
+    uint64_t kept; /* bytes of events that stay for the next run */
+    bool cancelled;
+};
+
+/* Turns paths into inputs: RANK=PATH, directories, "-". */
+rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err);
+/* Puts an input where its name belongs, behind those of the same name. There must be room for it. */
+void rs_inputs_insert(rs_job *job, const rs_input *input);
+/* The number behind the last "rank" in a file's name, or RS_NO_VALUE. */
+int64_t rs_rank_in_name(const char *path);
+
+/* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
+rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
+void rs_input_release(rs_input *input);
+/* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them.
+ */
+void rs_input_keep(rs_job *job, rs_input *input);
+
+/* The columns that an analysis which reads these would load by itself. */
+uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns);
+/* Calls the job's progress function without news; false when the run is cancelled. */
+bool rs_job_goes_on(rs_job *job);
+
+/* ---- a run ------------------------------------------------------------------------------------------ */
+
+/* One rank's part in the answer, until all ranks have theirs. */
+typedef struct rs_rank_part {
+    void *value;
+    int64_t rank; /* RS_NO_VALUE until settled */
+    const char *rule;
+    size_t share, index; /* of which input, and its how manieth rank */
+} rs_rank_part;
+
+/* What one input gave one analysis. */
+typedef struct rs_share {
+    const char *path, *domain_rule;
+    bool from_directory; /* what is no trace is passed over */
+    const char *instead; /* the file that is read in its place, or NULL */
+    rs_status status;
+    const rs_error *error; /* NULL when it could not even be kept */
+    rs_problems problems;
+    rs_rank_part *units;
+    size_t n_units;
+} rs_share;
+
+/* What is asked, and what the inputs had to say. The run refers to the policy beside it: stays where it is.
+ */
+typedef struct rs_question {
+    const rs_analysis *analysis;
+    rs_run run;
+    rs_policy policy;
+    rs_options *defaults; /* owned, when the caller gave no options */
+    rs_share *shares;     /* in the order of the inputs */
+    size_t n_shares;
+    bool due;      /* to be asked in the next pass over the inputs */
+    bool borrowed; /* the values of the shares belong to someone else */
+} rs_question;
+
+/* What decides which ranks there are and how they are called. */
+typedef struct rs_ranking {
+    bool renumber, single_rank;
+    rs_options *wanted; /* "ranks" */
+} rs_ranking;
+
+rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err);
+void rs_ranking_clear(rs_ranking *ranking);
+
+/* policy and options of a question; its shares are still to come. */
+rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
+                           void *context, rs_error *err);
+rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err);
+void rs_question_clear_share(rs_question *q, rs_share *share);
+void rs_question_clear(rs_question *q);
+/* Whether HTA's rule makes ranks trim their steps that alone would not: they are asked again then. */
+bool rs_question_must_trim(const rs_question *q);
+/* Whether what befell an input is the caller's doing and no matter of one file. */
+bool rs_share_is_fatal(const rs_share *share, const rs_ranking *ranking);
+/* Reports inputs that could not be used. Fails when there is none that could. */
+rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err);
+/* Settles the numbers of the ranks and makes the tables of all of them. n_sides: 2 for a comparison, the
+ * second one's ranks come last. */
+rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
+                             rs_result *result, rs_error *err);
+/* As many empty tables as the analysis has. */
+rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *err);
+
+/* Orders paths as the inputs of a job: numbers by value. */
+int rs_path_compare(const char *a, const char *b);
+
+/* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
+rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
+                          rs_result *result, rs_error *err);
+
+#endif

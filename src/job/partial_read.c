@@ -1,0 +1,347 @@
+/* Merging packed partials. They come from elsewhere: every length, index and enumerator is checked on the way
+ * in, and what is wrong is told as such. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/layout.h"
+#include "base/problems.h"
+#include "base/wire.h"
+#include "job/job_internal.h"
+#include "job/partial.h"
+
+/* What one input gave one query, still packed. */
+typedef struct block {
+    rs_wire_reader plain, trimmed;
+    bool has_trimmed;
+} block;
+
+typedef struct packed_input {
+    const char *path, *instead;
+    bool from_directory;
+    size_t part, order; /* which packed bytes it came with, and where it stood */
+    block *blocks;      /* by query */
+} packed_input;
+
+typedef struct merger {
+    rs_arena arena; /* what lasts for the whole merge */
+    const rs_query *queries;
+    size_t n;
+    uint64_t *options, *layouts; /* fingerprints by query */
+    size_t n_parts;
+    rs_job_settings settings; /* of the first part; all others have the same */
+    rs_ranking ranking;
+    packed_input *inputs; /* sorted as a job's */
+    size_t n_inputs, capacity;
+} merger;
+
+static rs_status fail_part(const merger *m, size_t part, rs_status status, rs_error *err, const char *why)
+{
+    return rs_fail(err, status, "packed partial results %zu of %zu %s", part + 1, m->n_parts, why);
+}
+
+static rs_status damaged(const merger *m, size_t part, const rs_wire_reader *r, rs_error *err)
+{
+    if (r->out_of_memory) return rs_fail_nomem(err, "packed partial results");
+    return fail_part(m, part, RS_ERR_FORMAT, err, "are damaged: map and send them again");
+}
+
+/* ---- the head of each part -------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, rs_wire_reader *r, rs_error *err)
+{
+    const uint8_t *data = bytes->data;
+    if (bytes->n < RS_PARTIAL_HEAD || memcmp(data, RS_PARTIAL_MAGIC, 8) != 0)
+        return fail_part(m, part, RS_ERR_FORMAT, err, "are none: rs_job_map makes them");
+    *r = (rs_wire_reader){.p = data + 8, .end = data + bytes->n, .arena = &m->arena};
+    uint64_t n = rs_wire_fixed(r), sum = rs_wire_fixed(r);
+    if (n != rs_wire_left(r) || sum != rs_hash_bytes(r->p, rs_wire_left(r))) return damaged(m, part, r, err);
+    const char *version = rs_wire_text(r);
+    if (r->bad || !version) return damaged(m, part, r, err);
+    if (strcmp(version, rs_version()) != 0)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "packed partial results %zu of %zu were made by rankscope %.40s, this is %s: map and "
+                       "merge with one version",
+                       part + 1, m->n_parts, version, rs_version());
+    if (rs_wire_unsigned(r) != RS_PARTIAL_FORMAT || r->bad)
+        return fail_part(m, part, RS_ERR_USAGE, err, "have another format: map and merge with one version");
+    return RS_OK;
+}
+
+static rs_status read_settings(merger *m, size_t part, rs_wire_reader *r, rs_error *err)
+{
+    rs_job_settings s = {.renumber = rs_wire_bool(r)};
+    s.single_rank = rs_wire_bool(r);
+    s.include_last_step = rs_wire_bool(r);
+    s.absolute = rs_wire_bool(r);
+    s.ranks = rs_wire_text(r);
+    s.steps = rs_wire_text(r);
+    if (r->bad) return damaged(m, part, r, err);
+    if (part == 0) {
+        m->settings = s;
+        return rs_ranking_init(&m->ranking, &s, err);
+    }
+    const rs_job_settings *first = &m->settings;
+    if (s.renumber != first->renumber || s.single_rank != first->single_rank ||
+        s.include_last_step != first->include_last_step || s.absolute != first->absolute ||
+        !same_text(s.ranks, first->ranks) || !same_text(s.steps, first->steps))
+        return fail_part(m, part, RS_ERR_USAGE, err,
+                         "were made with other settings of the job than the first: map all with the same");
+    return RS_OK;
+}
+
+/* *places: for each packed query the one of ours that it is, or SIZE_MAX. */
+static rs_status read_queries(merger *m, size_t part, rs_wire_reader *r, size_t **places, size_t *n_places,
+                              rs_error *err)
+{
+    uint64_t n = rs_wire_unsigned(r);
+    size_t *place = rs_wire_room(r, n, sizeof *place, 18);
+    bool *found = rs_arena_alloc(&m->arena, m->n * sizeof *found + 1);
+    if (r->bad) return damaged(m, part, r, err);
+    if (!found) return rs_fail_nomem(err, "packed partial results");
+    memset(found, 0, m->n * sizeof *found);
+    for (uint64_t i = 0; i < n; i++) {
+        const char *name = rs_wire_text(r);
+        uint64_t compat = rs_wire_unsigned(r), options = rs_wire_fixed(r), layout = rs_wire_fixed(r);
+        place[i] = SIZE_MAX;
+        if (r->bad || !name) return damaged(m, part, r, err);
+        for (size_t k = 0; k < m->n; k++) {
+            const rs_query *q = &m->queries[k];
+            if (found[k] || strcmp(name, q->analysis->name) != 0 || compat != (uint64_t)q->compat ||
+                options != m->options[k])
+                continue;
+            if (layout != m->layouts[k])
+                return fail_part(m, part, RS_ERR_USAGE, err,
+                                 "have another format: map and merge with one version");
+            found[k] = true;
+            place[i] = k;
+            break;
+        }
+    }
+    for (size_t k = 0; k < m->n; k++) {
+        if (found[k]) continue;
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "packed partial results %zu of %zu hold no %s with these options and this mode: map with "
+            "what is merged",
+            part + 1, m->n_parts, m->queries[k].analysis->name);
+    }
+    *places = place;
+    *n_places = (size_t)n;
+    return RS_OK;
+}
+
+static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const size_t *places, size_t n_places,
+                             rs_error *err)
+{
+    uint64_t n = rs_wire_unsigned(r);
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        packed_input input = {.part = part, .order = m->n_inputs};
+        input.path = rs_wire_text(r);
+        input.from_directory = rs_wire_bool(r);
+        input.instead = rs_wire_text(r);
+        input.blocks = rs_wire_room(r, m->n, sizeof *input.blocks, 0);
+        if (!input.path) r->bad = true;
+        for (size_t k = 0; !r->bad && k < n_places; k++) {
+            block b = {.plain = rs_wire_part(r, rs_wire_unsigned(r))};
+            b.has_trimmed = rs_wire_bool(r);
+            if (b.has_trimmed) b.trimmed = rs_wire_part(r, rs_wire_unsigned(r));
+            if (places[k] != SIZE_MAX) input.blocks[places[k]] = b;
+        }
+        if (r->bad) break;
+        if (!RS_GROW_ONE(m->inputs, m->n_inputs, m->capacity))
+            return rs_fail_nomem(err, "packed partial results");
+        m->inputs[m->n_inputs++] = input;
+    }
+    return r->bad || r->p != r->end ? damaged(m, part, r, err) : RS_OK;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const packed_input *x = a, *y = b;
+    int c = rs_path_compare(x->path, y->path);
+    return c ? c : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static rs_status read_parts(merger *m, const rs_bytes *packed, rs_error *err)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
+        rs_wire_reader r;
+        size_t *places = NULL, n_places = 0;
+        rs_status status = open_part(m, i, &packed[i], &r, err);
+        if (status == RS_OK) status = read_settings(m, i, &r, err);
+        if (status == RS_OK) status = read_queries(m, i, &r, &places, &n_places, err);
+        if (status == RS_OK) status = read_inputs(m, i, &r, places, n_places, err);
+        if (status != RS_OK) return status;
+    }
+    if (m->n_inputs) qsort(m->inputs, m->n_inputs, sizeof *m->inputs, by_path);
+    return RS_OK;
+}
+
+/* ---- shares ----------------------------------------------------------------------------------------- */
+
+static void copy_text(rs_wire_reader *r, char *out, size_t size)
+{
+    size_t n;
+    const char *text = rs_wire_text_n(r, &n);
+    if (!text || n >= size)
+        r->bad = true;
+    else
+        memcpy(out, text, n + 1);
+}
+
+static const rs_error *read_error(rs_wire_reader *r, rs_status status)
+{
+    rs_error *err = rs_wire_room(r, 1, sizeof *err, 1);
+    unsigned n = (unsigned)rs_wire_below(r, RS_ERROR_CAUSES + 1);
+    for (unsigned i = 0; !r->bad && i < n; i++) {
+        copy_text(r, err->causes[i].message, sizeof err->causes[i].message);
+        copy_text(r, err->causes[i].file, sizeof err->causes[i].file);
+        err->causes[i].offset = rs_wire_unsigned(r);
+    }
+    if (r->bad || n == 0) r->bad = true;
+    if (r->bad) return NULL;
+    err->status = status;
+    err->n_causes = n;
+    return err;
+}
+
+static void read_problems(rs_wire_reader *r, rs_problems *out)
+{
+    uint64_t dropped = rs_wire_unsigned(r), n = rs_wire_unsigned(r);
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        rs_problem p = {.kind = rs_wire_text(r)};
+        p.message = rs_wire_text(r);
+        p.file = rs_wire_text(r);
+        p.detail = rs_wire_text(r);
+        p.rank = rs_wire_signed(r);
+        p.severity = (rs_severity)rs_wire_below(r, RS_LOSS + 1);
+        p.count = rs_wire_unsigned(r);
+        p.n_offsets = (unsigned)rs_wire_below(r, RS_PROBLEM_OFFSETS + 1);
+        for (unsigned k = 0; k < p.n_offsets; k++) p.offsets[k] = rs_wire_unsigned(r);
+        if (!p.kind || !p.message) r->bad = true;
+        if (!r->bad) rs_problems_adopt(out, &p);
+    }
+    out->n_dropped += dropped;
+}
+
+static void read_part(const merger *m, const rs_question *q, rs_wire_reader *r, rs_rank_part *u)
+{
+    u->rank = rs_wire_signed(r);
+    u->rule = rs_wire_text(r);
+    bool wanted = m->ranking.renumber || u->rank == RS_NO_VALUE ||
+                  rs_options_in_ranges(m->ranking.wanted, "ranks", u->rank);
+    bool has_value = rs_wire_bool(r);
+    if (has_value) u->value = rs_layout_unpack(q->analysis->partial_layout, r);
+    if (wanted && !has_value) r->bad = true;
+}
+
+/* Makes a share of the packed one; its values live in the arena. */
+static rs_status read_share(const merger *m, rs_question *q, size_t at, rs_wire_reader r, rs_arena *values,
+                            rs_error *err)
+{
+    const packed_input *input = &m->inputs[at];
+    rs_share *share = &q->shares[at];
+    r.arena = values;
+    rs_question_clear_share(q, share);
+    *share =
+        (rs_share){.path = input->path, .from_directory = input->from_directory, .instead = input->instead};
+    share->status = (rs_status)rs_wire_below(&r, RS_ERR_CANCELLED + 1);
+    if (share->status != RS_OK) {
+        share->error = read_error(&r, share->status);
+    } else {
+        share->domain_rule = rs_wire_text(&r);
+        read_problems(&r, &share->problems);
+        uint64_t n = rs_wire_unsigned(&r);
+        if (n > rs_wire_left(&r) / 3) r.bad = true;
+        share->units = r.bad ? NULL : rs_calloc((size_t)n, sizeof *share->units);
+        if (!r.bad && !share->units) return rs_fail_nomem(err, "packed partial results");
+        for (uint64_t k = 0; !r.bad && k < n; k++) {
+            rs_rank_part *u = &share->units[share->n_units++];
+            u->share = at;
+            u->index = (size_t)k;
+            read_part(m, q, &r, u);
+        }
+    }
+    return r.bad || r.p != r.end ? damaged(m, input->part, &r, err) : RS_OK;
+}
+
+static rs_status read_shares(const merger *m, rs_question *q, size_t k, rs_arena *values, rs_error *err)
+{
+    rs_status status = rs_question_reserve(q, m->n_inputs, err);
+    for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++)
+        status = read_share(m, q, i, m->inputs[i].blocks[k].plain, values, err);
+    if (status != RS_OK || !rs_question_must_trim(q)) return status;
+    q->policy.force_trim = true;
+    for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++)
+        if (m->inputs[i].blocks[k].has_trimmed)
+            status = read_share(m, q, i, m->inputs[i].blocks[k].trimmed, values, err);
+    return status;
+}
+
+/* ---- the merge -------------------------------------------------------------------------------------- */
+
+static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_error *err)
+{
+    rs_question q = {0}, *side = &q;
+    const rs_ranking *ranking = &m->ranking;
+    rs_arena values = {0};
+    rs_status status = rs_question_init(&q, &m->queries[k], &m->settings, NULL, err);
+    q.borrowed = true;
+    if (status == RS_OK) status = read_shares(m, &q, k, &values, err);
+    if (status == RS_OK) status = rs_question_judge(&q, ranking, result, err);
+    if (status == RS_OK) status = rs_question_answer(&side, &ranking, 1, result, err);
+    if (status != RS_OK) rs_result_drop_tables(result);
+    rs_question_clear(&q);
+    rs_arena_clear(&values);
+    return status;
+}
+
+/* What the packed bytes must have been made for. */
+static rs_status take_queries(merger *m, rs_error *err)
+{
+    m->options = rs_arena_alloc(&m->arena, (m->n + 1) * sizeof *m->options);
+    m->layouts = rs_arena_alloc(&m->arena, (m->n + 1) * sizeof *m->layouts);
+    if (!m->options || !m->layouts) return rs_fail_nomem(err, "packed partial results");
+    for (size_t k = 0; k < m->n; k++) {
+        const rs_analysis *a = m->queries[k].analysis;
+        if (!rs_analysis_can_map(a))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
+                           a->name);
+        rs_options *defaults = m->queries[k].options ? NULL : rs_options_create(a->options, a->n_options);
+        if (!m->queries[k].options && !defaults) return rs_fail_nomem(err, "packed partial results");
+        m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
+        m->layouts[k] = rs_layout_fingerprint(a->partial_layout);
+        rs_options_free(defaults);
+    }
+    return RS_OK;
+}
+
+rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_query *queries, size_t n,
+                          rs_result *results, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    if (!err) err = &local;
+    for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
+    if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to merge");
+    merger m = {.queries = queries, .n = n, .n_parts = n_packed};
+    rs_status status = take_queries(&m, err);
+    if (status == RS_OK) status = read_parts(&m, packed, err);
+    bool read = status == RS_OK;
+    for (size_t k = 0; read && k < n; k++) {
+        rs_error error = RS_ERROR_INIT;
+        rs_status one = merge_query(&m, k, &results[k], &error);
+        if (one == RS_OK || status != RS_OK) continue;
+        status = one;
+        *err = error;
+        if (n > 1) rs_error_wrap(err, "%s", queries[k].analysis->name);
+    }
+    rs_ranking_clear(&m.ranking);
+    rs_free(m.inputs);
+    rs_arena_clear(&m.arena);
+    return status;
+}

@@ -1,0 +1,387 @@
+/* Which kernels of different ranks are one collective. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "match/collective_ops.h"
+#include "base/interval.h"
+
+void rs_coll_job_clear(rs_coll_job *job)
+{
+    rs_free(job->shift);
+    rs_free(job->clocks);
+    rs_free(job->instances);
+    rs_free(job->arrivals);
+    *job = (rs_coll_job){0};
+}
+
+/* A kernel on its way to its collective. */
+typedef struct item {
+    int64_t number;
+    uint32_t rank, op;
+} item;
+
+typedef struct matcher {
+    rs_coll_job *job;
+    rs_strings channels; /* what must be equal for two kernels to belong together: a text for each */
+    item *items;         /* all kernels, by channel, rank and start */
+    size_t n;
+    size_t *first; /* by channel + 1 */
+} matcher;
+
+/* ---- channels
+ * ----------------------------------------------------------------------------------------------- */
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+/* Appends text without its white space. */
+static size_t append(char *out, size_t at, size_t size, const char *text)
+{
+    for (; *text && at + 2 < size; text++)
+        if (*text != ' ') out[at++] = *text;
+    out[at++] = '\n';
+    return at;
+}
+
+/* "[3, 7]" is the two ranks of a pair. */
+static bool two_members(const char *members, long long pair[2])
+{
+    char rest;
+    /* NOLINTNEXTLINE(cert-err34-c): the width keeps every number in range */
+    return members && sscanf(members, " [ %18lld , %18lld ] %c", &pair[0], &pair[1], &rest) == 2;
+}
+
+static bool is_send(const rs_coll_rank *r, const rs_coll_op *op)
+{
+    const char *name = rs_pool_text(&r->pool, op->name);
+    return name && strstr(name, "send");
+}
+
+static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
+{
+    const rs_coll_rank *r = m->job->ranks[rank];
+    const char *members = or_empty(rs_pool_text(&r->pool, op->members));
+    size_t size = strlen(members) + strlen(or_empty(rs_pool_text(&r->pool, op->group))) + 160;
+    char *text = rs_malloc(size);
+    if (!text) return RS_NO_STRING;
+    size_t n = append(text, 0, size, or_empty(rs_pool_text(&r->pool, op->group)));
+    n = append(text, n, size, members);
+    n += (size_t)snprintf(text + n, size - n, "%lld", (long long)op->group_size);
+    if (op->kind == RS_COLL_SEND_RECV) {
+        long long pair[2];
+        if (op->source >= 0 && op->target >= 0)
+            n += (size_t)snprintf(text + n, size - n, " %lld>%lld", (long long)op->source,
+                                  (long long)op->target);
+        else if (two_members(members, pair)) /* direction unknown: each end in its own order */
+            n += (size_t)snprintf(text + n, size - n, " p2p");
+        else
+            n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank, is_send(r, op) ? "out" : "in");
+    }
+    uint32_t id = rs_strings_add(&m->channels, text, n);
+    rs_free(text);
+    return id;
+}
+
+static bool sort_into_channels(matcher *m)
+{
+    const rs_coll_job *job = m->job;
+    size_t n = 0, at = 0;
+    for (size_t r = 0; r < job->n_ranks; r++) n += job->ranks[r]->n;
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    item *unsorted = rs_malloc((n + 1) * sizeof *unsorted);
+    m->items = rs_malloc((n + 1) * sizeof *m->items);
+    bool ok = keys && unsorted && m->items && n < UINT32_MAX;
+    for (uint32_t r = 0; ok && r < job->n_ranks; r++)
+        for (uint32_t i = 0; ok && i < job->ranks[r]->n; i++, at++) {
+            uint32_t channel = channel_of(m, r, &job->ranks[r]->ops[i]);
+            ok = channel != RS_NO_STRING;
+            keys[at] = (rs_keyed){channel, (uint32_t)at};
+            unsorted[at] = (item){.rank = r, .op = i};
+        }
+    ok = ok && rs_keyed_sort(keys, n);
+    m->first = ok ? rs_calloc(m->channels.n + 1, sizeof *m->first) : NULL;
+    ok = ok && m->first;
+    for (size_t i = 0; ok && i < n; i++) {
+        m->items[i] = unsorted[keys[i].value];
+        m->first[keys[i].key + 1]++;
+    }
+    for (size_t c = 0; ok && c < m->channels.n; c++) m->first[c + 1] += m->first[c];
+    m->n = n;
+    rs_free(keys);
+    rs_free(unsorted);
+    return ok;
+}
+
+/* ---- by order
+ * ----------------------------------------------------------------------------------------------- */
+
+static const rs_coll_op *op_of(const matcher *m, const item *i)
+{
+    return &m->job->ranks[i->rank]->ops[i->op];
+}
+
+static bool same_signature(const matcher *m, const item *a, const item *b)
+{
+    const rs_coll_op *x = op_of(m, a), *y = op_of(m, b);
+    return x->kind == y->kind && x->in_elements == y->in_elements && x->out_elements == y->out_elements;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+#define SAMPLES 64
+
+typedef struct trial {
+    size_t wrong;   /* sampled kernels that differ in kind or size */
+    int64_t spread; /* of the distances between ends */
+    int64_t distance;
+    size_t overlap;
+} trial;
+
+/* How well kernel i of b fits kernel i + shift of a. */
+static trial try_shift(const matcher *m, const item *a, size_t n_a, const item *b, size_t n_b, int64_t shift)
+{
+    size_t from = shift < 0 ? (size_t)-shift : 0;
+    size_t to = (int64_t)n_b + shift > (int64_t)n_a ? (size_t)((int64_t)n_a - shift) : n_b;
+    trial t = {.overlap = to - from};
+    int64_t distances[SAMPLES];
+    size_t n = t.overlap < SAMPLES ? t.overlap : SAMPLES;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = from + (n < 2 ? 0 : i * (t.overlap - 1) / (n - 1));
+        const item *x = &a[(size_t)((int64_t)k + shift)], *y = &b[k];
+        t.wrong += !same_signature(m, x, y);
+        distances[i] = rs_sub_sat(rs_add_sat(op_of(m, y)->end, m->job->shift[y->rank]),
+                                  rs_add_sat(op_of(m, x)->end, m->job->shift[x->rank]));
+    }
+    qsort(distances, n, sizeof *distances, compare_times);
+    int64_t middle = distances[n / 2];
+    /* most of them: a few may end far apart */
+    t.spread = rs_sub_sat(distances[n - 1 - n / 8], distances[n / 8]);
+    t.distance = middle < 0 ? rs_sub_sat(0, middle) : middle;
+    return t;
+}
+
+#define NEAR 20000 /* ns that ends of one collective may lie apart without meaning anything */
+#define SAME_CLOCK                                                                                           \
+    10000000 /* ns within which clocks are taken to be the same: beyond that distances say nothing */
+
+/* Where the kernels of rank b begin in those of rank a. */
+static int64_t find_shift(const matcher *m, const item *a, size_t n_a, const item *b, size_t n_b)
+{
+    size_t least = ((n_a < n_b ? n_a : n_b) + 1) / 2;
+    int64_t low = (int64_t)least - (int64_t)n_b, high = (int64_t)n_a - (int64_t)least, best_shift = 0;
+    trial best = {.wrong = SIZE_MAX};
+    for (int64_t shift = low; shift <= high; shift++) {
+        trial t = try_shift(m, a, n_a, b, n_b, shift);
+        bool better = t.wrong < best.wrong;
+        if (t.wrong == best.wrong) {
+            int64_t gain = rs_sub_sat(best.spread, t.spread);
+            bool near = t.distance < SAME_CLOCK || best.distance < SAME_CLOCK;
+            better = gain > NEAR ||
+                     (gain >= -NEAR && (near ? t.distance < best.distance : t.overlap > best.overlap));
+        }
+        if (!better) continue;
+        best = t;
+        best_shift = shift;
+    }
+    return best_shift;
+}
+
+/* Numbers a channel's kernels by their place in the order of the rank that has most of them. */
+static void number_by_order(matcher *m, size_t first, size_t end)
+{
+    size_t reference = first, longest = 0;
+    for (size_t i = first, next; i < end; i = next) {
+        for (next = i; next < end && m->items[next].rank == m->items[i].rank; next++) {
+        }
+        if (next - i <= longest) continue;
+        longest = next - i;
+        reference = i;
+    }
+    int64_t least = 0;
+    for (size_t i = first, next; i < end; i = next) {
+        for (next = i; next < end && m->items[next].rank == m->items[i].rank; next++) {
+        }
+        int64_t shift =
+            i == reference ? 0 : find_shift(m, m->items + reference, longest, m->items + i, next - i);
+        for (size_t k = i; k < next; k++) m->items[k].number = shift + (int64_t)(k - i);
+        if (shift < least) least = shift;
+    }
+    for (size_t i = first; i < end; i++) m->items[i].number += 1 - least;
+}
+
+/* ---- instances
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool numbered(const matcher *m, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        const rs_coll_op *op = op_of(m, &m->items[i]);
+        if (op->seq < 0 || op->kind == RS_COLL_SEND_RECV) return false;
+    }
+    return true;
+}
+
+static bool add_instance(matcher *m, size_t *capacity, int64_t number, bool by_seq)
+{
+    rs_coll_job *job = m->job;
+    if (!RS_GROW_ONE(job->instances, job->n, *capacity)) return false;
+    job->instances[job->n++] =
+        (rs_coll_instance){.number = number, .by_seq = by_seq, .first = (uint32_t)job->n_arrivals};
+    return true;
+}
+
+/* Kernels with one number, by rank: the k-th of each rank belong together. */
+static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq, size_t *capacity)
+{
+    rs_coll_job *job = m->job;
+    size_t left = n;
+    for (size_t turn = 0; left > 0; turn++) {
+        if (!add_instance(m, capacity, items[0].number, by_seq)) return false;
+        rs_coll_instance *instance = &job->instances[job->n - 1];
+        const item *one = NULL;
+        for (size_t i = 0, next; i < n; i = next) {
+            for (next = i; next < n && items[next].rank == items[i].rank; next++) {
+            }
+            if (next - i <= turn) continue;
+            const item *it = &items[i + turn];
+            if (one && !same_signature(m, one, it) && op_of(m, one)->kind != op_of(m, it)->kind)
+                instance->mixed = true;
+            one = it;
+            job->arrivals[job->n_arrivals++] =
+                (rs_coll_arrival){.rank = it->rank, .op = it->op, .instance = (uint32_t)(job->n - 1)};
+            instance->n++;
+            left--;
+        }
+    }
+    return true;
+}
+
+static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, size_t *capacity)
+{
+    size_t n = end - first;
+    if (by_seq)
+        for (size_t i = first; i < end; i++) m->items[i].number = op_of(m, &m->items[i])->seq;
+    else
+        number_by_order(m, first, end);
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    item *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    bool ok = keys && sorted;
+    for (size_t i = 0; ok && i < n; i++)
+        keys[i] = (rs_keyed){m->items[first + i].number, (uint32_t)(first + i)};
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) sorted[i] = m->items[keys[i].value];
+    for (size_t i = 0, next; ok && i < n; i = next) {
+        for (next = i; next < n && sorted[next].number == sorted[i].number; next++) {
+        }
+        ok = make_instances(m, sorted + i, next - i, by_seq, capacity);
+    }
+    rs_free(keys);
+    rs_free(sorted);
+    return ok;
+}
+
+static bool match_channels(matcher *m, bool by_seq, size_t *capacity)
+{
+    bool ok = true;
+    for (size_t c = 0; ok && c < m->channels.n; c++) {
+        size_t first = m->first[c], end = m->first[c + 1];
+        if (first < end && numbered(m, first, end) == by_seq)
+            ok = match_channel(m, first, end, by_seq, capacity);
+    }
+    return ok;
+}
+
+static bool order_in_time(rs_coll_job *job)
+{
+    rs_keyed *keys = rs_malloc((job->n + 1) * sizeof *keys);
+    rs_coll_instance *sorted = rs_malloc((job->n + 1) * sizeof *sorted);
+    bool ok = keys && sorted;
+    for (size_t i = 0; ok && i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        int64_t first = INT64_MAX;
+        for (size_t k = 0; k < c->n; k++) {
+            int64_t start = rs_coll_start(job, &job->arrivals[c->first + k]);
+            if (start < first) first = start;
+        }
+        keys[i] = (rs_keyed){first, (uint32_t)i};
+    }
+    ok = ok && rs_keyed_sort(keys, job->n);
+    for (size_t i = 0; ok && i < job->n; i++) {
+        sorted[i] = job->instances[keys[i].value];
+        for (size_t k = 0; k < sorted[i].n; k++) job->arrivals[sorted[i].first + k].instance = (uint32_t)i;
+    }
+    rs_free(keys);
+    if (!ok) {
+        rs_free(sorted);
+        return false;
+    }
+    rs_free(job->instances);
+    job->instances = sorted;
+    return true;
+}
+
+/* Times that would overflow when clocks are set right are no times. */
+static bool shiftable(const rs_coll_rank *r, int64_t shift)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t start = rs_add_sat(r->ops[i].start, shift), end = rs_add_sat(r->ops[i].end, shift);
+        if (start > INT64_MAX / 4 || start < INT64_MIN / 4 || end > INT64_MAX / 4 || end < INT64_MIN / 4)
+            return false;
+    }
+    return true;
+}
+
+/* Files of one job may count from different moments. */
+static rs_status shift_by_base(rs_coll_job *job, rs_error *err)
+{
+    int64_t base = RS_NO_VALUE;
+    job->by_base = job->n_ranks > 1;
+    for (size_t i = 0; i < job->n_ranks; i++) {
+        int64_t own = job->ranks[i]->base_time_ns;
+        if (own == RS_NO_VALUE) job->by_base = false;
+        if (base == RS_NO_VALUE) base = own;
+    }
+    for (size_t i = 0; i < job->n_ranks; i++) {
+        job->shift[i] = job->by_base ? rs_sub_sat(job->ranks[i]->base_time_ns, base) : 0;
+        if (!shiftable(job->ranks[i], job->shift[i]))
+            return rs_fail(err, RS_ERR_FORMAT,
+                           "times and baseTimeNanoseconds of the ranks lie too far apart");
+    }
+    return RS_OK;
+}
+
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
+                        rs_error *err)
+{
+    *out = (rs_coll_job){.ranks = ranks, .n_ranks = n_ranks};
+    matcher m = {.job = out};
+    size_t capacity = 0;
+    out->shift = rs_calloc(n_ranks + 1, sizeof *out->shift);
+    out->clocks = rs_calloc(n_ranks + 1, sizeof *out->clocks);
+    bool ok = out->shift && out->clocks && rs_strings_init(&m.channels);
+    rs_status status = ok ? shift_by_base(out, err) : rs_fail_nomem(err, "collectives");
+    if (status == RS_OK) {
+        ok = sort_into_channels(&m);
+        out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
+        ok = ok && out->arrivals;
+        ok = ok && match_channels(&m, true, &capacity);
+        /* what numbers tell of the clocks helps to match what has none */
+        if (ok && align) status = rs_coll_align(out, err);
+        ok = ok && match_channels(&m, false, &capacity);
+        if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
+    }
+    rs_free(m.items);
+    rs_free(m.first);
+    rs_strings_clear(&m.channels);
+    if (status == RS_OK && align) status = rs_coll_align(out, err);
+    if (status == RS_OK && !order_in_time(out)) status = rs_fail_nomem(err, "collectives");
+    if (status != RS_OK) rs_coll_job_clear(out);
+    return status;
+}

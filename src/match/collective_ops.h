@@ -1,0 +1,122 @@
+/* Collectives of a job: each rank's communication kernels, matched over ranks, and the ranks' clocks set
+ * right. */
+#ifndef RS_MATCH_COLLECTIVE_OPS_H
+#define RS_MATCH_COLLECTIVE_OPS_H
+
+#include "analysis/analysis.h"
+#include "trace/pool.h"
+
+typedef enum rs_coll_kind {
+    RS_COLL_ALL_REDUCE,
+    RS_COLL_ALL_GATHER,
+    RS_COLL_REDUCE_SCATTER,
+    RS_COLL_ALL_TO_ALL,
+    RS_COLL_BROADCAST,
+    RS_COLL_REDUCE,
+    RS_COLL_GATHER,
+    RS_COLL_SCATTER,
+    RS_COLL_BARRIER,
+    RS_COLL_SEND_RECV,
+    RS_COLL_OTHER,
+    RS_N_COLL_KINDS
+} rs_coll_kind;
+
+const char *rs_coll_kind_name(rs_coll_kind kind);
+/* From PyTorch's name ("_allgather_base", "allreduce", "send", ...) or a kernel's. */
+rs_coll_kind rs_coll_kind_of(const char *name);
+/* Nobody leaves before all have come: then the ends on all ranks are one moment. */
+bool rs_coll_ends_together(rs_coll_kind kind);
+
+/* Bytes of one element of PyTorch's type name; 0 if unknown. */
+int64_t rs_dtype_size(const char *dtype);
+
+/* One communication kernel. Texts are in the rank's pool, RS_NO_STRING where not recorded. */
+typedef struct rs_coll_op {
+    int64_t start, end;                /* ns, the rank's own clock */
+    int64_t seq;                       /* -1: not recorded */
+    int64_t group_size;                /* 0: not recorded */
+    int64_t in_elements, out_elements; /* -1: not recorded */
+    int64_t source, target;            /* of send and receive; -1: not recorded */
+    uint32_t row;
+    uint32_t group, description, members, name, dtype;
+    rs_coll_kind kind;
+} rs_coll_op;
+
+/* What one rank brings; small, holds nothing of the trace. */
+typedef struct rs_coll_rank {
+    rs_pool pool;
+    rs_coll_op *ops; /* in order of start, then row */
+    size_t n, capacity;
+    size_t n_nameless;    /* ops without a process group */
+    int64_t base_time_ns; /* baseTimeNanoseconds, RS_NO_VALUE */
+    int64_t first_ns;     /* start of the rank's first event, RS_NO_TIME */
+} rs_coll_rank;
+
+#define RS_COLL_COLUMNS                                                                                      \
+    (RS_LINK_COLUMNS | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) |    \
+     RS_COLUMN_BIT(DTYPE) | RS_COLUMN_BIT(GROUP_SIZE) | RS_COLUMN_BIT(GROUP_NAME) |                          \
+     RS_COLUMN_BIT(GROUP_DESC) | RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(SEQ) | RS_COLUMN_BIT(SRC_RANK) | \
+     RS_COLUMN_BIT(DST_RANK))
+
+/* The arguments are the kernel's; where it has none, those of the operator record_param_comms above its
+ * launch. */
+rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
+void rs_coll_rank_free(void *rank); /* NULL is allowed */
+
+/* ---- over ranks
+ * -------------------------------------------------------------------------------------------- */
+
+typedef struct rs_coll_arrival {
+    uint32_t rank; /* index into the job's ranks */
+    uint32_t op;   /* index into that rank's ops */
+    uint32_t instance;
+} rs_coll_arrival;
+
+/* One collective: those of its kernels that are in the traces. */
+typedef struct rs_coll_instance {
+    int64_t number; /* the recorded sequence number, else its place in the group's order, from 1 */
+    bool by_seq;
+    bool mixed;        /* ranks disagree on what it is */
+    uint32_t first, n; /* in arrivals, by rank */
+} rs_coll_instance;
+
+typedef struct rs_coll_clock {
+    int64_t offset;   /* what the rank's clock is ahead, ns: subtract it */
+    bool aligned;     /* told by collectives; else only by baseTimeNanoseconds */
+    size_t n;         /* collectives that tell it */
+    int64_t residual; /* median distance of its ends from the others' after correction, ns */
+    int64_t worst;    /* the greatest */
+} rs_coll_clock;
+
+typedef struct rs_coll_job {
+    const rs_coll_rank *const *ranks;
+    size_t n_ranks;
+    int64_t *shift; /* by rank: what to add to its times for a common clock: base time - offset */
+    rs_coll_clock *clocks;
+    bool by_base;                /* every rank told its baseTimeNanoseconds, and they differ */
+    rs_coll_instance *instances; /* in order of the earliest arrival */
+    size_t n;
+    rs_coll_arrival *arrivals;
+    size_t n_arrivals;
+} rs_coll_job;
+
+/* Matches by group (name and members) and recorded sequence number; where none is recorded, and for send and
+ * receive, by order, the order of a rank whose trace starts late set to where its ends fit. align: clocks are
+ * corrected by the ends of collectives. Ranks are borrowed. */
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
+                        rs_error *err);
+void rs_coll_job_clear(rs_coll_job *job);
+
+static inline int64_t rs_coll_start(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    return job->ranks[a->rank]->ops[a->op].start + job->shift[a->rank];
+}
+static inline int64_t rs_coll_end(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    return job->ranks[a->rank]->ops[a->op].end + job->shift[a->rank];
+}
+
+/* Sets the clocks by the matched collectives (rs_coll_match calls it). */
+rs_status rs_coll_align(rs_coll_job *job, rs_error *err);
+
+#endif

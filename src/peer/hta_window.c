@@ -1,0 +1,371 @@
+#include "peer/hta_window.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/keymap.h"
+#include "base/ranges.h"
+#include "trace/trace_internal.h"
+
+void rs_hta_frame_free(rs_hta_frame *f)
+{
+    if (!f) return;
+    rs_free(f->row);
+    rs_free(f->start);
+    rs_free(f->end);
+    rs_free(f->stream);
+    rs_free(f->correlation);
+    rs_free(f->partner);
+    rs_free(f);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------ */
+
+double rs_hta_us(int64_t ns)
+{
+    int64_t us = ns / 1000, rest = ns % 1000;
+    return (double)us + (double)rest / 1000.0;
+}
+
+/* Whole microseconds as ns; doubles beyond the range stay at its ends. */
+static int64_t ns_of_whole_us(double us)
+{
+    if (us >= 9.2e15) return INT64_MAX - INT64_MAX % 1000;
+    if (us <= -9.2e15) return INT64_MIN + 1808;
+    return (int64_t)us * 1000;
+}
+
+/* pandas reads the column as doubles as soon as one start is missing or has a fraction. */
+static bool has_fractions(const rs_trace *trace)
+{
+    const rs_events *e = trace->events;
+    for (size_t i = 0; i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (e->phase[row] == 0) continue; /* lost: nothing is known of it */
+        if (e->start[row] == RS_NO_TIME || e->start[row] % 1000 != 0) return true;
+    }
+    return false;
+}
+
+static void time_row(const rs_events *e, uint32_t row, bool round, int64_t *start, int64_t *end)
+{
+    *start = e->start[row];
+    *end = rs_add_sat(e->start[row], e->duration[row]);
+    if (!round) return;
+    double ts = rs_hta_us(e->start[row]), dur = rs_hta_us(e->duration[row]);
+    *start = ns_of_whole_us(ceil(ts));
+    *end = ns_of_whole_us(floor(ts + dur));
+}
+
+int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row)
+{
+    int64_t start, end;
+    time_row(trace->events, row, frame->rounded, &start, &end);
+    return start;
+}
+
+/* ---- the rows before the cut ------------------------------------------------------------------------- */
+
+static bool *frame_categories(const rs_events *e)
+{
+    bool *in = rs_malloc(e->n_categories * sizeof *in);
+    for (size_t i = 0; in && i < e->n_categories; i++)
+        in[i] = e->categories[i].kind != RS_KIND_SPAN && e->strings.items[e->categories[i].name].length > 0;
+    return in;
+}
+
+static bool reserve(rs_hta_frame *f, size_t n)
+{
+    f->row = rs_malloc(n * sizeof *f->row);
+    f->start = rs_malloc(n * sizeof *f->start);
+    f->end = rs_malloc(n * sizeof *f->end);
+    f->stream = rs_malloc(n * sizeof *f->stream);
+    f->correlation = rs_malloc(n * sizeof *f->correlation);
+    f->partner = rs_malloc(n * sizeof *f->partner);
+    return f->row && f->start && f->end && f->stream && f->correlation && f->partner;
+}
+
+static rs_hta_frame *all_rows(const rs_trace *trace, bool round)
+{
+    const rs_events *e = trace->events;
+    bool *in = frame_categories(e);
+    rs_hta_frame *f = rs_calloc(1, sizeof *f);
+    size_t n = 0;
+    for (size_t i = 0; in && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        n += in[e->category[row]] && rs_event_is_span(e, row);
+    }
+    if (!in || !f || !reserve(f, n)) {
+        rs_free(in);
+        rs_hta_frame_free(f);
+        return NULL;
+    }
+    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    f->min_start = RS_NO_TIME;
+    f->rounded = round;
+    for (size_t i = 0; i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (!in[e->category[row]] || !rs_event_is_span(e, row)) continue;
+        size_t at = f->n++;
+        f->row[at] = row;
+        time_row(e, row, round, &f->start[at], &f->end[at]);
+        f->stream[at] = rs_cursor_int(&stream, row, -1);
+        f->correlation[at] = rs_cursor_int(&correlation, row, -1);
+        f->partner[at] = RS_NO_ROW;
+        if (f->min_start == RS_NO_TIME || f->start[at] < f->min_start) f->min_start = f->start[at];
+    }
+    rs_free(in);
+    return f;
+}
+
+/* HTA's own split, which asks for a stream and a correlation. */
+static bool is_gpu_row(const rs_trace *trace, const rs_hta_frame *f, size_t i)
+{
+    if (f->stream[i] >= 0 && f->correlation[i] >= 0) return true;
+    const rs_events *e = trace->events;
+    if (rs_event_kind(e, f->row[i]) != RS_KIND_SYNC) return false;
+    const char *name = rs_event_name(e, f->row[i]);
+    return strcmp(name, "Event Sync") == 0 || strcmp(name, "Context Sync") == 0;
+}
+
+static bool correlation_map(const rs_hta_frame *f, rs_keymap *map)
+{
+    int64_t min = INT64_MAX, max = INT64_MIN;
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->correlation[i] == -1) continue;
+        n++;
+        if (f->correlation[i] < min) min = f->correlation[i];
+        if (f->correlation[i] > max) max = f->correlation[i];
+    }
+    return rs_keymap_init(map, min, max, n);
+}
+
+/* Each side of a correlation learns the last row of the other side. */
+static bool find_partners(rs_hta_frame *f, const uint8_t *gpu)
+{
+    bool ok = true;
+    for (int side = 0; ok && side < 2; side++) {
+        rs_keymap last;
+        ok = correlation_map(f, &last);
+        for (size_t i = 0; ok && i < f->n; i++)
+            if (gpu[i] == side && f->correlation[i] != -1)
+                ok = rs_keymap_put(&last, f->correlation[i], f->row[i]);
+        for (size_t i = 0; ok && i < f->n; i++)
+            if (gpu[i] != side && f->correlation[i] != -1)
+                f->partner[i] = rs_keymap_get(&last, f->correlation[i]);
+        rs_keymap_clear(&last);
+    }
+    return ok;
+}
+
+/* ---- the cut ---------------------------------------------------------------------------------------- */
+
+/* Which strings are named ProfilerStep#N: its number, else -1. NULL when out of memory. */
+static int64_t *number_steps(const rs_strings *strings)
+{
+    int64_t *numbers = rs_malloc(strings->n * sizeof *numbers);
+    for (size_t i = 0; numbers && i < strings->n; i++) {
+        const rs_string *s = &strings->items[i];
+        const char *end;
+        int64_t number;
+        bool is = s->length > 13 && memcmp(s->text, "ProfilerStep#", 13) == 0 &&
+                  rs_parse_whole(s->text + 13, &number, &end);
+        numbers[i] = is ? number : -1;
+    }
+    return numbers;
+}
+
+static bool count_steps(const rs_trace *trace, rs_hta_frame *f, const int64_t *numbers)
+{
+    uint8_t *seen = rs_calloc(trace->events->strings.n, 1);
+    f->first_step = -1;
+    for (size_t i = 0; seen && i < f->n; i++) {
+        uint32_t name = trace->events->name[f->row[i]];
+        if (numbers[name] < 0 || seen[name]) continue;
+        seen[name] = 1;
+        f->n_steps_seen++;
+        if (f->first_step < 0 || numbers[name] < f->first_step) f->first_step = numbers[name];
+    }
+    bool ok = seen != NULL;
+    rs_free(seen);
+    return ok;
+}
+
+typedef struct last_step {
+    int64_t start; /* of the last step */
+    int64_t end;   /* latest end of a step */
+} last_step;
+
+/* Without a step of its own a rank is cut at its own first host event: HTA then drops all of it. */
+static last_step find_limit(const rs_trace *trace, const rs_hta_frame *f, const uint8_t *gpu,
+                            const int64_t *numbers)
+{
+    last_step steps = {INT64_MIN, INT64_MIN}, host = {INT64_MAX, INT64_MIN};
+    bool any = false;
+    for (size_t i = 0; i < f->n; i++) {
+        if (gpu[i]) continue;
+        if (f->start[i] < host.start) host.start = f->start[i];
+        if (f->end[i] > host.end) host.end = f->end[i];
+        if (numbers[trace->events->name[f->row[i]]] < 0) continue;
+        any = true;
+        if (f->start[i] > steps.start) steps.start = f->start[i];
+        if (f->end[i] > steps.end) steps.end = f->end[i];
+    }
+    return any ? steps : host;
+}
+
+static void move_row(rs_hta_frame *to, const rs_hta_frame *from, size_t i)
+{
+    size_t at = to->n++;
+    to->row[at] = from->row[i];
+    to->start[at] = from->start[i];
+    to->end[at] = from->end[i];
+    to->stream[at] = from->stream[i];
+    to->correlation[at] = from->correlation[i];
+    to->partner[at] = from->partner[i];
+}
+
+/* GPU rows once for each host row left with their correlation, then the host rows. */
+static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t *gpu, const int64_t *numbers,
+                     bool keep_last, rs_hta_frame **result, rs_error *err)
+{
+    last_step limit = find_limit(trace, f, gpu, numbers);
+    rs_keymap left;
+    rs_hta_frame *out = rs_calloc(1, sizeof *out);
+    bool ok = correlation_map(f, &left) && out;
+    size_t n = 0;
+    /* HTA compares a relative start with an absolute end when it is asked to keep the last step */
+    int64_t last = keep_last ? rs_add_sat(limit.end, f->min_start) : limit.start;
+#define STAYS(i) (keep_last ? f->start[i] <= last : f->start[i] < last)
+    for (size_t i = 0; ok && i < f->n; i++) {
+        if (gpu[i] || !STAYS(i)) continue;
+        n++;
+        if (f->correlation[i] == -1) continue;
+        uint32_t count = rs_keymap_get(&left, f->correlation[i]);
+        ok = rs_keymap_put(&left, f->correlation[i], count == RS_KEYMAP_NONE ? 1 : count + 1);
+    }
+    for (size_t i = 0; ok && i < f->n; i++) {
+        uint32_t count = gpu[i] ? rs_keymap_get(&left, f->correlation[i]) : RS_KEYMAP_NONE;
+        if (count != RS_KEYMAP_NONE && __builtin_add_overflow(n, (size_t)count, &n)) ok = false;
+    }
+    bool too_many = n / 64 > f->n; /* hostile input could make rows multiply without end */
+    ok = ok && !too_many && reserve(out, n);
+    for (size_t i = 0; ok && i < f->n; i++) {
+        uint32_t count = gpu[i] ? rs_keymap_get(&left, f->correlation[i]) : RS_KEYMAP_NONE;
+        for (; count != RS_KEYMAP_NONE && count > 0; count--) move_row(out, f, i);
+    }
+    for (size_t i = 0; ok && i < f->n; i++)
+        if (!gpu[i] && STAYS(i)) move_row(out, f, i);
+#undef STAYS
+    rs_keymap_clear(&left);
+    if (ok) {
+        out->min_start = f->min_start;
+        out->rounded = f->rounded;
+        out->n_steps_seen = f->n_steps_seen;
+        out->first_step = f->first_step;
+        *result = out;
+        return RS_OK;
+    }
+    rs_hta_frame_free(out);
+    if (too_many)
+        return rs_fail_at(
+            err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
+            "correlation ids repeat so often that HTA's table would have over 64 rows an event");
+    return rs_fail_nomem(err, "HTA's rows");
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_frame **frame, rs_error *err)
+{
+    rs_hta_frame *f = *frame;
+    int64_t *numbers = number_steps(&trace->events->strings);
+    uint8_t *gpu = rs_malloc(f->n);
+    bool ok = numbers && gpu, host = false;
+    for (size_t i = 0; ok && i < f->n; i++) {
+        gpu[i] = is_gpu_row(trace, f, i);
+        host = host || !gpu[i];
+    }
+    ok = ok && find_partners(f, gpu) && count_steps(trace, f, numbers);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "HTA's rows");
+    if (ok && host && policy->trim_steps && (f->n_steps_seen >= 2 || policy->force_trim)) {
+        rs_hta_frame *less = NULL;
+        status = cut(trace, f, gpu, numbers, policy->keep_last_step, &less, err);
+        if (status == RS_OK) {
+            rs_hta_frame_free(f);
+            *frame = less;
+        }
+    }
+    rs_free(numbers);
+    rs_free(gpu);
+    return status;
+}
+
+rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err)
+{
+    rs_hta_frame *f = all_rows(trace, policy->round_to_us && has_fractions(trace));
+    if (!f) return rs_fail_nomem(err, "HTA's rows");
+    rs_status status = window(trace, policy, &f, err);
+    if (status != RS_OK) {
+        rs_hta_frame_free(f);
+        return status;
+    }
+    *out = f;
+    return RS_OK;
+}
+
+/* HTA's GPU rows: whatever has a stream. */
+rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
+{
+    rs_hta_frame *f;
+    const rs_step *steps;
+    size_t n_steps, n = 0;
+    rs_ranges wanted = {0};
+    rs_status status = rs_hta_frame_create(trace, policy, &f, err);
+    if (status != RS_OK) return status;
+    for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
+    rs_work *w = rs_work_create(n);
+    if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
+    if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
+    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    const rs_events *e = trace->events;
+    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
+        if (f->stream[i] == -1) continue;
+        uint32_t launch = f->partner[i], from = launch == RS_NO_ROW ? f->row[i] : launch;
+        int64_t step = -1, device = -1;
+        if (launch != RS_NO_ROW || rs_kind_is_call(rs_event_kind(e, from)))
+            step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[from]].pid, e->start[from]);
+        if (trace->steps_wanted && !rs_ranges_has(&wanted, step)) continue;
+        rs_class class;
+        if (!rs_trace_class(trace, policy->classes, f->row[i], &class)) {
+            status = rs_fail_nomem(err, "kernel classes");
+            break;
+        }
+        rs_events_int(e, RS_COL_DEVICE, f->row[i], &device);
+        size_t at = w->n++;
+        w->row[at] = f->row[i];
+        w->start[at] = f->start[i];
+        w->end[at] = f->end[i];
+        w->class[at] = (uint8_t) class;
+        w->n_class[class]++;
+        w->stream[at] = f->stream[i];
+        w->device[at] = device;
+        w->correlation[at] = f->correlation[i];
+        w->launch[at] = launch;
+        w->step[at] = step;
+        w->n_unlinked += launch == RS_NO_ROW;
+    }
+    if (status == RS_OK) {
+        w->n_steps_seen = f->n_steps_seen;
+        w->first_step = f->first_step;
+        w->has_details = true;
+        *out = w;
+    } else {
+        rs_work_free(w);
+    }
+    rs_ranges_clear(&wanted);
+    rs_hta_frame_free(f);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* HTA's view of a rank: the rows its data frame holds after loading, in its order, with its times.
+ *
+ * Rules (HolisticTraceAnalysis 0.6): complete events with a category other than "Trace"; where any start in
+ * the file has a fraction of a microsecond, starts are rounded up and ends down, in doubles; as soon as two
+ * training steps are seen, the last step is cut off and GPU rows stay only while their launch does. GPU rows
+ * come first. */
+#ifndef RS_PEER_HTA_WINDOW_H
+#define RS_PEER_HTA_WINDOW_H
+
+#include "trace/trace.h"
+
+typedef struct rs_hta_frame {
+    size_t n;
+    uint32_t *row;        /* a row can stand here more than once */
+    int64_t *start, *end; /* ns, rounded as the policy says; end may lie before start */
+    int64_t *stream;      /* -1 when none */
+    int64_t *correlation; /* -1 when none */
+    uint32_t *partner;    /* the row at the other end of the correlation, RS_NO_ROW if none */
+    int64_t min_start;    /* of all rows before the cut; RS_NO_TIME if there are none */
+    size_t n_steps_seen;  /* distinct names ProfilerStep#N */
+    bool rounded;         /* times are whole microseconds */
+    int64_t first_step;   /* the smallest N, -1 if none */
+} rs_hta_frame;
+
+/* Owned by the caller; release with rs_hta_frame_free. */
+rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err);
+void rs_hta_frame_free(rs_hta_frame *frame);
+
+/* The start of any row as the frame has it, also of one that was cut off. */
+int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row);
+
+/* A time in the doubles of microseconds that HTA reads from the file. */
+double rs_hta_us(int64_t ns);
+
+#endif

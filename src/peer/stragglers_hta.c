@@ -1,0 +1,311 @@
+#include "peer/stragglers_hta.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/frame_columns.h"
+#include "analysis/layouts.h"
+#include "base/interval.h"
+#include "base/stats.h"
+
+/* Shorter kernels than this share of a step are left out. */
+#define LEAST_SHARE 0.01
+
+void rs_hta_arrivals_free(rs_hta_arrivals *a)
+{
+    if (!a) return;
+    rs_strings_clear(&a->names);
+    rs_free(a->items);
+    rs_free(a->steps);
+    rs_free(a);
+}
+
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t make_distinct(int64_t *numbers, size_t n)
+{
+    size_t kept = 0;
+    if (n) qsort(numbers, n, sizeof *numbers, by_number);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || numbers[kept - 1] != numbers[i]) numbers[kept++] = numbers[i];
+    return kept;
+}
+
+static bool add_arrival(rs_hta_arrivals *a, const rs_events *e, const rs_hta_frame *f, size_t i, int64_t step)
+{
+    const rs_string *s = &e->strings.items[e->name[f->row[i]]];
+    if (s->length < 10 || memcmp(s->text, "ncclKernel", 10) != 0 || f->stream[i] <= 0 || step <= 0)
+        return true;
+    uint32_t name = rs_strings_add(&a->names, s->text, s->length);
+    if (name == RS_NO_STRING || !RS_GROW_ONE(a->items, a->n, a->capacity)) return false;
+    a->items[a->n++] = (rs_hta_arrival){.name = name,
+                                        .stream = f->stream[i],
+                                        .step = step,
+                                        .start = f->start[i],
+                                        .duration = rs_sub_sat(f->end[i], f->start[i])};
+    return true;
+}
+
+static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f,
+                    const rs_frame_columns *made, rs_hta_arrivals *a, rs_map64 *known)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        int64_t step = made->iteration[i];
+        if (step < 0) continue; /* none, or unknown */
+        bool is_new;
+        if (!rs_map64_put(known, (uint64_t)step, &is_new)) return false;
+        if (is_new) {
+            if (!RS_GROW_ONE(a->steps, a->n_steps, a->steps_capacity)) return false;
+            a->steps[a->n_steps++] = step;
+        }
+        if (!rs_options_in_ranges(run->options, "in-steps", step)) continue;
+        if (a->first == RS_NO_TIME || f->start[i] < a->first) a->first = f->start[i];
+        if (a->last == RS_NO_TIME || f->end[i] > a->last) a->last = f->end[i];
+        if (!add_arrival(a, e, f, i, step)) return false;
+    }
+    a->n_steps = make_distinct(a->steps, a->n_steps);
+    return true;
+}
+
+rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err)
+{
+    rs_hta_frame *f = NULL;
+    rs_frame_columns made = {0};
+    rs_hta_arrivals *a = rs_calloc(1, sizeof *a);
+    if (!a) return rs_fail_nomem(err, "stragglers");
+    *out = a;
+    a->first = a->last = RS_NO_TIME;
+    if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
+    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    if (status != RS_OK) return status;
+    a->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
+    status = rs_frame_columns_make(trace, run->policy, f, &made, err);
+    rs_map64 known = {0};
+    if (status == RS_OK && !collect(run, trace->events, f, &made, a, &known))
+        status = rs_fail_nomem(err, "stragglers");
+    rs_map64_clear(&known);
+    rs_frame_columns_clear(&made);
+    rs_hta_frame_free(f);
+    return status;
+}
+
+/* ---- all ranks ------------------------------------------------------------------------------------------
+ */
+
+/* A kernel of some rank with its name in the job's strings. */
+typedef struct arrival {
+    uint32_t rank, name; /* rank: index */
+    int64_t stream, step, start;
+    double length; /* of the mean step */
+    size_t order;
+} arrival;
+
+typedef struct finder {
+    rs_strings names;
+    arrival *items;
+    size_t n, capacity;
+    int64_t first, last;
+    double mean_step;
+} finder;
+
+static int by_lane(const void *a, const void *b)
+{
+    const arrival *x = a, *y = b;
+    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Only the last of a rank in a step counts. */
+static void keep_last(finder *x)
+{
+    size_t kept = 0;
+    if (x->n) qsort(x->items, x->n, sizeof *x->items, by_lane);
+    for (size_t i = 0; i < x->n; i++) {
+        const arrival *now = &x->items[i], *next = now + 1;
+        bool again = i + 1 < x->n && next->stream == now->stream && next->name == now->name &&
+                     next->step == now->step && next->rank == now->rank;
+        if (!again) x->items[kept++] = *now;
+    }
+    x->n = kept;
+}
+
+static bool gather(finder *x, const rs_hta_arrivals *const *of, size_t n, size_t n_steps)
+{
+    x->first = x->last = RS_NO_TIME;
+    for (size_t r = 0; r < n; r++) {
+        if (of[r]->first == RS_NO_TIME) continue;
+        if (x->first == RS_NO_TIME || of[r]->first < x->first) x->first = of[r]->first;
+        if (x->last == RS_NO_TIME || of[r]->last > x->last) x->last = of[r]->last;
+    }
+    x->mean_step =
+        n_steps && x->first != RS_NO_TIME ? (double)rs_sub_sat(x->last, x->first) / (double)n_steps : 0;
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < of[r]->n; i++) {
+            const rs_hta_arrival *a = &of[r]->items[i];
+            if ((double)a->duration < LEAST_SHARE * x->mean_step) continue;
+            const rs_string *s = &of[r]->names.items[a->name];
+            uint32_t name = rs_strings_add(&x->names, s->text, s->length);
+            if (name == RS_NO_STRING || !RS_GROW_ONE(x->items, x->n, x->capacity)) return false;
+            x->items[x->n++] = (arrival){.rank = (uint32_t)r,
+                                         .name = name,
+                                         .stream = a->stream,
+                                         .step = a->step,
+                                         .start = a->start,
+                                         .length = (double)a->duration / x->mean_step,
+                                         .order = i};
+        }
+    keep_last(x);
+    return true;
+}
+
+/* How much a lane's lengths differ over ranks: the mean over steps of the deviation; NaN where no step has
+ * two. */
+static double spread_of(const arrival *items, size_t n, double *values)
+{
+    double sum = 0;
+    size_t steps = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && items[end].step == items[i].step; end++) values[end - i] = items[end].length;
+        double deviation = rs_std(values, end - i);
+        if (isnan(deviation)) continue;
+        sum += deviation;
+        steps++;
+    }
+    return steps ? sum / (double)steps : (double)NAN;
+}
+
+/* The stream and name whose lengths differ most over ranks. */
+static bool find_lane(const finder *x, size_t *from, size_t *n)
+{
+    double *values = rs_malloc((x->n + 1) * sizeof *values), most = -1;
+    *n = 0;
+    if (!values) return false;
+    for (size_t i = 0, end; i < x->n; i = end) {
+        for (end = i; end < x->n && x->items[end].stream == x->items[i].stream &&
+                      x->items[end].name == x->items[i].name;)
+            end++;
+        double spread = spread_of(x->items + i, end - i, values);
+        if (isnan(spread) || spread <= most) continue;
+        most = spread;
+        *from = i;
+        *n = end - i;
+    }
+    rs_free(values);
+    return true;
+}
+
+static int late_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* In each step, the ranks that start no earlier than the k-th latest. */
+static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
+{
+    int64_t *starts = rs_malloc((n + 1) * sizeof *starts);
+    if (!starts) return false;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && items[end].step == items[i].step; end++) starts[end - i] = items[end].start;
+        qsort(starts, end - i, sizeof *starts, late_first);
+        int64_t limit = starts[(k < end - i ? k : end - i) - 1];
+        for (size_t j = i; j < end; j++) count[items[j].rank] += items[j].start >= limit;
+    }
+    rs_free(starts);
+    return true;
+}
+
+static rs_status add_counts(rs_table *t, const int64_t *ranks, int64_t *count, size_t n, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t shown = 0; status == RS_OK && shown < n; shown++) {
+        size_t most = n;
+        for (size_t i = 0; i < n; i++)
+            if (count[i] > 0 && (most == n || count[i] > count[most])) most = i;
+        if (most == n) break;
+        rs_table_add_int(t, ranks[most]);
+        rs_table_add_int(t, count[most]);
+        status = rs_table_end_row(t, err);
+        count[most] = 0;
+    }
+    return status;
+}
+
+static rs_status add_steps(rs_table *t, const rs_hta_arrivals *const *of, size_t n, const rs_options *options,
+                           size_t *n_wanted, rs_error *err)
+{
+    int64_t *all = NULL;
+    size_t n_all = 0, capacity = 0;
+    rs_status status = RS_OK;
+    for (size_t r = 0; status == RS_OK && r < n; r++)
+        for (size_t i = 0; status == RS_OK && i < of[r]->n_steps; i++) {
+            if (!RS_GROW_ONE(all, n_all, capacity))
+                status = rs_fail_nomem(err, "steps");
+            else
+                all[n_all++] = of[r]->steps[i];
+        }
+    n_all = make_distinct(all, n_all);
+    *n_wanted = 0;
+    for (size_t i = 0; status == RS_OK && i < n_all; i++) {
+        *n_wanted += rs_options_in_ranges(options, "in-steps", all[i]);
+        rs_table_add_int(t, all[i]);
+        status = rs_table_end_row(t, err);
+    }
+    rs_free(all);
+    return status;
+}
+
+rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const *of, const int64_t *ranks,
+                                 size_t n, rs_result *result, rs_error *err)
+{
+    finder x = {.n = 0};
+    size_t n_steps = 0, from = 0, length = 0;
+    int64_t k = rs_options_int(run->options, "candidates");
+    int64_t *count = rs_calloc(n + 1, sizeof *count);
+    bool ok = count && rs_strings_init(&x.names);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "stragglers");
+    if (status == RS_OK) status = add_steps(result->tables[1], of, n, run->options, &n_steps, err);
+    if (status == RS_OK && k > 0 && (!gather(&x, of, n, n_steps) || !find_lane(&x, &from, &length)))
+        status = rs_fail_nomem(err, "stragglers");
+    if (status == RS_OK && length && !count_late(x.items + from, length, (size_t)k, count))
+        status = rs_fail_nomem(err, "stragglers");
+    if (status == RS_OK) status = add_counts(result->tables[0], ranks, count, n, err);
+    if (status == RS_OK && length == 0)
+        rs_result_note(result,
+                       "no kernel named ncclKernel... runs in one step on two ranks for %g %% of a step",
+                       100 * LEAST_SHARE);
+    rs_strings_clear(&x.names);
+    rs_free(x.items);
+    rs_free(count);
+    return status;
+}
+
+static const rs_field arrival_fields[] = {
+    RS_FIELD_INDEX(rs_hta_arrival, name, rs_hta_arrivals, names.n),
+    RS_FIELD(rs_hta_arrival, stream),
+    RS_FIELD(rs_hta_arrival, step),
+    RS_FIELD(rs_hta_arrival, start),
+    RS_FIELD(rs_hta_arrival, duration),
+};
+static const rs_layout arrival_layout = RS_LAYOUT(rs_hta_arrival, arrival_fields);
+
+static const rs_field arrivals_fields[] = {
+    RS_FIELD_STRINGS(rs_hta_arrivals, names),
+    RS_FIELD_LIST(rs_hta_arrivals, items, n, &arrival_layout),
+    RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
+    RS_FIELD(rs_hta_arrivals, first),
+    RS_FIELD(rs_hta_arrivals, last),
+    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
+};
+const rs_layout rs_hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, arrivals_fields);

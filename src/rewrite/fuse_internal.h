@@ -1,0 +1,106 @@
+/* The parts of fuse. Private to src/rewrite/fuse*.c.
+ *
+ * fuse_weigh.c  what an event is worth, and which are kept
+ * fuse_plan.c   the first reading: ranks, processes, greatest identifiers, clocks
+ * fuse_event.c  one event rewritten
+ * fuse.c        the second reading, the text around the events, the report */
+#ifndef RS_REWRITE_FUSE_INTERNAL_H
+#define RS_REWRITE_FUSE_INTERNAL_H
+
+#include "match/collective_ops.h"
+#include "input/json.h"
+#include "text/writer.h"
+#include "rewrite/fuse.h"
+
+/* Kinds of identifiers that are kept apart. */
+typedef enum rs_fuse_id {
+    RS_FUSE_PID,
+    RS_FUSE_FLOW,
+    RS_FUSE_CORRELATION,
+    RS_FUSE_EXTERNAL,
+    RS_FUSE_SEQUENCE,
+    RS_FUSE_RECORD,
+    RS_FUSE_INDEX,
+    RS_FUSE_PYTHON,
+    RS_FUSE_MODULE,
+    RS_N_FUSE_IDS
+} rs_fuse_id;
+
+extern const char *const rs_fuse_id_names[RS_N_FUSE_IDS];
+
+/* Rows [first, end) of a merged file that are one rank's. */
+typedef struct rs_fuse_run {
+    uint32_t first, end;
+} rs_fuse_run;
+
+typedef struct rs_fuse_process {
+    int64_t pid;
+    char *text;         /* a process id that is a string; NULL for numbers */
+    char *name, *label; /* as recorded, or NULL */
+    int64_t sort_index; /* RS_NO_VALUE */
+    bool works;         /* has GPU work: it is a device */
+} rs_fuse_process;
+
+/* What the first reading learns of a rank. */
+typedef struct rs_fuse_rank {
+    rs_coll_rank *collectives;
+    rs_fuse_run *runs; /* NULL: the whole file */
+    size_t n_runs;
+    rs_fuse_process *processes;
+    size_t n_processes;
+    int64_t greatest[RS_N_FUSE_IDS]; /* of the absolute values */
+    bool lines;                      /* the file is a list of events without a frame */
+    uint16_t *weights;               /* of its rows in order; NULL: all are kept */
+    size_t n_weights;
+    /* set by the plan */
+    int64_t rank;
+    const char *source;
+    int64_t shift; /* ns to add to its times */
+    rs_coll_clock clock;
+    uint64_t n_written, n_left_out;
+} rs_fuse_rank;
+
+typedef struct rs_fuse_plan {
+    rs_fuse_rank **ranks; /* by rank */
+    size_t n, capacity;
+    int64_t step[RS_N_FUSE_IDS]; /* 0: identifiers of that kind are too large to be moved */
+    bool by_base;
+    int64_t base_time_ns; /* of the output, RS_NO_VALUE */
+    bool weigh;           /* set before the plan is made */
+    uint16_t least;       /* the smallest weight that is kept */
+} rs_fuse_plan;
+
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
+                            rs_result *result, rs_error *err);
+void rs_fuse_plan_clear(rs_fuse_plan *plan);
+
+/* ---- what is kept
+ * ------------------------------------------------------------------------------------------- */
+
+/* The weight of every row of a rank, 0 for what lies outside the wanted steps. The array is the caller's. */
+rs_status rs_fuse_weigh(rs_trace *trace, uint16_t **weights, rs_error *err);
+/* Sets plan->least so that at most max_events are kept (0: all), and notes what is left out. */
+rs_status rs_fuse_choose(rs_fuse_plan *plan, uint64_t max_events, rs_result *result, rs_error *err);
+/* A kind and a duration as a weight: greater is kept first. And the shortest duration of a weight. */
+uint16_t rs_fuse_weight(unsigned tier, int64_t ns);
+int64_t rs_fuse_weight_ns(uint16_t weight);
+
+/* ---- one event
+ * ---------------------------------------------------------------------------------------------- */
+
+typedef struct rs_fuse_filter {
+    const char *only, *without; /* lists separated by commas, or NULL */
+} rs_fuse_filter;
+
+typedef enum rs_fuse_outcome {
+    RS_FUSE_WRITTEN,
+    RS_FUSE_LEFT_OUT, /* by the filter, or a record that is made anew */
+    RS_FUSE_NO_EVENT  /* no object, or nothing of an event in it */
+} rs_fuse_outcome;
+
+/* Writes the event at [text, text + n), an object that rs_json_skip accepted, as the index-th rank's. lead is
+ * written before it. */
+rs_fuse_outcome rs_fuse_event(const rs_fuse_plan *plan, size_t index, const rs_fuse_filter *filter,
+                              const uint8_t *text, size_t n, const char *lead, rs_writer *writer);
+
+#endif

@@ -1,0 +1,29 @@
+/* UTF-8 as terminals and parsers need it: validity, width, and names that cannot steer a terminal. */
+#ifndef RS_TEXT_UTF8_H
+#define RS_TEXT_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RS_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+/* Bytes of the character at text, 0 when it is no valid UTF-8 (overlong, surrogate, truncated, > U+10FFFF).
+ * *code is set when valid. length must be > 0. */
+size_t rs_utf8_next(const char *text, size_t length, uint32_t *code);
+
+/* Columns of a terminal that the character takes: 0 (combining), 1 or 2 (East Asian wide, emoji). */
+unsigned rs_utf8_width(uint32_t code);
+/* The same for a whole text; invalid bytes count 1 each. */
+size_t rs_text_width(const char *text, size_t length);
+
+/* Copies text as a terminal may show it: control characters, escape sequences' ESC, bidirectional overrides
+ * and invalid bytes become U+FFFD ('?' without utf8), tabs and line ends a space, and without utf8 all that
+ * is not ASCII becomes '?'. out must hold 3 * length + 1 bytes; terminated; returns the length. */
+size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out);
+
+/* As rs_shorten_middle, with the mark that stands for what was cut (of width 1 or more). */
+const char *rs_text_shorten(const char *text, size_t length, size_t columns, const char *mark, char *out,
+                            size_t out_size);
+
+#endif

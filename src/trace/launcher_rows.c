@@ -1,0 +1,125 @@
+#include "trace/launcher_rows.h"
+
+#include "base/interval.h"
+#include "trace/categories.h"
+
+void rs_launcher_rows_free(void *rows)
+{
+    rs_launcher_rows *r = rows;
+    if (!r) return;
+    rs_pool_clear(&r->pool);
+    rs_free(r->items);
+    rs_free(r);
+}
+
+typedef struct context {
+    rs_trace *trace;
+    const rs_events *e;
+    const rs_tree *t;
+    const rs_step *steps;
+    size_t n_steps;
+    const rs_fwdbwd *links;
+    size_t n_links;
+} context;
+
+/* The forward operator of the nearest backward wrapper above. */
+static uint32_t forward_of(const context *c, uint32_t node)
+{
+    for (uint32_t at = node; c->n_links && at != RS_NO_NODE; at = c->t->parent[at]) {
+        size_t low = 0, high = c->n_links;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (c->links[middle].backward < at)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < c->n_links && c->links[low].backward == at) return c->t->row[c->links[low].forward];
+    }
+    return RS_NO_ROW;
+}
+
+/* Arguments are read in the order of the file, one walk over each column. */
+typedef struct args_walk {
+    rs_cursor dims, types, strides, concrete;
+} args_walk;
+
+static uint32_t text_at(rs_cursor *cursor, uint32_t row)
+{
+    return rs_cursor_seek(cursor, row) ? cursor->column->texts[cursor->at] : RS_NO_STRING;
+}
+
+static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_pool *pool, rs_launcher_row *out)
+{
+    const rs_events *e = c->e;
+    uint32_t row = c->t->row[l->node], module = rs_tree_module(c->trace, c->t, l->node);
+    bool ok = true;
+    *out = (rs_launcher_row){
+        .uid = row,
+        .name = rs_pool_add(pool, e, e->name[row], &ok),
+        .category = rs_op_category(rs_event_name(e, row), rs_event_name(e, l->first_kernel)),
+        .start = e->start[row],
+        .duration = e->duration[row],
+        .direct = l->direct,
+        .subtree = l->subtree,
+        .n_kernels = l->n_kernels,
+        .dims = rs_pool_add_tuple(pool, e, text_at(&walk->dims, row), &ok),
+        .types = rs_pool_add_tuple(pool, e, text_at(&walk->types, row), &ok),
+        .strides = rs_pool_add_tuple(pool, e, text_at(&walk->strides, row), &ok),
+        .concrete = rs_pool_add_tuple(pool, e, text_at(&walk->concrete, row), &ok),
+        .module = module == RS_NO_NODE ? RS_NO_STRING : rs_pool_add(pool, e, e->name[c->t->row[module]], &ok),
+        .step = rs_trace_step_at(c->steps, c->n_steps, e->threads[e->thread[row]].pid, e->start[row]),
+        .forward = forward_of(c, l->node),
+    };
+    return ok;
+}
+
+static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, rs_launcher_rows *r)
+{
+    args_walk walk = {rs_cursor_of(c->e, RS_COL_INPUT_DIMS), rs_cursor_of(c->e, RS_COL_INPUT_TYPE),
+                      rs_cursor_of(c->e, RS_COL_INPUT_STRIDES), rs_cursor_of(c->e, RS_COL_CONCRETE_INPUTS)};
+    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
+    r->items = rs_malloc((n + 1) * sizeof *r->items);
+    bool ok = order && r->items;
+    for (size_t i = 0; ok && i < n; i++) order[i] = (rs_keyed){c->t->row[launchers[i].node], (uint32_t)i};
+    ok = ok && rs_keyed_sort(order, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t at = order[i].value;
+        ok = fill(c, &launchers[at], &walk, &r->pool, &r->items[at]);
+    }
+    r->n = ok ? n : 0;
+    rs_free(order);
+    return ok;
+}
+
+rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error *err)
+{
+    context c = {.trace = trace, .e = trace->events};
+    rs_tree *tree;
+    const rs_launcher *launchers = NULL;
+    size_t n = 0;
+    int64_t last;
+    *out = NULL;
+    rs_launcher_rows *r = rs_calloc(1, sizeof *r);
+    if (!r || !rs_pool_init(&r->pool)) {
+        rs_launcher_rows_free(r);
+        return rs_fail_nomem(err, "launchers");
+    }
+    rs_status status = rs_trace_tree(trace, false, &tree, err);
+    if (status == RS_OK) status = rs_trace_span(trace, &r->first_ns, &last, err);
+    if (status == RS_OK) status = rs_trace_steps(trace, &c.steps, &c.n_steps, err);
+    if (status == RS_OK) status = rs_tree_launchers(trace, tree, &launchers, &n, err);
+    c.t = tree;
+    if (status == RS_OK && (c.e->loaded & RS_COLUMN_BIT(SEQUENCE_NUMBER)))
+        status = rs_tree_fwdbwd(trace, tree, &c.links, &c.n_links, err);
+    if (status == RS_OK) {
+        r->n_gpu = tree->n_gpu;
+        r->n_unlinked = tree->n_unlinked;
+        if (!fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
+    }
+    if (status != RS_OK)
+        rs_launcher_rows_free(r);
+    else
+        *out = r;
+    return status;
+}

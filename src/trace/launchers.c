@@ -1,0 +1,108 @@
+#include "trace/launchers.h"
+
+#include <string.h>
+
+#include "base/interval.h"
+
+uint32_t rs_tree_launcher_of(const rs_trace *trace, const rs_tree *t, uint32_t call)
+{
+    const rs_events *e = trace->events;
+    uint32_t op = t->op[call];
+    while (op != RS_NO_NODE && strcmp(rs_event_name(e, t->row[op]), "execute") == 0)
+        op = t->parent[op] == RS_NO_NODE ? RS_NO_NODE : t->op[t->parent[op]];
+    return op == RS_NO_NODE ? call : op;
+}
+
+/* The work that a node launched itself. */
+static size_t own_end(const rs_tree *t, size_t node)
+{
+    return node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
+}
+
+static bool pair_up(rs_trace *trace, const rs_tree *t, rs_keyed *pairs, size_t *n)
+{
+    *n = 0;
+    for (size_t node = 0; node < t->n; node++) {
+        size_t end = own_end(t, node);
+        if (t->gpu_first[node] == end) continue;
+        uint32_t launcher = rs_tree_launcher_of(trace, t, (uint32_t)node);
+        for (size_t i = t->gpu_first[node]; i < end; i++) {
+            rs_class class;
+            if (!rs_trace_class(trace, RS_CLASSES_OWN, t->gpu_row[i], &class)) return false;
+            if (class != RS_CLASS_COMM) pairs[(*n)++] = (rs_keyed){launcher, t->gpu_row[i]};
+        }
+    }
+    return rs_keyed_sort(pairs, *n);
+}
+
+static rs_launcher measure(const rs_events *e, const rs_keyed *pairs, size_t n, rs_interval *scratch,
+                           bool *ok)
+{
+    rs_launcher l = {.node = (uint32_t)pairs[0].key, .first_kernel = pairs[0].value, .n_kernels = n};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t row = pairs[i].value;
+        int64_t start = e->start[row], first = e->start[l.first_kernel];
+        scratch[i] = (rs_interval){start, e->duration[row] > 0 ? rs_add_sat(start, e->duration[row]) : start};
+        if (start < first || (start == first && row < l.first_kernel)) l.first_kernel = row;
+    }
+    *ok = rs_intervals_sort(scratch, n);
+    l.direct = rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
+    return l;
+}
+
+static bool in_time(const rs_events *e, const rs_tree *t, rs_launcher *items, size_t n)
+{
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    rs_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    bool ok = keys && sorted;
+    for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){t->row[items[i].node], (uint32_t)i};
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) keys[i].key = e->start[keys[i].key];
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) sorted[i] = items[keys[i].value];
+    if (ok) memcpy(items, sorted, n * sizeof *items);
+    rs_free(keys);
+    rs_free(sorted);
+    return ok;
+}
+
+static rs_status find_launchers(rs_trace *trace, rs_tree *t, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    size_t n = 0, found = 0;
+    rs_status status = rs_tree_busy(trace, t, err);
+    if (status != RS_OK) return status;
+    rs_keyed *pairs = rs_malloc((t->n_gpu + 1) * sizeof *pairs);
+    rs_interval *scratch = rs_malloc((t->n_gpu + 1) * sizeof *scratch);
+    bool ok = pairs && scratch && pair_up(trace, t, pairs, &n);
+    for (size_t i = 0; ok && i < n; i++) found += i == 0 || pairs[i].key != pairs[i - 1].key;
+    rs_launcher *items = ok ? rs_malloc((found + 1) * sizeof *items) : NULL;
+    ok = items != NULL;
+    found = 0;
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        for (end = i + 1; end < n && pairs[end].key == pairs[i].key; end++) {
+        }
+        items[found] = measure(e, pairs + i, end - i, scratch, &ok);
+        items[found].subtree = t->busy[items[found].node];
+        found++;
+    }
+    ok = ok && in_time(e, t, items, found);
+    rs_free(pairs);
+    rs_free(scratch);
+    if (!ok) {
+        rs_free(items);
+        return rs_fail_nomem(err, "launchers");
+    }
+    t->launchers = items;
+    t->n_launchers = found;
+    return RS_OK;
+}
+
+rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, const rs_launcher **out, size_t *n, rs_error *err)
+{
+    rs_status status = t->launchers ? RS_OK : find_launchers(trace, t, err);
+    if (status != RS_OK) return status;
+    *out = t->launchers;
+    *n = t->n_launchers;
+    return RS_OK;
+}

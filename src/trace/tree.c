@@ -1,0 +1,377 @@
+/* Builds the call tree: one sweep over each thread's events in order of start. */
+#include "trace/tree.h"
+
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/ranges.h"
+
+/* Times are rounded to a microsecond in many files: a child may stick out of its parent by less than that. */
+#define TOLERANCE 1000
+
+void rs_tree_free(rs_tree *t)
+{
+    if (!t) return;
+    rs_free(t->row);
+    rs_free(t->parent);
+    rs_free(t->end);
+    rs_free(t->depth);
+    rs_free(t->op);
+    rs_free(t->gpu_first);
+    rs_free(t->gpu_row);
+    rs_free(t->gpu_sum);
+    rs_free(t->busy);
+    rs_free(t->launchers);
+    rs_free(t->fwdbwd);
+    rs_free(t);
+}
+
+bool rs_is_module_name(const rs_string *name)
+{
+    return name->length > 10 && memcmp(name->text, "nn.Module:", 10) == 0;
+}
+
+/* ---- which events are nodes ---------------------------------------------------------------------------- */
+
+typedef struct selection {
+    rs_trace *trace;
+    const rs_events *e;
+    bool python;
+    bool by_step;
+    rs_ranges steps;
+} selection;
+
+static bool is_node(const selection *s, uint32_t row)
+{
+    const rs_events *e = s->e;
+    rs_kind kind = rs_event_kind(e, row);
+    if (kind == RS_KIND_PYTHON_FUNCTION) {
+        if (!s->python && !rs_is_module_name(&e->strings.items[e->name[row]])) return false;
+    } else if (kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION && !rs_kind_is_call(kind)) {
+        return false;
+    }
+    if (!rs_event_is_span(e, row)) return false;
+    if (!s->by_step) return true;
+    return rs_ranges_has(&s->steps, rs_trace_step_at(s->trace->steps, s->trace->n_steps,
+                                                     e->threads[e->thread[row]].pid, e->start[row]));
+}
+
+/* One thread's nodes in a shared array. */
+typedef struct lane {
+    size_t first, n, at;
+    int64_t start; /* earliest */
+    uint32_t row;  /* first in the file */
+} lane;
+
+static bool earlier(const lane *a, const lane *b)
+{
+    if ((a->n == 0) != (b->n == 0)) return b->n == 0;
+    return a->start != b->start ? a->start < b->start : a->row < b->row;
+}
+
+static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
+{
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    if (!keys) return false;
+    for (size_t i = 0; i < n; i++) keys[i] = (rs_keyed){lanes[i].start, (uint32_t)i};
+    bool ok = rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        size_t k = i; /* equal starts are rare: put them in file order */
+        for (; k > 0 && keys[i].key == lanes[order[k - 1]].start &&
+               earlier(&lanes[keys[i].value], &lanes[order[k - 1]]);
+             k--)
+            order[k] = order[k - 1];
+        order[k] = keys[i].value;
+    }
+    rs_free(keys);
+    return ok;
+}
+
+/* The rows of the nodes, and what each lane has of them; NULL when out of memory. */
+static uint32_t *list_nodes(const selection *s, lane *lanes, size_t *total)
+{
+    const rs_events *e = s->e;
+    size_t n = 0, room = 0;
+    uint32_t *rows = NULL;
+    bool ok = rs_grow((void **)&rows, &room, 1, sizeof *rows);
+    for (size_t i = 0; ok && i < s->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(s->trace, i);
+        if (!is_node(s, row)) continue;
+        lane *l = &lanes[e->thread[row]];
+        if (l->n == 0) l->row = row;
+        if (l->n == 0 || e->start[row] < l->start) l->start = e->start[row];
+        l->n++;
+        ok = RS_GROW_ONE(rows, n, room);
+        if (ok) rows[n++] = row;
+    }
+    *total = n;
+    if (ok) return rows;
+    rs_free(rows);
+    return NULL;
+}
+
+static void fill_lanes(const rs_events *e, const uint32_t *rows, size_t n, lane *lanes, rs_keyed *items)
+{
+    for (size_t i = 0; i < n; i++)
+        items[lanes[e->thread[rows[i]]].at++] = (rs_keyed){e->start[rows[i]], rows[i]};
+}
+
+/* ---- order of events that start together ----------------------------------------------------------------
+ */
+
+/* Calls go inside; then the longer one is outside; then what is nearer to the user. Row order is the last
+ * word. */
+static int64_t nearness(rs_kind kind)
+{
+    return kind == RS_KIND_PYTHON_FUNCTION ? 0 : kind == RS_KIND_USER_ANNOTATION ? 1 : 2;
+}
+
+static bool sort_tie(const rs_events *e, rs_keyed *items, size_t n)
+{
+    int64_t start = items[0].key;
+    for (size_t i = 0; i < n; i++) items[i].key = nearness(rs_event_kind(e, items[i].value));
+    bool ok = rs_keyed_sort(items, n);
+    for (size_t i = 0; i < n; i++) items[i].key = -e->duration[items[i].value];
+    ok = ok && rs_keyed_sort(items, n);
+    for (size_t i = 0; i < n; i++) items[i].key = rs_kind_is_call(rs_event_kind(e, items[i].value));
+    ok = ok && rs_keyed_sort(items, n);
+    for (size_t i = 0; i < n; i++) items[i].key = start;
+    return ok;
+}
+
+static bool sort_lane(const rs_events *e, rs_keyed *items, size_t n)
+{
+    if (!rs_keyed_sort(items, n)) return false;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && items[end].key == items[i].key; end++) {
+        }
+        if (end - i > 1 && !sort_tie(e, items + i, end - i)) return false;
+    }
+    return true;
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------------------
+ */
+
+typedef struct sweep {
+    const rs_events *e;
+    rs_tree *t;
+    uint32_t *stack;
+    size_t depth;
+} sweep;
+
+static int64_t end_of(const rs_events *e, uint32_t row)
+{
+    return e->duration[row] > 0 ? rs_add_sat(e->start[row], e->duration[row]) : e->start[row];
+}
+
+static void close_top(sweep *s)
+{
+    s->t->end[s->stack[--s->depth]] = (uint32_t)s->t->n;
+}
+
+typedef enum fit { INSIDE, BESIDE, ACROSS } fit;
+
+/* How an event lies to one that started no later and is still open. */
+static fit fit_of(const rs_events *e, uint32_t outer, uint32_t row)
+{
+    int64_t excess = rs_sub_sat(end_of(e, row), end_of(e, outer));
+    int64_t overlap = rs_sub_sat(end_of(e, outer), e->start[row]);
+    if (excess <= 0 || (excess < TOLERANCE && excess < overlap)) return INSIDE;
+    return overlap < TOLERANCE ? BESIDE : ACROSS;
+}
+
+/* Has the open event ended when this one starts? An event without length still holds what starts with it. */
+static bool has_ended(const rs_events *e, uint32_t outer, uint32_t row)
+{
+    int64_t end = end_of(e, outer), start = e->start[row];
+    if (end > start) return false;
+    return e->start[outer] < start || (e->duration[row] > 0 && !rs_kind_is_call(rs_event_kind(e, row)));
+}
+
+/* Closes what does not hold the event. Returns whether the event can hold others itself. */
+static bool make_way(sweep *s, uint32_t row)
+{
+    const rs_events *e = s->e;
+    rs_kind kind = rs_event_kind(e, row);
+    while (s->depth) {
+        uint32_t top = s->t->row[s->stack[s->depth - 1]];
+        bool top_calls = rs_kind_is_call(rs_event_kind(e, top));
+        fit how = fit_of(e, top, row);
+        /* NOLINTNEXTLINE(bugprone-branch-clone): each case has its own reason to close */
+        if (has_ended(e, top, row)) {
+            close_top(s);
+        } else if (top_calls) {
+            if (rs_kind_is_call(kind) && how == INSIDE) return true;
+            close_top(s);
+        } else if (rs_kind_is_call(kind) || how == INSIDE) {
+            return true; /* a call belongs to what is open at its start, even if its clock runs ahead */
+        } else if (how == ACROSS && kind != RS_KIND_CPU_OP) {
+            s->t->n_misnested++;
+            return false;
+        } else {
+            close_top(s);
+        }
+    }
+    return true;
+}
+
+static void add_node(sweep *s, uint32_t row)
+{
+    rs_tree *t = s->t;
+    bool opens = make_way(s, row);
+    uint32_t node = (uint32_t)t->n++, parent = s->depth ? s->stack[s->depth - 1] : RS_NO_NODE;
+    rs_kind kind = rs_event_kind(s->e, row);
+    uint32_t above = parent == RS_NO_NODE ? RS_NO_NODE : t->op[parent];
+    t->row[node] = row;
+    t->parent[node] = parent;
+    t->depth[node] = (uint32_t)s->depth;
+    t->end[node] = node + 1;
+    t->op[node] = kind == RS_KIND_CPU_OP ? node : above;
+    t->n_roots += kind == RS_KIND_CPU_OP && above == RS_NO_NODE;
+    t->n_host += kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
+    if (opens) s->stack[s->depth++] = node;
+}
+
+static bool allocate_nodes(rs_tree *t, size_t n)
+{
+    t->row = rs_malloc((n + 1) * sizeof *t->row);
+    t->parent = rs_malloc((n + 1) * sizeof *t->parent);
+    t->end = rs_malloc((n + 1) * sizeof *t->end);
+    t->depth = rs_malloc((n + 1) * sizeof *t->depth);
+    t->op = rs_malloc((n + 1) * sizeof *t->op);
+    t->gpu_first = rs_malloc((n + 1) * sizeof *t->gpu_first);
+    return t->row && t->parent && t->end && t->depth && t->op && t->gpu_first;
+}
+
+static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
+{
+    const rs_events *e = s->e;
+    size_t n_threads = e->n_threads, total = 0;
+    lane *lanes = rs_calloc(n_threads + 1, sizeof *lanes);
+    uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
+    uint32_t *rows = NULL;
+    rs_keyed *items = NULL;
+    sweep w = {.e = e, .t = t};
+    bool ok = lanes && order;
+    if (ok) {
+        rows = list_nodes(s, lanes, &total);
+        ok = rows && order_lanes(lanes, n_threads, order) && allocate_nodes(t, total);
+        size_t at = 0;
+        for (size_t i = 0; ok && i < n_threads; i++) {
+            lanes[order[i]].first = lanes[order[i]].at = at;
+            at += lanes[order[i]].n;
+        }
+        items = rs_malloc((total + 1) * sizeof *items);
+        w.stack = rs_malloc((total + 1) * sizeof *w.stack);
+        ok = ok && items && w.stack;
+    }
+    if (ok) fill_lanes(e, rows, total, lanes, items);
+    rs_free(rows);
+    for (size_t i = 0; ok && i < n_threads; i++) {
+        const lane *l = &lanes[order[i]];
+        ok = sort_lane(e, items + l->first, l->n);
+        for (size_t k = 0; ok && k < l->n; k++) add_node(&w, items[l->first + k].value);
+        while (w.depth) close_top(&w);
+    }
+    rs_free(w.stack);
+    rs_free(items);
+    rs_free(order);
+    rs_free(lanes);
+    return ok ? RS_OK : rs_fail_nomem(err, "call tree");
+}
+
+/* ---- GPU work -------------------------------------------------------------------------------------------
+ */
+
+static size_t find_call(const rs_links *links, uint32_t row)
+{
+    size_t low = 0, high = links->n_calls;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (links->call[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < links->n_calls && links->call[low] == row ? low : SIZE_MAX;
+}
+
+static rs_status attach_work(const selection *s, const rs_links *links, rs_tree *t, rs_error *err)
+{
+    const rs_events *e = s->e;
+    t->gpu_row = rs_malloc((links->n_work + 1) * sizeof *t->gpu_row);
+    t->gpu_sum = rs_malloc((links->n_work + 1) * sizeof *t->gpu_sum);
+    if (!t->gpu_row || !t->gpu_sum) return rs_fail_nomem(err, "call tree");
+    t->gpu_sum[0] = 0;
+    for (size_t node = 0; node < t->n; node++) {
+        t->gpu_first[node] = (uint32_t)t->n_gpu;
+        if (!rs_kind_is_call(rs_event_kind(e, t->row[node]))) continue;
+        size_t call = find_call(links, t->row[node]);
+        if (call == SIZE_MAX) continue;
+        for (size_t i = links->first[call]; i < links->first[call + 1]; i++) {
+            uint32_t row = links->work_row[i];
+            int64_t duration = e->duration[row] > 0 ? e->duration[row] : 0;
+            t->gpu_row[t->n_gpu] = row;
+            t->gpu_sum[t->n_gpu + 1] = rs_add_sat(t->gpu_sum[t->n_gpu], duration);
+            t->n_gpu++;
+        }
+    }
+    t->gpu_first[t->n] = (uint32_t)t->n_gpu;
+    return RS_OK;
+}
+
+static rs_status count_unlinked(const selection *s, const rs_links *links, rs_tree *t, rs_error *err)
+{
+    const rs_trace *trace = s->trace;
+    const rs_step *steps = NULL;
+    size_t n_steps = 0;
+    if (s->by_step) {
+        rs_status status = rs_trace_gpu_steps(s->trace, &steps, &n_steps, err);
+        if (status != RS_OK) return status;
+    }
+    for (size_t i = 0; i < trace->n_gpu_rows; i++) {
+        if (links->launch_of[i] != RS_NO_ROW) continue;
+        uint32_t row = trace->gpu_rows[i];
+        t->n_unlinked +=
+            !s->by_step ||
+            rs_ranges_has(&s->steps, rs_trace_step_at(steps, n_steps, s->e->threads[s->e->thread[row]].pid,
+                                                      s->e->start[row]));
+    }
+    return RS_OK;
+}
+
+static rs_status build(selection *s, rs_tree *t, rs_error *err)
+{
+    const rs_links *links;
+    rs_status status = rs_trace_links(s->trace, &links, err);
+    if (status == RS_OK && s->trace->steps_wanted) {
+        const rs_step *steps;
+        size_t n;
+        s->by_step = true;
+        status = rs_ranges_parse(s->trace->steps_wanted, &s->steps, err);
+        if (status == RS_OK) status = rs_trace_steps(s->trace, &steps, &n, err);
+    }
+    if (status == RS_OK) status = build_nodes(s, t, err);
+    if (status == RS_OK) status = attach_work(s, links, t, err);
+    if (status == RS_OK) status = count_unlinked(s, links, t, err);
+    return status;
+}
+
+rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err)
+{
+    rs_tree **kept = &trace->tree[python];
+    if (!*kept) {
+        selection s = {.trace = trace, .e = trace->events, .python = python};
+        rs_tree *t = rs_calloc(1, sizeof *t);
+        rs_status status = t ? build(&s, t, err) : rs_fail_nomem(err, "call tree");
+        rs_ranges_clear(&s.steps);
+        if (status != RS_OK) {
+            rs_tree_free(t);
+            return status;
+        }
+        *kept = t;
+    }
+    *out = *kept;
+    return RS_OK;
+}

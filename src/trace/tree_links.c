@@ -1,0 +1,139 @@
+/* What belongs together across the tree: backward to forward, operator to module. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "trace/tree.h"
+
+uint32_t rs_tree_module(const rs_trace *trace, const rs_tree *t, uint32_t node)
+{
+    const rs_events *e = trace->events;
+    for (uint32_t at = t->parent[node]; at != RS_NO_NODE; at = t->parent[at])
+        if (rs_event_kind(e, t->row[at]) == RS_KIND_PYTHON_FUNCTION &&
+            rs_is_module_name(&e->strings.items[e->name[t->row[at]]]))
+            return at;
+    return RS_NO_NODE;
+}
+
+static bool is_wrapper(const rs_events *e, uint32_t row)
+{
+    static const char prefix[] = "autograd::engine::evaluate_function:";
+    const rs_string *s = &e->strings.items[e->name[row]];
+    return s->length >= sizeof prefix - 1 && memcmp(s->text, prefix, sizeof prefix - 1) == 0;
+}
+
+/* Operators with a sequence number, as (number, node). */
+static bool collect(const rs_trace *trace, const rs_tree *t, rs_keyed **out, size_t *n_out)
+{
+    const rs_events *e = trace->events;
+    rs_keyed *by_row = rs_malloc((t->n + 1) * sizeof *by_row);
+    size_t n = 0, kept = 0;
+    if (!by_row) return false;
+    for (size_t node = 0; node < t->n; node++)
+        if (rs_event_kind(e, t->row[node]) == RS_KIND_CPU_OP)
+            by_row[n++] = (rs_keyed){t->row[node], (uint32_t)node};
+    bool ok = rs_keyed_sort(by_row, n);
+    rs_cursor number = rs_cursor_of(e, RS_COL_SEQUENCE_NUMBER);
+    for (size_t i = 0; ok && i < n; i++) {
+        int64_t value = rs_cursor_int(&number, (uint32_t)by_row[i].key, -1);
+        if (value >= 0) by_row[kept++] = (rs_keyed){value, by_row[i].value};
+    }
+    ok = ok && rs_keyed_sort(by_row, kept);
+    *out = by_row;
+    *n_out = kept;
+    if (!ok) rs_free(by_row);
+    return ok;
+}
+
+/* The last forward operators met: the latest, and the latest on another thread than that. */
+typedef struct latest {
+    uint32_t node[2];
+} latest;
+
+static void remember(const rs_events *e, const rs_tree *t, latest *l, uint32_t node)
+{
+    if (l->node[0] != RS_NO_NODE && e->thread[t->row[l->node[0]]] != e->thread[t->row[node]])
+        l->node[1] = l->node[0];
+    l->node[0] = node;
+}
+
+static uint32_t elsewhere(const rs_events *e, const rs_tree *t, const latest *l, uint32_t node)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (l->node[i] != RS_NO_NODE && e->thread[t->row[l->node[i]]] != e->thread[t->row[node]])
+            return l->node[i];
+    return RS_NO_NODE;
+}
+
+/* items: the operators of one sequence number, in order of start. */
+static size_t link_group(const rs_events *e, const rs_tree *t, const rs_keyed *items, size_t n,
+                         rs_fwdbwd *out)
+{
+    latest l = {{RS_NO_NODE, RS_NO_NODE}};
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = items[i].value;
+        if (!is_wrapper(e, t->row[node])) {
+            remember(e, t, &l, node);
+            continue;
+        }
+        uint32_t forward = elsewhere(e, t, &l, node);
+        if (forward != RS_NO_NODE) out[found++] = (rs_fwdbwd){.backward = node, .forward = forward};
+    }
+    return found;
+}
+
+static bool order_by_backward(rs_fwdbwd *links, size_t n)
+{
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    if (!keys) return false;
+    for (size_t i = 0; i < n; i++) keys[i] = (rs_keyed){links[i].backward, links[i].forward};
+    bool ok = rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) links[i] = (rs_fwdbwd){(uint32_t)keys[i].key, keys[i].value};
+    rs_free(keys);
+    return ok;
+}
+
+static rs_status find_links(const rs_trace *trace, const rs_tree *t, rs_fwdbwd **out, size_t *n_out,
+                            rs_error *err)
+{
+    const rs_events *e = trace->events;
+    rs_keyed *items;
+    size_t n, found = 0;
+    *out = NULL;
+    *n_out = 0;
+    if (!collect(trace, t, &items, &n)) return rs_fail_nomem(err, "forward and backward");
+    rs_fwdbwd *links = rs_malloc((n + 1) * sizeof *links);
+    bool ok = links != NULL;
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        int64_t number = items[i].key;
+        for (end = i; end < n && items[end].key == number; end++)
+            items[end].key = e->start[t->row[items[end].value]];
+        /* keys behind `end` are still sequence numbers */
+        ok = rs_keyed_sort(items + i, end - i);
+        if (ok) found += link_group(e, t, items + i, end - i, links + found);
+    }
+    ok = ok && order_by_backward(links, found);
+    rs_free(items);
+    if (!ok) {
+        rs_free(links);
+        return rs_fail_nomem(err, "forward and backward");
+    }
+    *out = links;
+    *n_out = found;
+    return RS_OK;
+}
+
+rs_status rs_tree_fwdbwd(const rs_trace *trace, rs_tree *t, const rs_fwdbwd **out, size_t *n, rs_error *err)
+{
+    size_t n_numbers = trace->events->args[RS_COL_SEQUENCE_NUMBER].n;
+    if (!t->fwdbwd || t->n_numbers != n_numbers) {
+        rs_free(t->fwdbwd);
+        t->fwdbwd = NULL;
+        rs_status status = find_links(trace, t, &t->fwdbwd, &t->n_fwdbwd, err);
+        if (status != RS_OK) return status;
+        t->n_numbers = n_numbers;
+    }
+    *out = t->fwdbwd;
+    *n = t->n_fwdbwd;
+    return RS_OK;
+}
