@@ -1,6 +1,6 @@
-#include <ctype.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/suggest.h"
@@ -141,12 +141,9 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
 {
     *out = (rs_arguments){.n_groups = command->n_groups};
     out->paths = rs_calloc((size_t)argc, sizeof *out->paths);
-    bool ok = out->paths != NULL;
-    for (size_t g = 0; ok && g < command->n_groups; g++) {
-        out->options[g] = rs_options_create(command->groups[g].specs, command->groups[g].n);
-        ok = out->options[g] != NULL;
-    }
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "the options");
+    rs_status status = out->paths ? RS_OK : rs_fail_nomem(err, "the options");
+    for (size_t g = 0; status == RS_OK && g < command->n_groups; g++)
+        status = rs_options_create(command->groups[g].specs, command->groups[g].n, &out->options[g], err);
     bool options_end = false;
     for (int i = 0; i < argc && status == RS_OK; i++) {
         const char *word = argv[i];
@@ -183,7 +180,7 @@ bool rs_parse_size(const char *text, uint64_t *bytes)
     const char *end;
     if (!rs_parse_whole(text, &number, &end)) return false;
     uint64_t value = (uint64_t)number;
-    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    const char *suffix = *end ? strchr(suffixes, rs_upper(*end)) : NULL;
     if (suffix) {
         if (__builtin_mul_overflow(value, UINT64_C(1024) << (10 * (suffix - suffixes)), &value)) return false;
         end++;

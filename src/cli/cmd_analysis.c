@@ -10,6 +10,7 @@
 #include "cli/faces.h"
 #include "cli/trace_files.h"
 #include "output/formats.h"
+#include "text/numbers.h"
 
 typedef struct request {
     const rs_command *command;
@@ -232,12 +233,13 @@ static void print_stats(const rs_job *job, const rs_job *other, double seconds)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     char read[32], text[32], events[32], peak[32];
-    rs_complain(
-        "%s read, %s of text, %s events, %.3f s (loading %.3f s, links %.3f s, analysis %.3f s), peak memory "
-        "%s",
-        rs_human_bytes((int64_t)stats.bytes_read, read), rs_human_bytes((int64_t)stats.bytes_text, text),
-        rs_human_count((int64_t)stats.events, events), seconds, stats.load_seconds, stats.index_seconds,
-        stats.analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
+    rs_complain("%s read, %s of text, %s events, %s s (loading %s s, links %s s, analysis %s s), peak memory "
+                "%s",
+                rs_human_bytes((int64_t)stats.bytes_read, read),
+                rs_human_bytes((int64_t)stats.bytes_text, text),
+                rs_human_count((int64_t)stats.events, events), RS_FIXED(seconds, 3),
+                RS_FIXED(stats.load_seconds, 3), RS_FIXED(stats.index_seconds, 3),
+                RS_FIXED(stats.analysis_seconds, 3), rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
 static int run_job(const request *r)

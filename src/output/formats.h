@@ -2,6 +2,7 @@
 #ifndef RS_OUTPUT_FORMATS_H
 #define RS_OUTPUT_FORMATS_H
 
+#include "rankscope/render.h"
 #include "text/writer.h"
 
 void rs_write_csv(rs_writer *writer, const rs_table *table);
