@@ -27,7 +27,7 @@ static const rs_option_spec input_specs[] = {
 };
 
 static const rs_option_spec output_specs[] = {
-    {"format", RS_OPTION_CHOICE, NULL, "text|csv|json|jsonl|md", "text", "how to write the answer"},
+    {"format", RS_OPTION_CHOICE, NULL, rs_output_form_names, "text", "how to write the answer"},
     {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write to FILE, whole or not at all; - is standard output"},

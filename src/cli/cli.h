@@ -130,8 +130,10 @@ bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv
 
 typedef enum rs_color_choice { RS_COLOR_AUTO, RS_COLOR_ALWAYS, RS_COLOR_NEVER } rs_color_choice;
 
-/* How standard output wants its text; format stays RS_FORMAT_TEXT. */
+/* How standard output wants its text. */
 rs_render_settings rs_terminal_settings(rs_color_choice color);
+/* Whether the output form has that name. */
+bool rs_renders_as(const rs_render_settings *settings, const char *form);
 bool rs_terminal_utf8(void);
 /* The width that prose is wrapped to. */
 unsigned rs_prose_width(void);

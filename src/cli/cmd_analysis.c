@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 #include "cli/faces.h"
 #include "cli/trace_files.h"
-#include "output/formats.h"
 
 typedef struct request {
     const rs_command *command;
@@ -91,7 +90,6 @@ static rs_status choose_settings(request *r, rs_error *err)
 
 static void choose_rendering(request *r)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
     const char *color = rs_options_text(r->out, "color"), *format = rs_options_text(r->out, "format");
     bool to_file = rs_options_text(r->out, "output") && strcmp(rs_options_text(r->out, "output"), "-") != 0;
     r->render = rs_terminal_settings(strcmp(color, "always") == 0  ? RS_COLOR_ALWAYS
@@ -99,8 +97,7 @@ static void choose_rendering(request *r)
                                      : to_file                     ? RS_COLOR_NEVER
                                                                    : RS_COLOR_AUTO);
     if (to_file) r->render.width = 0;
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], format) == 0) r->render.format = f;
+    r->render.form = rs_output_form_find(format);
     r->quiet = rs_options_flag(r->out, "quiet");
 }
 
@@ -148,16 +145,10 @@ static rs_status show(const request *r, const rs_result *result, const rs_sink *
         one.n_tables = 1;
         return rs_render_result(&one, 0, &r->render, sink, err);
     }
-    if (face && r->render.format == RS_FORMAT_TEXT) return show_face(face, r, result, sink, err);
-    size_t nested, depth_column;
-    if (r->render.format == RS_FORMAT_JSON &&
-        rs_face_nests(r->command->name, result, &nested, &depth_column)) {
-        rs_writer writer;
-        rs_writer_init(&writer, sink);
-        rs_write_json_result_nested(&writer, result, nested, depth_column);
-        return rs_writer_finish(&writer, err);
-    }
-    return rs_render_result(result, result->main_table, &r->render, sink, err);
+    if (face && rs_renders_as(&r->render, "text")) return show_face(face, r, result, sink, err);
+    rs_render_settings render = r->render;
+    render.nest_by = rs_face_nests(r->command->name);
+    return rs_render_result(result, result->main_table, &render, sink, err);
 }
 
 /* Opens the output, shows, commits; the exit code of that part. */

@@ -48,11 +48,9 @@ static rs_status write_trace(const request *r, rs_job *job, rs_output *output, r
 
 static int show_report(const request *r, const rs_result *result)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
     rs_error err = RS_ERROR_INIT;
     rs_render_settings render = rs_terminal_settings(RS_COLOR_AUTO);
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], rs_options_text(r->out, "format")) == 0) render.format = f;
+    render.form = rs_output_form_find(rs_options_text(r->out, "format"));
     rs_output output;
     if (rs_output_open(&output, NULL, &err) != RS_OK) return rs_complain_error("fuse", &err);
     rs_sink sink = rs_output_sink(&output);

@@ -29,7 +29,7 @@ const rs_option_spec rs_metrics_option_specs[RS_METRICS_N_OPTIONS] = {
 };
 
 const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS] = {
-    {"format", RS_OPTION_CHOICE, NULL, "text|csv|json|jsonl|md", "text", "how to print the tables"},
+    {"format", RS_OPTION_CHOICE, NULL, rs_output_form_names, "text", "how to print the tables"},
     {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
     {"schema", RS_OPTION_FLAG, NULL, NULL, NULL,
      "print the tables' columns: type, unit, meaning; reads nothing"},
@@ -85,7 +85,6 @@ static void request_clear(request *r)
 
 static rs_status choose_table(request *r, rs_error *err)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
     const char *name = rs_options_text(r->out, "table"), *color = rs_options_text(r->out, "color");
     const char *format = rs_options_text(r->out, "format");
     size_t n;
@@ -93,8 +92,7 @@ static rs_status choose_table(request *r, rs_error *err)
     r->render = rs_terminal_settings(strcmp(color, "always") == 0  ? RS_COLOR_ALWAYS
                                      : strcmp(color, "never") == 0 ? RS_COLOR_NEVER
                                                                    : RS_COLOR_AUTO);
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], format) == 0) r->render.format = f;
+    r->render.form = rs_output_form_find(format);
     r->quiet = rs_options_flag(r->out, "quiet");
     r->table = SIZE_MAX;
     char known[200] = "";

@@ -40,10 +40,15 @@ rs_render_settings rs_terminal_settings(rs_color_choice color)
 {
     const char *no_color = getenv("NO_COLOR");
     bool may_color = is_plain_terminal(STDOUT_FILENO) && !(no_color && *no_color);
-    return (rs_render_settings){.format = RS_FORMAT_TEXT,
+    return (rs_render_settings){.size = sizeof(rs_render_settings),
                                 .width = terminal_width(STDOUT_FILENO),
                                 .color = color == RS_COLOR_ALWAYS || (color == RS_COLOR_AUTO && may_color),
                                 .utf8 = rs_terminal_utf8()};
+}
+
+bool rs_renders_as(const rs_render_settings *settings, const char *form)
+{
+    return strcmp(settings->form ? rs_output_form_name(settings->form) : "text", form) == 0;
 }
 
 unsigned rs_prose_width(void)
