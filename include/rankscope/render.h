@@ -1,13 +1,14 @@
 /* Rendering: a table or a whole result in any output form.
  *
- * A form is a row (src/output): its name, what it is, the usual ending of a file. Forms are found by name, so that
- * one more of them needs no change in a program that shows them:
+ * A form is a row (src/output): its name, what it is, the usual ending of a file. Forms are found by name, so
+ * that one more of them needs no change in a program that shows them:
  *
  *     rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("csv")};
  *     rs_status status = rs_render_table(table, &settings, &sink, &err);
  *
- * Nothing here keeps state, prints or reads the locale; every function may be called from any thread. The time and
- * the bytes are proportional to the cells. Stability: stable, except where a field says experimental. */
+ * Nothing here keeps state, prints or reads the locale; every function may be called from any thread. The
+ * time and the bytes are proportional to the cells. Stability: stable, except where a field says
+ * experimental. */
 #ifndef RANKSCOPE_RENDER_H
 #define RANKSCOPE_RENDER_H
 
@@ -45,20 +46,20 @@ typedef struct rs_render_settings {
     unsigned width;             /* text: columns of the terminal; 0: unlimited */
     bool color;                 /* text: ANSI colours */
     bool utf8;                  /* text: the terminal shows UTF-8; else pure ASCII decoration */
-    /* json: the name of a column that tells how deep a row stands, from 0 and never more than one deeper than the
-     * row before. Rows of a table that has it hold those below them as "children". NULL: rows stand side by
-     * side. */
+    /* json: the name of a column that tells how deep a row stands, from 0 and never more than one deeper than
+     * the row before. Rows of a table that has it hold those below them as "children". NULL: rows stand side
+     * by side. */
     const char *nest_by;
 } rs_render_settings;
 
-/* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE for
- * settings without a size. */
+/* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE
+ * for settings without a size. */
 RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings *settings,
                                  const rs_sink *sink, rs_error *err);
 
 /* Writes a whole result: text writes each table that has rows (the main one when none has), json one object
- * {"tables": {...}, "problems": [...], "notes": [...]}, the other forms the table at index main_table: RS_ERR_USAGE
- * when there is none. Errors as rs_render_table. */
+ * {"tables": {...}, "problems": [...], "notes": [...]}, the other forms the table at index main_table:
+ * RS_ERR_USAGE when there is none. Errors as rs_render_table. */
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 

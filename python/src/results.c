@@ -444,7 +444,8 @@ static PyObject *table_render(PyObject *self, PyObject *args, PyObject *words)
     const char *name;
     unsigned width = 0;
     int color = 0, utf8 = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "s|Ipp:render", names, &name, &width, &color, &utf8)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|Ipp:render", names, &name, &width, &color, &utf8))
+        return NULL;
     rs_render_settings settings = {.size = sizeof settings,
                                    .form = rs_output_form_find(name),
                                    .width = width,
@@ -472,7 +473,8 @@ static PyMethodDef table_methods[] = {
      "column(name_or_number, first=0, last=end) -> list; None where a value is unknown"},
     {"slice", table_slice, METH_VARARGS, "slice(first, last) -> Table: a copy of these rows"},
     {"render", (PyCFunction)(void (*)(void))table_render, METH_VARARGS | METH_KEYWORDS,
-     "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints it; the "
+     "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints "
+     "it; the "
      "rest is for text, where width 0 shortens nothing"},
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "

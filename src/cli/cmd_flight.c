@@ -26,7 +26,8 @@ static const rs_option_spec specs[] = {
     {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
      "refuse files that inflate to more than N times their size"},
 };
-const rs_option_group rs_flight_options = {"Options", specs, sizeof specs / sizeof *specs};
+const rs_option_group rs_flight_options = {
+    .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
 
 typedef struct request {
     const rs_command *command;

@@ -24,6 +24,11 @@ static bool is_plain_terminal(int fd)
     return isatty(fd) && (!term || strcmp(term, "dumb") != 0);
 }
 
+bool rs_terminal_shows_output(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
 /* 0 when the width is not known. */
 static unsigned terminal_width(int fd)
 {
@@ -80,6 +85,7 @@ int rs_exit_code_of(rs_status status)
 int rs_complain_error(const char *command, const rs_error *err)
 {
     char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
+    if (rs_output_reader_gone()) return RS_EXIT_CLOSED_PIPE;
     rs_error_text(err, text, sizeof text);
     if (command)
         rs_complain("%s: %s", command, text);

@@ -2,7 +2,8 @@
  *
  *     const rs_output_form rs_output_form_csv = {.name = "csv", ...};
  *
- * and the build collects it. The command line, the manual, the completions and Python take the names from there. */
+ * and the build collects it. The command line, the manual, the completions and Python take the names from
+ * there. */
 #ifndef RS_OUTPUT_FORM_H
 #define RS_OUTPUT_FORM_H
 

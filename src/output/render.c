@@ -50,7 +50,8 @@ static rs_status read_settings(const rs_render_settings *given, rs_render_settin
     return RS_OK;
 }
 
-rs_status rs_render_table(const rs_table *table, const rs_render_settings *given, const rs_sink *sink, rs_error *err)
+rs_status rs_render_table(const rs_table *table, const rs_render_settings *given, const rs_sink *sink,
+                          rs_error *err)
 {
     rs_writer writer;
     rs_render_settings settings;

@@ -52,5 +52,7 @@ static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_re
     return RS_OK;
 }
 
-const rs_output_form rs_output_form_csv = {
-    .name = "csv", .help = "comma-separated values, a header line, full precision", .extension = "csv", .table = write_csv};
+const rs_output_form rs_output_form_csv = {.name = "csv",
+                                           .help = "comma-separated values, a header line, full precision",
+                                           .extension = "csv",
+                                           .table = write_csv};

@@ -173,7 +173,8 @@ static size_t depth_column_of(const rs_table *table, const rs_render_settings *s
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
     for (size_t at = 0; settings->nest_by && at < spec->n_columns; at++)
-        if (strcmp(spec->columns[at].name, settings->nest_by) == 0 && spec->columns[at].type == RS_INT) return at;
+        if (strcmp(spec->columns[at].name, settings->nest_by) == 0 && spec->columns[at].type == RS_INT)
+            return at;
     return SIZE_MAX;
 }
 

@@ -35,7 +35,8 @@ static void add_row(rs_table *table, int64_t rank, int64_t ns, double share, int
 static void render(const rs_table *table, const char *form, unsigned width, bool utf8, collected *out)
 {
     *out = (collected){0};
-    rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find(form), .width = width, .utf8 = utf8};
+    rs_render_settings settings = {
+        .size = sizeof settings, .form = rs_output_form_find(form), .width = width, .utf8 = utf8};
     rs_sink sink = {collect, out};
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_render_table(table, &settings, &sink, &err), RS_OK);
@@ -437,7 +438,8 @@ static void test_failing_sink(void **state)
         size_t limits[] = {1, 40000, 100000};
         for (size_t i = 0; i < 3; i++) {
             collected out = {.fail_after = limits[i]};
-            rs_render_settings settings = {.size = sizeof settings, .form = forms[f], .width = 80, .utf8 = true};
+            rs_render_settings settings = {
+                .size = sizeof settings, .form = forms[f], .width = 80, .utf8 = true};
             rs_sink sink = {collect, &out};
             rs_error err = RS_ERROR_INIT;
             assert_int_equal(rs_render_table(t, &settings, &sink, &err), RS_ERR_IO);
@@ -454,7 +456,8 @@ static void test_every_allocation_may_fail(void **state)
     size_t n_forms;
     const rs_output_form *const *forms = rs_output_forms(&n_forms);
     for (size_t f = 0; f < n_forms; f++) {
-        rs_render_settings settings = {.size = sizeof settings, .form = forms[f], .width = 50, .utf8 = true, .color = true};
+        rs_render_settings settings = {
+            .size = sizeof settings, .form = forms[f], .width = 50, .utf8 = true, .color = true};
         for (uint64_t n = 0;; n++) {
             collected out = {0};
             rs_sink sink = {collect, &out};
