@@ -1,33 +1,45 @@
-# rs_collect_rows(TYPE PREFIX DECLARATIONS ENTRIES FILE...)
+# rs_collect_rows(LIST TYPE PREFIX ROOM [FIRST])
 #
-# Finds the rows of a registry: `const TYPE PREFIX_NAME =` at the start of a line. DECLARATIONS and ENTRIES name the
-# variables that get the C text: an extern declaration and an array element a row, in the order of the files' names.
+# Rows: each file of src/ROOM that defines `const TYPE PREFIX_NAME = ` enters that room's list, in the order of the files;
+# FIRST is the name of the row that leads it: what the room takes when nothing is said. Sets RS_LIST_DECLARATIONS and
+# RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
 #
 # A line that speaks of such a row at file level in any other way is an error: a row that is left out would be missed by
 # nobody until a user asks for it.
-function(rs_collect_rows type prefix declarations entries)
-  set(files ${ARGN})
+function(rs_collect_rows list type prefix room)
+  file(GLOB files CONFIGURE_DEPENDS src/${room}/*.c)
   list(SORT files)
-  set(found_declarations "")
-  set(found_entries "")
+  set(declarations "")
+  set(entries "")
+  set(names "")
   foreach(file IN LISTS files)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(STRINGS ${file} lines REGEX "^([^ /*].*)?${type}[ \t]+${prefix}_[A-Za-z0-9_]*")
-    foreach(line IN LISTS lines)
-      if(line MATCHES "^extern ")
+    file(STRINGS ${file} rows REGEX "^([^ /*].*)?${type}[ \t]+${prefix}_[A-Za-z0-9_]*")
+    foreach(row IN LISTS rows)
+      if(row MATCHES "^extern ")
         continue()
       endif()
-      if(NOT line MATCHES "^const ${type} (${prefix}_[a-z0-9_]+) = *({|$)")
-        message(FATAL_ERROR "${file}: \"${line}\" is no row that the build collects. "
+      if(NOT row MATCHES "^const ${type} (${prefix}_([a-z0-9_]+)) = *({|$)")
+        message(FATAL_ERROR "${file}: \"${row}\" is no row that the build collects. "
                             "Write it as: const ${type} ${prefix}_NAME = {")
       endif()
-      string(APPEND found_declarations "extern const ${type} ${CMAKE_MATCH_1};\n")
-      string(APPEND found_entries "    &${CMAKE_MATCH_1},\n")
+      set(symbol ${CMAKE_MATCH_1})
+      set(name ${CMAKE_MATCH_2})
+      string(APPEND declarations "extern const ${type} ${symbol};\n")
+      if(name STREQUAL "${ARGN}")
+        string(PREPEND entries "    &${symbol},\n")
+        list(PREPEND names ${name})
+      else()
+        string(APPEND entries "    &${symbol},\n")
+        list(APPEND names ${name})
+      endif()
     endforeach()
   endforeach()
-  if(found_entries STREQUAL "")
-    message(FATAL_ERROR "no row of ${type} was found in ${files}")
+  if(names STREQUAL "")
+    message(FATAL_ERROR "no row of ${type} was found in src/${room}")
   endif()
-  set(${declarations} "${found_declarations}" PARENT_SCOPE)
-  set(${entries} "${found_entries}" PARENT_SCOPE)
+  string(JOIN "|" names ${names})
+  set(RS_${list}_DECLARATIONS "${declarations}" PARENT_SCOPE)
+  set(RS_${list}_ENTRIES "${entries}" PARENT_SCOPE)
+  set(RS_${list}_NAMES "${names}" PARENT_SCOPE)
 endfunction()
