@@ -16,6 +16,8 @@ static const rs_option_spec specs[] = {
 static const rs_option_spec input_specs[] = {
     {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
     {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
+    {"window", RS_OPTION_TEXT, "FROM-TO", NULL, NULL,
+     "only what starts in this time, ms from the job's first event: 10-12.5"},
     {"recursive", RS_OPTION_FLAG, NULL, NULL, NULL, "descend into directories"},
     {"renumber", RS_OPTION_FLAG, NULL, NULL, NULL,
      "number ranks by sorted file name, whatever the files say"},
@@ -123,6 +125,7 @@ static rs_status write_page(const request *r, rs_job *job, rs_output *output, rs
                                    .n_metrics = r->metrics.n,
                                    .ranks = r->job.ranks,
                                    .steps = r->job.steps,
+                                   .window = r->job.window,
                                    .jobs = r->job.jobs,
                                    .progress = rs_progress_step,
                                    .progress_context = progress};
