@@ -8,6 +8,7 @@
 #include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "annotation|kernel", "annotation",
@@ -84,12 +85,6 @@ static const rs_table_spec *const hta_tables[] = {&hta_table};
 static const rs_table_set sets[] = {
     {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
 enum { ANNOTATIONS, KERNELS };
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_annotations *p = partial;
-    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
-}
 
 /* ---- the default tables ------------------------------------------------------------------------------- */
 
@@ -265,8 +260,6 @@ static const rs_field annotations_fields[] = {
     RS_FIELD(rs_annotations, n_work),
     RS_FIELD(rs_annotations, n_other_source),
     RS_FIELD(rs_annotations, n_too_deep),
-    RS_FIELD(rs_annotations, n_steps_seen),
-    RS_FIELD(rs_annotations, first_step),
 };
 static const rs_layout annotations_layout = RS_LAYOUT(rs_annotations, annotations_fields);
 
@@ -296,7 +289,8 @@ const rs_analysis rs_analysis_annotations = {
     .with_host = true,
     .rank = rs_annotations_rank,
     .merge = merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = rs_annotations_free,
     .partial_layout = &annotations_layout,
-    .steps_seen = steps_seen,
 };

@@ -25,9 +25,3 @@ void rs_busy_free(void *partial)
 {
     rs_free(partial);
 }
-
-rs_steps_seen rs_busy_steps_seen(const void *partial)
-{
-    const rs_busy *b = partial;
-    return (rs_steps_seen){.n = b->n_steps_seen, .first = b->first_step};
-}

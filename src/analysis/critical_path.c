@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
+#include "peer/hta_steps.h"
 
 static const rs_column_spec summary_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -192,12 +193,6 @@ static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, r
     status = rs_path_answer_create(trace, run->policy, &window, is_default(run), &wanted, &answer, err);
     *partial = answer;
     return status;
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_path_answer *a = partial;
-    return (rs_steps_seen){a->n_steps_seen, a->first_step};
 }
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
@@ -495,8 +490,6 @@ static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
     RS_FIELD(rs_path_answer, n_untold),
-    RS_FIELD(rs_path_answer, n_steps_seen),
-    RS_FIELD(rs_path_answer, first_step),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
@@ -533,7 +526,8 @@ const rs_analysis rs_analysis_critical_path = {
     .with_host = true,
     .rank = path_rank,
     .merge = path_merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = rs_path_answer_free,
     .partial_layout = &answer_layout,
-    .steps_seen = steps_seen,
 };

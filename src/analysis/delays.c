@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "trace/launch_ops.h"
+#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "operator|sequence", "operator",
@@ -107,12 +108,6 @@ static void free_partial(void *partial)
     rs_arena_clear(&p->names);
     rs_hta_delays_free(p->hta);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_hta_delays *d = ((const delays_partial *)partial)->hta; /* NULL where the rank failed */
-    return d ? d->seen : (rs_steps_seen){.first = -1};
 }
 
 /* One execution of an operator: its calls (indexes into links), by their start. */
@@ -468,7 +463,8 @@ const rs_analysis rs_analysis_delays = {
     .with_host = true,
     .rank = rank,
     .merge = merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = free_partial,
-    .steps_seen = steps_seen,
     .partial_layout = &delays_layout,
 };

@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
@@ -107,7 +108,6 @@ typedef struct frame_partial {
     frame_row *rows;
     size_t n, capacity;
     int64_t min_start;
-    rs_steps_seen seen;
 } frame_partial;
 
 static void free_partial(void *partial)
@@ -117,11 +117,6 @@ static void free_partial(void *partial)
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const frame_partial *)partial)->seen;
 }
 
 typedef struct maker {
@@ -256,7 +251,6 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
-    p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     if (trace->rank == RS_NO_VALUE || rs_options_in_ranges(run->options, "of", trace->rank))
         status = fill(run, trace, f, p, err);
     rs_hta_frame_free(f);
@@ -353,7 +347,6 @@ static const rs_field frame_fields[] = {
     RS_FIELD_STRINGS(frame_partial, strings),
     RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
     RS_FIELD(frame_partial, min_start),
-    RS_FIELD_STRUCT(frame_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, texts_exist);
 
@@ -380,7 +373,8 @@ const rs_analysis rs_analysis_frame = {
     .with_host = true,
     .rank = frame_rank,
     .merge = frame_merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &frame_layout,
-    .steps_seen = steps_seen,
 };

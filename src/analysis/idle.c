@@ -8,6 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 enum { HOST_WAIT, KERNEL_WAIT, OTHER, N_CATEGORIES };
@@ -82,7 +83,6 @@ typedef struct idle_stream {
 typedef struct idle_partial {
     idle_stream *items;
     size_t n, capacity;
-    rs_steps_seen seen;
 } idle_partial;
 
 static void free_partial(void *partial)
@@ -90,11 +90,6 @@ static void free_partial(void *partial)
     idle_partial *p = partial;
     if (p) rs_free(p->items);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const idle_partial *)partial)->seen;
 }
 
 /* Work of one stream, to be put in order. */
@@ -108,8 +103,7 @@ typedef struct piece_list {
     size_t n;
 } piece_list;
 
-static rs_status own_pieces(const rs_run *run, rs_trace *trace, piece_list *out, rs_steps_seen *seen,
-                            rs_error *err)
+static rs_status own_pieces(const rs_run *run, rs_trace *trace, piece_list *out, rs_error *err)
 {
     const rs_work *w;
     rs_status status = rs_trace_work_details(trace, run->policy, &w, err);
@@ -122,18 +116,15 @@ static rs_status own_pieces(const rs_run *run, rs_trace *trace, piece_list *out,
         if (some && !rs_options_in_ranges(run->options, "streams", w->stream[i])) continue;
         out->items[out->n++] = (piece){w->device[i], w->stream[i], w->start[i], w->end[i], launch};
     }
-    *seen = (rs_steps_seen){0};
     return RS_OK;
 }
 
 /* HTA looks the launch up by position, where 0 stands for "none" and for the file's first event alike. */
-static rs_status hta_pieces(const rs_run *run, rs_trace *trace, piece_list *out, rs_steps_seen *seen,
-                            rs_error *err)
+static rs_status hta_pieces(const rs_run *run, rs_trace *trace, piece_list *out, rs_error *err)
 {
     rs_hta_frame *f;
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    *seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     bool has_first = false;
     for (size_t i = 0; i < f->n && !has_first; i++) has_first = f->row[i] == 0;
     out->items = rs_malloc(f->n * sizeof *out->items);
@@ -237,8 +228,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     piece_list pieces = {NULL, 0};
     idle_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "idle times");
-    rs_status status =
-        hta ? hta_pieces(run, trace, &pieces, &p->seen, err) : own_pieces(run, trace, &pieces, &p->seen, err);
+    rs_status status = hta ? hta_pieces(run, trace, &pieces, err) : own_pieces(run, trace, &pieces, err);
     if (status == RS_OK && !judge(&pieces, hta, (int64_t)ceil(delay), p))
         status = rs_fail_nomem(err, "idle times");
     rs_free(pieces.items);
@@ -314,7 +304,6 @@ static const rs_layout stream_layout = RS_LAYOUT(idle_stream, stream_fields);
 
 static const rs_field idle_fields[] = {
     RS_FIELD_LIST(idle_partial, items, n, &stream_layout),
-    RS_FIELD_STRUCT(idle_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout idle_layout = RS_LAYOUT(idle_partial, idle_fields);
 
@@ -335,7 +324,8 @@ const rs_analysis rs_analysis_idle = {
     .n_table_sets = COUNT(sets),
     .rank = rank,
     .merge = merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &idle_layout,
-    .steps_seen = steps_seen,
 };

@@ -9,6 +9,7 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
@@ -83,8 +84,6 @@ typedef struct kernels_partial {
     kernel *items;
     size_t n, capacity;
     int64_t together[8]; /* ns of each combination: 1 computation, 2 communication, 4 memory */
-    size_t n_steps_seen;
-    int64_t first_step;
 } kernels_partial;
 
 static void free_partial(void *partial)
@@ -94,12 +93,6 @@ static void free_partial(void *partial)
     rs_arena_clear(&p->names);
     rs_free(p->items);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const kernels_partial *p = partial;
-    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
 }
 
 static bool counts(rs_class class, bool memory)
@@ -183,8 +176,6 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         free_partial(p);
         return status;
     }
-    p->n_steps_seen = work->n_steps_seen;
-    p->first_step = work->first_step;
     *partial = p;
     return RS_OK;
 }
@@ -387,8 +378,6 @@ static const rs_layout kernel_layout = RS_LAYOUT(kernel, kernel_fields);
 static const rs_field kernels_fields[] = {
     RS_FIELD_LIST(kernels_partial, items, n, &kernel_layout),
     RS_FIELD_ARRAY(kernels_partial, together),
-    RS_FIELD(kernels_partial, n_steps_seen),
-    RS_FIELD(kernels_partial, first_step),
 };
 static const rs_layout kernels_layout = RS_LAYOUT(kernels_partial, kernels_fields);
 
@@ -409,7 +398,8 @@ const rs_analysis rs_analysis_kernels = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rank,
     .merge = merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &kernels_layout,
-    .steps_seen = steps_seen,
 };

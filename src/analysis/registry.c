@@ -63,6 +63,20 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
     return NULL;
 }
 
+rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
+{
+    rs_method method = {.rank = analysis->rank,
+                        .merge = analysis->merge,
+                        .free_partial = analysis->free_partial,
+                        .absent = analysis->absent,
+                        .partial_layout = analysis->partial_layout};
+    if (compat != RS_COMPAT_NONE) {
+        method.rounds = analysis->peer_rounds;
+        method.n_rounds = analysis->n_peer_rounds;
+    }
+    return method;
+}
+
 rs_input_kind rs_analysis_input(const rs_analysis *analysis)
 {
     return analysis->two_sided ? RS_INPUT_TWO_JOBS : analysis->file ? RS_INPUT_FILE : RS_INPUT_TRACES;

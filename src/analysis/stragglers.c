@@ -8,6 +8,7 @@
 #include "peer/stragglers_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
@@ -249,12 +250,6 @@ static void explain(const rs_partial *partials, size_t n, const rs_matches *m, r
             apart + 1);
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_hta_arrivals *a = ((const rs_arrivals *)partial)->hta; /* NULL where the rank failed */
-    return a ? a->seen : (rs_steps_seen){.first = -1};
-}
-
 static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                            rs_error *err)
 {
@@ -355,7 +350,8 @@ const rs_analysis rs_analysis_stragglers = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rs_arrivals_rank,
     .merge = merge,
+    .peer_rounds = rs_hta_rounds,
+    .n_peer_rounds = 1,
     .free_partial = rs_arrivals_free,
-    .steps_seen = steps_seen,
     .partial_layout = &arrivals_layout,
 };

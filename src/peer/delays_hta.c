@@ -206,7 +206,6 @@ rs_status rs_hta_delays_of(const rs_run *run, rs_trace *trace, rs_hta_delays **o
     *out = d;
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    d->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     maker m = {.e = trace->events, .f = f, .d = d};
     status = make(&m, err);
     rs_hta_frame_free(f);
@@ -226,6 +225,5 @@ static const rs_field delays_fields[] = {
     RS_FIELD(rs_hta_delays, n_launches),
     RS_FIELD(rs_hta_delays, n_without_kernel),
     RS_FIELD(rs_hta_delays, n_outside),
-    RS_FIELD_STRUCT(rs_hta_delays, seen, &rs_steps_seen_layout),
 };
 const rs_layout rs_hta_delays_layout = RS_LAYOUT(rs_hta_delays, delays_fields);

@@ -17,7 +17,6 @@ typedef struct rs_hta_delays {
     rs_hta_delay *items; /* by operator, then sequence */
     size_t n, capacity;
     size_t n_launches, n_without_kernel, n_outside;
-    rs_steps_seen seen;
 } rs_hta_delays;
 
 /* A launch belongs to the aten:: operator around it, on any thread, that began last. HTA fails where a launch
