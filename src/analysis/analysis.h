@@ -83,15 +83,33 @@ struct rs_analysis {
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     /* All ranks: fills result->tables, already created in the order of the table set. Called once. */
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
-    /* What ranks agree on before they answer, under every mode but the default one. */
-    const rs_rank_round *peer_rounds;
-    size_t n_peer_rounds;
+    const rs_rank_round *rounds; /* what ranks agree on before they answer */
+    size_t n_rounds;
     void (*free_partial)(void *partial);
     const char *absent; /* the note of a rank without a partial: "no GPU work" */
     /* What a partial consists of, for ranks that are analysed elsewhere; NULL: it does not travel. merge sees
      * such partials too and may only read them. */
     const rs_layout *partial_layout;
 };
+
+/* What imitates an analysis of another tool: a row of its own in src/peer,
+ * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of the
+ * analysis; the partial's layout and free_partial go with rank. */
+typedef struct rs_peer_row {
+    const char *analysis; /* by name */
+    unsigned modes;       /* RS_MODE(...) of each compatibility mode that it serves */
+    const rs_table_spec *const *tables;
+    size_t n_tables;
+    const rs_rank_round *rounds; /* NULL: none */
+    size_t n_rounds;
+    rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+    rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+    void (*free_partial)(void *partial);
+    const char *absent;
+    const rs_layout *partial_layout;
+} rs_peer_row;
+
+#define RS_MODE(mode) (1u << RS_COMPAT_##mode)
 
 /* How a question is answered under one mode: the functions of an analysis, or of a peer's row. */
 typedef struct rs_method {

@@ -7,7 +7,6 @@
 #include "trace/queue_depth.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 static const rs_column_spec counter_columns[] = {
@@ -172,8 +171,6 @@ const rs_analysis rs_analysis_annotate = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &annotate_layout,
 };

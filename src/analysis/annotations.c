@@ -8,7 +8,6 @@
 #include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
-#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "annotation|kernel", "annotation",
@@ -289,8 +288,6 @@ const rs_analysis rs_analysis_annotations = {
     .with_host = true,
     .rank = rs_annotations_rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = rs_annotations_free,
     .partial_layout = &annotations_layout,
 };

@@ -10,7 +10,6 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "peer/numpy_order.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
@@ -484,8 +483,6 @@ const rs_analysis rs_analysis_bandwidth = {
     .n_table_sets = COUNT(sets),
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &bandwidth_layout,
 };

@@ -6,7 +6,6 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "peer/hta_steps.h"
 
 static const rs_column_spec own_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -107,8 +106,6 @@ const rs_analysis rs_analysis_breakdown = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rs_busy_rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = rs_busy_free,
     .partial_layout = &rs_busy_layout,
 };

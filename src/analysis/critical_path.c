@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
-#include "peer/hta_steps.h"
 
 static const rs_column_spec summary_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -526,8 +525,6 @@ const rs_analysis rs_analysis_critical_path = {
     .with_host = true,
     .rank = path_rank,
     .merge = path_merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = rs_path_answer_free,
     .partial_layout = &answer_layout,
 };

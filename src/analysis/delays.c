@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "trace/launch_ops.h"
-#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "operator|sequence", "operator",
@@ -463,8 +462,6 @@ const rs_analysis rs_analysis_delays = {
     .with_host = true,
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &delays_layout,
 };

@@ -8,7 +8,6 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
@@ -373,8 +372,6 @@ const rs_analysis rs_analysis_frame = {
     .with_host = true,
     .rank = frame_rank,
     .merge = frame_merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &frame_layout,
 };

@@ -8,7 +8,6 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 enum { HOST_WAIT, KERNEL_WAIT, OTHER, N_CATEGORIES };
@@ -324,8 +323,6 @@ const rs_analysis rs_analysis_idle = {
     .n_table_sets = COUNT(sets),
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &idle_layout,
 };

@@ -9,7 +9,6 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
@@ -398,8 +397,6 @@ const rs_analysis rs_analysis_kernels = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &kernels_layout,
 };

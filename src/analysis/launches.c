@@ -8,7 +8,6 @@
 #include "base/keymap.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 enum { SHORT = 1, RUNTIME = 2, DELAY = 4 };
@@ -464,8 +463,6 @@ const rs_analysis rs_analysis_launches = {
     .n_table_sets = COUNT(sets),
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &launch_layout,
 };

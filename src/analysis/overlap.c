@@ -5,7 +5,6 @@
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
 #include "base/stats.h"
-#include "peer/hta_steps.h"
 
 static const rs_column_spec own_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -82,8 +81,6 @@ const rs_analysis rs_analysis_overlap = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rs_busy_rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = rs_busy_free,
     .partial_layout = &rs_busy_layout,
 };

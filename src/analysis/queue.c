@@ -9,7 +9,6 @@
 #include "trace/queue_depth.h"
 #include "base/keymap.h"
 #include "base/memory.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
@@ -332,8 +331,6 @@ const rs_analysis rs_analysis_queue = {
     .n_table_sets = COUNT(sets),
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &queue_layout,
 };

@@ -6,7 +6,6 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 #include "trace/nest.h"
 
@@ -540,8 +539,6 @@ const rs_analysis rs_analysis_sequences = {
     .with_host = true,
     .rank = rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = free_partial,
     .partial_layout = &sequences_layout,
 };

@@ -8,7 +8,6 @@
 #include "peer/stragglers_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
-#include "peer/hta_steps.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
@@ -350,8 +349,6 @@ const rs_analysis rs_analysis_stragglers = {
     .n_table_sets = sizeof sets / sizeof *sets,
     .rank = rs_arrivals_rank,
     .merge = merge,
-    .peer_rounds = rs_hta_rounds,
-    .n_peer_rounds = 1,
     .free_partial = rs_arrivals_free,
     .partial_layout = &arrivals_layout,
 };

@@ -27,7 +27,7 @@ static bool index_records(const rs_series *s, rs_keymap *map)
     return ok;
 }
 
-static bool add_pair(rs_dataset *d, const rs_series *s, size_t record, const rs_step_times *step,
+static bool add_pair(rs_dataset *d, const rs_series *s, size_t record, const rs_traced_step *step,
                      bool by_number)
 {
     static const int time_of[RS_N_OF] = {[RS_OF_TOTAL] = RS_TRACE_TOTAL,
@@ -118,7 +118,7 @@ static bool tell_unmatched(rs_dataset *d, int64_t rank, const step_list *traced,
     return !(by_order || traced->n || records->n) || add_line(d, line);
 }
 
-static bool align_rank(rs_dataset *d, const rs_series *s, const rs_rank_steps *steps, rs_trace_report *report)
+static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *steps, rs_trace_report *report)
 {
     rs_keymap map = {.min = 0, .max = -1};
     uint8_t *used = rs_calloc(s->n + 1, 1);
@@ -129,7 +129,7 @@ static bool align_rank(rs_dataset *d, const rs_series *s, const rs_rank_steps *s
     for (size_t i = 0; ok && i < steps->n_steps && !report->by_number; i++)
         report->by_number = rs_keymap_get(&map, steps->steps[i].number) != RS_KEYMAP_NONE;
     for (size_t i = 0; ok && i < steps->n_steps; i++) {
-        const rs_step_times *step = &steps->steps[i];
+        const rs_traced_step *step = &steps->steps[i];
         size_t record = i;
         if (report->by_number) {
             uint32_t found = rs_keymap_get(&map, step->number);

@@ -16,7 +16,7 @@ typedef struct set {
 
 static void part_free(void *partial)
 {
-    rs_rank_steps *p = partial;
+    rs_traced_rank *p = partial;
     if (!p) return;
     rs_free(p->steps);
     rs_free(p->exposed);
@@ -82,7 +82,7 @@ static void measure(const unions *u, int64_t start, int64_t end, int64_t ns[RS_T
     ns[RS_TRACE_IDLE] += total - within(&u->all, start, end);
 }
 
-static bool measure_steps(const unions *u, const rs_step *steps, const set *spans, rs_rank_steps *p)
+static bool measure_steps(const unions *u, const rs_step *steps, const set *spans, rs_traced_rank *p)
 {
     p->steps = rs_calloc(p->n_steps + 1, sizeof *p->steps);
     if (!p->steps) return false;
@@ -114,7 +114,7 @@ static bool same_collective(const rs_coll_op *a, const rs_coll_op *b)
 }
 
 /* spans: the steps' time, or everything where there are none. */
-static bool measure_collectives(const unions *u, const set *spans, rs_rank_steps *p)
+static bool measure_collectives(const unions *u, const set *spans, rs_traced_rank *p)
 {
     size_t n = p->ops->n;
     const rs_coll_op **order = rs_malloc((n + 1) * sizeof(*order));
@@ -124,11 +124,11 @@ static bool measure_collectives(const unions *u, const set *spans, rs_rank_steps
     for (size_t i = 0; ok && i < n; i++) order[i] = &p->ops->ops[i];
     if (ok && n) qsort(order, n, sizeof *order, compare_ops);
     for (size_t i = 0, end; ok && i < n; i = end) {
-        rs_exposed_kind *e = &p->exposed[p->n_exposed];
+        rs_traced_kind *e = &p->exposed[p->n_exposed];
         set own = {mine, 0};
         for (end = i; end < n && same_collective(order[i], order[end]); end++)
             mine[own.n++] = (rs_interval){order[end]->start, order[end]->end};
-        *e = (rs_exposed_kind){
+        *e = (rs_traced_kind){
             order[i]->kind, order[i]->group, order[i]->description, (int64_t)(end - i), 0, 0};
         own.n = rs_intervals_unite(mine, own.n);
         rs_interval *lone = rs_malloc((own.n + u->compute.n + 1) * sizeof *lone);
@@ -168,7 +168,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_status status = rs_trace_steps(trace, &steps, &n, err);
     if (status == RS_OK) status = rs_trace_work(trace, run->policy, &work, err);
     if (status != RS_OK) return status;
-    rs_rank_steps *p = rs_calloc(1, sizeof *p);
+    rs_traced_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "the steps of a trace");
     unions u = {.compute = {0}};
     set spans = {0};

@@ -86,7 +86,7 @@ static rs_status keep_ranks(rs_dataset *d, const rs_rank_value *ranks, size_t n,
     if (!d->traces) return rs_fail_nomem(err, "the steps of traces");
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        const rs_rank_steps *p = ranks[i].value;
+        const rs_traced_rank *p = ranks[i].value;
         d->traces[d->n_traces++] = (rs_trace_report){.rank = ranks[i].rank,
                                                      .steps = p->all.number,
                                                      .total_ns = p->all.ns[RS_TRACE_TOTAL],
@@ -106,7 +106,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static char *text_of(const rs_rank_steps *p, uint32_t id, bool *ok)
+static char *text_of(const rs_traced_rank *p, uint32_t id, bool *ok)
 {
     const char *text = rs_pool_text(&p->ops->pool, id);
     char *copy = text ? rs_strdup(text) : NULL;
@@ -125,7 +125,7 @@ static int by_exposed(const void *a, const void *b)
 }
 
 /* Adds one rank's kernels of one kind to those of other ranks. */
-static bool add_exposed(rs_dataset *d, const rs_rank_steps *p, const rs_exposed_kind *kind)
+static bool add_exposed(rs_dataset *d, const rs_traced_rank *p, const rs_traced_kind *kind)
 {
     bool ok = true;
     size_t k = 0;
@@ -159,7 +159,7 @@ static bool add_exposed(rs_dataset *d, const rs_rank_steps *p, const rs_exposed_
 static rs_status keep_exposed(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const rs_rank_steps *p = ranks[i].value;
+        const rs_traced_rank *p = ranks[i].value;
         for (size_t k = 0; k < p->n_exposed; k++)
             if (!add_exposed(d, p, &p->exposed[k])) return rs_fail_nomem(err, "exposed collectives");
     }
