@@ -93,8 +93,8 @@ struct rs_analysis {
 };
 
 /* What imitates an analysis of another tool: a row of its own in src/peer,
- * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of the
- * analysis; the partial's layout and free_partial go with rank. */
+ * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of
+ * the analysis; the partial's layout and free_partial go with rank. */
 typedef struct rs_peer_row {
     const char *analysis; /* by name */
     unsigned modes;       /* RS_MODE(...) of each compatibility mode that it serves */

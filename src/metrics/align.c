@@ -118,7 +118,8 @@ static bool tell_unmatched(rs_dataset *d, int64_t rank, const step_list *traced,
     return !(by_order || traced->n || records->n) || add_line(d, line);
 }
 
-static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *steps, rs_trace_report *report)
+static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *steps,
+                       rs_trace_report *report)
 {
     rs_keymap map = {.min = 0, .max = -1};
     uint8_t *used = rs_calloc(s->n + 1, 1);

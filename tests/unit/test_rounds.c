@@ -1,4 +1,5 @@
-/* Questions in rounds that no rank can foresee: on threads, and on machines that are told what all agreed on. */
+/* Questions in rounds that no rank can foresee: on threads, and on machines that are told what all agreed on.
+ */
 #include "analysis/analysis.h"
 #include "base/memory.h"
 #include "job/job_internal.h"
