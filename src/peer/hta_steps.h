@@ -9,4 +9,8 @@
 
 extern const rs_rank_round rs_hta_rounds[1];
 
+/* The members of a row that all of HTA's share; the rest follows behind a comma. */
+#define RS_HTA_ROW(name)                                                                                     \
+    .analysis = (name), .modes = RS_MODE(HTA) | RS_MODE(HTA_EXACT), .rounds = rs_hta_rounds, .n_rounds = 1
+
 #endif
