@@ -228,9 +228,12 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field stream_fields[] = {
-    RS_FIELD(rs_idle_stream, device),        RS_FIELD(rs_idle_stream, stream),
-    RS_FIELD_ARRAY(rs_idle_stream, n),       RS_FIELD_ARRAY(rs_idle_stream, sum),
-    RS_FIELD_ARRAY(rs_idle_stream, present), RS_FIELD_STRUCTS(rs_idle_stream, intervals, &rs_description_layout),
+    RS_FIELD(rs_idle_stream, device),
+    RS_FIELD(rs_idle_stream, stream),
+    RS_FIELD_ARRAY(rs_idle_stream, n),
+    RS_FIELD_ARRAY(rs_idle_stream, sum),
+    RS_FIELD_ARRAY(rs_idle_stream, present),
+    RS_FIELD_STRUCTS(rs_idle_stream, intervals, &rs_description_layout),
 };
 static const rs_layout stream_layout = RS_LAYOUT(rs_idle_stream, stream_fields);
 
@@ -254,6 +257,7 @@ const rs_analysis rs_analysis_idle = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = rs_idle_free,

@@ -162,8 +162,8 @@ const char *rs_kernels_type(unsigned mask, const char *const names[3], const cha
     return out;
 }
 
-static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, const char *name, size_t n_names,
-                          int64_t before, int64_t all, rs_error *err)
+static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, const char *name,
+                          size_t n_names, int64_t before, int64_t all, rs_error *err)
 {
     rs_table_add_int(t, rank_number);
     rs_table_add_text(t, name ? name : k->name);
@@ -182,8 +182,8 @@ static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, 
 
 /* Names kernels by time until the asked share or number is reached; all others become one row with the
  * statistics of their runs. */
-static rs_status add_own_names(const rs_options *o, int64_t rank_number, const rs_kernels *p,
-                               rs_table *t, rs_error *err)
+static rs_status add_own_names(const rs_options *o, int64_t rank_number, const rs_kernels *p, rs_table *t,
+                               rs_error *err)
 {
     int64_t all = 0, before = 0;
     for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].time.sum);
@@ -228,7 +228,8 @@ static rs_status add_own_types(int64_t rank_number, const rs_kernels *p, rs_tabl
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_table *names = result->tables[RS_KERNELS_BY_NAME], *types = result->tables[RS_KERNELS_BY_TYPE];
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
+    result->main_table =
+        strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         status = add_own_names(run->options, partials[i].rank, partials[i].value, names, err);
@@ -267,6 +268,7 @@ const rs_analysis rs_analysis_kernels = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = rs_kernels_free,

@@ -23,7 +23,8 @@ typedef struct rs_kernels {
 
 extern const rs_layout rs_kernels_layout;
 
-/* quantum: every piece of time together is cut to whole multiples of it, in ns. No partial without GPU work. */
+/* quantum: every piece of time together is cut to whole multiples of it, in ns. No partial without GPU work.
+ */
 rs_status rs_kernels_rank(const rs_run *run, rs_trace *trace, int64_t quantum, void **partial, rs_error *err);
 void rs_kernels_free(void *partial);
 

@@ -14,10 +14,10 @@ static const rs_option_spec ranks_spec[] = {
 
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err)
 {
-    *ranking = (rs_ranking){.renumber = settings->renumber,
-                            .single_rank = settings->single_rank,
-                            .wanted = rs_options_create(ranks_spec, 1)};
-    if (!ranking->wanted) return rs_fail_nomem(err, "run");
+    *ranking = (rs_ranking){
+        .renumber = settings->renumber, .single_rank = settings->single_rank, .settings = settings};
+    rs_status status = rs_options_create(ranks_spec, 1, &ranking->wanted, err);
+    if (status != RS_OK) return status;
     return settings->ranks ? rs_options_set(ranking->wanted, "ranks", settings->ranks, err) : RS_OK;
 }
 
@@ -41,8 +41,9 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
     q->agreed = rs_calloc(q->how.n_rounds, sizeof *q->agreed);
     if (!q->agreed && q->how.n_rounds) return rs_fail_nomem(err, "run");
     if (query->options) return RS_OK;
-    q->run.options = q->defaults = rs_options_create(a->options, a->n_options);
-    return q->defaults ? RS_OK : rs_fail_nomem(err, "run");
+    rs_status status = rs_options_create(a->options, a->n_options, &q->defaults, err);
+    q->run.options = q->defaults;
+    return status;
 }
 
 rs_status rs_question_reserve(rs_question *q, size_t n_answers, rs_error *err)
@@ -67,7 +68,10 @@ static void clear_answer(const rs_question *q, rs_answer *answer, size_t round)
 
 void rs_question_clear_input(rs_question *q, rs_input_answer *answer)
 {
-    for (size_t k = 0; k < answer->n_ranks; k++) clear_answer(q, &answer->ranks[k].first, 0);
+    for (size_t k = 0; k < answer->n_ranks; k++) {
+        clear_answer(q, &answer->ranks[k].first, 0);
+        rs_selected_clear(&answer->ranks[k].selected);
+    }
     rs_free(answer->ranks);
     answer->ranks = NULL;
     answer->n_ranks = 0;
@@ -216,11 +220,12 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
     for (size_t i = 0; i < q->n_answers; i++)
         if (q->answers[i].status == RS_OK) n += q->answers[i].n_ranks;
     rs_rank_answer **all = rs_malloc(n * sizeof *all);
+    const rs_selected **selected = rs_malloc((n + 1) * sizeof *selected);
     rs_partial *grown =
         n < SIZE_MAX / sizeof *grown - kept ? rs_realloc(*partials, (kept + n + 1) * sizeof *grown) : NULL;
     if (grown) *partials = grown;
     rs_status status = RS_OK;
-    if (!all || !grown) status = rs_fail_nomem(err, "results");
+    if (!all || !grown || !selected) status = rs_fail_nomem(err, "results");
     if (status == RS_OK) {
         for (size_t i = 0; i < q->n_answers; i++)
             for (size_t k = 0; q->answers[i].status == RS_OK && k < q->answers[i].n_ranks; k++)
@@ -230,6 +235,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
     if (status == RS_OK) {
         for (size_t i = 0; i < n; i++) {
             if (!rs_options_in_ranges(ranking->wanted, "ranks", all[i]->rank)) continue;
+            selected[kept - *n_partials] = &all[i]->selected;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->at->partial,
                                          .source = q->answers[all[i]->input].path,
@@ -239,8 +245,10 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
         }
         if (kept == *n_partials)
             status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
+        if (status == RS_OK) status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
         *n_partials = kept;
     }
+    rs_free(selected);
     rs_free(all);
     return status;
 }

@@ -103,6 +103,8 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         u->asked = s->ranking.renumber || u->own_rank == RS_NO_VALUE ||
                    rs_options_in_ranges(s->ranking.wanted, "ranks", u->own_rank);
         if (!u->asked) continue;
+        rs_status looked = rs_trace_look(t, &u->selected, err);
+        if (looked != RS_OK) return looked;
         t->problems = &answer->problems;
         rs_status status = ask_from(s, q, &q->run, 0, t, &u->first, err);
         t->problems = &input->problems;
@@ -241,6 +243,10 @@ static void pass_over_inputs(run_side *s)
     if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
     s->threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1;
     s->next = 0;
+    uint64_t columns = 0;
+    for (size_t k = 0; k < s->n; k++)
+        if (s->questions[k].due) columns |= s->questions[k].analysis->columns;
+    rs_job_find_origin(s->job, columns);
     size_t started = 0;
     for (; started + 1 < n_workers; started++)
         if (pthread_create(&threads[started], NULL, worker, s) != 0) break;
@@ -375,6 +381,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
         if (n_jobs != (a->two_sided ? 2u : 1u))
             outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
                                          a->two_sided ? "compares two jobs" : "takes one job");
+        for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
     }
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
@@ -451,7 +459,13 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, err);
+        if (follows != RS_OK) return follows;
     }
+    if (job->selection.by_window)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "a window counts from the job's first event, which a part of the job "
+                       "does not know: give --steps, or analyse all ranks in one place");
     run_side side = {0};
     rs_status status = begin_side(&side, job, queries, n, err);
     side.n_foreseen = SIZE_MAX;

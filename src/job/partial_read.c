@@ -88,7 +88,7 @@ static rs_status read_settings(merger *m, size_t part, rs_wire_reader *r, rs_err
     if (r->bad) return damaged(m, part, r, err);
     if (part == 0) {
         m->settings = s;
-        return rs_ranking_init(&m->ranking, &s, err);
+        return rs_ranking_init(&m->ranking, &m->settings, err);
     }
     const rs_job_settings *first = &m->settings;
     if (s.renumber != first->renumber || s.single_rank != first->single_rank ||
@@ -230,6 +230,18 @@ static void read_problems(rs_wire_reader *r, rs_problems *out)
     out->n_dropped += dropped;
 }
 
+static void read_selected(rs_wire_reader *r, rs_selected *out)
+{
+    *out = (rs_selected){.any = rs_wire_bool(r)};
+    out->any_step = rs_wire_bool(r);
+    uint64_t n = rs_wire_unsigned(r);
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        int64_t number = rs_wire_signed(r);
+        if (!RS_GROW_ONE(out->steps.items, out->steps.n, out->steps.capacity)) r->bad = true;
+        if (!r->bad) out->steps.items[out->steps.n++] = (rs_span){number, number};
+    }
+}
+
 /* A rank's word in one round and what stands below it. As deep as there are rounds. */
 static void read_answer(rs_question *q, rs_wire_reader *r, size_t round, rs_answer *answer)
 {
@@ -264,6 +276,7 @@ static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_ran
     u->at = &u->first;
     u->own_rank = rs_wire_signed(r);
     u->own_rule = rs_wire_text(r);
+    read_selected(r, &u->selected);
     u->asked = rs_wire_bool(r);
     bool wanted = m->ranking.renumber || u->own_rank == RS_NO_VALUE ||
                   rs_options_in_ranges(m->ranking.wanted, "ranks", u->own_rank);
@@ -288,7 +301,7 @@ static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at
         answer->domain_rule = rs_wire_text(&r);
         read_problems(&r, &answer->problems);
         uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 3) r.bad = true;
+        if (n > rs_wire_left(&r) / 6) r.bad = true;
         answer->ranks = r.bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);
         if (!r.bad && !answer->ranks) return rs_fail_nomem(err, "packed partial results");
         for (uint64_t i = 0; !r.bad && i < n; i++) {
@@ -354,8 +367,11 @@ static rs_status take_queries(merger *m, rs_error *err)
         if (!rs_analysis_can_map(a))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            a->name);
-        rs_options *defaults = m->queries[k].options ? NULL : rs_options_create(a->options, a->n_options);
-        if (!m->queries[k].options && !defaults) return rs_fail_nomem(err, "packed partial results");
+        rs_options *defaults = NULL;
+        if (!m->queries[k].options) {
+            rs_status status = rs_options_create(a->options, a->n_options, &defaults, err);
+            if (status != RS_OK) return status;
+        }
         m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
         rs_method how = rs_analysis_method(a, m->queries[k].compat);
         m->layouts[k] = rs_method_fingerprint(&how);

@@ -39,6 +39,15 @@ static void write_problems(rs_wire_writer *w, const rs_problems *list)
     }
 }
 
+/* A window does not travel, so steps are all there is to tell. */
+static void write_selected(rs_wire_writer *w, const rs_selected *selected)
+{
+    rs_wire_put_unsigned(w, selected->any);
+    rs_wire_put_unsigned(w, selected->any_step);
+    rs_wire_put_unsigned(w, selected->steps.n);
+    for (size_t i = 0; i < selected->steps.n; i++) rs_wire_put_signed(w, selected->steps.items[i].first);
+}
+
 static void write_failure(rs_wire_writer *w, const rs_error *err)
 {
     rs_error none = RS_ERROR_INIT;
@@ -81,6 +90,7 @@ static void write_input(rs_wire_writer *w, const rs_question *q, const rs_input_
         const rs_rank_answer *u = &input->ranks[k];
         rs_wire_put_signed(w, u->own_rank);
         rs_wire_put_text(w, u->own_rule);
+        write_selected(w, &u->selected);
         rs_wire_put_unsigned(w, u->asked);
         if (u->asked) write_answer(w, q, &u->first, 0);
     }

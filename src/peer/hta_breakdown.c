@@ -18,7 +18,7 @@ static const rs_column_spec columns[] = {
 };
 
 static const rs_table_spec table = {"breakdown", "one row is one rank, as HTA's get_temporal_breakdown",
-                                        columns, sizeof columns / sizeof *columns};
+                                    columns, sizeof columns / sizeof *columns};
 static const rs_table_spec *const tables[] = {&table};
 
 static void add_row(rs_table *t, int64_t rank, const rs_busy *b)
@@ -44,12 +44,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 }
 
 const rs_peer_row rs_peer_hta_breakdown = {
-    RS_HTA_ROW("breakdown"),
-    .tables = tables,
-    .n_tables = 1,
-    .rank = rs_busy_rank_at_work,
-    .merge = merge,
-    .free_partial = rs_busy_free,
-    .absent = "no GPU work",
-    .partial_layout = &rs_busy_layout,
+    RS_HTA_ROW("breakdown"), .tables = tables,
+    .n_tables = 1,           .rank = rs_busy_rank_at_work,
+    .merge = merge,          .free_partial = rs_busy_free,
+    .absent = "no GPU work", .partial_layout = &rs_busy_layout,
 };

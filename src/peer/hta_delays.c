@@ -1,6 +1,6 @@
-/* delays as HTA's get_aten_op_kernels_and_delay: a launch belongs to the aten:: operator around it, on any thread,
- * that began last. HTA fails where a launch has no kernel or several; here it is left out, or goes by the first.
- * O(n log n). */
+/* delays as HTA's get_aten_op_kernels_and_delay: a launch belongs to the aten:: operator around it, on any
+ * thread, that began last. HTA fails where a launch has no kernel or several; here it is left out, or goes by
+ * the first. O(n log n). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

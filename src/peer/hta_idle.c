@@ -49,7 +49,8 @@ static rs_status pieces_of(const rs_run *run, rs_trace *trace, rs_idle_pieces *o
     return out->items ? RS_OK : rs_fail_nomem(err, "GPU work");
 }
 
-/* HTA takes the end of the row before, wherever others end, and counts the first row as other, without a gap. */
+/* HTA takes the end of the row before, wherever others end, and counts the first row as other, without a gap.
+ */
 static void judge_stream(const rs_idle_piece *items, const rs_keyed *order, size_t n, int64_t delay_ns,
                          rs_idle_stream *s, double *values)
 {
@@ -86,12 +87,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 }
 
 const rs_peer_row rs_peer_hta_idle = {
-    RS_HTA_ROW("idle"),
-    .tables = tables,
-    .n_tables = 2,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = rs_idle_free,
-    .absent = "no GPU work",
-    .partial_layout = &rs_idle_layout,
+    RS_HTA_ROW("idle"),      .tables = tables,
+    .n_tables = 2,           .rank = rank,
+    .merge = merge,          .free_partial = rs_idle_free,
+    .absent = "no GPU work", .partial_layout = &rs_idle_layout,
 };

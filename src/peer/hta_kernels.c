@@ -68,12 +68,11 @@ static int by_class(const void *a, const void *b)
 }
 
 static rs_status add_names(const rs_run *run, const rs_partial *partials, size_t n, rs_table *t,
-                               rs_error *err)
+                           rs_error *err)
 {
     rs_hta_rows rows = {0};
     bool ok = true;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = add_rank(run->options, &partials[i], &rows);
+    for (size_t i = 0; ok && i < n; i++) ok = add_rank(run->options, &partials[i], &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_class);
     for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
@@ -121,8 +120,8 @@ static rs_status add_types(const rs_partial *partials, size_t n, rs_table *t, rs
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE
-                                                                                  : RS_KERNELS_BY_NAME;
+    result->main_table =
+        strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
     rs_status status = add_names(run, partials, n, result->tables[RS_KERNELS_BY_NAME], err);
     return status == RS_OK ? add_types(partials, n, result->tables[RS_KERNELS_BY_TYPE], err) : status;
 }

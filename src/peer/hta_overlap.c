@@ -12,8 +12,8 @@ static const rs_column_spec columns[] = {
      "communication overlapped by computation, of all communication, two decimals", NULL},
 };
 
-static const rs_table_spec table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap",
-                                        columns, sizeof columns / sizeof *columns};
+static const rs_table_spec table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap", columns,
+                                    sizeof columns / sizeof *columns};
 static const rs_table_spec *const tables[] = {&table};
 
 static void add_row(rs_table *t, int64_t rank, const rs_busy *b)

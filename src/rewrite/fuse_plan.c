@@ -246,7 +246,8 @@ static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, 
 rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
                             rs_result *result, rs_error *err)
 {
-    *plan = (rs_fuse_plan){.weigh = settings->max_events || rs_job_get_settings(job)->steps};
+    const rs_job_settings *asked = rs_job_get_settings(job);
+    *plan = (rs_fuse_plan){.weigh = settings->max_events || asked->steps || asked->window};
     rs_status status = read_ranks(job, plan, result, err);
     if (status == RS_OK) status = choose_steps(plan, result, err);
     if (status == RS_OK) status = set_clocks(plan, settings->align, err);
