@@ -39,7 +39,6 @@ static const rs_option_spec options[] = {
 typedef struct annotate_partial {
     rs_queue_series queue;
     rs_copy_rates rates;
-    rs_steps_seen seen;
 } annotate_partial;
 
 static void free_partial(void *partial)
@@ -49,11 +48,6 @@ static void free_partial(void *partial)
     rs_queue_series_clear(&p->queue);
     rs_copy_rates_clear(&p->rates);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const annotate_partial *)partial)->seen;
 }
 
 static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_error *err)
@@ -79,7 +73,6 @@ static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_part
         rs_hta_frame *f;
         rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
         if (status != RS_OK) return status;
-        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         status = rs_queue_of_hta(trace, f, &p->queue, err);
         rs_hta_frame_free(f);
         return status;
@@ -97,8 +90,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     annotate_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    if (queue || run->policy->rows_by_stream) status = measure_queue(run, trace, p, err);
-    if (!queue) rs_queue_series_clear(&p->queue);
+    if (queue) status = measure_queue(run, trace, p, err);
     if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, &p->rates, err);
     return status;
 }
@@ -157,8 +149,7 @@ static const rs_field rates_fields[] = {RS_FIELD_LIST(rs_copy_rates, items, n, &
 static const rs_layout rates_layout = RS_LAYOUT(rs_copy_rates, rates_fields);
 
 static const rs_field annotate_fields[] = {RS_FIELD_STRUCT(annotate_partial, queue, &rs_queue_series_layout),
-                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout),
-                                           RS_FIELD_STRUCT(annotate_partial, seen, &rs_steps_seen_layout)};
+                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout)};
 static const rs_layout annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
 
 const rs_analysis rs_analysis_annotate = {
@@ -184,5 +175,4 @@ const rs_analysis rs_analysis_annotate = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &annotate_layout,
-    .steps_seen = steps_seen,
 };

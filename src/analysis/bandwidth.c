@@ -89,7 +89,6 @@ typedef struct bandwidth_partial {
     point *points; /* by kind, then time; kept with --series only */
     size_t n_points, points_capacity;
     int64_t zero;
-    rs_steps_seen seen;
 } bandwidth_partial;
 
 static void free_partial(void *partial)
@@ -100,11 +99,6 @@ static void free_partial(void *partial)
     rs_free(p->kinds);
     rs_free(p->points);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const bandwidth_partial *)partial)->seen;
 }
 
 /* One copy, from either set of rows. */
@@ -160,7 +154,6 @@ static rs_status collect(const rs_run *run, rs_trace *trace, bandwidth_partial *
     const rs_work *w;
     rs_status status = rs_trace_work(trace, run->policy, &w, err);
     if (status != RS_OK) return status;
-    p->seen = (rs_steps_seen){.n = w->n_steps_seen, .first = w->first_step};
     rs_map64 known = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < w->n; i++) {
@@ -472,7 +465,6 @@ static const rs_field bandwidth_fields[] = {
     RS_FIELD_LIST(bandwidth_partial, kinds, n_kinds, &kind_layout),
     RS_FIELD_LIST(bandwidth_partial, points, n_points, &point_layout),
     RS_FIELD(bandwidth_partial, zero),
-    RS_FIELD_STRUCT(bandwidth_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout bandwidth_layout = RS_LAYOUT(bandwidth_partial, bandwidth_fields);
 
@@ -494,5 +486,4 @@ const rs_analysis rs_analysis_bandwidth = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &bandwidth_layout,
-    .steps_seen = steps_seen,
 };

@@ -1,11 +1,7 @@
 /* breakdown: where each rank's GPU time goes. */
-#include <math.h>
-
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
-#include "base/memory.h"
-#include "base/stats.h"
 
 static const rs_column_spec own_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -29,25 +25,10 @@ static const rs_column_spec own_columns[] = {
      "unlinked"},
 };
 
-static const rs_column_spec hta_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"idle_time(us)", RS_REAL, RS_UNIT_US, "span less the union of all rows with a stream", NULL},
-    {"compute_time(us)", RS_REAL, RS_UNIT_US, "union of HTA's computation rows", NULL},
-    {"non_compute_time(us)", RS_REAL, RS_UNIT_US, "the rest of the span", NULL},
-    {"kernel_time(us)", RS_REAL, RS_UNIT_US, "from the first start to the last end", NULL},
-    {"idle_time_pctg", RS_REAL, RS_UNIT_PERCENT, "idle of the span, two decimals", NULL},
-    {"compute_time_pctg", RS_REAL, RS_UNIT_PERCENT, "computation of the span, two decimals", NULL},
-    {"non_compute_time_pctg", RS_REAL, RS_UNIT_PERCENT, "the rest of the span, two decimals", NULL},
-};
-
 static const rs_table_spec own_table = {"breakdown", "one row is one rank", own_columns,
                                         sizeof own_columns / sizeof *own_columns};
-static const rs_table_spec hta_table = {"breakdown", "one row is one rank, as HTA's get_temporal_breakdown",
-                                        hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec *const own_tables[] = {&own_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
 
 static void add_own(rs_table *t, int64_t rank, const rs_busy *b)
 {
@@ -61,30 +42,13 @@ static void add_own(rs_table *t, int64_t rank, const rs_busy *b)
     rs_table_add_int(t, (int64_t)b->n_unlinked);
 }
 
-static void add_hta(rs_table *t, int64_t rank, const rs_busy *b)
-{
-    double span = (double)b->span / 1000, idle = (double)b->idle / 1000, compute = (double)b->compute / 1000;
-    const double times[] = {idle, compute, span - compute - idle};
-    rs_table_add_int(t, rank);
-    for (size_t i = 0; i < 3; i++) rs_table_add_real(t, times[i]);
-    rs_table_add_real(t, span);
-    for (size_t i = 0; i < 3; i++)
-        rs_table_add_real(t, b->span ? rs_round(100 * times[i] / span, 2) : (double)NAN);
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
+    (void)run;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_busy *b = partials[i].value;
-        if (!b || b->n == 0) {
-            rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-            continue;
-        }
-        if (run->policy->rows_by_stream)
-            add_hta(result->tables[0], partials[i].rank, b);
-        else
-            add_own(result->tables[0], partials[i].rank, b);
+        add_own(result->tables[0], partials[i].rank, b);
         status = rs_table_end_row(result->tables[0], err);
     }
     return status;
@@ -105,9 +69,9 @@ const rs_analysis rs_analysis_breakdown = {
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_busy_rank,
+    .rank = rs_busy_rank_at_work,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .absent = "no GPU work",
     .partial_layout = &rs_busy_layout,
-    .steps_seen = rs_busy_steps_seen,
 };

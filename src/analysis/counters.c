@@ -64,7 +64,6 @@ typedef struct counters_partial {
     size_t n, n_launches;
     const char **counters; /* in order of first appearance in the file */
     size_t n_counters;
-    rs_steps_seen seen;
 } counters_partial;
 
 static void free_partial(void *partial)
@@ -75,11 +74,6 @@ static void free_partial(void *partial)
     rs_free(p->ranges);
     rs_free(p->counters);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const counters_partial *)partial)->seen;
 }
 
 typedef struct list {
@@ -135,8 +129,7 @@ static bool may_have_ranges(const rs_events *e)
     return may;
 }
 
-static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
-                         rs_error *err)
+static rs_status collect(const rs_run *run, rs_trace *trace, sorted_rows *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     bool hta = run->policy->rows_by_stream, ok = true;
@@ -148,7 +141,6 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
         all.whole = true; /* launches are counted from the first */
         rs_status status = rs_hta_frame_create(trace, &all, &f, err);
         if (status != RS_OK) return status;
-        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
         rs_hta_frame_free(f);
     } else if (may_have_ranges(e)) {
@@ -294,7 +286,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     counters_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    rs_status status = collect(run, trace, p, &rows, err);
+    rs_status status = collect(run, trace, &rows, err);
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
     if (status == RS_OK) status = select_ranges(trace, p, err);
     rs_free(rows.ranges.items);
@@ -438,8 +430,7 @@ static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lie
 
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),
                                            RS_FIELD_LIST(counters_partial, ranges, n, &range_layout),
-                                           RS_FIELD(counters_partial, n_launches),
-                                           RS_FIELD_STRUCT(counters_partial, seen, &rs_steps_seen_layout)};
+                                           RS_FIELD(counters_partial, n_launches)};
 static const rs_layout counters_layout = RS_LAYOUT(counters_partial, counters_fields);
 
 const rs_analysis rs_analysis_counters = {
@@ -458,5 +449,4 @@ const rs_analysis rs_analysis_counters = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &counters_layout,
-    .steps_seen = steps_seen,
 };

@@ -194,12 +194,6 @@ static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, r
     return status;
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_path_answer *a = partial;
-    return (rs_steps_seen){a->n_steps_seen, a->first_step};
-}
-
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
 static void add_known(rs_table *t, int64_t value, int64_t unknown)
@@ -495,8 +489,6 @@ static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
     RS_FIELD(rs_path_answer, n_untold),
-    RS_FIELD(rs_path_answer, n_steps_seen),
-    RS_FIELD(rs_path_answer, first_step),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
@@ -535,5 +527,4 @@ const rs_analysis rs_analysis_critical_path = {
     .merge = path_merge,
     .free_partial = rs_path_answer_free,
     .partial_layout = &answer_layout,
-    .steps_seen = steps_seen,
 };

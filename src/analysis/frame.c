@@ -107,7 +107,6 @@ typedef struct frame_partial {
     frame_row *rows;
     size_t n, capacity;
     int64_t min_start;
-    rs_steps_seen seen;
 } frame_partial;
 
 static void free_partial(void *partial)
@@ -117,11 +116,6 @@ static void free_partial(void *partial)
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const frame_partial *)partial)->seen;
 }
 
 typedef struct maker {
@@ -255,7 +249,6 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
     rs_status status = rs_hta_frame_create(trace, &all, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
-    p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     if (trace->rank == RS_NO_VALUE || rs_options_in_ranges(run->options, "of", trace->rank))
         status = fill(run, trace, f, p, err);
     rs_hta_frame_free(f);
@@ -352,7 +345,6 @@ static const rs_field frame_fields[] = {
     RS_FIELD_STRINGS(frame_partial, strings),
     RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
     RS_FIELD(frame_partial, min_start),
-    RS_FIELD_STRUCT(frame_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, texts_exist);
 
@@ -381,5 +373,4 @@ const rs_analysis rs_analysis_frame = {
     .merge = frame_merge,
     .free_partial = free_partial,
     .partial_layout = &frame_layout,
-    .steps_seen = steps_seen,
 };

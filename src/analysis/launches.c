@@ -98,7 +98,6 @@ typedef struct launch_partial {
     size_t n_calls, calls_capacity;
     const char **names;
     size_t n_names, names_capacity;
-    rs_steps_seen seen;
 } launch_partial;
 
 static void free_partial(void *partial)
@@ -110,11 +109,6 @@ static void free_partial(void *partial)
     rs_free(p->calls);
     rs_free(p->names);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const launch_partial *)partial)->seen;
 }
 
 /* The text of a name, copied once. RS_NO_ROW when out of memory. */
@@ -268,7 +262,6 @@ static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p
     rs_hta_frame *f;
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     bool memory = !rs_options_flag(run->options, "no-memory");
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < f->n; i++) {
@@ -448,7 +441,6 @@ static const rs_field launch_fields[] = {
     RS_FIELD_VALUES(launch_partial, names, n_names),
     RS_FIELD_LIST(launch_partial, pairs, n_pairs, &pair_layout),
     RS_FIELD_LIST(launch_partial, calls, n_calls, &call_layout),
-    RS_FIELD_STRUCT(launch_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout launch_layout = RS_LAYOUT(launch_partial, launch_fields);
 
@@ -474,5 +466,4 @@ const rs_analysis rs_analysis_launches = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &launch_layout,
-    .steps_seen = steps_seen,
 };

@@ -332,8 +332,6 @@ static rs_status note_steps(maker *m, rs_error *err)
     rs_status status = rs_hta_frame_create(m->trace, m->policy, &f, err);
     if (status != RS_OK) return status;
     m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
-    m->a->n_steps_seen = f->n_steps_seen;
-    m->a->first_step = f->first_step;
     rs_hta_frame_free(f);
     return RS_OK;
 }
@@ -353,7 +351,6 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
     int64_t last;
     rs_status status = RS_OK;
     if (!a || !m.copied || !rs_strings_init(&a->strings)) status = rs_fail_nomem(err, "critical path");
-    if (status == RS_OK) a->first_step = -1;
     if (status == RS_OK) status = rs_trace_span(trace, &a->base, &last, err);
     if (status == RS_OK) a->absent = a->base == RS_NO_TIME;
     if (status == RS_OK && m.hta) status = note_steps(&m, err);

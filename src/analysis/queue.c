@@ -98,7 +98,6 @@ typedef struct queue_partial {
     rs_queue_series series; /* kept with --series only */
     int64_t zero;           /* the rank's first event, INT64_MAX if none */
     int64_t first, last;    /* HTA: first and last start of the rank's rows */
-    rs_steps_seen seen;
 } queue_partial;
 
 static void free_partial(void *partial)
@@ -108,11 +107,6 @@ static void free_partial(void *partial)
     rs_free(p->streams);
     rs_queue_series_clear(&p->series);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const queue_partial *)partial)->seen;
 }
 
 /* Adds up the samples of one stream, which stand by time; only HTA describes their lengths. */
@@ -147,7 +141,6 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         status = rs_hta_frame_create(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-            p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
             for (size_t i = 0; i < f->n; i++) {
                 if (i == 0 || f->start[i] < p->first) p->first = f->start[i];
                 if (i == 0 || f->start[i] > p->last) p->last = f->start[i];
@@ -318,7 +311,6 @@ static const rs_field queue_fields[] = {
     RS_FIELD(queue_partial, zero),
     RS_FIELD(queue_partial, first),
     RS_FIELD(queue_partial, last),
-    RS_FIELD_STRUCT(queue_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout queue_layout = RS_LAYOUT(queue_partial, queue_fields);
 
@@ -342,5 +334,4 @@ const rs_analysis rs_analysis_queue = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &queue_layout,
-    .steps_seen = steps_seen,
 };

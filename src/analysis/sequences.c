@@ -81,7 +81,6 @@ typedef struct sequences_partial {
     mark *marks;
     size_t n_marks, marks_capacity;
     size_t n_matches; /* events of the operator's name */
-    rs_steps_seen seen;
 } sequences_partial;
 
 static void free_partial(void *partial)
@@ -92,11 +91,6 @@ static void free_partial(void *partial)
     rs_free(p->patterns);
     rs_free(p->marks);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const sequences_partial *)partial)->seen;
 }
 
 /* GPU work under the node of its launch. */
@@ -356,7 +350,6 @@ static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_e
     host_rows h = {0};
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    x->p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     uint8_t *host = host_threads(e, f);
     if (!host || !make_rows(&h, f->n)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -525,7 +518,6 @@ static const rs_field sequences_fields[] = {
     RS_FIELD_LIST(sequences_partial, patterns, n, &pattern_layout),
     RS_FIELD_LIST(sequences_partial, marks, n_marks, &mark_layout),
     RS_FIELD(sequences_partial, n_matches),
-    RS_FIELD_STRUCT(sequences_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout sequences_layout = RS_LAYOUT(sequences_partial, sequences_fields);
 
@@ -549,5 +541,4 @@ const rs_analysis rs_analysis_sequences = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &sequences_layout,
-    .steps_seen = steps_seen,
 };

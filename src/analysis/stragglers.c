@@ -249,12 +249,6 @@ static void explain(const rs_partial *partials, size_t n, const rs_matches *m, r
             apart + 1);
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_hta_arrivals *a = ((const rs_arrivals *)partial)->hta; /* NULL where the rank failed */
-    return a ? a->seen : (rs_steps_seen){.first = -1};
-}
-
 static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                            rs_error *err)
 {
@@ -357,6 +351,5 @@ const rs_analysis rs_analysis_stragglers = {
     .rank = rs_arrivals_rank,
     .merge = merge,
     .free_partial = rs_arrivals_free,
-    .steps_seen = steps_seen,
     .partial_layout = &arrivals_layout,
 };

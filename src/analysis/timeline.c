@@ -23,10 +23,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     (void)run;
     for (size_t i = 0; i < n; i++) {
         const rs_busy *b = partials[i].value;
-        if (!b || b->n == 0) {
-            rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-            continue;
-        }
         const struct {
             const char *type;
             int64_t ns;
@@ -65,8 +61,9 @@ const rs_analysis rs_analysis_timeline = {
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_busy_rank,
+    .rank = rs_busy_rank_at_work,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .absent = "no GPU work",
     .partial_layout = &rs_busy_layout,
 };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "job/job.h"
 #include "job/job_internal.h"
 #include "format/native.h"
 
@@ -131,6 +132,11 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
     job->bytes_total += input_size(&input);
     rs_inputs_insert(job, &input);
     return RS_OK;
+}
+
+const rs_job_settings *rs_job_get_settings(const rs_job *job)
+{
+    return &job->settings;
 }
 
 size_t rs_job_n_files(const rs_job *job)
@@ -396,5 +402,49 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     job->stats.events += input->events->n;
     job->stats.load_seconds += rs_clock_seconds() - begin;
     pthread_mutex_unlock(&job->lock);
+    return RS_OK;
+}
+
+int64_t rs_input_rank(const rs_input *input, const rs_trace *t, const char **rule)
+{
+    if (input->given_rank != RS_NO_VALUE && input->n_traces == 1) {
+        *rule = "given on the command line";
+        return input->given_rank;
+    }
+    if (t->rank != RS_NO_VALUE) {
+        *rule = "named by the events";
+        return t->rank;
+    }
+    if (input->n_traces > 1) {
+        *rule = "order of the launching processes in the merged file";
+        return RS_NO_VALUE;
+    }
+    if (t->events->info.rank != RS_NO_VALUE && t->events->info.rank >= 0) {
+        *rule = "distributedInfo.rank";
+        return t->events->info.rank;
+    }
+    int64_t named = rs_rank_in_name(input->path);
+    *rule = "the file's name";
+    return named;
+}
+
+rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, rs_error *err)
+{
+    rs_input *input = &job->inputs[0];
+    *out = (rs_loaded_file){0};
+    if (job->n_inputs != 1)
+        return rs_fail(err, RS_ERR_USAGE, "one file is loaded at a time, not %zu", job->n_inputs);
+    rs_status status = rs_input_load(job, input, columns, job->settings.jobs, err);
+    if (status != RS_OK) return status;
+    for (size_t i = 0; i < input->n_traces; i++) {
+        const char *rule;
+        int64_t rank = rs_input_rank(input, &input->traces[i], &rule);
+        if (rank == RS_NO_VALUE && input->n_traces > 1) rank = (int64_t)i;
+        input->traces[i].rank = rank;
+    }
+    *out = (rs_loaded_file){.traces = input->traces,
+                            .n = input->n_traces,
+                            .domain_rule = input->domain_rule,
+                            .problems = &input->problems};
     return RS_OK;
 }

@@ -68,11 +68,21 @@ int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32
 
 /* ---- the rows before the cut ------------------------------------------------------------------------- */
 
+static bool has_category(const rs_events *e, size_t category)
+{
+    return e->categories[category].kind != RS_KIND_SPAN &&
+           e->strings.items[e->categories[category].name].length > 0;
+}
+
+bool rs_hta_has_row(const rs_events *e, uint32_t row)
+{
+    return has_category(e, e->category[row]) && rs_event_is_span(e, row);
+}
+
 static bool *frame_categories(const rs_events *e)
 {
     bool *in = rs_malloc(e->n_categories * sizeof *in);
-    for (size_t i = 0; in && i < e->n_categories; i++)
-        in[i] = e->categories[i].kind != RS_KIND_SPAN && e->strings.items[e->categories[i].name].length > 0;
+    for (size_t i = 0; in && i < e->n_categories; i++) in[i] = has_category(e, i);
     return in;
 }
 
@@ -163,8 +173,7 @@ static bool find_partners(rs_hta_frame *f, const uint8_t *gpu)
 
 /* ---- the cut ---------------------------------------------------------------------------------------- */
 
-/* Which strings are named ProfilerStep#N: its number, else -1. NULL when out of memory. */
-static int64_t *number_steps(const rs_strings *strings)
+int64_t *rs_hta_step_numbers(const rs_strings *strings)
 {
     int64_t *numbers = rs_malloc(strings->n * sizeof *numbers);
     for (size_t i = 0; numbers && i < strings->n; i++) {
@@ -176,22 +185,6 @@ static int64_t *number_steps(const rs_strings *strings)
         numbers[i] = is ? number : -1;
     }
     return numbers;
-}
-
-static bool count_steps(const rs_trace *trace, rs_hta_frame *f, const int64_t *numbers)
-{
-    uint8_t *seen = rs_calloc(trace->events->strings.n, 1);
-    f->first_step = -1;
-    for (size_t i = 0; seen && i < f->n; i++) {
-        uint32_t name = trace->events->name[f->row[i]];
-        if (numbers[name] < 0 || seen[name]) continue;
-        seen[name] = 1;
-        f->n_steps_seen++;
-        if (f->first_step < 0 || numbers[name] < f->first_step) f->first_step = numbers[name];
-    }
-    bool ok = seen != NULL;
-    rs_free(seen);
-    return ok;
 }
 
 typedef struct last_step {
@@ -264,8 +257,6 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
     if (ok) {
         out->min_start = f->min_start;
         out->rounded = f->rounded;
-        out->n_steps_seen = f->n_steps_seen;
-        out->first_step = f->first_step;
         *result = out;
         return RS_OK;
     }
@@ -282,16 +273,16 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
 static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_frame **frame, rs_error *err)
 {
     rs_hta_frame *f = *frame;
-    int64_t *numbers = number_steps(&trace->events->strings);
+    int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
     uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
         gpu[i] = is_gpu_row(trace, f, i);
         host = host || !gpu[i];
     }
-    ok = ok && find_partners(f, gpu) && count_steps(trace, f, numbers);
+    ok = ok && find_partners(f, gpu);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "HTA's rows");
-    if (ok && host && policy->trim_steps && (f->n_steps_seen >= 2 || policy->force_trim)) {
+    if (ok && host && policy->trim_steps) {
         rs_hta_frame *less = NULL;
         status = cut(trace, f, gpu, numbers, policy->keep_last_step, &less, err);
         if (status == RS_OK) {
@@ -376,8 +367,6 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         w->n_unlinked += launch == RS_NO_ROW;
     }
     if (status == RS_OK) {
-        w->n_steps_seen = f->n_steps_seen;
-        w->first_step = f->first_step;
         w->has_details = true;
         *out = w;
     } else {

@@ -17,9 +17,7 @@ typedef struct rs_hta_frame {
     int64_t *correlation; /* -1 when none */
     uint32_t *partner;    /* the row at the other end of the correlation, RS_NO_ROW if none */
     int64_t min_start;    /* of all rows before the cut; RS_NO_TIME if there are none */
-    size_t n_steps_seen;  /* distinct names ProfilerStep#N */
     bool rounded;         /* times are whole microseconds */
-    int64_t first_step;   /* the smallest N, -1 if none */
 } rs_hta_frame;
 
 /* Owned by the caller; release with rs_hta_frame_free. */
@@ -28,6 +26,12 @@ void rs_hta_frame_free(rs_hta_frame *frame);
 
 /* The start of any row as the frame has it, also of one that was cut off. */
 int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row);
+
+/* Whether a row stands in the frame before the cut. */
+bool rs_hta_has_row(const rs_events *events, uint32_t row);
+
+/* By string: N where it is named ProfilerStep#N, else -1. The caller's; NULL when out of memory. */
+int64_t *rs_hta_step_numbers(const rs_strings *strings);
 
 /* A time in the doubles of microseconds that HTA reads from the file. */
 double rs_hta_us(int64_t ns);

@@ -87,7 +87,6 @@ rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    a->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     status = rs_frame_columns_make(trace, run->policy, f, &made, err);
     rs_map64 known = {0};
     if (status == RS_OK && !collect(run, trace->events, f, &made, a, &known))
@@ -307,6 +306,5 @@ static const rs_field arrivals_fields[] = {
     RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
     RS_FIELD(rs_hta_arrivals, first),
     RS_FIELD(rs_hta_arrivals, last),
-    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
 };
 const rs_layout rs_hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, arrivals_fields);

@@ -52,10 +52,7 @@ rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
     rs_interval_set sets[3] = {{NULL, 0}};
     int64_t *sums[3] = {&out->compute, &out->comm, &out->memory};
     bool ok = true;
-    *out = (rs_busy){.n = work->n,
-                     .n_unlinked = work->n_unlinked,
-                     .n_steps_seen = work->n_steps_seen,
-                     .first_step = work->first_step};
+    *out = (rs_busy){.n = work->n, .n_unlinked = work->n_unlinked};
     memcpy(out->n_class, work->n_class, sizeof out->n_class);
     for (int i = 0; ok && i < 3; i++) {
         ok = rs_work_union(work, order[i], &items[i], &sets[i].n);

@@ -22,8 +22,6 @@ typedef struct rs_busy {
     int64_t overlapped_comm; /* communication and computation run */
     int64_t idle;            /* span - busy */
     int64_t sweep[8];        /* time of each exact combination: 1 compute, 2 communication, 4 memory */
-    size_t n_steps_seen;     /* HTA's window */
-    int64_t first_step;
 } rs_busy;
 
 /* The intervals of one class, or of all with RS_N_CLASSES, sorted and united; freed by the caller. false when

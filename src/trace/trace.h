@@ -22,9 +22,9 @@ typedef struct rs_policy {
     rs_compat compat;
     bool rows_by_stream; /* GPU rows are those with a stream number, not those of a GPU category */
     rs_class_rules classes;
-    bool trim_steps;     /* HTA's window: drop the last step and work without a surviving launch */
+    bool trim_steps;     /* HTA's window: drop the last step and work without a surviving launch; whether it
+                            does is agreed on by all ranks (peer/hta_steps.c) */
     bool keep_last_step; /* ... but keep the last step (include_last_profiler_step) */
-    bool force_trim;     /* some other rank has steps: HTA trims this one too */
     bool round_to_us;    /* HTA: start up, end down to whole microseconds */
     bool linked_only;    /* TraceLens: only work whose launch is in the file */
     bool whole;          /* whatever steps or window are selected */
@@ -41,8 +41,6 @@ typedef struct rs_work {
     uint8_t *class;       /* rs_class */
     uint32_t *launch;     /* row of the launching call, RS_NO_ROW when it is not in the file */
     size_t n_unlinked;    /* work whose launch is not in the file, whether counted or not */
-    size_t n_steps_seen;  /* under HTA's window: distinct steps in this rank before the cut */
-    int64_t first_step;   /* ... the smallest of their numbers, -1 if none */
     uint32_t *by_start;   /* indices by start, then row: rs_trace_work_by_start; NULL: not yet asked */
     struct rs_busy *busy; /* how its time divides: rs_trace_busy of trace/busy.h; NULL: not yet asked */
 

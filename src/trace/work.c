@@ -138,8 +138,7 @@ static bool same_policy(const rs_policy *a, const rs_policy *b)
 {
     return a->compat == b->compat && a->rows_by_stream == b->rows_by_stream && a->classes == b->classes &&
            a->trim_steps == b->trim_steps && a->keep_last_step == b->keep_last_step &&
-           a->force_trim == b->force_trim && a->round_to_us == b->round_to_us &&
-           a->linked_only == b->linked_only && a->whole == b->whole;
+           a->round_to_us == b->round_to_us && a->linked_only == b->linked_only && a->whole == b->whole;
 }
 
 rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)

@@ -1,17 +1,50 @@
-#include "peer/delays_hta.h"
-
+/* delays as HTA's get_aten_op_kernels_and_delay: a launch belongs to the aten:: operator around it, on any
+ * thread, that began last. HTA fails where a launch has no kernel or several; here it is left out, or goes by
+ * the first. O(n log n). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
 #include "base/strings.h"
+#include "peer/hta_steps.h"
 #include "peer/hta_window.h"
+
+static const rs_column_spec columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("aten_op_name", TEXT, NONE,
+              "operator: of all around the launch, on any thread, the one that began last", NULL),
+    RS_COLUMN("kernel_sequence", TEXT, NONE, "the kernels one execution launched, in order", NULL),
+    RS_COLUMN("occurrence_count", INT, COUNT, "executions", NULL),
+    RS_COLUMN("avg_aten_op_launch_delay", REAL, US, "from the operator's start to its first launch, mean",
+              NULL),
+    RS_COLUMN("avg_runtime_delay", REAL, US, "from the first launch to its kernel's start, mean", NULL),
+};
+static const rs_table_spec table = RS_TABLE(
+    "delays", "one row is one operator name and what it launched, as HTA's get_aten_op_kernels_and_delay",
+    columns);
+static const rs_table_spec *const tables[] = {&table};
+
+typedef struct hta_delay {
+    const char *op, *sequence;         /* in the list's arena */
+    rs_moments op_delay, launch_delay; /* ns */
+} hta_delay;
+
+typedef struct hta_delays {
+    rs_arena names;
+    hta_delay *items; /* by operator, then sequence */
+    size_t n, capacity;
+    size_t n_launches, n_without_kernel, n_outside;
+} hta_delays;
 
 #define MAX_TEXT ((size_t)256 << 20)
 
-void rs_hta_delays_free(rs_hta_delays *d)
+static void free_partial(void *partial)
 {
+    hta_delays *d = partial;
     if (!d) return;
     rs_arena_clear(&d->names);
     rs_free(d->items);
@@ -21,7 +54,7 @@ void rs_hta_delays_free(rs_hta_delays *d)
 typedef struct maker {
     const rs_events *e;
     const rs_hta_frame *f;
-    rs_hta_delays *d;
+    hta_delays *d;
     uint32_t *kernel_of; /* by row of the launch: place of its kernel in the frame, + 1 */
     rs_keyed *ops;       /* by start: place in the frame */
     size_t n_ops;
@@ -128,7 +161,7 @@ static const rs_string *name_at(const maker *m, uint32_t place)
 
 static rs_status new_row(maker *m, const pair *p, size_t n, rs_error *err)
 {
-    rs_hta_delays *d = m->d;
+    hta_delays *d = m->d;
     const rs_string *s = name_at(m, p->op);
     size_t length = 0, at = 0;
     for (size_t i = 0; i < n; i++) length += name_at(m, p[i].kernel)->length + 4;
@@ -146,7 +179,7 @@ static rs_status new_row(maker *m, const pair *p, size_t n, rs_error *err)
         at += s->length;
     }
     text[at] = '\0';
-    d->items[d->n++] = (rs_hta_delay){.op = op, .sequence = text};
+    d->items[d->n++] = (hta_delay){.op = op, .sequence = text};
     return RS_OK;
 }
 
@@ -162,7 +195,7 @@ static rs_status add_execution(maker *m, const pair *p, size_t n, rs_error *err)
         rs_status status = new_row(m, p, n, err);
         if (status != RS_OK) return status;
     }
-    rs_hta_delay *row = &m->d->items[id - 1];
+    hta_delay *row = &m->d->items[id - 1];
     rs_moments_add(&row->op_delay, rs_sub_sat(f->start[p->launch], f->start[p->op]));
     rs_moments_add(&row->launch_delay, rs_sub_sat(f->start[p->kernel], f->start[p->launch]));
     return RS_OK;
@@ -170,7 +203,7 @@ static rs_status add_execution(maker *m, const pair *p, size_t n, rs_error *err)
 
 static int by_name(const void *a, const void *b)
 {
-    const rs_hta_delay *x = a, *y = b;
+    const hta_delay *x = a, *y = b;
     int c = strcmp(x->op, y->op);
     return c ? c : strcmp(x->sequence, y->sequence);
 }
@@ -198,34 +231,86 @@ static rs_status make(maker *m, rs_error *err)
     return status;
 }
 
-rs_status rs_hta_delays_of(const rs_run *run, rs_trace *trace, rs_hta_delays **out, rs_error *err)
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_hta_frame *f;
-    rs_hta_delays *d = rs_calloc(1, sizeof *d);
+    hta_delays *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "delays");
-    *out = d;
+    *partial = d;
     rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    d->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     maker m = {.e = trace->events, .f = f, .d = d};
     status = make(&m, err);
     rs_hta_frame_free(f);
     return status;
 }
 
+/* ---- all ranks ---------------------------------------------------------------------------------------- */
+
+/* By division at the end, as pandas does. */
+static double mean_us(const rs_moments *m)
+{
+    return m->n ? (double)m->sum / (double)m->n / 1000 : (double)NAN;
+}
+
+static rs_status add_rank(rs_table *t, int64_t number, const hta_delays *d, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
+        const hta_delay *r = &d->items[i];
+        rs_table_add_int(t, number);
+        rs_table_add_text(t, r->op);
+        rs_table_add_text(t, r->sequence);
+        rs_table_add_int(t, (int64_t)r->op_delay.n);
+        rs_table_add_real(t, rs_round(mean_us(&r->op_delay), 3));
+        rs_table_add_real(t, rs_round(mean_us(&r->launch_delay), 3));
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    (void)run;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const hta_delays *d = partials[i].value;
+        long long number = partials[i].rank;
+        status = add_rank(result->tables[0], number, d, err);
+        if (d->n_launches == 0)
+            rs_result_note(result, "rank %lld: no launches that HTA knows", number);
+        else if (d->n_without_kernel || d->n_outside)
+            rs_result_note(
+                result,
+                "rank %lld: of %zu launches %zu have no kernel and %zu no aten:: operator around them; they "
+                "are left out, where HTA fails",
+                number, d->n_launches, d->n_without_kernel, d->n_outside);
+    }
+    return status;
+}
+
 static const rs_field row_fields[] = {
-    RS_FIELD(rs_hta_delay, op),
-    RS_FIELD(rs_hta_delay, sequence),
-    RS_FIELD_STRUCT(rs_hta_delay, op_delay, &rs_moments_layout),
-    RS_FIELD_STRUCT(rs_hta_delay, launch_delay, &rs_moments_layout),
+    RS_FIELD(hta_delay, op),
+    RS_FIELD(hta_delay, sequence),
+    RS_FIELD_STRUCT(hta_delay, op_delay, &rs_moments_layout),
+    RS_FIELD_STRUCT(hta_delay, launch_delay, &rs_moments_layout),
 };
-static const rs_layout row_layout = RS_LAYOUT(rs_hta_delay, row_fields);
+static const rs_layout row_layout = RS_LAYOUT(hta_delay, row_fields);
 
 static const rs_field delays_fields[] = {
-    RS_FIELD_LIST(rs_hta_delays, items, n, &row_layout),
-    RS_FIELD(rs_hta_delays, n_launches),
-    RS_FIELD(rs_hta_delays, n_without_kernel),
-    RS_FIELD(rs_hta_delays, n_outside),
-    RS_FIELD_STRUCT(rs_hta_delays, seen, &rs_steps_seen_layout),
+    RS_FIELD_LIST(hta_delays, items, n, &row_layout),
+    RS_FIELD(hta_delays, n_launches),
+    RS_FIELD(hta_delays, n_without_kernel),
+    RS_FIELD(hta_delays, n_outside),
 };
-const rs_layout rs_hta_delays_layout = RS_LAYOUT(rs_hta_delays, delays_fields);
+static const rs_layout delays_layout = RS_LAYOUT(hta_delays, delays_fields);
+
+const rs_peer_row rs_peer_hta_delays = {
+    RS_HTA_ROW("delays"),
+    .tables = tables,
+    .n_tables = 1,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .partial_layout = &delays_layout,
+};
