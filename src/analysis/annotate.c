@@ -76,12 +76,11 @@ static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_er
 static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_partial *p, rs_error *err)
 {
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status != RS_OK) return status;
         p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         status = rs_queue_of_hta(trace, f, &p->queue, err);
-        rs_hta_frame_free(f);
         return status;
     }
     const rs_work *w;

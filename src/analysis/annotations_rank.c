@@ -291,8 +291,8 @@ static bool order(rs_annotations *p)
 /* HTA looks at the annotations alone, those its window left. */
 static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(b->t, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(b->t, run->policy, &f, err);
     if (status != RS_OK) return status;
     rs_kind wanted = gpu ? RS_KIND_GPU_USER_ANNOTATION : RS_KIND_USER_ANNOTATION;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -304,7 +304,6 @@ static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error
     }
     b->p->n_steps_seen = f->n_steps_seen;
     b->p->first_step = f->first_step;
-    rs_hta_frame_free(f);
     return status;
 }
 

@@ -318,11 +318,10 @@ static rs_status make_partial(const rs_run *run, rs_trace *trace, bandwidth_part
     rs_status status = collect(run, trace, p, &copies, err);
     bool hta = run->policy->rows_by_stream;
     if (status == RS_OK && hta) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-            rs_hta_frame_free(f);
         }
     } else if (status == RS_OK) {
         int64_t last;

@@ -143,14 +143,13 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
     out->launching = rs_calloc(e->strings.n + 1, 1);
     if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
-        rs_hta_frame *f;
+        const rs_hta_frame *f;
         rs_policy all = *run->policy;
         all.whole = true; /* launches are counted from the first */
-        rs_status status = rs_hta_frame_create(trace, &all, &f, err);
+        rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
         if (status != RS_OK) return status;
         p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
-        rs_hta_frame_free(f);
     } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);

@@ -130,8 +130,8 @@ static rs_status own_pieces(const rs_run *run, rs_trace *trace, piece_list *out,
 static rs_status hta_pieces(const rs_run *run, rs_trace *trace, piece_list *out, rs_steps_seen *seen,
                             rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     *seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     bool has_first = false;
@@ -145,7 +145,6 @@ static rs_status hta_pieces(const rs_run *run, rs_trace *trace, piece_list *out,
         int64_t launch = partner == RS_NO_ROW ? INT64_MIN : rs_hta_start_of(trace, f, partner);
         out->items[out->n++] = (piece){-1, f->stream[i], f->start[i], f->end[i], launch};
     }
-    rs_hta_frame_free(f);
     return out->items ? RS_OK : rs_fail_nomem(err, "GPU work");
 }
 

@@ -265,8 +265,8 @@ static bool is_hta_launch(const char *name, bool memory)
 static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     bool memory = !rs_options_flag(run->options, "no-memory");
@@ -307,7 +307,6 @@ static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p
     rs_keymap_clear(&wanted);
     rs_keymap_clear(&first);
     rs_free(next);
-    rs_hta_frame_free(f);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,

@@ -143,8 +143,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!p) return rs_fail_nomem(err, "queue lengths");
     rs_status status = RS_OK;
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
             p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
@@ -153,7 +153,6 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
                 if (i == 0 || f->start[i] > p->last) p->last = f->start[i];
             }
             status = rs_queue_of_hta(trace, f, &p->series, err);
-            rs_hta_frame_free(f);
         }
     } else {
         int64_t last;

@@ -352,9 +352,9 @@ static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
 static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     host_rows h = {0};
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     x->p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     uint8_t *host = host_threads(e, f);
@@ -376,7 +376,6 @@ static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_e
     }
     clear_rows(&h);
     rs_free(host);
-    rs_hta_frame_free(f);
     return status;
 }
 

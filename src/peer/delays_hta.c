@@ -200,16 +200,15 @@ static rs_status make(maker *m, rs_error *err)
 
 rs_status rs_hta_delays_of(const rs_run *run, rs_trace *trace, rs_hta_delays **out, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     rs_hta_delays *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "delays");
     *out = d;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     d->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     maker m = {.e = trace->events, .f = f, .d = d};
     status = make(&m, err);
-    rs_hta_frame_free(f);
     return status;
 }
 
