@@ -6,6 +6,7 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "trace/busy.h"
 
 static const rs_column_spec own_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -101,7 +102,7 @@ const rs_analysis rs_analysis_breakdown = {
              "launch.",
     .examples = "rankscope breakdown trace.json.gz\nrankscope breakdown --steps 3-5 traces/\n"
                 "rankscope breakdown --compat hta --format csv traces/",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

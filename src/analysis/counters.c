@@ -449,7 +449,7 @@ const rs_analysis rs_analysis_counters = {
         "operators around\n"
         "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
     .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

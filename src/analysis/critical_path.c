@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
+#include "peer/hta_window.h"
 
 static const rs_column_spec summary_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -527,7 +528,8 @@ const rs_analysis rs_analysis_critical_path = {
                 "rankscope critical-path --sync-edges --annotation '' --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
+    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span, &rs_facet_hta_frame},
+    .columns = RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

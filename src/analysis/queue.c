@@ -333,7 +333,7 @@ const rs_analysis rs_analysis_queue = {
                 "rankscope queue --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_span, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,

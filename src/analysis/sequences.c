@@ -540,7 +540,7 @@ const rs_analysis rs_analysis_sequences = {
                 "rankscope sequences --op aten::linear --overlay marked.json.gz trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

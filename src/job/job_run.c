@@ -114,7 +114,7 @@ static void ask_input(run_side *s, rs_question *q, size_t i)
         share->status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
     } else {
         rs_problems_view(&share->problems, &input->problems,
-                         rs_input_columns(job, input, q->analysis->columns));
+                         rs_input_columns(job, input, rs_analysis_columns(q->analysis)));
         share->status = ask_ranks(s, q, input, i, share, &err);
     }
     if (share->status == RS_OK) return;
@@ -194,7 +194,7 @@ static void pass_over_inputs(run_side *s)
     s->next = 0;
     s->columns = 0;
     for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due) s->columns |= s->questions[k].analysis->columns;
+        if (s->questions[k].due) s->columns |= rs_analysis_columns(s->questions[k].analysis);
     rs_job_find_origin(s->job, s->columns);
     size_t started = 0;
     for (; started + 1 < n_workers; started++)
