@@ -8,7 +8,6 @@
 #include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
-#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "annotation|kernel", "annotation",
@@ -291,7 +290,7 @@ const rs_analysis rs_analysis_annotations = {
                 "rankscope annotations --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work, &rs_facet_steps, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work, &rs_facet_steps},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
-#include "peer/hta_window.h"
 
 static const rs_column_spec summary_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -528,7 +527,7 @@ const rs_analysis rs_analysis_critical_path = {
                 "rankscope critical-path --sync-edges --annotation '' --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span},
     .columns = RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,

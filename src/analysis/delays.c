@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "trace/launch_ops.h"
-#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "operator|sequence", "operator",
@@ -463,7 +462,7 @@ const rs_analysis rs_analysis_delays = {
     .examples = "rankscope delays trace.json.gz\nrankscope delays --by sequence --top 20 trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work, &rs_facet_links},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

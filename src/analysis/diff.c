@@ -8,7 +8,6 @@
 #include "analysis/gate.h"
 #include "base/interval.h"
 #include "base/strings.h"
-#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "name|total", "name",
@@ -401,7 +400,7 @@ const rs_analysis rs_analysis_diff = {
                 "before/ after/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work_details, &rs_facet_steps},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -344,7 +344,8 @@ static rs_status make_frame(rs_trace *trace, const void *key, void **out, rs_err
 static bool same_frame(const void *x, const void *y)
 {
     const rs_policy *a = x, *b = y;
-    if (a->round_to_us != b->round_to_us || a->whole != b->whole || a->trim_steps != b->trim_steps) return false;
+    if (a->round_to_us != b->round_to_us || a->whole != b->whole || a->trim_steps != b->trim_steps)
+        return false;
     return !a->trim_steps || (a->keep_last_step == b->keep_last_step && a->force_trim == b->force_trim);
 }
 
@@ -357,7 +358,8 @@ const rs_facet rs_facet_hta_frame = {.name = "HTA's rows",
                                      .make = make_frame,
                                      .release = free_frame};
 
-rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out, rs_error *err)
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err)
 {
     rs_policy key = *policy;
     void *value;

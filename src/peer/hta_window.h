@@ -24,7 +24,8 @@ typedef struct rs_hta_frame {
 
 /* A facet: the trace's, by policy. */
 extern const rs_facet rs_facet_hta_frame;
-rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out, rs_error *err);
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err);
 
 /* The start of any row as the frame has it, also of one that was cut off. */
 int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row);

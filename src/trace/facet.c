@@ -25,8 +25,7 @@ static bool is_same(const rs_facet *facet, const void *a, const void *b)
     return facet->same ? facet->same(a, b) : memcmp(a, b, facet->key_size) == 0;
 }
 
-rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out,
-                         rs_error *err)
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err)
 {
     const rs_selection *selection = followed(trace, facet);
     for (const rs_facet_value *v = trace->facets; v; v = v->next) {

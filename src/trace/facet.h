@@ -1,9 +1,9 @@
 /* Facets: what several analyses need of a rank, made once, on first need, and kept with the rank.
  *
- * A facet says what arguments it reads, what other facets it stands on, how it is made and released. Its values
- * are told apart by a key (a policy, a choice) and by what is selected. A value lives as long as the trace: who
- * holds one may keep it, however many others are asked for. Most facets have a typed accessor, rs_trace_NAME,
- * which is what analyses call. */
+ * A facet says what arguments it reads, what other facets it stands on, how it is made and released. Its
+ * values are told apart by a key (a policy, a choice) and by what is selected. A value lives as long as the
+ * trace: who holds one may keep it, however many others are asked for. Most facets have a typed accessor,
+ * rs_trace_NAME, which is what analyses call. */
 #ifndef RS_TRACE_FACET_H
 #define RS_TRACE_FACET_H
 
@@ -26,10 +26,10 @@ struct rs_facet {
 };
 
 /* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */
-rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out,
-                         rs_error *err);
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err);
 
-/* The arguments that facets read, with all that they stand on. n may be more than there are: NULL ends the list. */
+/* The arguments that facets read, with all that they stand on. n may be more than there are: NULL ends the
+ * list. */
 uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n);
 
 /* Drops all values of a trace. */

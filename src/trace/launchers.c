@@ -30,7 +30,8 @@ static bool pair_up(const rs_trace *trace, const rs_classes *classes, const rs_t
         if (t->gpu_first[node] == end) continue;
         uint32_t launcher = rs_tree_launcher_of(trace, t, (uint32_t)node);
         for (size_t i = t->gpu_first[node]; i < end; i++) {
-            if (rs_class_at(classes, t->gpu_row[i]) != RS_CLASS_COMM) pairs[(*n)++] = (rs_keyed){launcher, t->gpu_row[i]};
+            if (rs_class_at(classes, t->gpu_row[i]) != RS_CLASS_COMM)
+                pairs[(*n)++] = (rs_keyed){launcher, t->gpu_row[i]};
         }
     }
     return rs_keyed_sort(pairs, *n);

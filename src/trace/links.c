@@ -116,8 +116,7 @@ static bool find_ends(flow_search *s, const rs_links *links)
         if (e->phase[row] != 'f' || rs_event_kind(e, row) != RS_KIND_FLOW) continue;
         /* mostly it stands right behind its work: if that is linked there is nothing to look up */
         while (at < s->gpu.n && s->gpu.rows[at] < row) at++;
-        if (at && same_place(e, row, s->gpu.rows[at - 1]) && links->launch_of[at - 1] != RS_NO_ROW)
-            continue;
+        if (at && same_place(e, row, s->gpu.rows[at - 1]) && links->launch_of[at - 1] != RS_NO_ROW) continue;
         const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
         if (!work || !same_place(e, row, s->gpu.rows[*work]) || !rs_cursor_seek(&id, row)) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
@@ -180,8 +179,7 @@ static bool link_by_flow(const rs_trace *trace, gpu_list gpu, rs_links *links)
     flow_search s = {.trace = trace, .gpu = gpu};
     bool ok = true;
     for (size_t i = 0; ok && i < gpu.n; i++)
-        if (links->launch_of[i] == RS_NO_ROW)
-            ok = put_first(&s.work, place_key(e, gpu.rows[i]), (uint32_t)i);
+        if (links->launch_of[i] == RS_NO_ROW) ok = put_first(&s.work, place_key(e, gpu.rows[i]), (uint32_t)i);
     ok = ok && find_ends(&s, links);
     if (ok && s.n) {
         ok = find_starts(&s);
@@ -210,8 +208,7 @@ static bool group_by_call(const rs_trace *trace, gpu_list gpu, rs_links *links)
         return false;
     }
     for (size_t i = 0; i < gpu.n; i++)
-        if (links->launch_of[i] != RS_NO_ROW)
-            pairs[at++] = (rs_keyed){links->launch_of[i], gpu.rows[i]};
+        if (links->launch_of[i] != RS_NO_ROW) pairs[at++] = (rs_keyed){links->launch_of[i], gpu.rows[i]};
     bool ok = rs_keyed_sort(pairs, n);
     for (size_t i = 0; i < n; i++) links->n_calls += i == 0 || pairs[i].key != pairs[i - 1].key;
     links->call = rs_malloc(links->n_calls * sizeof *links->call);
@@ -244,7 +241,8 @@ static bool build(const rs_trace *trace, gpu_list gpu, rs_links *links)
     if (!ok) return false;
     bool all = true;
     for (size_t i = 0; i < gpu.n; i++) all = all && links->launch_of[i] != RS_NO_ROW;
-    if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, gpu, links)) return false;
+    if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, gpu, links))
+        return false;
     for (size_t i = 0; i < gpu.n; i++) {
         uint32_t launch = links->launch_of[i];
         if (launch == RS_NO_ROW) {

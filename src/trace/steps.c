@@ -105,8 +105,8 @@ static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_err
     both_steps *made = rs_calloc(1, sizeof *made);
     bool ok = made && step_names(&trace->events->strings, &numbers);
     if (ok && numbers)
-        ok = collect(trace, numbers, &made->host, &made->gpu) && order_steps(made->host.items, made->host.n) &&
-             order_steps(made->gpu.items, made->gpu.n);
+        ok = collect(trace, numbers, &made->host, &made->gpu) &&
+             order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     rs_free(numbers);
     if (!ok) {
         if (made) free_steps(made);

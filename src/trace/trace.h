@@ -47,9 +47,9 @@ typedef struct rs_work {
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
     bool shares_rows, shares_details; /* which arrays are another one's */
-    int64_t *stream, *device; /* -1 when unknown */
-    int64_t *correlation;     /* -1 when unknown */
-    int64_t *step;            /* number of its step, -1 if none */
+    int64_t *stream, *device;         /* -1 when unknown */
+    int64_t *correlation;             /* -1 when unknown */
+    int64_t *step;                    /* number of its step, -1 if none */
 } rs_work;
 
 /* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
@@ -108,8 +108,8 @@ void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_
 /* Frees what the trace computed and its rows; not the events. */
 void rs_trace_clear(rs_trace *trace);
 
-/* Facets: each is made once, on first need, and lives as long as the trace, which owns it. Not thread-safe on one
- * trace. */
+/* Facets: each is made once, on first need, and lives as long as the trace, which owns it. Not thread-safe on
+ * one trace. */
 typedef struct rs_facet rs_facet; /* trace/facet.h */
 typedef struct rs_facet_value rs_facet_value;
 extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_facet_steps, rs_facet_span,

@@ -22,11 +22,11 @@ typedef struct rs_tree {
     uint32_t *gpu_row; /* linked GPU work in depth-first order of its calls, by start within a call */
     int64_t *gpu_sum;  /* n_gpu + 1: summed duration of the GPU work before this one */
     size_t n_gpu;
-    size_t n_unlinked;             /* GPU work whose launch is not in the file */
-    size_t n_host;                 /* operators and calls */
-    size_t n_roots;                /* operators with no operator around them */
-    size_t n_misnested;            /* annotations and Python functions that end outside what they begin in */
-    int64_t *busy;                 /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
+    size_t n_unlinked;  /* GPU work whose launch is not in the file */
+    size_t n_host;      /* operators and calls */
+    size_t n_roots;     /* operators with no operator around them */
+    size_t n_misnested; /* annotations and Python functions that end outside what they begin in */
+    int64_t *busy;      /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
 } rs_tree;
 
 /* Builds once and keeps with the trace, which owns it. Modules (nn.Module) are always nodes, other Python
@@ -63,7 +63,6 @@ typedef struct rs_fwdbwd {
 } rs_fwdbwd;
 
 /* Links by ascending backward node; the trace's, by tree. */
-rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n,
-                         rs_error *err);
+rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n, rs_error *err);
 
 #endif

@@ -160,7 +160,8 @@ static void test_window(void **state)
     (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#7", 9, 9, 0, 2000000);
-    uint32_t early = add_call(&b, "cudaLaunchKernel", 9, 100, 1), late = add_call(&b, "cudaLaunchKernel", 9, 3000000, 2);
+    uint32_t early = add_call(&b, "cudaLaunchKernel", 9, 100, 1),
+             late = add_call(&b, "cudaLaunchKernel", 9, 3000000, 2);
     add_kernel(&b, "late work of an early launch", 0, 7, 3500000, 10, 1);
     add_kernel(&b, "k", 0, 7, 3600000, 10, 2);
     add_kernel(&b, "no launch", 0, 7, 900000, 10, -1);
@@ -198,7 +199,8 @@ static void test_window(void **state)
     rs_selected_clear(&seen);
     rs_selection_clear(&other);
     rs_error err = RS_ERROR_INIT;
-    static const char *const bad[] = {"", "5", "5-", "-5", "5-5", "6-5", "1-2x", "a-b", "1e3-2e3", "9999999999999999-1e99"};
+    static const char *const bad[] = {"",    "5",    "5-",  "-5",      "5-5",
+                                      "6-5", "1-2x", "a-b", "1e3-2e3", "9999999999999999-1e99"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(rs_selection_parse(NULL, NULL, bad[i], &s, &err), RS_ERR_USAGE);
     rs_trace_clear(&t);
