@@ -6,7 +6,7 @@
 #include "base/layout.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
-#include "trace/trace.h"
+#include "trace/facet.h"
 
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
 typedef struct rs_run {
@@ -76,7 +76,8 @@ struct rs_analysis {
     const char *examples; /* command lines, one a line */
     const rs_option_spec *options;
     size_t n_options;
-    uint64_t columns;               /* RS_COLUMN_BIT(...) of the arguments it reads */
+    const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
+    uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
@@ -144,6 +145,12 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat);
     {                                                                                                        \
         name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
     }
+
+/* All arguments it reads, those of its facets and of what they stand on among them. */
+static inline uint64_t rs_analysis_columns(const rs_analysis *analysis)
+{
+    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS);
+}
 
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
  * ignored. */

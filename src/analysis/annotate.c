@@ -70,11 +70,10 @@ static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_er
 static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_partial *p, rs_error *err)
 {
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status != RS_OK) return status;
         status = rs_queue_of_hta(trace, f, &p->queue, err);
-        rs_hta_frame_free(f);
         return status;
     }
     const rs_work *w;
@@ -166,7 +165,8 @@ const rs_analysis rs_analysis_annotate = {
                 "rankscope annotate -o annotated/ --counters queue traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
+    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
+    .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_RANKS,

@@ -282,7 +282,7 @@ const rs_analysis rs_analysis_annotations = {
                 "rankscope annotations --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_steps},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -311,11 +311,10 @@ static rs_status make_partial(const rs_run *run, rs_trace *trace, bandwidth_part
     rs_status status = collect(run, trace, p, &copies, err);
     bool hta = run->policy->rows_by_stream;
     if (status == RS_OK && hta) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-            rs_hta_frame_free(f);
         }
     } else if (status == RS_OK) {
         int64_t last;
@@ -478,7 +477,8 @@ const rs_analysis rs_analysis_bandwidth = {
     .examples = "rankscope bandwidth trace.json.gz\nrankscope bandwidth --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
+    .facets = {&rs_facet_work, &rs_facet_span, &rs_facet_hta_frame},
+    .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,

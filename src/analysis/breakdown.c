@@ -2,6 +2,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "trace/busy.h"
 
 static const rs_column_spec own_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -65,7 +66,7 @@ const rs_analysis rs_analysis_breakdown = {
              "launch.",
     .examples = "rankscope breakdown trace.json.gz\nrankscope breakdown --steps 3-5 traces/\n"
                 "rankscope breakdown --compat hta --format csv traces/",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -136,13 +136,12 @@ static rs_status collect(const rs_run *run, rs_trace *trace, sorted_rows *out, r
     out->launching = rs_calloc(e->strings.n + 1, 1);
     if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
-        rs_hta_frame *f;
+        const rs_hta_frame *f;
         rs_policy all = *run->policy;
         all.whole = true; /* launches are counted from the first */
-        rs_status status = rs_hta_frame_create(trace, &all, &f, err);
+        rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
         if (status != RS_OK) return status;
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
-        rs_hta_frame_free(f);
     } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
@@ -441,7 +440,7 @@ const rs_analysis rs_analysis_counters = {
         "operators around\n"
         "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
     .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

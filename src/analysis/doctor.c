@@ -140,8 +140,8 @@ const rs_analysis rs_analysis_doctor = {
              "Exit code 1 when a "
              "capture is unfit: an analysis that most people want cannot be right on it.",
     .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",
-    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(FLOW_ID) |
-               RS_COLUMN_BIT(PYTHON_ID),
+    .facets = {&rs_facet_links, &rs_facet_work_details, &rs_facet_steps, &rs_facet_span},
+    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(PYTHON_ID),
     .table_sets = table_sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,

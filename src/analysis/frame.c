@@ -239,19 +239,18 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
 
 static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "frame");
     rs_policy all = *run->policy;
     all.whole = true; /* its iterations tell what is selected */
-    rs_status status = rs_hta_frame_create(trace, &all, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
     if (trace->rank == RS_NO_VALUE || rs_options_in_ranges(run->options, "of", trace->rank))
         status = fill(run, trace, f, p, err);
-    rs_hta_frame_free(f);
     return status;
 }
 
@@ -365,7 +364,8 @@ const rs_analysis rs_analysis_frame = {
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | ARGUMENT_BITS,
+    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
+    .columns = ARGUMENT_BITS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -9,6 +9,7 @@
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "trace/busy.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
@@ -265,7 +266,7 @@ const rs_analysis rs_analysis_kernels = {
         "rankscope kernels --by type --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

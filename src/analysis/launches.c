@@ -259,8 +259,8 @@ static bool is_hta_launch(const char *name, bool memory)
 static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     bool memory = !rs_options_flag(run->options, "no-memory");
     int64_t min = INT64_MAX, max = INT64_MIN;
@@ -300,7 +300,6 @@ static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p
     rs_keymap_clear(&wanted);
     rs_keymap_clear(&first);
     rs_free(next);
-    rs_hta_frame_free(f);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -458,7 +457,7 @@ const rs_analysis rs_analysis_launches = {
         "rankscope launches trace.json.gz\nrankscope launches --outliers delay --delay-cutoff 1000 traces/",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,

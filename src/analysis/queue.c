@@ -137,8 +137,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!p) return rs_fail_nomem(err, "queue lengths");
     rs_status status = RS_OK;
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
             for (size_t i = 0; i < f->n; i++) {
@@ -146,7 +146,6 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
                 if (i == 0 || f->start[i] > p->last) p->last = f->start[i];
             }
             status = rs_queue_of_hta(trace, f, &p->series, err);
-            rs_hta_frame_free(f);
         }
     } else {
         int64_t last;
@@ -326,7 +325,7 @@ const rs_analysis rs_analysis_queue = {
                 "rankscope queue --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_span, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,

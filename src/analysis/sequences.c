@@ -346,9 +346,9 @@ static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
 static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     host_rows h = {0};
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     uint8_t *host = host_threads(e, f);
     if (!host || !make_rows(&h, f->n)) status = rs_fail_nomem(err, "sequences");
@@ -369,7 +369,6 @@ static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_e
     }
     clear_rows(&h);
     rs_free(host);
-    rs_hta_frame_free(f);
     return status;
 }
 
@@ -533,7 +532,7 @@ const rs_analysis rs_analysis_sequences = {
                 "rankscope sequences --op aten::linear --overlay marked.json.gz trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

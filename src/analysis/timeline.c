@@ -2,6 +2,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "trace/busy.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -57,7 +58,7 @@ const rs_analysis rs_analysis_timeline = {
         "memset is computation.",
     .examples =
         "rankscope timeline trace.json.gz\nrankscope timeline --compat tracelens --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -233,15 +233,14 @@ static rs_status make(maker *m, rs_error *err)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     hta_delays *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "delays");
     *partial = d;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     maker m = {.e = trace->events, .f = f, .d = d};
     status = make(&m, err);
-    rs_hta_frame_free(f);
     return status;
 }
 

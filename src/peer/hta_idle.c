@@ -31,8 +31,8 @@ static const rs_table_spec *const tables[] = {&idle_table, &interval_table};
 /* HTA looks the launch up by position, where 0 stands for "none" and for the file's first event alike. */
 static rs_status pieces_of(const rs_run *run, rs_trace *trace, rs_idle_pieces *out, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     bool has_first = false;
     for (size_t i = 0; i < f->n && !has_first; i++) has_first = f->row[i] == 0;
@@ -45,7 +45,6 @@ static rs_status pieces_of(const rs_run *run, rs_trace *trace, rs_idle_pieces *o
         int64_t launch = partner == RS_NO_ROW ? INT64_MIN : rs_hta_start_of(trace, f, partner);
         out->items[out->n++] = (rs_idle_piece){-1, f->stream[i], f->start[i], f->end[i], launch};
     }
-    rs_hta_frame_free(f);
     return out->items ? RS_OK : rs_fail_nomem(err, "GPU work");
 }
 
