@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "trace/trace.h"
+#include "analysis/analysis.h"
 #include "rewrite/fuse_internal.h"
 
 /* A kind that is left out first comes first. */
