@@ -150,11 +150,33 @@ static bool fits(const walker *w, size_t i, size_t k)
     return on_host || !rs_coll_ends_together(op->kind) || distance(w, x, y) <= allowed(w, x);
 }
 
-/* Sets ahead from the pairs of one shift; returns whether all of them may be one. */
-static bool judge_shift(walker *w, int64_t shift, int64_t *scratch)
+/* Items between two of the reference, of one rank: the reference's place, the rank, their count. */
+#define GAP_BITS 16
+#define RANK_BITS 15
+
+/* How well a way to number b pairs it with a. */
+typedef struct verdict {
+    size_t pairs;
+    size_t together;   /* of them, of one signature and with ends at one moment (NEAR) */
+    bool contradicted; /* some pair was over for one rank before it began for the other */
+} verdict;
+
+static void judge(const walker *w, const rs_coll_item *x, const rs_coll_item *y, verdict *v)
+{
+    v->pairs++;
+    v->together += distance(w, x, y) <= NEAR &&
+                   rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y));
+    v->contradicted = v->contradicted || !may_be_one(w, x, y);
+}
+
+/* Numbers b by one shift. Sets ahead from its pairs. */
+static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
 {
     size_t from = shift < 0 ? (size_t)-shift : 0, n = 0;
+    verdict v = {0};
     size_t to = (int64_t)w->b.n + shift > (int64_t)w->a.n ? (size_t)((int64_t)w->a.n - shift) : w->b.n;
+    for (size_t k = 0; k < w->b.n; k++)
+        w->b.items[k].number = (shift + (int64_t)k + 1) * ((int64_t)1 << (GAP_BITS + RANK_BITS));
     for (size_t k = from; k < to; k++) {
         const rs_coll_item *x = &w->a.items[(size_t)((int64_t)k + shift)], *y = &w->b.items[k];
         if (rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y)))
@@ -162,8 +184,8 @@ static bool judge_shift(walker *w, int64_t shift, int64_t *scratch)
     }
     w->ahead = n ? rs_median_time(scratch, n) : 0;
     for (size_t k = from; n && k < to; k++)
-        if (!may_be_one(w, &w->a.items[(size_t)((int64_t)k + shift)], &w->b.items[k])) return false;
-    return true;
+        judge(w, &w->a.items[(size_t)((int64_t)k + shift)], &w->b.items[k], &v);
+    return v;
 }
 
 #define VOTERS 256
@@ -185,7 +207,7 @@ static bool vote(walker *w)
         }
     qsort(differences, n, sizeof *differences, compare_times);
     for (size_t from = 0, to = 0; from < n; from++) {
-        while (to < n && rs_sub_sat(differences[to], differences[from]) <= SURELY_APART) to++;
+        while (to < n && rs_sub_sat(differences[to], differences[from]) <= 2 * NEAR) to++;
         int64_t middle = differences[from + (to - from) / 2];
         if (to - from < most || (to - from == most && size_of(middle) >= size_of(w->ahead))) continue;
         if (to - from < 2) continue;
@@ -196,10 +218,6 @@ static bool vote(walker *w)
     return true;
 }
 
-/* Items between two of the reference, of one rank: the reference's place, the rank, their count. */
-#define GAP_BITS 16
-#define RANK_BITS 15
-
 static int64_t number_in_gap(size_t place, uint32_t rank, size_t count)
 {
     size_t last = ((size_t)1 << GAP_BITS) - 1;
@@ -208,10 +226,12 @@ static int64_t number_in_gap(size_t place, uint32_t rank, size_t count)
                      (count < last ? count : last));
 }
 
-/* Pairs b with a in order. Of two neighbours that both fit, the one whose end is nearer is taken. */
-static void walk(const walker *w)
+/* Numbers b by pairing it with a in order. Of two neighbours that both fit, the one whose end is nearer is
+ * taken. */
+static verdict walk(const walker *w)
 {
     size_t i = 0, k = 0, in_gap = 0;
+    verdict v = {0};
     while (k < w->b.n) {
         rs_coll_item *y = &w->b.items[k];
         bool fit = fits(w, i, k);
@@ -221,6 +241,7 @@ static void walk(const walker *w)
                       (!fit || distance(w, &w->a.items[i], y + 1) < distance(w, &w->a.items[i], y));
         if (fit && !next_a && !next_b) {
             y->number = (int64_t)((i + 1) << (GAP_BITS + RANK_BITS));
+            judge(w, &w->a.items[i], y, &v);
             i++, k++, in_gap = 0;
         } else if (i < w->a.n && (next_a || (!next_b && rs_sub_sat(end_of(w->job, y), w->ahead) >
                                                             end_of(w->job, &w->a.items[i])))) {
@@ -230,6 +251,22 @@ static void walk(const walker *w)
             k++;
         }
     }
+    return v;
+}
+
+/* One shift for all of b, unless it pairs what cannot be one, or walking with gaps shows more pairs that end
+ * together and leaves few alone. Ends of what the host ran tell nothing: there only the first counts. */
+static bool number_rank(walker *w, int64_t *scratch)
+{
+    bool on_host = w->job->ranks[w->b.items->rank]->on_host;
+    int64_t shift = find_shift(w->job, w->a, w->b);
+    verdict shifted = number_by_shift(w, shift, scratch);
+    if (!shifted.contradicted && (on_host || shifted.together == shifted.pairs)) return true;
+    if (!on_host && !vote(w)) return false;
+    verdict walked = walk(w);
+    bool better = walked.together > shifted.together && walked.pairs >= shifted.pairs / 4 * 3;
+    if (!better && !shifted.contradicted) number_by_shift(w, shift, scratch);
+    return true;
 }
 
 /* ---- a channel ---------------------------------------------------------------------------------------- */
@@ -273,14 +310,10 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
     for (size_t i = 0; ok && i < n;) {
         run r = run_at(items, n, i);
         walker w = {.job = job, .a = reference, .b = r, .first = first};
-        int64_t shift = r.items == reference.items ? 0 : find_shift(job, reference, r);
-        if (r.items == reference.items || judge_shift(&w, shift, scratch))
-            for (size_t k = 0; k < r.n; k++)
-                r.items[k].number = (shift + (int64_t)k + 1) * ((int64_t)1 << (GAP_BITS + RANK_BITS));
-        else {
-            ok = job->ranks[r.items->rank]->on_host || vote(&w);
-            walk(&w);
-        }
+        if (r.items != reference.items)
+            ok = number_rank(&w, scratch);
+        else
+            number_by_shift(&w, 0, scratch);
         i += r.n;
     }
     ok = ok && sort_by_number(items, n, keys);
