@@ -5,6 +5,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/collective_notes.h"
+#include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
@@ -461,7 +462,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         a.late[a.n].rank = partials[i].rank;
         a.ranks[a.n++] = partials[i].value;
     }
-    if (status == RS_OK) status = rs_coll_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
     if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
         status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
@@ -478,29 +479,30 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 const rs_analysis rs_analysis_collectives = {
     .name = "collectives",
     .help = "Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late",
-    .about = "Kernels of different ranks are one collective when group name, members and sequence number "
-             "agree; where no\n"
-             "number was recorded, and for send and receive, the order within the group decides: a rank whose "
-             "trace starts\n"
-             "late is set to where its ends fit, and a kernel that was over before the others began is not "
-             "theirs. A SendRecv\n"
-             "kernel belongs to the collective whose annotation or operator launched it (nccl:all_to_all). A "
-             "rank waits from\n"
-             "its arrival until the last member arrived; the transfer time is what is left then until the "
-             "first member ends.\n\n"
-             "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, "
-             "and a rank arrives\n"
-             "where the operator that submitted one starts. Their ends are no common moment: clocks stay as "
-             "recorded.\n\n"
-             "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
-             "clocks are\n"
-             "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
-             "remains.\n\n"
-             "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
-             "for all-reduce,\n"
-             "x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the rest, as "
-             "nccl-tests\n"
-             "counts (doc/PERFORMANCE.md there).",
+    .about =
+        "Kernels of different ranks are one collective when group name, members and sequence number "
+        "agree; where no\n"
+        "number was recorded, and for send and receive, the order within the group decides: a rank whose "
+        "trace starts\n"
+        "late is set to where its ends fit, and a kernel that was over before the others began is not "
+        "theirs. A SendRecv\n"
+        "kernel belongs to the collective whose annotation or operator launched it (nccl:all_to_all). A "
+        "rank waits from\n"
+        "its arrival until the last member arrived; the transfer time is what is left then until the "
+        "first member ends.\n\n"
+        "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, "
+        "and a rank arrives\n"
+        "where the operator that submitted one starts. Their ends are no common moment: clocks stay as "
+        "recorded.\n\n"
+        "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
+        "clocks are\n"
+        "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
+        "remains.\n\n"
+        "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
+        "for all-reduce,\n"
+        "x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the rest, as "
+        "nccl-tests\n"
+        "counts (doc/PERFORMANCE.md there).",
     .examples = "rankscope collectives traces/\nrankscope collectives --table lateness --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,

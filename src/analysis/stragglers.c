@@ -7,6 +7,7 @@
 #include "analysis/collective_notes.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "peer/stragglers_hta.h"
 
@@ -300,7 +301,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         a.of[a.n] = &partials[i];
         a.ranks[a.n++] = p->ops;
     }
-    if (status == RS_OK) status = rs_coll_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
     if (status == RS_OK) {
         a.origin = run->absolute ? 0 : rs_coll_origin(&job);
         status = fill(&job, &a, result, err);

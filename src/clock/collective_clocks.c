@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/stats.h"
 #include "clock/collective_clocks.h"
 
 #define ROUNDS 4
@@ -22,19 +23,6 @@ typedef struct aligner {
     uint32_t *queue;
     uint8_t *queued;
 } aligner;
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-int64_t rs_median_time(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_times);
-    int64_t high = values[n / 2];
-    return n % 2 ? high : rs_add_sat(values[n / 2 - 1], rs_sub_sat(high, values[n / 2 - 1]) / 2);
-}
 
 static rs_coll_kind kind_of(const rs_coll_job *job, const rs_coll_instance *c)
 {
@@ -111,7 +99,7 @@ static uint32_t reference_of(const aligner *w, uint32_t rank, bool strict)
 static void place(aligner *w, uint32_t rank, bool strict)
 {
     size_t n = distances(w, rank, strict);
-    if (n) correct(w->job, rank, rs_median_time(w->scratch, n));
+    if (n) correct(w->job, rank, rs_median_number(w->scratch, n));
     w->job->clocks[rank].reference = reference_of(w, rank, strict);
     count(w, rank, 1);
 }
@@ -173,7 +161,7 @@ static void settle(aligner *w)
         for (uint32_t rank = 1; rank < w->job->n_ranks; rank++) {
             size_t n = distances(w, rank, true);
             if (!n) continue;
-            int64_t by = rs_median_time(w->scratch, n);
+            int64_t by = rs_median_number(w->scratch, n);
             if (by == 0) continue;
             count(w, rank, -1);
             correct(w->job, rank, by);
@@ -195,7 +183,7 @@ static void judge(aligner *w)
             if (w->scratch[i] < 0) w->scratch[i] = -w->scratch[i];
             if (w->scratch[i] > clock->worst) clock->worst = w->scratch[i];
         }
-        clock->residual = rs_median_time(w->scratch, n);
+        clock->residual = rs_median_number(w->scratch, n);
     }
 }
 
@@ -216,7 +204,7 @@ static bool by_rank(aligner *w)
     return w->scratch != NULL;
 }
 
-rs_status rs_coll_align(rs_coll_job *job, rs_error *err)
+static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
 {
     aligner w = {.job = job};
     w.sum = rs_calloc(job->n + 1, sizeof *w.sum);
@@ -239,4 +227,10 @@ rs_status rs_coll_align(rs_coll_job *job, rs_error *err)
     rs_free(w.queue);
     rs_free(w.queued);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
+}
+
+rs_status rs_clock_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
+                         rs_error *err)
+{
+    return rs_coll_match(ranks, n_ranks, align ? set_by_ends : NULL, out, err);
 }

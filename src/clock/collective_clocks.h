@@ -4,12 +4,10 @@
 
 #include "match/collective_ops.h"
 
-/* Corrects job->shift and fills job->clocks by the instances matched so far; may be called again when more
- * are matched. Ends of what the host ran (gloo) tell nothing: its ranks leave at different times. */
-rs_status rs_coll_align(rs_coll_job *job, rs_error *err);
-
-/* The middle of the values, which are reordered; of an even number the mean of the two in the middle. n > 0.
- */
-int64_t rs_median_time(int64_t *values, size_t n);
+/* Matches the ranks' communication (rs_coll_match). align: clocks are corrected by its ends, else they are as
+ * the files have them: by baseTimeNanoseconds where all tell it. Ends of what the host ran (gloo) tell
+ * nothing: its ranks leave at different times. */
+rs_status rs_clock_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
+                         rs_error *err);
 
 #endif

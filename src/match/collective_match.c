@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "clock/collective_clocks.h"
 #include "match/collective_internal.h"
 
 void rs_coll_job_clear(rs_coll_job *job)
@@ -291,8 +290,8 @@ size_t rs_coll_n_parts(const rs_coll_job *job)
     return n;
 }
 
-rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
-                        rs_error *err)
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set_clocks_fn set_clocks,
+                        rs_coll_job *out, rs_error *err)
 {
     *out = (rs_coll_job){.ranks = ranks, .n_ranks = n_ranks};
     matcher m = {.job = out};
@@ -308,14 +307,14 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool a
         ok = ok && out->arrivals;
         ok = ok && match_channels(&m, true, &capacity);
         /* what numbers tell of the clocks helps to match what has none */
-        if (ok && align) status = rs_coll_align(out, err);
+        if (ok && set_clocks) status = set_clocks(out, err);
         ok = ok && match_channels(&m, false, &capacity);
         if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
     }
     rs_free(m.items);
     rs_free(m.first);
     rs_strings_clear(&m.channels);
-    if (status == RS_OK && align) status = rs_coll_align(out, err);
+    if (status == RS_OK && set_clocks) status = set_clocks(out, err);
     if (status == RS_OK && !order_in_time(out)) status = rs_fail_nomem(err, "collectives");
     if (status != RS_OK) rs_coll_job_clear(out);
     return status;

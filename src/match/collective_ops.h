@@ -96,11 +96,15 @@ typedef struct rs_coll_job {
     size_t n_arrivals;
 } rs_coll_job;
 
+/* Corrects job->shift and fills job->clocks by the instances matched so far. */
+typedef rs_status (*rs_set_clocks_fn)(rs_coll_job *job, rs_error *err);
+
 /* Matches by group (name and members) and recorded sequence number; where none is recorded, and for send and
- * receive, by order, the order of a rank whose trace starts late set to where its ends fit. align: clocks are
- * corrected by the ends of collectives. Ranks are borrowed. */
-rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
-                        rs_error *err);
+ * receive, by order (collective_order.c). set_clocks: NULL leaves the clocks as the files have them. It is
+ * called when what is numbered is matched, since right clocks help to match the rest, and again at the end.
+ * Callers take rs_clock_match of clock/collective_clocks.h. Ranks are borrowed. */
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set_clocks_fn set_clocks,
+                        rs_coll_job *out, rs_error *err);
 void rs_coll_job_clear(rs_coll_job *job);
 
 static inline int64_t rs_coll_start(const rs_coll_job *job, const rs_coll_arrival *a)

@@ -3,6 +3,7 @@
 /* before support.h: its `text` would be shadowed by parameters of that name */
 #include "rewrite/fuse_internal.h"
 
+#include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "support.h"
 
@@ -44,7 +45,8 @@ static void match(job *j, bool align)
         assert_int_equal(rs_coll_rank_of(&trace, &policy, &j->ranks[i], &err), RS_OK);
         rs_trace_clear(&trace);
     }
-    assert_int_equal(rs_coll_match((const rs_coll_rank *const *)j->ranks, j->n, align, &j->job, &err), RS_OK);
+    assert_int_equal(rs_clock_match((const rs_coll_rank *const *)j->ranks, j->n, align, &j->job, &err),
+                     RS_OK);
 }
 
 static void end(job *j)
