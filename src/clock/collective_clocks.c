@@ -99,7 +99,7 @@ static uint32_t reference_of(const aligner *w, uint32_t rank, bool strict)
 static void place(aligner *w, uint32_t rank, bool strict)
 {
     size_t n = distances(w, rank, strict);
-    if (n) correct(w->job, rank, rs_median_number(w->scratch, n));
+    if (n) correct(w->job, rank, rs_median(w->scratch, n));
     w->job->clocks[rank].reference = reference_of(w, rank, strict);
     count(w, rank, 1);
 }
@@ -161,7 +161,7 @@ static void settle(aligner *w)
         for (uint32_t rank = 1; rank < w->job->n_ranks; rank++) {
             size_t n = distances(w, rank, true);
             if (!n) continue;
-            int64_t by = rs_median_number(w->scratch, n);
+            int64_t by = rs_median(w->scratch, n);
             if (by == 0) continue;
             count(w, rank, -1);
             correct(w->job, rank, by);
@@ -183,7 +183,7 @@ static void judge(aligner *w)
             if (w->scratch[i] < 0) w->scratch[i] = -w->scratch[i];
             if (w->scratch[i] > clock->worst) clock->worst = w->scratch[i];
         }
-        clock->residual = rs_median_number(w->scratch, n);
+        clock->residual = rs_median(w->scratch, n);
     }
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "base/ranges.h"
 #include "match/collective_internal.h"
+#include "trace/selection.h"
 
 /* An operator that submits communication. */
 typedef struct call {
@@ -148,7 +148,7 @@ static bool link_spans(reader *r)
 
 /* The operator says what the user called; the span what ran. */
 static bool add_span(const reader *r, const span *s, const rs_step *steps, size_t n_steps,
-                     const rs_ranges *wanted, rs_coll_rank *rank)
+                     const rs_selector *selected, rs_coll_rank *rank)
 {
     const rs_events *e = r->trace->events;
     const call *c = s->call == RS_NO_ROW ? NULL : &r->calls[s->call];
@@ -157,7 +157,7 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
     int64_t start = c ? c->start : s->start;
     int64_t pid = e->threads[e->thread[s->row]].pid;
     int64_t step = rs_trace_step_at(steps, n_steps, pid, start);
-    if (wanted && !rs_ranges_has(wanted, step)) return true;
+    if (!rs_selects_row(selected, c ? c->row : s->row)) return true;
     if (!RS_GROW_ONE(rank->ops, rank->n, rank->capacity)) return false;
     rs_coll_op op = {
         .start = start,
@@ -189,7 +189,7 @@ rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *er
     reader r = {.trace = trace};
     const rs_step *steps;
     size_t n_steps;
-    rs_ranges wanted = {0};
+    rs_selector selected;
     rs_coll_rank *rank;
     rs_status status = rs_coll_rank_create(trace, &rank, err);
     *out = NULL;
@@ -197,14 +197,13 @@ rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *er
     rank->on_host = true;
     rank->many_groups = trace->events->info.n_groups > 1;
     status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    if (status == RS_OK) status = rs_trace_selector(trace, &selected, err);
     bool ok = status != RS_OK || (collect(&r) && link_spans(&r));
     for (size_t i = 0; status == RS_OK && ok && i < r.n_spans; i++)
-        ok = add_span(&r, &r.spans[i], steps, n_steps, trace->steps_wanted ? &wanted : NULL, rank);
+        ok = add_span(&r, &r.spans[i], steps, n_steps, &selected, rank);
     ok = ok && (status != RS_OK || rs_coll_rank_sort(rank));
     rs_free(r.calls);
     rs_free(r.spans);
-    rs_ranges_clear(&wanted);
     if (status == RS_OK && !ok) status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK)
         *out = rank;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 const char *rs_coll_kind_name(rs_coll_kind kind)
 {
     static const char *const names[RS_N_COLL_KINDS] = {
@@ -15,10 +17,8 @@ const char *rs_coll_kind_name(rs_coll_kind kind)
 static void squeeze(const char *name, char *out, size_t size)
 {
     size_t n = 0;
-    for (; *name && n + 1 < size; name++) {
-        char c = *name >= 'A' && *name <= 'Z' ? (char)(*name + ('a' - 'A')) : *name;
-        if (c >= 'a' && c <= 'z') out[n++] = c;
-    }
+    for (; *name && n + 1 < size; name++)
+        if (rs_is_letter(*name)) out[n++] = rs_lower(*name);
     out[n] = '\0';
 }
 

@@ -182,7 +182,7 @@ static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
         if (rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y)))
             scratch[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
     }
-    w->ahead = n ? rs_median_number(scratch, n) : 0;
+    w->ahead = n ? rs_median(scratch, n) : 0;
     for (size_t k = from; n && k < to; k++)
         judge(w, &w->a.items[(size_t)((int64_t)k + shift)], &w->b.items[k], &v);
     return v;
