@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "clock/collective_clocks.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
@@ -201,7 +202,7 @@ static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
-    rs_status status = rs_coll_match(ranks, plan->n, align, &job, err);
+    rs_status status = rs_clock_match(ranks, plan->n, align, &job, err);
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         plan->ranks[i]->shift = job.shift[i];
         plan->ranks[i]->clock = job.clocks[i];

@@ -80,6 +80,10 @@ typedef struct rs_counter {
 typedef struct rs_file_info {
     int64_t rank, world_size; /* distributedInfo */
     uint32_t backend;
+    int64_t n_groups;                             /* entries of its pg_config */
+    int64_t group_size;                           /* of the first of them, RS_NO_VALUE if not told */
+    uint32_t group_name, group_desc, group_ranks; /* of the first entry; ranks: "[0, 1]" */
+    uint32_t host_name;
     int64_t base_time_ns; /* baseTimeNanoseconds */
     uint32_t display_unit, trace_name, trace_id;
     int64_t schema_version;
