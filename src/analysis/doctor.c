@@ -8,6 +8,7 @@
 #include "analysis/doctor_checks.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
+#include "format/format.h"
 
 static const rs_column_spec finding_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
@@ -55,7 +56,9 @@ void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *chec
         f->out_of_memory = true;
         return;
     }
-    f->items[f->n++] = (rs_finding){.level = level, .check = check, .count = count, .text = copy};
+    const char *own = rs_format_remedy(f->events, check->name);
+    f->items[f->n++] = (rs_finding){
+        .level = level, .check = check, .count = count, .text = copy, .remedy = own ? own : check->remedy};
 }
 
 static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -65,6 +68,7 @@ static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!f) return rs_fail_nomem(err, "findings");
     *partial = f;
     rs_status status = rs_doctor_examine(t, f, err);
+    f->events = NULL; /* they are released before the merge */
     if (status == RS_OK && f->out_of_memory) status = rs_fail_nomem(err, "findings");
     return status;
 }
@@ -90,7 +94,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 rs_table_add_text(table, one->text);
                 rs_table_add_int(table, one->count);
                 rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
-                rs_table_add_text(table, level == RS_FINE ? NULL : rs_finding_remedy(f, one));
+                rs_table_add_text(table, level == RS_FINE ? NULL : one->remedy);
                 status = rs_table_end_row(table, err);
             }
         }
@@ -119,7 +123,6 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
 static const rs_field check_fields[] = {
     RS_FIELD(rs_check, name),
     RS_FIELD_OR_NULL(rs_check, disables),
-    RS_FIELD_OR_NULL(rs_check, remedy),
 };
 static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
 
@@ -128,6 +131,7 @@ static const rs_field finding_fields[] = {
     RS_FIELD_ONE(rs_finding, check, &check_layout),
     RS_FIELD(rs_finding, count),
     RS_FIELD(rs_finding, text),
+    RS_FIELD(rs_finding, remedy),
 };
 static const rs_layout finding_layout = RS_LAYOUT(rs_finding, finding_fields);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "format/format.h"
 #include "job/job_internal.h"
 #include "rewrite/fuse_internal.h"
 
@@ -154,7 +155,7 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    if (trace->events->recorder != RS_RECORDER_TORCH)
+    if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
     holder *h = rs_calloc(1, sizeof *h);

@@ -67,7 +67,7 @@ static void test_json_cut(void **state)
     (void)state;
     for (size_t n = 30; n < sizeof json - 1; n++) {
         rs_events *e;
-        if (rs_trace_format_of((const uint8_t *)json, n) != RS_TRACE_ROCPROF_JSON) continue;
+        if (rs_format_of_text((const uint8_t *)json, n) != &rs_format_rocprof_json) continue;
         assert_int_equal(load_native(json, n, "x.json", &e, NULL), RS_OK);
         assert_true(e->truncated);
         assert_true(problem_count(e, "truncated") + problem_count(e, "bad_json") == 1);
@@ -141,21 +141,21 @@ static void test_csv(void **state)
 
 /* ---- which format ----------------------------------------------------------------------------------- */
 
-static rs_trace_format format_of(const char *s)
+static const rs_format *format_of(const char *s)
 {
-    return rs_trace_format_of((const uint8_t *)s, strlen(s));
+    return rs_format_of_text((const uint8_t *)s, strlen(s));
 }
 
 static void test_formats(void **state)
 {
     (void)state;
-    assert_int_equal(format_of("{\"traceEvents\":[]}"), RS_TRACE_KINETO);
-    assert_int_equal(format_of("\n { \"rocprofiler-sdk-tool\":[]}"), RS_TRACE_ROCPROF_JSON);
-    assert_int_equal(format_of("Start_Timestamp,End_Timestamp\n"), RS_TRACE_ROCPROF_CSV);
-    assert_int_equal(format_of("a,b\nStart_Timestamp,End_Timestamp\n"), RS_TRACE_KINETO);
-    assert_int_equal(format_of("[\"Start_Timestamp\",\"End_Timestamp\"]"), RS_TRACE_KINETO);
-    assert_int_equal(format_of(""), RS_TRACE_KINETO);
-    assert_int_equal(rs_trace_format_of((const uint8_t *)"SQLite format 3", 16), RS_TRACE_SQLITE);
+    assert_ptr_equal(format_of("{\"traceEvents\":[]}"), &rs_format_kineto);
+    assert_ptr_equal(format_of("\n { \"rocprofiler-sdk-tool\":[]}"), &rs_format_rocprof_json);
+    assert_ptr_equal(format_of("Start_Timestamp,End_Timestamp\n"), &rs_format_rocprof_csv);
+    assert_ptr_equal(format_of("a,b\nStart_Timestamp,End_Timestamp\n"), &rs_format_kineto);
+    assert_ptr_equal(format_of("[\"Start_Timestamp\",\"End_Timestamp\"]"), &rs_format_kineto);
+    assert_ptr_equal(format_of(""), &rs_format_kineto);
+    assert_non_null(rs_format_of_text((const uint8_t *)"SQLite format 3", 16)->database_read);
 }
 
 int main(void)
