@@ -10,7 +10,8 @@ typedef enum rs_finding_level { RS_FINE, RS_REMARK, RS_WEAK, RS_UNFIT } rs_findi
 typedef struct rs_check {
     const char *name;
     const char *disables; /* what a bad outcome takes away */
-    const char *remedy;   /* for the next recording; the row of a format may know a better one (format/format.h) */
+    const char
+        *remedy; /* for the next recording; the row of a format may know a better one (format/format.h) */
 } rs_check;
 
 typedef struct rs_finding {

@@ -44,9 +44,10 @@ static const rs_format *probe(const rs_trace_input *in)
     rs_source *source = in->source;
     rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
     bool once = !in->bytes && strcmp(in->path, "-") == 0;
-    rs_status status = once        ? RS_OK
-                       : in->bytes ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &ignored)
-                                   : rs_source_open(in->path, 0, &source, &ignored);
+    rs_status status = once ? RS_OK
+                       : in->bytes
+                           ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &ignored)
+                           : rs_source_open(in->path, 0, &source, &ignored);
     if (status != RS_OK) return rs_format_of_text(NULL, 0);
     status = rs_source_peek(source, PROBE, &text, &n, &ignored);
     const rs_format *format = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);
@@ -70,7 +71,8 @@ static rs_status load_database(const rs_trace_input *in, const rs_load_settings 
     return rs_sqlite_load(in->path, in->bytes, in->n_bytes, settings, out, err);
 }
 
-rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out, rs_error *err)
+rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out,
+                        rs_error *err)
 {
     const rs_format *format = probe(in);
     if (format->database_read) return load_database(in, settings, out, err);

@@ -60,8 +60,8 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
 rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                               rs_error *err);
 
-/* What rocprofv3 calls its files: <prefix>_<domain>.csv, <prefix>_results.json, <prefix>_results.db; each of them for
- * the row of one format. */
+/* What rocprofv3 calls its files: <prefix>_<domain>.csv, <prefix>_results.json, <prefix>_results.db; each of
+ * them for the row of one format. */
 rs_run_name rs_rocprof_csv_name(const char *path);
 rs_run_name rs_rocprof_json_name(const char *path);
 rs_run_name rs_rocpd_name(const char *path);

@@ -293,8 +293,8 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
 
 /* One of the files of a run. */
 static rs_status load_part(rs_job *job, const char *path, const rs_format *format, rs_run_reader *run,
-                           const rs_load_settings *settings,
-                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+                           const rs_load_settings *settings, load_progress *progress, uint64_t *bytes_in,
+                           rs_error *err)
 {
     rs_source *source;
     rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);

@@ -152,7 +152,8 @@ static bool pass_over(rs_input *input, const rs_input *other)
     return input->instead != NULL;
 }
 
-/* The parts of one run become one input under the name of the one that leads, else of the first with events. */
+/* The parts of one run become one input under the name of the one that leads, else of the first with events.
+ */
 static rs_status join_files(run_file *files, size_t n, rs_error *err)
 {
     size_t whole = 0;

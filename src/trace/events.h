@@ -131,9 +131,9 @@ typedef struct rs_events {
     const char *packing; /* "plain", "gzip", "zstd" */
     const char *form;    /* "object", "array", "lines", or the format's title: how events are held; static */
     const struct rs_format *format; /* whose reader made them (format/format.h); NULL: none, in tests */
-    uint64_t bytes_lost; /* text passed over to get back in step after damage */
-    uint64_t n_bytes;    /* of text, all told */
-    bool truncated;      /* the text ends before its last bracket */
+    uint64_t bytes_lost;            /* text passed over to get back in step after damage */
+    uint64_t n_bytes;               /* of text, all told */
+    bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
     uint64_t max_memory; /* 0: no limit */

@@ -158,11 +158,33 @@ static void test_formats(void **state)
     assert_non_null(rs_format_of_text((const uint8_t *)"SQLite format 3", 16)->database_read);
 }
 
+/* What each row of the registry owes to those who read it. */
+static void test_format_rows(void **state)
+{
+    (void)state;
+    size_t n = 0, otherwise = 0;
+    for (const rs_format *const *row = rs_format_rows; *row; row++, n++) {
+        const rs_format *f = *row;
+        assert_true(f->name && f->title);
+        otherwise += !f->sniff;
+        assert_true(!f->load != !f->database_read);
+        assert_true(!f->database_read == !f->database_is && !f->database_read == !f->database_mark);
+        assert_true(!f->run_open == !f->run_add && !f->run_open == !f->run_close);
+        for (size_t i = 0; i < n; i++) assert_string_not_equal(f->name, rs_format_rows[i]->name);
+    }
+    assert_int_equal(n, 5);
+    assert_int_equal(otherwise, 1);
+    assert_ptr_equal(rs_run_name_of("a/1_kernel_trace.csv.gz").format, &rs_format_rocprof_csv);
+    assert_ptr_equal(rs_run_name_of("a/1_results.json").format, &rs_format_rocprof_json);
+    assert_ptr_equal(rs_run_name_of("a/1_results.db").format, &rs_format_rocpd);
+    assert_null(rs_run_name_of("a/rank0.json").format);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json), cmocka_unit_test(test_json_cut), cmocka_unit_test(test_json_linked),
-        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),  cmocka_unit_test(test_format_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
