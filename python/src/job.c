@@ -405,10 +405,10 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
     run *r = calloc(1, sizeof *r);
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    if (r) r->options = rs_options_create(specs, n);
-    if (!r || !r->options) {
+    if (!r) return PyErr_NoMemory();
+    if (rs_options_create(specs, n, &r->options, &err) != RS_OK) {
         free(r);
-        return PyErr_NoMemory();
+        return rs_py_raise(&err);
     }
     r->analysis = analysis;
     r->compat = mode;

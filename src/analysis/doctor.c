@@ -1,5 +1,4 @@
 /* Is the capture fit: what is missing or broken, which analyses that disables, how to record it better. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +7,6 @@
 #include "analysis/doctor_checks.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
-#include "format/format.h"
 
 static const rs_column_spec finding_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
@@ -40,25 +38,6 @@ static void findings_free(void *partial)
     for (size_t i = 0; i < f->n_calls; i++) rs_free(f->calls[i].name);
     rs_free(f->calls);
     rs_free(f);
-}
-
-void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
-                    const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    char *copy = rs_strdup(text);
-    if (!copy || !RS_GROW_ONE(f->items, f->n, f->capacity)) {
-        rs_free(copy);
-        f->out_of_memory = true;
-        return;
-    }
-    const char *own = rs_format_remedy(f->events, check->name);
-    f->items[f->n++] = (rs_finding){
-        .level = level, .check = check, .count = count, .text = copy, .remedy = own ? own : check->remedy};
 }
 
 static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)

@@ -1,10 +1,10 @@
 /* The event table itself, filtered. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "base/ascii.h"
 #include "base/layout.h"
 #include "base/memory.h"
 #include "base/suggest.h"
@@ -129,7 +129,7 @@ static rs_status parse_term(const char **p, term *t, rs_error *err)
 {
     const char *begin = *p;
     size_t n = 0;
-    while (isalnum((unsigned char)begin[n]) || begin[n] == '_') n++;
+    while (rs_is_alnum(begin[n]) || begin[n] == '_') n++;
     rs_suggestion nearest = {0};
     char word[40];
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), begin);

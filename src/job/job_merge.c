@@ -14,10 +14,9 @@ static const rs_option_spec ranks_spec[] = {
 
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err)
 {
-    *ranking = (rs_ranking){.renumber = settings->renumber,
-                            .single_rank = settings->single_rank,
-                            .wanted = rs_options_create(ranks_spec, 1)};
-    if (!ranking->wanted) return rs_fail_nomem(err, "run");
+    *ranking = (rs_ranking){.renumber = settings->renumber, .single_rank = settings->single_rank};
+    rs_status status = rs_options_create(ranks_spec, 1, &ranking->wanted, err);
+    if (status != RS_OK) return status;
     return settings->ranks ? rs_options_set(ranking->wanted, "ranks", settings->ranks, err) : RS_OK;
 }
 
@@ -39,8 +38,9 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
                       .absolute = settings->absolute,
                       .context = context};
     if (query->options) return RS_OK;
-    q->run.options = q->defaults = rs_options_create(a->options, a->n_options);
-    return q->defaults ? RS_OK : rs_fail_nomem(err, "run");
+    rs_status status = rs_options_create(a->options, a->n_options, &q->defaults, err);
+    q->run.options = q->defaults;
+    return status;
 }
 
 rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err)

@@ -312,8 +312,11 @@ static rs_status take_queries(merger *m, rs_error *err)
         if (!rs_analysis_can_map(a))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            a->name);
-        rs_options *defaults = m->queries[k].options ? NULL : rs_options_create(a->options, a->n_options);
-        if (!m->queries[k].options && !defaults) return rs_fail_nomem(err, "packed partial results");
+        rs_options *defaults = NULL;
+        if (!m->queries[k].options) {
+            rs_status status = rs_options_create(a->options, a->n_options, &defaults, err);
+            if (status != RS_OK) return status;
+        }
         m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
         m->layouts[k] = rs_layout_fingerprint(a->partial_layout);
         rs_options_free(defaults);

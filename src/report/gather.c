@@ -98,13 +98,10 @@ static rs_status make_options(const rs_report_question *q, const rs_analysis *an
     size_t n;
     if (!analysis) return rs_fail(err, RS_ERR_USAGE, "there is no analysis \"%s\"", q->analysis);
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    *out = rs_options_create(specs, n);
-    if (!*out) return rs_fail_nomem(err, "the options");
-    for (size_t i = 0; i < RS_REPORT_OPTIONS && q->options[i][0]; i++) {
-        rs_status status = rs_options_set(*out, q->options[i][0], q->options[i][1], err);
-        if (status != RS_OK) return status;
-    }
-    return RS_OK;
+    rs_status status = rs_options_create(specs, n, out, err);
+    for (size_t i = 0; status == RS_OK && i < RS_REPORT_OPTIONS && q->options[i][0]; i++)
+        status = rs_options_set(*out, q->options[i][0], q->options[i][1], err);
+    return status;
 }
 
 /* Each rank is loaded once for all questions. */

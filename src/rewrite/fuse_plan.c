@@ -271,9 +271,9 @@ rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fu
                             rs_result *result, rs_error *err)
 {
     *plan = (rs_fuse_plan){.weigh = settings->max_events || job->settings.steps};
-    rs_options *none = rs_options_create(NULL, 0);
-    if (!none) return rs_fail_nomem(err, "run");
-    rs_status status = rs_job_run_with(job, &first_reading, none, plan, result, err);
+    rs_options *none;
+    rs_status status = rs_options_create(NULL, 0, &none, err);
+    if (status == RS_OK) status = rs_job_run_with(job, &first_reading, none, plan, result, err);
     rs_options_free(none);
     if (status == RS_OK) status = choose_steps(plan, result, err);
     if (status == RS_OK) status = set_clocks(plan, settings->align, err);

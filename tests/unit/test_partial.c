@@ -26,7 +26,9 @@ static questions mapped_questions(bool with_options)
         if (op && !x->options) {
             size_t n;
             const rs_option_spec *specs = rs_analysis_options(x->analysis, &n);
-            x->options = rs_options_create(specs, n);
+            rs_options *options;
+            assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
+            x->options = options;
         }
         if (op)
             assert_int_equal(rs_options_set((rs_options *)(uintptr_t)x->options, "op", "aten::op", NULL),
@@ -289,7 +291,8 @@ static void test_refused(void **state)
     const rs_query diff = {rs_analysis_find("diff"), NULL, RS_COMPAT_NONE};
     size_t n_options;
     const rs_option_spec *specs = rs_analysis_options(kernels.analysis, &n_options);
-    rs_options *options = rs_options_create(specs, n_options);
+    rs_options *options;
+    assert_int_equal(rs_options_create(specs, n_options, &options, NULL), RS_OK);
     assert_int_equal(rs_options_set(options, "no-memory", NULL, NULL), RS_OK);
     const rs_query other = {kernels.analysis, options, RS_COMPAT_NONE};
 
@@ -581,14 +584,39 @@ static void test_layout(void **state)
     rs_strings_clear(&x.strings);
 }
 
+/* The checksum and the fingerprints: computed by hand from the definition in base/strings.c, bytes taken as
+ * the lowest first, so that a machine of any byte order has these. */
+static void test_checksum(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n;
+        uint64_t hash;
+    } wanted[] = {{0, UINT64_C(0x3841f612376719ec)},  {1, UINT64_C(0x3841f612376719ec)},
+                  {7, UINT64_C(0x5cdc3fb0377a4115)},  {8, UINT64_C(0xd486fab9c10239bd)},
+                  {9, UINT64_C(0xccc1726202e47114)},  {16, UINT64_C(0x0548104eec9970ae)},
+                  {17, UINT64_C(0x4126134f304d646a)}, {40, UINT64_C(0xb753924377a605ad)}};
+    uint8_t bytes[40], head[RS_PARTIAL_HEAD + 9];
+    for (unsigned i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i + 1);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_true(rs_hash_bytes(bytes, wanted[i].n) == wanted[i].hash);
+    static const uint8_t sealed[16] = {9,    0,    0,    0,    0,    0,    0,    0,
+                                       0x14, 0x71, 0xe4, 0x02, 0x62, 0x72, 0xc1, 0xcc};
+    memcpy(head + RS_PARTIAL_HEAD, bytes, 9);
+    rs_bytes packed = {head, sizeof head};
+    rs_partials_seal(&packed);
+    assert_memory_equal(head, RS_PARTIAL_MAGIC, 8);
+    assert_memory_equal(head + 8, sealed, sizeof sealed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_travel),    cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_sample),        cmocka_unit_test(test_trimmed),
-        cmocka_unit_test(test_odd_files),     cmocka_unit_test(test_corpus),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_cuts_and_flips),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_checksum),       cmocka_unit_test(test_all_travel),
+        cmocka_unit_test(test_layout),         cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_trimmed),        cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_corpus),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_cuts_and_flips), cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
