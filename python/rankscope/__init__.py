@@ -7,18 +7,23 @@
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 from . import _engine, _settings, chakra, errors, flight, metrics, sources as _sources
 from ._job import Events, Job, diff, memory
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open",
+           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
            "summarize"]
 __version__: str = _engine.version()
+
+
+def output_forms() -> List[str]:
+    """The names that Table.render takes."""
+    return _engine.output_forms()
 
 
 def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None, recursive: bool = False,

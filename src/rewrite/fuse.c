@@ -1,10 +1,12 @@
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/settings.h"
+#include "base/try.h"
 #include "input/windows.h"
 #include "job/job_internal.h"
 #include "rewrite/fuse_internal.h"
@@ -523,12 +525,14 @@ static rs_status copy_all(const rs_job *job, rs_fuse_plan *plan, const rs_fuse_f
     return status;
 }
 
-rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink, rs_result *result,
+rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sink, rs_result *result,
                   rs_error *err)
 {
     rs_fuse_plan plan = {0};
-    rs_fuse_filter filter = {settings->categories, settings->without};
+    rs_fuse_settings settings;
     *result = (rs_result){0};
+    RS_TRY(rs_settings_read(given, given->size, &settings, sizeof settings, "rs_fuse_settings", err));
+    rs_fuse_filter filter = {settings.categories, settings.without};
     for (size_t i = 0; i < job->n_inputs; i++)
         if (!job->inputs[i].bytes && strcmp(job->inputs[i].path, "-") == 0)
             return rs_fail(err, RS_ERR_USAGE,
@@ -536,7 +540,7 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *
     rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
-    rs_status status = rs_fuse_make_plan(job, settings, &plan, result, err);
+    rs_status status = rs_fuse_make_plan(job, &settings, &plan, result, err);
     if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);
