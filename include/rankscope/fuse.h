@@ -43,14 +43,14 @@ typedef struct rs_fuse_settings {
  * no wanted step.
  *
  * The result's notes and problems are the caller's to show, after a failure too. Errors: those of rs_job_run;
- * RS_ERR_FORMAT for a trace that is no Kineto trace, or standard input, which cannot be read twice; RS_ERR_USAGE for
- * settings without a size; RS_ERR_IO when the sink fails. Time: two readings of the inputs. Memory: the ranks in
- * flight, and two bytes an event with max_events. */
-RS_API rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink, rs_result *result,
-                  rs_error *err);
+ * RS_ERR_FORMAT for a trace that is no Kineto trace, or standard input, which cannot be read twice;
+ * RS_ERR_USAGE for settings without a size; RS_ERR_IO when the sink fails. Time: two readings of the inputs.
+ * Memory: the ranks in flight, and two bytes an event with max_events. */
+RS_API rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink,
+                         rs_result *result, rs_error *err);
 
-/* The table of its result: a row a rank, with its shift, what distance of its clock remains, and events kept and left
- * out. */
+/* The table of its result: a row a rank, with its shift, what distance of its clock remains, and events kept
+ * and left out. */
 RS_API extern const rs_table_spec *const rs_fuse_tables[1];
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
  *     if (status == RS_OK) status = rs_gate_count(gate, table, &n_rows, &first, &err);
  *     rs_gate_free(gate);
  *
- * A gate is only read after rs_gate_parse and may be used from several threads. Judging costs a look at each cell of
- * its columns. Stability: stable. */
+ * A gate is only read after rs_gate_parse and may be used from several threads. Judging costs a look at each
+ * cell of its columns. Stability: stable. */
 #ifndef RANKSCOPE_GATE_H
 #define RANKSCOPE_GATE_H
 
@@ -22,7 +22,8 @@ extern "C" {
 
 typedef struct rs_gate rs_gate;
 
-/* Reads a condition, which is copied. RS_ERR_USAGE names the part that cannot be read. Free with rs_gate_free (NULL is allowed). */
+/* Reads a condition, which is copied. RS_ERR_USAGE names the part that cannot be read. Free with rs_gate_free
+ * (NULL is allowed). */
 RS_API rs_status rs_gate_parse(const char *text, rs_gate **out, rs_error *err);
 RS_API void rs_gate_free(rs_gate *gate);
 
@@ -32,13 +33,13 @@ RS_API rs_status rs_gate_check(const rs_gate *gate, const rs_table_spec *spec, r
 
 /* Counts the rows that meet every term; *first_row is the first of them when there is one. Checks first. */
 RS_API rs_status rs_gate_count(const rs_gate *gate, const rs_table *table, size_t *n_rows, size_t *first_row,
-                        rs_error *err);
+                               rs_error *err);
 
 /* The gate as it was written, and one row's values of its columns ("share = 12.4, count = 3"), for messages.
  */
 RS_API const char *rs_gate_text(const rs_gate *gate);
 RS_API const char *rs_gate_values(const rs_gate *gate, const rs_table *table, size_t row, char *out,
-                           size_t out_size);
+                                  size_t out_size);
 
 #ifdef __cplusplus
 }

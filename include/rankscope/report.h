@@ -1,5 +1,5 @@
-/* The report page: what a job's traces, flight-recorder dumps and rank metrics say, as one HTML file that opens from
- * disk and needs no network. Its numbers are those of the commands that its sections name.
+/* The report page: what a job's traces, flight-recorder dumps and rank metrics say, as one HTML file that
+ * opens from disk and needs no network. Its numbers are those of the commands that its sections name.
  *
  *     const char *paths[] = {"traces/"};
  *     rs_report_settings settings = {.size = sizeof settings, .inputs = paths, .n_inputs = 1};
@@ -8,7 +8,8 @@
  *     ...
  *     rs_result_clear(&told);
  *
- * Stability: the functions are stable, what the page shows is not; new settings come at the end of the struct. */
+ * Stability: the functions are stable, what the page shows is not; new settings come at the end of the
+ * struct. */
 #ifndef RANKSCOPE_REPORT_H
 #define RANKSCOPE_REPORT_H
 
@@ -49,10 +50,11 @@ RS_API rs_status rs_report_check(rs_error *err);
  * number of threads or the time.
  *
  * Errors: those of rs_job_run, of opening flight dumps and of reading metrics (no usable dump is no error:
- * the page says so), RS_ERR_USAGE when the build has no page or the settings no size, RS_ERR_IO when the sink fails.
- * Time: one load of each rank and every analysis of the page; memory: the ranks in flight and the page's tables. */
+ * the page says so), RS_ERR_USAGE when the build has no page or the settings no size, RS_ERR_IO when the sink
+ * fails. Time: one load of each rank and every analysis of the page; memory: the ranks in flight and the
+ * page's tables. */
 RS_API rs_status rs_report_write(rs_job *job, const rs_report_settings *settings, const rs_sink *sink,
-                          rs_result *told, rs_error *err);
+                                 rs_result *told, rs_error *err);
 
 #ifdef __cplusplus
 }

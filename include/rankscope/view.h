@@ -1,4 +1,5 @@
-/* A job as one packed trace in memory that a viewer opens quickly. What serves it to a browser is the program's alone.
+/* A job as one packed trace in memory that a viewer opens quickly. What serves it to a browser is the
+ * program's alone.
  *
  *     rs_view_trace trace;
  *     rs_result told;
@@ -30,7 +31,7 @@ typedef struct rs_view_trace {
  * result gets its table and the notes that say what was left out; clear both either
  * way. Errors, time and memory are those of rs_fuse; the packed trace is held whole. */
 RS_API rs_status rs_view_reduce(rs_job *job, uint64_t max_events, rs_view_trace *trace, rs_result *result,
-                         rs_error *err);
+                                rs_error *err);
 RS_API void rs_view_trace_clear(rs_view_trace *trace);
 
 #ifdef __cplusplus

@@ -467,7 +467,8 @@ static PyObject *table_answer(PyObject *self, PyObject *args, PyObject *words)
     int color = 0, utf8 = 1;
     rs_compat mode;
     rs_error err = RS_ERROR_INIT;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "s|OIpp:answer", names, &name, &compat, &width, &color, &utf8) ||
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|OIpp:answer", names, &name, &compat, &width, &color,
+                                     &utf8) ||
         !rs_py_compat(compat, &mode))
         return NULL;
     const rs_analysis *analysis = rs_analysis_find(name);
@@ -507,7 +508,8 @@ static PyMethodDef table_methods[] = {
      "it; the "
      "rest is for text, where width 0 shortens nothing"},
     {"answer", (PyCFunction)(void (*)(void))table_answer, METH_VARARGS | METH_KEYWORDS,
-     "answer(analysis, compat=None, width=0, color=False, utf8=True) -> str: the whole run's answer as the command "
+     "answer(analysis, compat=None, width=0, color=False, utf8=True) -> str: the whole run's answer as the "
+     "command "
      "prints it"},
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "

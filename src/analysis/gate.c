@@ -10,8 +10,8 @@ rs_status rs_gate_judge(const rs_gate *gate, const rs_table *table, rs_result *r
     RS_TRY(rs_gate_count(gate, table, &n_rows, &first, err));
     if (!n_rows) return RS_OK;
     result->found = true;
-    rs_result_note(result, "failed on %.100s: %zu of %zu rows, the first is row %zu with %s", rs_gate_text(gate),
-                   n_rows, rs_table_n_rows(table), first + 1,
+    rs_result_note(result, "failed on %.100s: %zu of %zu rows, the first is row %zu with %s",
+                   rs_gate_text(gate), n_rows, rs_table_n_rows(table), first + 1,
                    rs_gate_values(gate, table, first, values, sizeof values));
     return RS_OK;
 }

@@ -2,7 +2,8 @@
  * own layout. No number is computed here that a table does not hold.
  *
  * To add one: write `rs_status rs_face_NAME(const rs_result *result, rs_layout *layout, rs_error *err)` in
- * src/output/face_NAME.c, declare it here and name it in faces.c. Only --format text without --table uses it. */
+ * src/output/face_NAME.c, declare it here and name it in faces.c. Only --format text without --table uses it.
+ */
 #ifndef RS_OUTPUT_FACES_H
 #define RS_OUTPUT_FACES_H
 

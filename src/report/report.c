@@ -196,8 +196,8 @@ static rs_status put_page(const rs_report_settings *settings, const rs_report_an
     return status == RS_OK ? put_bytes(sink, rs_report_head_size, rs_report_page_size, err) : status;
 }
 
-rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink,
-                          rs_result *told, rs_error *err)
+rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,
+                          rs_error *err)
 {
     rs_report_answers answers = {0};
     rs_report_settings settings;
