@@ -52,7 +52,7 @@ RS_API bool rs_options_in_ranges(const rs_options *options, const char *name, in
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* The tables of one run, in the order of the analysis' specs, and what was wrong with the input.
- * Owned by the caller of rs_analysis_run; release with rs_result_clear. */
+ * Owned by the caller of rs_job_run and its kin; release with rs_result_clear. */
 typedef struct rs_result {
     rs_table **tables;
     size_t n_tables;

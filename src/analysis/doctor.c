@@ -145,6 +145,8 @@ const rs_analysis rs_analysis_doctor = {
                RS_COLUMN_BIT(PYTHON_ID),
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_RANKS,
+    .follows_not = "it judges the whole capture",
     .rank = doctor_rank,
     .merge = doctor_merge,
     .free_partial = findings_free,

@@ -280,6 +280,7 @@ const rs_analysis rs_analysis_summary = {
     .n_options = 1,
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_summary_rank,
     .merge = summary_merge,
     .free_partial = rs_summary_free,

@@ -13,6 +13,8 @@ static const rs_option_spec input_specs[] = {
      "numbers, columns and rounding of another tool, digit by digit"},
     {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
     {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
+    {"window", RS_OPTION_TEXT, "FROM-TO", NULL, NULL,
+     "only what starts in this time, ms from the job's first event: 10-12.5"},
     {"recursive", RS_OPTION_FLAG, NULL, NULL, NULL, "descend into directories"},
     {"renumber", RS_OPTION_FLAG, NULL, NULL, NULL,
      "number ranks by sorted file name, whatever the files say"},
@@ -278,6 +280,7 @@ rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_e
         .absolute = rs_options_flag(input, "absolute"),
         .ranks = rs_options_text(input, "ranks"),
         .steps = rs_options_text(input, "steps"),
+        .window = rs_options_text(input, "window"),
     };
     return RS_OK;
 }

@@ -124,6 +124,19 @@ static size_t check_folder(const folder *f, const questions *q, const rs_job_set
     return check_paths(paths, f->n, q, settings);
 }
 
+/* Those that can be asked about some steps. */
+static void leave_followers(questions *q)
+{
+    size_t n = q->n;
+    q->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (q->items[i].analysis->follows & RS_FOLLOWS_STEPS)
+            q->items[q->n++] = q->items[i];
+        else
+            rs_options_free((rs_options *)(uintptr_t)q->items[i].options);
+    }
+}
+
 /* ---- the same as one run ------------------------------------------------------------------------------ */
 
 static void test_sample(void **state)
@@ -139,14 +152,15 @@ static void test_sample(void **state)
     const rs_job_settings recursive = {.recursive = true};
     assert_true(check_paths(rocprof, 1, &q, &recursive) > 50);
     /* settings of the job that ranks, windows and times depend on */
-    const rs_job_settings settings[] = {{.renumber = true},
-                                        {.include_last_step = true, .absolute = true},
-                                        {.ranks = "1"},
-                                        {.ranks = "7"},
-                                        {.steps = "1-2"}};
+    const rs_job_settings settings[] = {{.renumber = true}, {.include_last_step = true, .absolute = true},
+                                        {.ranks = "1"},     {.ranks = "7"},
+                                        {.steps = "1-2"},   {.steps = "77"}};
     clear_questions(&q);
     q = mapped_questions(false);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) check_paths(paths, 2, &q, &settings[i]);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (settings[i].steps) leave_followers(&q);
+        check_paths(paths, 2, &q, &settings[i]);
+    }
     clear_questions(&q);
 }
 
@@ -309,8 +323,17 @@ static void test_refused(void **state)
     rs_job_close(job);
     /* wrong options are told where they were given */
     const rs_job_settings wrong = {.steps = "x"};
-    job = open_job(&path, 1, 1, &wrong);
-    assert_int_equal(rs_job_map(job, &kernels, 1, &out, NULL), RS_ERR_USAGE);
+    assert_int_equal(rs_job_open(&path, 1, &wrong, &job, NULL), RS_ERR_USAGE);
+    /* one machine's ranks do not tell where the job begins, and whoever judges the whole refuses a part */
+    const rs_query doctor = {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE};
+    const rs_job_settings windowed = {.window = "0-5"}, some = {.steps = "1"};
+    job = open_job(&path, 1, 1, &windowed);
+    assert_int_equal(rs_job_map(job, &kernels, 1, &out, &err), RS_ERR_USAGE);
+    assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "the job's first event"));
+    rs_job_close(job);
+    job = open_job(&path, 1, 1, &some);
+    assert_int_equal(rs_job_map(job, &doctor, 1, &out, &err), RS_ERR_USAGE);
+    assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "doctor cannot follow --steps"));
     rs_job_close(job);
 
     rs_bytes packed[2] = {map_sample(&kernels, 1, NULL), map_sample(both, 2, NULL)};

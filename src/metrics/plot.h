@@ -1,6 +1,6 @@
 /* Charts as PNG files: lines with bands over a common axis, and marked stretches of it. */
-#ifndef RS_OUTPUT_PLOT_H
-#define RS_OUTPUT_PLOT_H
+#ifndef RS_METRICS_PLOT_H
+#define RS_METRICS_PLOT_H
 
 #include "rankscope/status.h"
 
@@ -37,8 +37,8 @@ typedef struct rs_plot {
     unsigned width, height; /* pixels */
 } rs_plot;
 
-/* Draws into the file at path. RS_ERR_USAGE when this build has no plotting library. One drawing at a time:
- * others wait. */
+/* Draws into the file at path: the same bytes on every machine with the same cairo. RS_ERR_USAGE when this
+ * build cannot draw. */
 rs_status rs_plot_png(const rs_plot *plot, const char *path, rs_error *err);
 bool rs_plot_available(void);
 
