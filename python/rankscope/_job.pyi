@@ -3,7 +3,7 @@ from types import TracebackType
 from typing import Any, Dict, List, Literal, Optional, Sequence, Type, Union
 
 from ._settings import Path, Progress, Ranges
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .sources import File
 
 Text = Union[str, Path, int, float, Sequence[Union[str, int, float]]]
@@ -36,6 +36,21 @@ class Job:
         """Runs an analysis by name; returns the Result with all its tables.
 
         compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+    def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
+             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
+             max_events: Optional[int] = None, progress: Progress = None) -> Table:
+        """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
+        row a rank.
+
+        categories, without: only events of these categories, or none of these: a name or several
+        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        max_events: about that many events of all ranks, those that tell most"""
+    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
+               progress: Progress = None) -> None:
+        """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
+
+        flight: flight-recorder dumps (a path or several) whose verdict it shows, too
+        metrics: {label: directory} of rank metrics; the second is compared with the first"""
     @property
     def ranks(self) -> List[int]:
         """The ranks of the job."""
@@ -1150,7 +1165,7 @@ class Job:
         top: int = 5,
         compat: None = None,
         table: Optional[Literal['ranks', 'kernels', 'operators', 'findings']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None) -> Summary:
         """One screen: where each rank's time goes, who is slowest, what to look at first.
 
         The time between a rank's first and last GPU work (GPU span) is divided without overlap:

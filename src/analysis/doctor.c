@@ -47,6 +47,7 @@ static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!f) return rs_fail_nomem(err, "findings");
     *partial = f;
     rs_status status = rs_doctor_examine(t, f, err);
+    f->events = NULL; /* they are released before the merge */
     if (status == RS_OK && f->out_of_memory) status = rs_fail_nomem(err, "findings");
     return status;
 }
@@ -72,7 +73,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 rs_table_add_text(table, one->text);
                 rs_table_add_int(table, one->count);
                 rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
-                rs_table_add_text(table, level == RS_FINE ? NULL : rs_finding_remedy(f, one));
+                rs_table_add_text(table, level == RS_FINE ? NULL : one->remedy);
                 status = rs_table_end_row(table, err);
             }
         }
@@ -101,7 +102,6 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
 static const rs_field check_fields[] = {
     RS_FIELD(rs_check, name),
     RS_FIELD_OR_NULL(rs_check, disables),
-    RS_FIELD_OR_NULL(rs_check, remedy),
 };
 static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
 
@@ -110,6 +110,7 @@ static const rs_field finding_fields[] = {
     RS_FIELD_ONE(rs_finding, check, &check_layout),
     RS_FIELD(rs_finding, count),
     RS_FIELD(rs_finding, text),
+    RS_FIELD(rs_finding, remedy),
 };
 static const rs_layout finding_layout = RS_LAYOUT(rs_finding, finding_fields);
 

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
+#include "format/format.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
@@ -143,7 +144,7 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
-    if (trace->events->recorder != RS_RECORDER_TORCH)
+    if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);

@@ -107,9 +107,6 @@ typedef struct rs_log_line {
     uint32_t text; /* string id */
 } rs_log_line;
 
-/* Which profiler wrote the file. */
-typedef enum rs_recorder { RS_RECORDER_TORCH, RS_RECORDER_ROCPROF, RS_RECORDER_NSYS } rs_recorder;
-
 typedef struct rs_events {
     size_t n, capacity;
     int64_t *start;     /* ns, RS_NO_TIME if the event has none */
@@ -136,11 +133,11 @@ typedef struct rs_events {
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
     const char *packing; /* "plain", "gzip", "zstd" */
-    const char *form;    /* "object", "array", "lines": how the events are held; static text */
-    rs_recorder recorder;
-    uint64_t bytes_lost; /* text passed over to get back in step after damage */
-    uint64_t n_bytes;    /* of text, all told */
-    bool truncated;      /* the text ends before its last bracket */
+    const char *form;    /* "object", "array", "lines", or the format's title: how events are held; static */
+    const struct rs_format *format; /* whose reader made them (format/format.h); NULL: none, in tests */
+    uint64_t bytes_lost;            /* text passed over to get back in step after damage */
+    uint64_t n_bytes;               /* of text, all told */
+    bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
     uint64_t max_memory; /* 0: no limit */
