@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
+#include "trace/selection.h"
 
 static const rs_column_spec rank_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
@@ -88,6 +89,7 @@ typedef struct info {
     uint64_t text_bytes, lost, rounded;
     size_t n_events, n_gpu, n_unlinked, n_steps;
     bool truncated, has_span;
+    int64_t origin; /* the rank's first event, selected or not */
     int64_t base_ns, first, last, first_step, last_step, world_size;
     char device[128], backend[64];
     category *categories;
@@ -166,15 +168,20 @@ static void collect_facts(info *p, const rs_trace *t)
     if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
 }
 
-static rs_status collect_categories(info *p, const rs_trace *t, rs_error *err)
+static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)
 {
     const rs_events *e = t->events;
+    rs_row_test selected;
+    rs_status status = rs_row_test_begin(t, &selected, err);
+    if (status != RS_OK) return status;
     p->n_categories = e->n_categories;
     p->categories = rs_calloc(e->n_categories, sizeof *p->categories);
     if (!p->categories) return rs_fail_nomem(err, "info");
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
+        if (!rs_row_test_next(&selected, row)) continue;
         uint16_t c = e->category[row];
+        p->n_events++;
         p->categories[c].events++;
         if (!rs_event_is_span(e, row)) continue;
         p->categories[c].spans++;
@@ -237,7 +244,6 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     p->lost = e->n_lost;
     p->rounded = e->n_rounded;
     p->truncated = e->truncated;
-    p->n_events = t->n_rows;
     p->base_ns = e->info.base_time_ns;
     p->world_size = e->info.world_size;
     copy_text(p->device, sizeof p->device, e, e->info.device_name);
@@ -245,12 +251,18 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     collect_facts(p, t);
     const rs_step *steps;
     const rs_work *work;
+    rs_selector selector;
+    int64_t last;
+    size_t n = 0;
     rs_status status = collect_categories(p, t, err);
-    if (status == RS_OK) status = rs_trace_steps(t, &steps, &p->n_steps, err);
+    if (status == RS_OK) status = rs_trace_steps(t, &steps, &n, err);
+    if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) {
-        for (size_t i = 0; i < p->n_steps; i++) {
-            if (i == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
-            if (i == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
+        for (size_t i = 0; i < n; i++) {
+            if (!rs_selects_step(&selector, &steps[i])) continue;
+            if (p->n_steps == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
+            if (p->n_steps == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
+            p->n_steps++;
         }
         status = rs_trace_work_details(t, run->policy, &work, err);
     }
@@ -259,7 +271,8 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
         p->n_unlinked = work->n_unlinked;
         status = collect_streams(p, work, err);
     }
-    if (status == RS_OK) status = rs_trace_span(t, &p->first, &p->last, err);
+    if (status == RS_OK) status = rs_trace_selected_span(t, &p->first, &p->last, err);
+    if (status == RS_OK) status = rs_trace_span(t, &p->origin, &last, err);
     p->has_span = status == RS_OK && p->first != RS_NO_TIME;
     return status;
 }
@@ -366,8 +379,8 @@ static rs_status add_stream_rows(rs_table *table, const rs_partial *partial, rs_
         add_int_if(table, s->stream >= 0, s->stream);
         rs_table_add_int(table, s->n);
         rs_table_add_time(table, s->time);
-        rs_table_add_time(table, s->first - p->first);
-        rs_table_add_time(table, s->last - p->first);
+        rs_table_add_time(table, s->first - p->origin);
+        rs_table_add_time(table, s->last - p->origin);
         status = rs_table_end_row(table, err);
     }
     return status;
@@ -430,6 +443,7 @@ static const rs_field info_fields[] = {
     RS_FIELD(info, truncated),
     RS_FIELD(info, has_span),
     RS_FIELD(info, base_ns),
+    RS_FIELD(info, origin),
     RS_FIELD(info, first),
     RS_FIELD(info, last),
     RS_FIELD(info, first_step),
@@ -455,6 +469,7 @@ const rs_analysis rs_analysis_info = {
     .examples = "rankscope info traces/\nrankscope info --table categories --format csv trace.json.gz",
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = info_rank,
     .merge = info_merge,
     .free_partial = info_free,
