@@ -76,7 +76,7 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size)
 
 /* From this size on a block is a mapping of its own, of whole huge pages: a fault costs more than filling the
  * page, and a column of small pages has thousands. Below, a huge page would waste more than it saves. */
-#define BIG_THRESHOLD ((size_t)512 << 10)
+#define BIG_THRESHOLD ((size_t)1 << 20)
 /* The size of x86's and most of Arm's huge pages. On other machines the advice is void. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
