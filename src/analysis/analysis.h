@@ -6,6 +6,7 @@
 #include "base/layout.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
+#include "table/record.h"
 #include "trace/trace.h"
 
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
@@ -14,6 +15,7 @@ typedef struct rs_run {
     rs_compat compat;
     const rs_policy *policy; /* the peer's rounding, window and classification as values */
     bool absolute;           /* times as the file has them, not from the job's first event */
+    int64_t origin;          /* for merge: what moments of the tables will count from, the job's first event */
     void *context;           /* of rs_job_run_with; only merge may change what it points to */
 } rs_run;
 
@@ -21,6 +23,7 @@ typedef struct rs_run {
 typedef struct rs_partial {
     int64_t rank;
     void *value;
+    int64_t first;           /* the rank's first event; RS_NO_TIME: none, or no table has moments */
     const char *source;      /* the file, for messages */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */

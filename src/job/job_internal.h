@@ -65,7 +65,8 @@ bool rs_job_goes_on(rs_job *job);
 /* One rank's part in the answer, until all ranks have theirs. */
 typedef struct rs_rank_part {
     void *value;
-    int64_t rank; /* RS_NO_VALUE until settled */
+    int64_t rank;  /* RS_NO_VALUE until settled */
+    int64_t first; /* its first event, where a table has moments; RS_NO_TIME: unknown */
     const char *rule;
     size_t share, index; /* of which input, and its how manieth rank */
 } rs_rank_part;
@@ -91,6 +92,7 @@ typedef struct rs_question {
     rs_options *defaults; /* owned, when the caller gave no options */
     rs_share *shares;     /* in the order of the inputs */
     size_t n_shares;
+    bool moments;  /* a table has a column of them */
     bool due;      /* to be asked in the next pass over the inputs */
     bool borrowed; /* the values of the shares belong to someone else */
 } rs_question;

@@ -27,6 +27,16 @@ void rs_ranking_clear(rs_ranking *ranking)
     *ranking = (rs_ranking){0};
 }
 
+static bool has_moments(const rs_analysis *a, rs_compat compat)
+{
+    size_t n = 0;
+    const rs_table_spec *const *specs = rs_analysis_tables(a, compat, &n);
+    for (size_t i = 0; specs && i < n; i++)
+        for (size_t k = 0; k < specs[i]->n_columns; k++)
+            if (specs[i]->columns[k].type == RS_MOMENT) return true;
+    return false;
+}
+
 rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
                            void *context, rs_error *err)
 {
@@ -38,6 +48,7 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
                       .policy = &q->policy,
                       .absolute = settings->absolute,
                       .context = context};
+    q->moments = has_moments(a, query->compat);
     if (query->options) return RS_OK;
     q->run.options = q->defaults = rs_options_create(a->options, a->n_options);
     return q->defaults ? RS_OK : rs_fail_nomem(err, "run");
@@ -221,6 +232,7 @@ static rs_status gather(rs_question *q, const rs_ranking *ranking, unsigned side
             if (!rs_options_in_ranges(ranking->wanted, "ranks", all[i]->rank)) continue;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->value,
+                                         .first = all[i]->first,
                                          .source = q->shares[all[i]->share].path,
                                          .rank_rule = all[i]->rule,
                                          .domain_rule = q->shares[all[i]->share].domain_rule,
@@ -251,6 +263,16 @@ rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *
     return RS_OK;
 }
 
+/* The first event of all ranks, which moments count from. */
+static int64_t find_origin(const rs_run *run, const rs_partial *partials, size_t n)
+{
+    int64_t origin = RS_NO_TIME;
+    for (size_t i = 0; i < n && !run->absolute; i++)
+        if (partials[i].first != RS_NO_TIME && (origin == RS_NO_TIME || partials[i].first < origin))
+            origin = partials[i].first;
+    return origin == RS_NO_TIME ? 0 : origin;
+}
+
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err)
 {
@@ -260,8 +282,12 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     for (unsigned i = 0; status == RS_OK && i < n_sides; i++)
         status = gather(sides[i], rankings[i], i, &partials, &n_partials, err);
     if (status == RS_OK) status = rs_question_tables(sides[0], result, err);
+    sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
     if (status == RS_OK)
         status = sides[0]->analysis->merge(&sides[0]->run, partials, n_partials, result, err);
+    for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
+        if (!rs_table_has_origin(result->tables[i]))
+            rs_table_count_from(result->tables[i], sides[0]->run.origin);
     rs_free(partials);
     return status;
 }

@@ -79,11 +79,14 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         u->share = at;
         u->index = k;
         u->rank = own_rank(input, t, &u->rule);
+        u->first = RS_NO_TIME;
         bool wanted = s->ranking.renumber || u->rank == RS_NO_VALUE ||
                       rs_options_in_ranges(s->ranking.wanted, "ranks", u->rank);
         if (!wanted) continue;
         t->problems = &share->problems;
-        rs_status status = q->analysis->rank(&q->run, t, &u->value, err);
+        int64_t last;
+        rs_status status = q->moments ? rs_trace_span(t, &u->first, &last, err) : RS_OK;
+        if (status == RS_OK) status = q->analysis->rank(&q->run, t, &u->value, err);
         t->problems = &input->problems;
         if (status != RS_OK) {
             /* a wrong option is wrong for every file */

@@ -232,6 +232,7 @@ static void read_problems(rs_wire_reader *r, rs_problems *out)
 static void read_part(const merger *m, const rs_question *q, rs_wire_reader *r, rs_rank_part *u)
 {
     u->rank = rs_wire_signed(r);
+    u->first = rs_wire_signed(r);
     u->rule = rs_wire_text(r);
     bool wanted = m->ranking.renumber || u->rank == RS_NO_VALUE ||
                   rs_options_in_ranges(m->ranking.wanted, "ranks", u->rank);
@@ -257,7 +258,7 @@ static rs_status read_share(const merger *m, rs_question *q, size_t at, rs_wire_
         share->domain_rule = rs_wire_text(&r);
         read_problems(&r, &share->problems);
         uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 3) r.bad = true;
+        if (n > rs_wire_left(&r) / 4) r.bad = true;
         share->units = r.bad ? NULL : rs_calloc((size_t)n, sizeof *share->units);
         if (!r.bad && !share->units) return rs_fail_nomem(err, "packed partial results");
         for (uint64_t k = 0; !r.bad && k < n; k++) {

@@ -54,6 +54,7 @@ static void write_share(rs_wire_writer *w, const rs_question *q, const rs_share 
     for (size_t k = 0; k < share->n_units; k++) {
         const rs_rank_part *u = &share->units[k];
         rs_wire_put_signed(w, u->rank);
+        rs_wire_put_signed(w, u->first);
         rs_wire_put_text(w, u->rule);
         rs_wire_put_unsigned(w, u->value != NULL);
         if (u->value) rs_layout_pack(q->analysis->partial_layout, u->value, w);
