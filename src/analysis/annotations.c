@@ -122,7 +122,7 @@ static rs_status add_kernel(rs_table *t, int64_t rank, const rs_annotated *a, co
     rs_table_add_int(t, rank);
     rs_table_add_text(t, a->name);
     rs_table_add_text(t, k->name);
-    rs_table_add_text(t, rs_class_name(k->class));
+    rs_table_add_text(t, rs_class_names[k->class]);
     rs_table_add_int(t, (int64_t)k->time.n);
     rs_table_add_time(t, k->time.sum);
     rs_table_add_real(t, rs_percent(k->time.sum, a->own_time));

@@ -24,4 +24,15 @@ void rs_add_description(rs_table *table, const rs_description *d, int decimals);
         "max", RS_REAL, unit, "greatest", NULL                                                               \
     }
 
+/* The same as cells of a record (table/record.h): d is a member of the row that is an rs_description. */
+#define RS_DESCRIPTION_CELLS(CELL, row, d, unit, what)                                                       \
+    CELL(OF(row, d.n), "count", REAL, COUNT, "how many " what, NULL)                                         \
+    CELL(OF(row, d.mean), "mean", REAL, unit, "mean", NULL)                                                  \
+    CELL(OF(row, d.std), "std", REAL, unit, "sample deviation", NULL)                                        \
+    CELL(OF(row, d.min), "min", REAL, unit, "least", NULL)                                                   \
+    CELL(OF(row, d.p25), "25%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.p50), "50%", REAL, unit, "median", NULL)                                                  \
+    CELL(OF(row, d.p75), "75%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.max), "max", REAL, unit, "greatest", NULL)
+
 #endif

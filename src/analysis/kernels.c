@@ -211,7 +211,7 @@ static rs_status add_name(rs_table *t, int64_t rank_number, const kernel *k, con
 {
     rs_table_add_int(t, rank_number);
     rs_table_add_text(t, name ? name : k->name);
-    rs_table_add_text(t, name ? NULL : rs_class_name(k->class));
+    rs_table_add_text(t, name ? NULL : rs_class_names[k->class]);
     rs_table_add_int(t, (int64_t)n_names);
     rs_table_add_int(t, (int64_t)k->time.n);
     rs_table_add_time(t, k->time.sum);

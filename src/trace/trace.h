@@ -146,7 +146,7 @@ rs_class rs_class_of_hta(const char *name, size_t length);
 rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length);
 /* The class of a row under someone's rules, remembered by name. false when out of memory. */
 bool rs_trace_class(rs_trace *trace, rs_class_rules rules, uint32_t row, rs_class *out);
-const char *rs_class_name(rs_class class); /* "computation", ... */
+extern const char *const rs_class_names[RS_N_CLASSES]; /* "computation", ... */
 
 /* ---- rank domains (specs in docs/formats.md) ------------------------------------------------------- */
 
