@@ -19,39 +19,50 @@ static const rs_option_spec options[] = {
     {"streams", RS_OPTION_RANGES, "STREAMS", NULL, NULL, "only these streams: 7,20"},
 };
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE,
-     "host_wait: the next work was launched after the stream ran dry; kernel_wait: it was queued and came "
-     "within "
-     "--kernel-delay; other: it was queued and came later",
-     NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "gaps between neighbours on the stream", NULL},
-    {"idle_us", RS_TIME, RS_UNIT_US, "total of the gaps", "idle"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the stream's idle time", "share %"},
-};
-static const rs_column_spec own_interval_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "as in the table idle", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_US, "gaps"),
-};
-static const rs_column_spec hta_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "host_wait, kernel_wait or other", NULL},
-    {"idle_time", RS_REAL, RS_UNIT_US, "sum of the intervals, two decimals", NULL},
-    {"idle_time_ratio", RS_REAL, RS_UNIT_RATIO, "of the stream's sum, two decimals", NULL},
-};
-static const rs_column_spec hta_interval_columns[] = {
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "host_wait, kernel_wait or other", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_US, "intervals"),
-};
+/* One kind of waiting of one stream; times in ns. */
+typedef struct idle_row {
+    int64_t device, stream;
+    const char *category;
+    size_t count;
+    int64_t sum, all; /* all: of the stream's three kinds */
+    rs_description intervals;
+} idle_row;
+
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(idle_row, device), "device", INT, ID, "device", NULL)                                            \
+    CELL(OF(idle_row, stream), "stream", INT, ID, "stream", NULL)                                            \
+    CELL(OF(idle_row, category), "idle_category", TEXT, NONE,                                                \
+         "host_wait: the next work was launched after the stream ran dry; kernel_wait: it was queued and "   \
+         "came within --kernel-delay; other: it was queued and came later",                                  \
+         NULL)                                                                                               \
+    CELL(OF(idle_row, count), "count", INT, COUNT, "gaps between neighbours on the stream", NULL)            \
+    CELL(OF(idle_row, sum), "idle_us", TIME, US, "total of the gaps", "idle")                                \
+    CELL(SHARE(idle_row, sum, all), "share_pct", REAL, PERCENT, "of the stream's idle time", "share %")
+RS_RECORD(own, OWN_ROW);
+
+#define OWN_INTERVAL_ROW(CELL)                                                                               \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(idle_row, device), "device", INT, ID, "device", NULL)                                            \
+    CELL(OF(idle_row, stream), "stream", INT, ID, "stream", NULL)                                            \
+    CELL(OF(idle_row, category), "idle_category", TEXT, NONE, "as in the table idle", NULL)                  \
+    RS_DESCRIPTION_CELLS(CELL, idle_row, intervals, US, "gaps")
+RS_RECORD(own_interval, OWN_INTERVAL_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(idle_row, stream), "stream", INT, ID, "stream", NULL)                                            \
+    CELL(OF(idle_row, category), "idle_category", TEXT, NONE, "host_wait, kernel_wait or other", NULL)       \
+    CELL(SET, "idle_time", REAL, US, "sum of the intervals, two decimals", NULL)                             \
+    CELL(SET, "idle_time_ratio", REAL, RATIO, "of the stream's sum, two decimals", NULL)
+RS_RECORD(hta, HTA_ROW);
+
+#define HTA_INTERVAL_ROW(CELL)                                                                               \
+    CELL(OF(idle_row, category), "idle_category", TEXT, NONE, "host_wait, kernel_wait or other", NULL)       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(idle_row, stream), "stream", INT, ID, "stream", NULL)                                            \
+    RS_DESCRIPTION_CELLS(CELL, idle_row, intervals, US, "intervals")
+RS_RECORD(hta_interval, HTA_INTERVAL_ROW);
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 static const rs_table_spec own_table = {"idle", "one row is one kind of waiting of one stream", own_columns,
@@ -255,37 +266,25 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 static rs_status add_category(const rs_run *run, int64_t rank_number, const idle_stream *s, int c,
                               rs_result *result, rs_error *err)
 {
-    rs_table *idle = result->tables[0], *intervals = result->tables[1];
-    int64_t all = 0;
-    for (int i = 0; i < N_CATEGORIES; i++) all = rs_add_sat(all, s->sum[i]);
-    if (run->policy->rows_by_stream) {
-        rs_table_add_int(idle, rank_number);
-        rs_table_add_int(idle, s->stream);
-        rs_table_add_text(idle, category_names[c]);
-        rs_table_add_real(idle, rs_round((double)s->sum[c] / 1000, 2));
-        rs_table_add_real(idle, all ? rs_round((double)s->sum[c] / (double)all, 2) : (double)NAN);
-        rs_table_add_text(intervals, category_names[c]);
-        rs_table_add_int(intervals, rank_number);
-        rs_table_add_int(intervals, s->stream);
-        rs_add_description(intervals, &s->intervals[c], 2);
-    } else {
-        rs_table *const both[] = {idle, intervals};
-        for (int i = 0; i < 2; i++) {
-            rs_table_add_int(both[i], rank_number);
-            if (s->device >= 0)
-                rs_table_add_int(both[i], s->device);
-            else
-                rs_table_add_null(both[i]);
-            rs_table_add_int(both[i], s->stream);
-            rs_table_add_text(both[i], category_names[c]);
-        }
-        rs_table_add_int(idle, (int64_t)s->n[c]);
-        rs_table_add_time(idle, s->sum[c]);
-        rs_table_add_real(idle, rs_percent(s->sum[c], all));
-        rs_add_description(intervals, &s->intervals[c], -1);
+    bool hta = run->policy->rows_by_stream;
+    rs_table *idle = result->tables[0];
+    idle_row row = {.device = s->device,
+                    .stream = s->stream,
+                    .category = category_names[c],
+                    .count = s->n[c],
+                    .sum = s->sum[c],
+                    .intervals = hta ? rs_description_rounded(&s->intervals[c], 2) : s->intervals[c]};
+    for (int i = 0; i < N_CATEGORIES; i++) row.all = rs_add_sat(row.all, s->sum[i]);
+    rs_table_put(idle, hta ? &hta_record : &own_record, rank_number, &row);
+    if (hta) {
+        rs_table_set_real(idle, "idle_time", rs_round((double)row.sum / 1000, 2));
+        rs_table_set_real(idle, "idle_time_ratio",
+                          row.all ? rs_round((double)row.sum / (double)row.all, 2) : (double)NAN);
     }
     rs_status status = rs_table_end_row(idle, err);
-    return status == RS_OK ? rs_table_end_row(intervals, err) : status;
+    if (status != RS_OK) return status;
+    return rs_table_put_row(result->tables[1], hta ? &hta_interval_record : &own_interval_record, rank_number,
+                            &row, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

@@ -19,41 +19,57 @@ static const rs_option_spec options[] = {
     {"no-memory", RS_OPTION_FLAG, NULL, NULL, NULL, "leave copies and memsets out"},
 };
 
-static const rs_column_spec name_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, copy or memset; others: all that are not named", NULL},
-    {"class", RS_TEXT, RS_UNIT_NONE, "computation, communication or memory; unknown for others", NULL},
-    {"names", RS_INT, RS_UNIT_COUNT, "different names in this row", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often it ran", NULL},
-    {"sum_us", RS_TIME, RS_UNIT_US, "total duration; simultaneous runs each count", "sum"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's total duration", "share %"},
-    {"cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"},
-    {"mean_us", RS_REAL, RS_UNIT_US, "mean duration", "mean"},
-    {"min_us", RS_TIME, RS_UNIT_US, "shortest", "min"},
-    {"max_us", RS_TIME, RS_UNIT_US, "longest", "max"},
-    {"std_us", RS_REAL, RS_UNIT_US, "standard deviation of a sample; unknown for one run", "std"},
-};
-static const rs_column_spec type_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time, and nothing else", NULL},
-    {"time_us", RS_TIME, RS_UNIT_US, "how long exactly this combination runs", "time"},
-    {"percent", RS_REAL, RS_UNIT_PERCENT, "of the time something runs", NULL},
-};
-static const rs_column_spec hta_name_columns[] = {
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, or others", NULL},
-    {"sum (us)", RS_REAL, RS_UNIT_US, "total duration", NULL},
-    {"max (us)", RS_REAL, RS_UNIT_US, "longest; of totals when HTA folded kernels", NULL},
-    {"min (us)", RS_REAL, RS_UNIT_US, "shortest; of totals when HTA folded kernels", NULL},
-    {"stddev", RS_REAL, RS_UNIT_US, "standard deviation; of totals when HTA folded kernels", NULL},
-    {"mean (us)", RS_REAL, RS_UNIT_US, "mean; of totals when HTA folded kernels", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "COMPUTATION, COMMUNICATION or MEMORY", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-};
-static const rs_column_spec hta_type_columns[] = {
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time", NULL},
-    {"sum", RS_INT, RS_UNIT_US, "over all ranks, each piece cut to whole microseconds", NULL},
-    {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
-};
+typedef struct kernel {
+    const char *name; /* in the partial's arena */
+    uint32_t id;      /* while the trace is there */
+    rs_class class;
+    rs_moments time; /* ns */
+} kernel;
+
+#define NAME_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(kernel, name), "name", TEXT, NONE, "kernel, copy or memset; others: all that are not named",     \
+         NULL)                                                                                               \
+    CELL(SET, "class", TEXT, NONE, "computation, communication or memory; unknown for others", NULL)         \
+    CELL(SET, "names", INT, COUNT, "different names in this row", NULL)                                      \
+    CELL(OF(kernel, time.n), "count", INT, COUNT, "how often it ran", NULL)                                  \
+    CELL(OF(kernel, time.sum), "sum_us", TIME, US, "total duration; simultaneous runs each count", "sum")    \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the rank's total duration", "share %")                         \
+    CELL(SET, "cumulative_pct", REAL, PERCENT, "share of this and all rows above it", "cumulative %")        \
+    CELL(MEAN(kernel, time), "mean_us", REAL, US, "mean duration", "mean")                                   \
+    CELL(OF(kernel, time.min), "min_us", TIME, US, "shortest", "min")                                        \
+    CELL(OF(kernel, time.max), "max_us", TIME, US, "longest", "max")                                         \
+    CELL(STD(kernel, time), "std_us", REAL, US, "standard deviation of a sample; unknown for one run", "std")
+RS_RECORD(name, NAME_ROW);
+
+typedef struct type_row {
+    const char *name;
+    int64_t time, all;
+} type_row;
+
+#define TYPE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(type_row, name), "kernel_type", TEXT, NONE, "what runs at the same time, and nothing else",      \
+         NULL)                                                                                               \
+    CELL(OF(type_row, time), "time_us", TIME, US, "how long exactly this combination runs", "time")          \
+    CELL(SHARE(type_row, time, all), "percent", REAL, PERCENT, "of the time something runs", NULL)
+RS_RECORD(type, TYPE_ROW);
+
+static const char *const hta_classes[] = {"COMPUTATION", "COMMUNICATION", "MEMORY", "MEMORY"};
+
+#define HTA_NAME_ROW(CELL)                                                                                   \
+    CELL(OF(rs_hta_row, name), "name", TEXT, NONE, "kernel, or others", NULL)                                \
+    RS_HTA_FOLD_CELLS(CELL, "total duration", "kernels")                                                     \
+    CELL(WORD(rs_hta_row, class, hta_classes), "kernel_type", TEXT, NONE,                                    \
+         "COMPUTATION, COMMUNICATION or MEMORY", NULL)                                                       \
+    CELL(OF(rs_hta_row, rank), "rank", INT, ID, "rank", NULL)
+RS_RECORD(hta_name, HTA_NAME_ROW);
+
+#define HTA_TYPE_ROW(CELL)                                                                                   \
+    CELL(OF(type_row, name), "kernel_type", TEXT, NONE, "what runs at the same time", NULL)                  \
+    CELL(OF(type_row, time), "sum", INT, US, "over all ranks, each piece cut to whole microseconds", NULL)   \
+    CELL(SET, "percentage", REAL, PERCENT, "of the sum, one decimal", NULL)
+RS_RECORD(hta_type, HTA_TYPE_ROW);
 
 static const rs_table_spec own_names =
     RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
@@ -70,13 +86,6 @@ static const rs_table_set sets[] = {
 enum { TABLE_NAMES, TABLE_TYPES };
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
-
-typedef struct kernel {
-    const char *name; /* in the partial's arena */
-    uint32_t id;      /* while the trace is there */
-    rs_class class;
-    rs_moments time; /* ns */
-} kernel;
 
 typedef struct kernels_partial {
     rs_arena names;
@@ -206,21 +215,14 @@ static const char *type_name(unsigned mask, const char *const names[3], const ch
     return out;
 }
 
-static rs_status add_name(rs_table *t, int64_t rank_number, const kernel *k, const char *name, size_t n_names,
+static rs_status add_name(rs_table *t, int64_t rank_number, const kernel *k, bool others, size_t n_names,
                           int64_t before, int64_t all, rs_error *err)
 {
-    rs_table_add_int(t, rank_number);
-    rs_table_add_text(t, name ? name : k->name);
-    rs_table_add_text(t, name ? NULL : rs_class_names[k->class]);
-    rs_table_add_int(t, (int64_t)n_names);
-    rs_table_add_int(t, (int64_t)k->time.n);
-    rs_table_add_time(t, k->time.sum);
-    rs_table_add_real(t, rs_percent(k->time.sum, all));
-    rs_table_add_real(t, rs_percent(rs_add_sat(before, k->time.sum), all));
-    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
-    rs_table_add_time(t, k->time.min);
-    rs_table_add_time(t, k->time.max);
-    rs_table_add_real(t, rs_moments_std(&k->time) / 1000);
+    rs_table_put(t, &name_record, rank_number, k);
+    rs_table_set_text(t, "class", others ? NULL : rs_class_names[k->class]);
+    rs_table_set_int(t, "names", (int64_t)n_names);
+    rs_table_set_real(t, "share_pct", rs_percent(k->time.sum, all));
+    rs_table_set_real(t, "cumulative_pct", rs_percent(rs_add_sat(before, k->time.sum), all));
     return rs_table_end_row(t, err);
 }
 
@@ -236,13 +238,13 @@ static rs_status add_own_names(const rs_options *o, int64_t rank_number, const k
     size_t i = 0;
     rs_status status = RS_OK;
     for (; status == RS_OK && i < p->n && (int64_t)i < top && (i == 0 || (double)before < wanted); i++) {
-        status = add_name(t, rank_number, &p->items[i], NULL, 1, before, all, err);
+        status = add_name(t, rank_number, &p->items[i], false, 1, before, all, err);
         before = rs_add_sat(before, p->items[i].time.sum);
     }
     if (status != RS_OK || i >= p->n) return status;
-    kernel others = {0};
+    kernel others = {.name = "others"};
     for (size_t k = i; k < p->n; k++) rs_moments_merge(&others.time, &p->items[k].time);
-    return add_name(t, rank_number, &others, "others", p->n - i, before, all, err);
+    return add_name(t, rank_number, &others, true, p->n - i, before, all, err);
 }
 
 static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs_table *t, rs_error *err)
@@ -258,21 +260,13 @@ static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs
             if (!done[m] && p->together[m] > 0 && (!best || p->together[m] > p->together[best])) best = m;
         if (!best) return RS_OK;
         done[best] = true;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_text(t, type_name(best, names, " + ", text));
-        rs_table_add_time(t, p->together[best]);
-        rs_table_add_real(t, rs_percent(p->together[best], all));
-        rs_status status = rs_table_end_row(t, err);
+        type_row row = {type_name(best, names, " + ", text), p->together[best], all};
+        rs_status status = rs_table_put_row(t, &type_record, rank_number, &row, err);
         if (status != RS_OK) return status;
     }
 }
 
 /* ---- HTA's tables ----------------------------------------------------------------------------------- */
-
-static const char *hta_class_name(rs_class class)
-{
-    return class == RS_CLASS_COMPUTE ? "COMPUTATION" : class == RS_CLASS_COMM ? "COMMUNICATION" : "MEMORY";
-}
 
 static bool add_hta_rank(const rs_options *o, const rs_partial *partial, rs_hta_rows *out)
 {
@@ -295,7 +289,7 @@ static bool add_hta_rank(const rs_options *o, const rs_partial *partial, rs_hta_
 static int by_hta_order(const void *a, const void *b)
 {
     const rs_hta_row *x = a, *y = b;
-    int c = strcmp(hta_class_name(x->class), hta_class_name(y->class));
+    int c = strcmp(hta_classes[x->class], hta_classes[y->class]);
     if (c == 0) c = strcmp(x->name, y->name);
     return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
 }
@@ -309,18 +303,8 @@ static rs_status add_hta_names(const rs_run *run, const rs_partial *partials, si
         if (partials[i].value) ok = add_hta_rank(run->options, &partials[i], &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_hta_order);
-    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
-        const rs_hta_row *r = &rows.items[i];
-        rs_table_add_text(t, r->name);
-        rs_table_add_real(t, r->sum);
-        rs_table_add_real(t, r->max);
-        rs_table_add_real(t, r->min);
-        rs_table_add_real(t, r->std);
-        rs_table_add_real(t, r->mean);
-        rs_table_add_text(t, hta_class_name(r->class));
-        rs_table_add_int(t, r->rank);
-        status = rs_table_end_row(t, err);
-    }
+    for (size_t i = 0; status == RS_OK && i < rows.n; i++)
+        status = rs_table_put_row(t, &hta_name_record, rows.items[i].rank, &rows.items[i], err);
     rs_free(rows.items);
     return status;
 }
@@ -344,9 +328,9 @@ static rs_status add_hta_types(const rs_partial *partials, size_t n, rs_table *t
             if (!done[m] && sums[m] > 0 && (!best || sums[m] > sums[best])) best = m;
         if (!best) return RS_OK;
         done[best] = true;
-        rs_table_add_text(t, type_name(best, names, " overlapping ", text));
-        rs_table_add_int(t, sums[best]);
-        rs_table_add_real(t, rs_round(100 * ((double)sums[best] / (double)all), 1));
+        type_row row = {type_name(best, names, " overlapping ", text), sums[best], all};
+        rs_table_put(t, &hta_type_record, 0, &row);
+        rs_table_set_real(t, "percentage", rs_round(100 * ((double)sums[best] / (double)all), 1));
         rs_status status = rs_table_end_row(t, err);
         if (status != RS_OK) return status;
     }

@@ -60,12 +60,13 @@ typedef struct rank_row {
 #define RANK_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rank_row, lengths.n), "steps", INT, COUNT, "steps with a length", NULL)                          \
-    CELL(SET, "mean_us", REAL, US, "mean length", "mean")                                                    \
+    CELL(MEAN(rank_row, lengths), "mean_us", REAL, US, "mean length", "mean")                                \
     CELL(IF(rank_row, median, lengths.n), "median_us", TIME, US, "median length", "median")                  \
     CELL(IF(rank_row, lengths.min, lengths.n), "min_us", TIME, US, "shortest", "min")                        \
     CELL(IF(rank_row, lengths.max, lengths.n), "max_us", TIME, US, "longest", "max")                         \
     CELL(IF(rank_row, slowest, lengths.n), "slowest_step", INT, ID, "the longest step", "slowest")           \
-    CELL(SET, "std_us", REAL, US, "standard deviation of a sample; unknown for one step", "std")             \
+    CELL(STD(rank_row, lengths), "std_us", REAL, US, "standard deviation of a sample; unknown for one step", \
+         "std")                                                                                              \
     CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that stand out", NULL)                          \
     CELL(OF(rank_row, n_outside), "gpu_events_outside", INT, COUNT, "GPU work that belongs to no step",      \
          "GPU events outside")
@@ -196,11 +197,7 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_re
                        (long long)partial->rank, p->n_outside, p->n_gpu);
     if (status != RS_OK) return status;
     row.median = o.length;
-    rs_table *t = result->tables[RANKS];
-    rs_table_put(t, &rank_record, partial->rank, &row);
-    rs_table_set_real(t, "mean_us", rs_moments_mean(&row.lengths) / 1000);
-    rs_table_set_real(t, "std_us", rs_moments_std(&row.lengths) / 1000);
-    return rs_table_end_row(t, err);
+    return rs_table_put_row(result->tables[RANKS], &rank_record, partial->rank, &row, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

@@ -93,6 +93,11 @@ static bool put_text(rs_table *table, const rs_cell *cell, const void *at, uint3
     return true;
 }
 
+static double in_unit(double ns, rs_unit unit)
+{
+    return unit == RS_UNIT_US ? ns / 1000 : unit == RS_UNIT_MS ? ns / 1e6 : ns;
+}
+
 static bool put_real(const rs_cell *cell, rs_unit unit, const void *at, double *out)
 {
     int64_t whole;
@@ -101,9 +106,16 @@ static bool put_real(const rs_cell *cell, rs_unit unit, const void *at, double *
         return !isnan(*out);
     }
     if (!number_at(&cell->field, at, &whole)) return false;
-    double ns = (double)whole;
-    *out = unit == RS_UNIT_US ? ns / 1000 : unit == RS_UNIT_MS ? ns / 1e6 : ns;
+    *out = in_unit((double)whole, unit);
     return true;
+}
+
+static bool put_moments(const rs_cell *cell, rs_unit unit, const char *row, double *out)
+{
+    rs_moments m;
+    memcpy(&m, row + cell->field.offset, sizeof m);
+    *out = in_unit(cell->source == RS_CELL_STD ? rs_moments_std(&m) : rs_moments_mean(&m), unit);
+    return !isnan(*out);
 }
 
 static bool put_share(const rs_cell *cell, const char *row, double *out)
@@ -162,6 +174,10 @@ void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, cons
             known = false;
             break;
         case RS_CELL_MEMBER: known = put_member(table, cell, &record->columns[i], row, c); break;
+        case RS_CELL_MEAN:
+        case RS_CELL_STD:
+            known = put_moments(cell, record->columns[i].unit, row, &c->values.reals[place]);
+            break;
         case RS_CELL_SHARE: known = put_share(cell, row, &c->values.reals[place]); break;
         }
         if (!known) clear_value(c, record->columns[i].type, place);

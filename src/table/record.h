@@ -32,6 +32,7 @@
 #define RS_TABLE_RECORD_H
 
 #include "base/layout.h"
+#include "base/stats.h"
 #include "rankscope/table.h"
 
 /* Where the value of a cell comes from.
@@ -49,7 +50,14 @@
  *   TEXT(row, member, root, n)    an id (uint32_t) in the texts of rs_table_use_texts; RS_NO_STRING is
  * unknown. Of what was packed elsewhere, ids are below the member n of the root struct SHARE(row, part,
  * whole)       100 * part / whole, unknown when whole is 0; both int64_t */
-typedef enum rs_cell_source { RS_CELL_RANK, RS_CELL_SET, RS_CELL_MEMBER, RS_CELL_SHARE } rs_cell_source;
+typedef enum rs_cell_source {
+    RS_CELL_RANK,
+    RS_CELL_SET,
+    RS_CELL_MEMBER,
+    RS_CELL_MEAN,
+    RS_CELL_STD,
+    RS_CELL_SHARE
+} rs_cell_source;
 
 typedef enum rs_cell_rule {
     RS_CELL_PLAIN,
@@ -140,6 +148,8 @@ bool rs_table_has_origin(const rs_table *table);
     .field = RS_FIELD_BELOW(row, member, sizeof(texts) / sizeof *(texts))
 #define RS_CELL_IS_TEXT(row, member, root, n)                                                                \
     .source = RS_CELL_MEMBER, .rule = RS_CELL_TEXT, .field = RS_FIELD_INDEX_OR_NONE(row, member, root, n)
+#define RS_CELL_IS_MEAN(row, moments) .source = RS_CELL_MEAN, .field = {.offset = offsetof(row, moments)}
+#define RS_CELL_IS_STD(row, moments) .source = RS_CELL_STD, .field = {.offset = offsetof(row, moments)}
 #define RS_CELL_IS_SHARE(row, part, whole)                                                                   \
     .source = RS_CELL_SHARE, .field = {.offset = offsetof(row, part)}, .flag_offset = offsetof(row, whole)
 
@@ -163,6 +173,9 @@ bool rs_table_has_origin(const rs_table *table);
 #define RS_CELL_TYPES_WORD(row, member, words) RS_CELL_TYPE(RS_TEXT)
 #define RS_CELL_TYPES_TEXT(row, member, root, n)                                                             \
     (sizeof RS_MEMBER(row, member) == sizeof(uint32_t) ? RS_CELL_TYPE(RS_TEXT) : 0)
+#define RS_CELL_TYPES_MEAN(row, moments)                                                                     \
+    (sizeof RS_MEMBER(row, moments) == sizeof(rs_moments) ? RS_CELL_TYPE(RS_REAL) : 0)
+#define RS_CELL_TYPES_STD(row, moments) RS_CELL_TYPES_MEAN(row, moments)
 #define RS_CELL_TYPES_SHARE(row, part, whole)                                                                \
     (sizeof RS_MEMBER(row, part) + sizeof RS_MEMBER(row, whole) == 16 ? RS_CELL_TYPE(RS_REAL) : 0)
 
