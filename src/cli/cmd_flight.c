@@ -26,7 +26,8 @@ static const rs_option_spec specs[] = {
     {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
      "refuse files that inflate to more than N times their size"},
 };
-const rs_option_group rs_flight_options = {"Options", specs, sizeof specs / sizeof *specs};
+const rs_option_group rs_flight_options = {
+    .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
 
 typedef struct request {
     const rs_command *command;
@@ -179,7 +180,7 @@ static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err
     if (r->table && strcmp(r->table, "collectives") == 0) return rs_flight_collectives(flight, err);
     if (r->table && strcmp(r->table, "dumps") == 0) return rs_flight_dumps(flight, err);
     if (r->table && strcmp(r->table, "groups") == 0) return rs_flight_groups(flight, groups, err);
-    if (r->table || r->render.format != RS_FORMAT_TEXT) {
+    if (r->table || !rs_renders_as(&r->render, "text")) {
         if (r->table || entries)
             return rs_flight_entries(flight, ranks, groups, rs_options_flag(r->own, "stacks"), err);
         return rs_flight_groups(flight, groups, err);
@@ -192,7 +193,7 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     rs_table *table = choose_table(r, flight, err);
     if (!table) return err->status;
     rs_status status = RS_OK;
-    if (r->render.format == RS_FORMAT_JSON) {
+    if (rs_renders_as(&r->render, "json")) {
         char head[96];
         int n = snprintf(head, sizeof head, "{\"%s\": ", rs_table_get_spec(table)->name);
         if (!sink->write(sink->context, head, (size_t)n))
@@ -203,7 +204,7 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     } else {
         status = rs_render_table(table, &r->render, sink, err);
     }
-    if (status == RS_OK && rs_options_flag(r->own, "stacks") && r->render.format == RS_FORMAT_TEXT) {
+    if (status == RS_OK && rs_options_flag(r->own, "stacks") && rs_renders_as(&r->render, "text")) {
         rs_writer writer;
         rs_writer_init(&writer, sink);
         rs_layout layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
@@ -223,8 +224,8 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
 static rs_status show(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     if (rs_options_flag(r->own, "entries") || r->table) return show_rows(r, flight, sink, err);
-    if (r->render.format == RS_FORMAT_JSON) return rs_flight_write_json(flight, sink, err);
-    if (r->render.format == RS_FORMAT_TEXT) return show_text(r, flight, sink, err);
+    if (rs_renders_as(&r->render, "json")) return rs_flight_write_json(flight, sink, err);
+    if (rs_renders_as(&r->render, "text")) return show_text(r, flight, sink, err);
     return show_rows(r, flight, sink, err);
 }
 
@@ -307,7 +308,7 @@ static int run(const request *r, const rs_arguments *arguments)
     if (status == RS_ERR_CANCELLED) {
         rs_signal_repeat();
         code = rs_complain_error(NULL, &err);
-    } else if (status != RS_OK && flight && r->render.format == RS_FORMAT_JSON &&
+    } else if (status != RS_OK && flight && rs_renders_as(&r->render, "json") &&
                !rs_options_flag(r->own, "entries") && !r->table) {
         code = deliver(r, flight, rs_options_text(r->out, "output"), show);
         report_problems(r, flight);
@@ -363,7 +364,6 @@ static void make_help(rs_writer *writer, const void *context)
 
 int rs_run_flight(const rs_command *command, int argc, char **argv)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
     rs_error err = RS_ERROR_INIT;
     rs_arguments arguments;
     request r = {.command = command};
@@ -380,8 +380,7 @@ int rs_run_flight(const rs_command *command, int argc, char **argv)
                                     : strcmp(color, "never") == 0 || to_file ? RS_COLOR_NEVER
                                                                              : RS_COLOR_AUTO);
     if (to_file) r.render.width = 0;
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], rs_options_text(r.out, "format")) == 0) r.render.format = f;
+    r.render.form = rs_output_form_find(rs_options_text(r.out, "format"));
     int code = check_table(r.table);
     if (rs_options_flag(r.out, "help")) {
         code = rs_print(command->name, make_help, command);
