@@ -15,8 +15,8 @@ typedef struct rs_run {
     rs_compat compat;
     const rs_policy *policy; /* the peer's rounding, window and classification as values */
     bool absolute;           /* times as the file has them, not from the job's first event */
-    int64_t origin;          /* for merge: what moments of the tables will count from, the job's first event */
-    void *context;           /* of rs_job_run_with; only merge may change what it points to */
+    int64_t origin; /* for merge: what moments of the tables will count from, the job's first event */
+    void *context;  /* of rs_job_run_with; only merge may change what it points to */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */
