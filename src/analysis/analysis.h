@@ -76,6 +76,10 @@ struct rs_analysis {
     {                                                                                                        \
         name, RS_##type, RS_UNIT_##unit, help, title                                                         \
     }
+/* The cells (table/record.h) of a table that names the file of each rank; the row is the rs_partial. */
+#define RS_FILE_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_partial, source), "file", TEXT, NONE, "the file it was read from", NULL)
 /* A table spec over an array of columns. */
 #define RS_TABLE(name, help, columns)                                                                        \
     {                                                                                                        \

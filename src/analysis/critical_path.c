@@ -136,10 +136,7 @@ RS_RECORD(overlay, OVERLAY_ROW);
          "its place on the longest path, from 0; unknown: not on it", NULL)
 RS_RECORD(node, NODE_ROW);
 
-#define FILE_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_partial, source), "file", TEXT, NONE, "the file it was read from", NULL)
-RS_RECORD(file, FILE_ROW);
+RS_RECORD(file, RS_FILE_ROW);
 
 static const rs_table_spec summary_table = RS_TABLE("critical_path", "one row is one rank", summary_columns);
 static const rs_table_spec breakdown_table = RS_TABLE(

@@ -253,9 +253,14 @@ void rs_table_set_real(rs_table *table, const char *name, double value)
 
 void rs_table_set_text(rs_table *table, const char *name, const char *value)
 {
+    rs_table_set_text_n(table, name, value, value ? strlen(value) : 0);
+}
+
+void rs_table_set_text_n(rs_table *table, const char *name, const char *value, size_t length)
+{
     rs_table_column *c = due_cell(table, name, RS_CELL_TYPE(RS_TEXT));
     if (!c) return;
-    uint32_t id = value ? rs_strings_add(&table->strings, value, strlen(value)) : 0;
+    uint32_t id = value ? rs_strings_add(&table->strings, value, length) : 0;
     if (id == RS_NO_STRING) table->no_memory = true;
     c->values.texts[table->n_rows] = id;
     rs_table_mark(c, table->n_rows, !value);

@@ -119,6 +119,7 @@ void rs_table_set_int(rs_table *table, const char *name, int64_t value);
 void rs_table_set_time(rs_table *table, const char *name, int64_t ns); /* TIME and MOMENT */
 void rs_table_set_real(rs_table *table, const char *name, double value);
 void rs_table_set_text(rs_table *table, const char *name, const char *value);
+void rs_table_set_text_n(rs_table *table, const char *name, const char *value, size_t length);
 void rs_table_set_null(rs_table *table, const char *name);
 
 /* Whether rs_table_count_from was called: the driver of a run leaves such tables alone. */
@@ -166,7 +167,7 @@ bool rs_table_has_origin(const rs_table *table);
                                                         : RS_CELL_NUMBERS | RS_CELL_TIMES)
 #define RS_CELL_TIMES (RS_CELL_TYPE(RS_TIME) | RS_CELL_TYPE(RS_MOMENT))
 #define RS_CELL_TYPES_MAYBE(row, member) RS_CELL_TYPES_OF(row, member)
-#define RS_CELL_TYPES_ID(row, member) (RS_CELL_TYPES_OF(row, member) & RS_CELL_TYPE(RS_INT))
+#define RS_CELL_TYPES_ID(row, member) (RS_CELL_TYPES_OF(row, member) & (RS_CELL_TYPE(RS_INT) | RS_CELL_TIMES))
 #define RS_CELL_TYPES_IF(row, member, flag) RS_CELL_TYPES_OF(row, member)
 #define RS_CELL_TYPES_CHARS(row, member) RS_CELL_TYPE(RS_TEXT)
 #define RS_CELL_TYPES_SOME_CHARS(row, member) RS_CELL_TYPE(RS_TEXT)
