@@ -3,6 +3,7 @@
 #define RANKSCOPE_H
 
 #include "rankscope/status.h"
+#include "rankscope/text.h"
 #include "rankscope/table.h"
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"

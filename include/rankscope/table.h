@@ -113,6 +113,10 @@ RS_API const char *rs_table_text(const rs_table *table, size_t row, size_t colum
 /* Appends the rows of from, which must have an equal spec. */
 RS_API rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err);
 
+/* The schema of tables as a table: table, column, type, unit, meaning. Owned by the caller; NULL when out of
+ * memory. */
+RS_API rs_table *rs_schema_table(const rs_table_spec *const *specs, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

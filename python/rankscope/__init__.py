@@ -21,8 +21,8 @@ __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "Inpu
 __version__: str = _engine.version()
 
 
-def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None, recursive: bool = False,
-         renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
+def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None,
+         window: Optional[str] = None, recursive: bool = False, renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
          absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False,
          storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = "auto") -> Job:
     """Opens the traces of one training run; no path is read before the first analysis.
@@ -31,6 +31,7 @@ def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges
         fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
         whole), several of these, or a dict {rank: one of these}
     ranks, steps: only these: a number, several, a range or a text like "0,3,8-15"
+    window: only what starts in this time, "10-12.5": milliseconds from the job's first event over all ranks
     recursive: look into the folders of a directory
     renumber: number ranks by file name, whatever the files say
     single_rank: a file that holds several ranks is an error
@@ -45,7 +46,7 @@ def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges
     """
     paths, files = _sources.resolve(source, recursive=recursive, storage_options=storage_options)
     _sources.fetch(files)
-    settings = _settings.of_job(ranks=ranks, steps=steps, recursive=recursive, renumber=renumber, single_rank=single_rank,
-                                jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
+    settings = _settings.of_job(ranks=ranks, steps=steps, window=window, recursive=recursive, renumber=renumber,
+                                single_rank=single_rank, jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
                                 include_last_step=include_last_step)
     return Job(paths, files, settings, progress)

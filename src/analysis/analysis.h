@@ -42,6 +42,14 @@ typedef struct rs_table_set {
     size_t n;
 } rs_table_set;
 
+/* The parts of a selection. */
+enum rs_follows {
+    RS_FOLLOWS_RANKS = 1,
+    RS_FOLLOWS_STEPS = 2,
+    RS_FOLLOWS_WINDOW = 4,
+    RS_FOLLOWS_ALL = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS | RS_FOLLOWS_WINDOW
+};
+
 struct rs_analysis {
     const char *name;
     const char *help;     /* one line, no full stop */
@@ -52,8 +60,9 @@ struct rs_analysis {
     uint64_t columns;               /* RS_COLUMN_BIT(...) of the arguments it reads */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
-    bool with_host; /* needs host events loaded too (all analyses get GPU events) */
-    bool two_sided; /* compares two jobs: rs_job_run_pair */
+    unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
+    const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
+    bool two_sided;          /* compares two jobs: rs_job_run_pair */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

@@ -471,6 +471,7 @@ const rs_analysis rs_analysis_bandwidth = {
     .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -100,6 +100,7 @@ const rs_analysis rs_analysis_breakdown = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_busy_rank,
     .merge = merge,
     .free_partial = rs_busy_free,

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "peer/hta_window.h"
 #include "trace/nest.h"
+#include "trace/selection.h"
 
 static const rs_column_spec first_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
@@ -144,7 +145,9 @@ static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p
     if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
         rs_hta_frame *f;
-        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        rs_policy all = *run->policy;
+        all.whole = true; /* launches are counted from the first */
+        rs_status status = rs_hta_frame_create(trace, &all, &f, err);
         if (status != RS_OK) return status;
         p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
@@ -270,6 +273,22 @@ static rs_status match(const rs_events *e, const sorted_rows *rows, counters_par
     return ok ? status : rs_fail_nomem(err, "counters");
 }
 
+/* Keeps the selected ranges: by their launch, and where that is not known by their own time. Only when all
+ * are matched, since the n-th range belongs to the n-th launch of the whole trace. */
+static rs_status select_ranges(rs_trace *trace, counters_partial *p, rs_error *err)
+{
+    rs_selector selector;
+    rs_status status = rs_trace_selector(trace, &selector, err);
+    if (status != RS_OK || !selector.selection) return status;
+    size_t n = p->n;
+    p->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (rs_selects_row(&selector,
+                           p->ranges[i].launch == RS_NO_ROW ? p->ranges[i].row : p->ranges[i].launch))
+            p->ranges[p->n++] = p->ranges[i];
+    return RS_OK;
+}
+
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     sorted_rows rows = {0};
@@ -278,6 +297,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     *partial = p;
     rs_status status = collect(run, trace, p, &rows, err);
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
+    if (status == RS_OK) status = select_ranges(trace, p, err);
     rs_free(rows.ranges.items);
     rs_free(rows.launches.items);
     rs_free(rows.host.items);
@@ -431,7 +451,7 @@ const rs_analysis rs_analysis_counters = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
-    .with_host = true,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -1,5 +1,4 @@
 /* Is the capture fit: what is missing or broken, which analyses that disables, how to record it better. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,23 +44,6 @@ static void findings_free(void *partial)
     for (size_t i = 0; i < f->n_calls; i++) rs_free(f->calls[i].name);
     rs_free(f->calls);
     rs_free(f);
-}
-
-void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
-                    const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    char *copy = rs_strdup(text);
-    if (!copy || !RS_GROW_ONE(f->items, f->n, f->capacity)) {
-        rs_free(copy);
-        f->out_of_memory = true;
-        return;
-    }
-    f->items[f->n++] = (rs_finding){.level = level, .check = check, .count = count, .text = copy};
 }
 
 static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -148,6 +130,8 @@ const rs_analysis rs_analysis_doctor = {
                RS_COLUMN_BIT(PYTHON_ID),
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_RANKS,
+    .follows_not = "it judges the whole capture",
     .rank = doctor_rank,
     .merge = doctor_merge,
     .free_partial = findings_free,

@@ -1,11 +1,14 @@
 #include "analysis/doctor_checks.h"
 
-#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "text/numbers.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
 #define MIN_CALLS 2
@@ -99,6 +102,23 @@ static const rs_check resolution = {"clock resolution", "kernels under a microse
                                     "do not convert the files' times", "do not convert the export's times"};
 static const rs_check durations = {"durations", "busy time and idle around them",
                                    "a driver's bad timestamps: update it, or cut the events out", NULL, NULL};
+
+void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
+                    const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char *copy = rs_strdup(text);
+    if (!copy || !RS_GROW_ONE(f->items, f->n, f->capacity)) {
+        rs_free(copy);
+        f->out_of_memory = true;
+        return;
+    }
+    f->items[f->n++] = (rs_finding){.level = level, .check = check, .count = count, .text = copy};
+}
 
 const char *rs_finding_remedy(const rs_findings *f, const rs_finding *finding)
 {
@@ -229,8 +249,9 @@ static void judge_calls(rs_findings *f, bool has_gpu)
                            (long long)c->calls, c->name);
         else if (covered < 95)
             rs_finding_add(f, covered < 50 ? RS_WEAK : RS_REMARK, &launches, c->calls - c->with_work,
-                           "%lld of %lld %s calls show no work (%.1f%% covered)",
-                           (long long)(c->calls - c->with_work), (long long)c->calls, c->name, covered);
+                           "%lld of %lld %s calls show no work (%s%% covered)",
+                           (long long)(c->calls - c->with_work), (long long)c->calls, c->name,
+                           RS_FIXED(covered, 1));
     }
     if (has_gpu && calls && with_work == calls)
         rs_finding_add(f, RS_FINE, &launches, calls, "all %lld launches show their work", (long long)calls);
@@ -307,8 +328,8 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
                        : share > 5 ? RS_WEAK
                                    : RS_REMARK,
                        &unlinked, (int64_t)links->n_unlinked,
-                       "%zu of %zu GPU events (%.1f%%) have no launch in the file", links->n_unlinked,
-                       work->n, share);
+                       "%zu of %zu GPU events (%s%%) have no launch in the file", links->n_unlinked, work->n,
+                       RS_FIXED(share, 1));
     if (links->n_early)
         rs_finding_add(f, RS_WEAK, &early, (int64_t)links->n_early,
                        "%zu GPU events start before their launch", links->n_early);
@@ -393,7 +414,7 @@ static int64_t number_behind(const char *line, const char *name)
     p += strlen(name);
     while (*p == ' ' || *p == '=' || *p == ':') p++;
     int64_t v = 0;
-    while (isdigit((unsigned char)*p) && v < INT64_MAX / 10 - 9) v = v * 10 + (*p++ - '0');
+    while (rs_is_digit(*p) && v < INT64_MAX / 10 - 9) v = v * 10 + (*p++ - '0');
     return v;
 }
 

@@ -1,14 +1,15 @@
 /* The event table itself, filtered. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "base/ascii.h"
 #include "base/layout.h"
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "input/json.h"
+#include "trace/selection.h"
 
 typedef struct event_row {
     uint32_t position;
@@ -145,7 +146,7 @@ static rs_status parse_term(const char **p, term *t, rs_error *err)
 {
     const char *begin = *p;
     size_t n = 0;
-    while (isalnum((unsigned char)begin[n]) || begin[n] == '_') n++;
+    while (rs_is_alnum(begin[n]) || begin[n] == '_') n++;
     rs_suggestion nearest = {0};
     char word[40];
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), begin);
@@ -259,10 +260,11 @@ static bool holds(const terms *where, const event_row *r, const event_rows *p)
 
 /* Step numbers of GPU work, by walking rs_work along the rows. */
 typedef struct step_finder {
-    const rs_work *work;
+    const rs_work *work; /* of the whole rank */
     size_t at;
-    const rs_step *steps;
-    size_t n_steps;
+    const rs_step *steps, *gpu_steps;
+    size_t n_steps, n_gpu_steps;
+    rs_row_test selected;
 } step_finder;
 
 static int64_t step_of(step_finder *f, const rs_events *e, uint32_t row)
@@ -270,8 +272,8 @@ static int64_t step_of(step_finder *f, const rs_events *e, uint32_t row)
     while (f->at < f->work->n && f->work->row[f->at] < row) f->at++;
     if (f->at < f->work->n && f->work->row[f->at] == row)
         return f->work->step[f->at] < 0 ? RS_NO_VALUE : f->work->step[f->at];
-    if (rs_kind_is_gpu_work(rs_event_kind(e, row)) || e->start[row] == RS_NO_TIME) return RS_NO_VALUE;
-    int64_t step = rs_trace_step_at(f->steps, f->n_steps, e->threads[e->thread[row]].pid, e->start[row]);
+    if (rs_kind_is_gpu_work(rs_event_kind(e, row))) return RS_NO_VALUE;
+    int64_t step = rs_row_step(e, f->steps, f->n_steps, f->gpu_steps, f->n_gpu_steps, row);
     return step < 0 ? RS_NO_VALUE : step;
 }
 
@@ -284,6 +286,7 @@ static rs_status collect(const rs_trace *t, const terms *where, int64_t limit, s
               external = rs_cursor_of(e, RS_COL_EXTERNAL_ID);
     for (size_t i = 0; i < t->n_rows && (limit == 0 || p->n < (size_t)limit); i++) {
         uint32_t row = rs_trace_row(t, i);
+        if (!rs_row_test_next(&finder->selected, row)) continue;
         const rs_thread *thread = &e->threads[e->thread[row]];
         const rs_string *name = &e->strings.items[e->name[row]];
         const rs_string *category = &e->strings.items[e->categories[e->category[row]].name];
@@ -326,8 +329,12 @@ static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
     step_finder finder = {0};
-    status = rs_trace_work_details(t, run->policy, &finder.work, err);
+    rs_policy all = *run->policy;
+    all.whole = true;
+    status = rs_trace_work_details(t, &all, &finder.work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
+    if (status == RS_OK) status = rs_trace_gpu_steps(t, &finder.gpu_steps, &finder.n_gpu_steps, err);
+    if (status == RS_OK) status = rs_row_test_begin(t, &finder.selected, err);
     int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");
     if (status == RS_OK) status = collect(t, &where, limit, &finder, p, err);
     return status;
@@ -396,6 +403,7 @@ const rs_analysis rs_analysis_events = {
     .n_options = sizeof options / sizeof *options,
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = events_rank,
     .merge = events_merge,
     .free_partial = events_free,

@@ -247,19 +247,16 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
 {
     rs_frame_columns made = {0};
     bool only_gpu = rs_options_flag(run->options, "gpu");
-    rs_ranges steps = {0};
     maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .hta = run->policy->rows_by_stream};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status =
         m.copied ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &steps, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (only_gpu && !made.gpu[i]) continue;
-        if (trace->steps_wanted && !rs_ranges_has(&steps, made.iteration[i])) continue;
+        if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
         if (!read_row(&m, i)) status = rs_fail_nomem(err, "frame");
     }
     rs_free(m.copied);
-    rs_ranges_clear(&steps);
     rs_frame_columns_clear(&made);
     return status;
 }
@@ -271,7 +268,9 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "frame");
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_policy all = *run->policy;
+    all.whole = true; /* its iterations tell what is selected */
+    rs_status status = rs_hta_frame_create(trace, &all, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
     p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
@@ -338,7 +337,7 @@ const rs_analysis rs_analysis_frame = {
     .columns = RS_LINK_COLUMNS | ARGUMENT_BITS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
-    .with_host = true,
+    .follows = RS_FOLLOWS_ALL,
     .rank = frame_rank,
     .merge = frame_merge,
     .free_partial = free_partial,

@@ -1,8 +1,6 @@
 #include "analysis/gate.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -38,20 +36,13 @@ static const char *trim(const char *text, size_t *n)
 
 static bool parse_number(const char *text, size_t n, term *out)
 {
-    char digits[64];
     text = trim(text, &n);
     if (n && text[n - 1] == '%') {
         out->percent = true;
         n--;
         text = trim(text, &n);
     }
-    if (n == 0 || n >= sizeof digits) return false;
-    memcpy(digits, text, n);
-    digits[n] = '\0';
-    if (strspn(digits, "+-0123456789.eE") != n) return false;
-    char *end;
-    out->number = strtod(digits, &end);
-    return *end == '\0' && isfinite(out->number);
+    return rs_parse_real(text, n, &out->number);
 }
 
 /* The operator is the last one in the term: a counter's name may hold others. */

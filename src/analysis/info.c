@@ -8,6 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "trace/selection.h"
 
 typedef struct stream_row {
     int64_t device, stream, n, time, first, last;
@@ -30,6 +31,7 @@ typedef struct info {
     uint64_t text_bytes, lost, rounded;
     size_t n_events, n_gpu, n_unlinked, n_steps;
     bool truncated, has_span;
+    int64_t origin; /* the rank's first event, selected or not; while the trace is there */
     int64_t base_ns, first, last, first_step, last_step, world_size;
     char device[128], backend[64];
     category *categories;
@@ -175,15 +177,20 @@ static void collect_facts(info *p, const rs_trace *t)
     if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
 }
 
-static rs_status collect_categories(info *p, const rs_trace *t, rs_error *err)
+static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)
 {
     const rs_events *e = t->events;
+    rs_row_test selected;
+    rs_status status = rs_row_test_begin(t, &selected, err);
+    if (status != RS_OK) return status;
     p->n_categories = e->n_categories;
     p->categories = rs_calloc(e->n_categories, sizeof *p->categories);
     if (!p->categories) return rs_fail_nomem(err, "info");
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
+        if (!rs_row_test_next(&selected, row)) continue;
         uint16_t c = e->category[row];
+        p->n_events++;
         p->categories[c].events++;
         if (!rs_event_is_span(e, row)) continue;
         p->categories[c].spans++;
@@ -231,8 +238,8 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
         if (work->end[i] > s->last) s->last = work->end[i];
     }
     for (size_t i = 0; i < p->n_streams; i++) {
-        p->streams[i].first = rs_sub_sat(p->streams[i].first, p->first);
-        p->streams[i].last = rs_sub_sat(p->streams[i].last, p->first);
+        p->streams[i].first = rs_sub_sat(p->streams[i].first, p->origin);
+        p->streams[i].last = rs_sub_sat(p->streams[i].last, p->origin);
     }
     if (p->n_streams) qsort(p->streams, p->n_streams, sizeof *p->streams, by_stream);
     return RS_OK;
@@ -250,7 +257,6 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     p->lost = e->n_lost;
     p->rounded = e->n_rounded;
     p->truncated = e->truncated;
-    p->n_events = t->n_rows;
     p->base_ns = e->info.base_time_ns;
     p->world_size = e->info.world_size;
     copy_text(p->device, sizeof p->device, e, e->info.device_name);
@@ -258,14 +264,21 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     collect_facts(p, t);
     const rs_step *steps;
     const rs_work *work;
-    rs_status status = rs_trace_span(t, &p->first, &p->last, err);
+    rs_selector selector;
+    int64_t last;
+    size_t n = 0;
+    rs_status status = rs_trace_span(t, &p->origin, &last, err);
+    if (status == RS_OK) status = rs_trace_selected_span(t, &p->first, &p->last, err);
     p->has_span = status == RS_OK && p->first != RS_NO_TIME;
     if (status == RS_OK) status = collect_categories(p, t, err);
-    if (status == RS_OK) status = rs_trace_steps(t, &steps, &p->n_steps, err);
+    if (status == RS_OK) status = rs_trace_steps(t, &steps, &n, err);
+    if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) {
-        for (size_t i = 0; i < p->n_steps; i++) {
-            if (i == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
-            if (i == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
+        for (size_t i = 0; i < n; i++) {
+            if (!rs_selects_step(&selector, &steps[i])) continue;
+            if (p->n_steps == 0 || steps[i].number < p->first_step) p->first_step = steps[i].number;
+            if (p->n_steps == 0 || steps[i].number > p->last_step) p->last_step = steps[i].number;
+            p->n_steps++;
         }
         status = rs_trace_work_details(t, run->policy, &work, err);
     }
@@ -374,6 +387,7 @@ const rs_analysis rs_analysis_info = {
     .examples = "rankscope info traces/\nrankscope info --table categories --format csv trace.json.gz",
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = info_rank,
     .merge = info_merge,
     .free_partial = info_free,

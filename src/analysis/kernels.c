@@ -391,6 +391,7 @@ const rs_analysis rs_analysis_kernels = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -123,5 +123,6 @@ const rs_analysis rs_analysis_memory = {
     .n_options = 1,
     .table_sets = sets,
     .n_table_sets = 1,
+    .follows_not = "it reads a memory timeline, which has no ranks, steps or launches",
     .file = file,
 };

@@ -294,7 +294,7 @@ static rs_status find_part(maker *m, const rs_path_window *window, bool default_
     if (status != RS_OK || part->graph || part->n_instances || !default_window || m->hta) return status;
     status = rs_path_build_own(m->trace, m->policy, &whole, sync, part, err);
     m->a->whole_trace = part->graph != NULL;
-    m->a->found = true;
+    m->a->found = part->graph != NULL;
     return status;
 }
 

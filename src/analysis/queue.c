@@ -304,6 +304,7 @@ const rs_analysis rs_analysis_queue = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -246,6 +246,7 @@ const rs_analysis rs_analysis_steps = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_steps_rank,
     .merge = merge,
     .free_partial = rs_steps_free,

@@ -353,6 +353,7 @@ const rs_analysis rs_analysis_stragglers = {
                RS_COLUMN_BIT(SEQ),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_arrivals_rank,
     .merge = merge,
     .free_partial = rs_arrivals_free,

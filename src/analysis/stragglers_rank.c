@@ -1,9 +1,9 @@
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/stragglers.h"
 #include "peer/stragglers_hta.h"
+#include "base/ascii.h"
 #include "base/interval.h"
 
 void rs_arrivals_free(void *partial)
@@ -23,7 +23,7 @@ static bool contains(const char *text, size_t length, const char *word)
     size_t n = strlen(word);
     for (size_t i = 0; i + n <= length; i++) {
         size_t k = 0;
-        while (k < n && tolower((unsigned char)text[i + k]) == word[k]) k++;
+        while (k < n && rs_lower(text[i + k]) == word[k]) k++;
         if (k == n) return true;
     }
     return false;

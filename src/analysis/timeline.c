@@ -62,6 +62,7 @@ const rs_analysis rs_analysis_timeline = {
     .columns = RS_LINK_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_busy_rank,
     .merge = merge,
     .free_partial = rs_busy_free,

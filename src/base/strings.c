@@ -2,19 +2,25 @@
 
 #include <string.h>
 
+/* Eight bytes, the first the lowest: one load where the machine stores them so, and the compiler's business
+ * elsewhere. */
 static uint64_t read64(const unsigned char *p)
 {
-    uint64_t v;
+    uint64_t v = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     memcpy(&v, p, 8);
+#else
+    for (unsigned i = 0; i < 8; i++) v |= (uint64_t)p[i] << 8 * i;
+#endif
     return v;
 }
 
 static uint64_t read_tail(const unsigned char *p, size_t n)
 {
     if (n >= 8) return read64(p);
-    uint64_t v = 0;
-    memcpy(&v, p, n);
-    return v;
+    unsigned char padded[8] = {0};
+    memcpy(padded, p, n);
+    return read64(padded);
 }
 
 static uint64_t fold(uint64_t a, uint64_t b)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/face_tools.h"
+#include "text/numbers.h"
 
 /* Text is for reading: longer tables are for --format csv, or a smaller question. */
 #define MAX_ROWS 60
@@ -212,7 +213,7 @@ rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *e
         char value[64], bytes[32];
         double share = rs_face_number(t, i, "at_peak_pct");
         if (isnan(share) || share <= 0) continue;
-        snprintf(value, sizeof value, "%5.1f%%  %s", share,
+        snprintf(value, sizeof value, "%5s%%  %s", RS_FIXED(share, 1),
                  rs_human_bytes(rs_face_int(t, i, "at_peak_bytes", 0), bytes));
         rs_layout_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
     }

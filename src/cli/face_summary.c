@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/face_tools.h"
+#include "text/numbers.h"
 
 /* Ranks beyond this many are not shown one by one: those that need most time for themselves are. */
 #define MAX_RANKS 12
@@ -64,7 +65,7 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout 
         if (isnan(busy))
             snprintf(value, sizeof value, "no GPU work");
         else
-            snprintf(value, sizeof value, "%.1f%% busy", busy);
+            snprintf(value, sizeof value, "%s%% busy", RS_FIXED(busy, 1));
         rs_layout_shares(layout, label, 9, shares, 4, BAR, value);
     }
 }
@@ -117,8 +118,9 @@ static void slowest(const rs_table *ranks, rs_layout *layout)
     double behind = rs_face_number(ranks, worst, "behind_median_pct");
     rs_human_time(rs_face_int(ranks, worst, "own_time_us", 0), time);
     snprintf(text, sizeof text,
-             "Slowest: rank %lld, %s of its own (without waiting in communication), %.1f%% above the median",
-             (long long)rs_face_int(ranks, worst, "rank", -1), time, isnan(behind) ? 0.0 : behind);
+             "Slowest: rank %lld, %s of its own (without waiting in communication), %s%% above the median",
+             (long long)rs_face_int(ranks, worst, "rank", -1), time,
+             RS_FIXED(isnan(behind) ? 0.0 : behind, 1));
     rs_layout_blank(layout);
     rs_layout_wrap(layout, "", text);
 }

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "cli/face_tools.h"
+#include "text/numbers.h"
 
 #define NUMBERS "%8s %11s %11s %9s %9s  "
 
@@ -59,7 +60,7 @@ static void put_row(rs_layout *layout, const rs_table *t, size_t row, char *line
     if (isnan(percent))
         snprintf(share, sizeof share, "-");
     else
-        snprintf(share, sizeof share, "%.1f %%", percent);
+        snprintf(share, sizeof share, "%s %%", RS_FIXED(percent, 1));
     char count[32], kernels[32];
     rs_human_count(rs_face_int(t, row, "count", 0), count);
     rs_human_count(rs_face_int(t, row, "kernels", 0), kernels);

@@ -3,6 +3,7 @@
 #ifndef RS_CLI_LAYOUT_H
 #define RS_CLI_LAYOUT_H
 
+#include "rankscope/render.h"
 #include "text/writer.h"
 
 typedef struct rs_layout {

@@ -466,9 +466,11 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     const rs_events *e = trace->events;
     const rs_work *work;
     const uint32_t *by_start;
+    rs_policy all = *policy;
+    all.whole = true; /* the caller takes those of its window */
     *out = (rs_sync_edges){0};
-    rs_status status = rs_trace_work_details(trace, policy, &work, err);
-    if (status == RS_OK) status = rs_trace_work_by_start(trace, policy, &by_start, err);
+    rs_status status = rs_trace_work_details(trace, &all, &work, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &by_start, err);
     if (status != RS_OK) return status;
     finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out};
     x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};

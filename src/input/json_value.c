@@ -1,11 +1,9 @@
 /* What JSON strings and numbers mean. */
 #include "input/json.h"
 
-#include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "text/numbers.h"
 
 /* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
  */
@@ -242,56 +240,8 @@ bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
     return true;
 }
 
-/* More digits than this decide nothing but whether there is a rest. */
-#define REAL_DIGITS 780
-
-/* strtod without the user's decimal comma. */
-static bool real_of(const char *text, double *out)
-{
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) return false;
-    locale_t before = uselocale(plain);
-    *out = strtod(text, NULL);
-    uselocale(before);
-    freelocale(plain);
-    return isfinite(*out);
-}
-
 bool rs_json_real(const uint8_t *text, size_t length, double *out)
 {
     number d;
-    char copy[REAL_DIGITS + 48];
-    size_t n = 0, kept = 0;
-    int64_t dropped = 0; /* digits before the point that are not in copy */
-    bool fraction = false, rest = false;
-    if (!split_number(text, length, &d)) return false;
-    if (d.negative) copy[n++] = '-';
-    copy[n++] = '0';
-    for (size_t i = 0; i < d.n_digits; i++) {
-        uint8_t c = d.digits[i];
-        if (c == '.') {
-            fraction = true;
-            continue;
-        }
-        if (kept == 0 && c == '0') {
-            dropped -= fraction;
-        } else if (kept < REAL_DIGITS) {
-            copy[n++] = (char)c;
-            kept++;
-            dropped -= fraction;
-        } else {
-            rest |= c != '0';
-            dropped += !fraction;
-        }
-    }
-    if (rest) {
-        copy[n++] = '1';
-        dropped--;
-    }
-    if (kept == 0) {
-        *out = d.negative ? -0.0 : 0.0;
-        return true;
-    }
-    snprintf(copy + n, sizeof copy - n, "e%lld", (long long)(d.exponent + dropped));
-    return real_of(copy, out);
+    return split_number(text, length, &d) && rs_parse_real((const char *)text, length, out);
 }

@@ -18,20 +18,25 @@
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
-static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
+static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_error *err)
 {
     rs_job *job = rs_calloc(1, sizeof *job);
-    if (!job) {
-        rs_fail_nomem(err, "job");
-        return NULL;
-    }
+    if (!job) return rs_fail_nomem(err, "job");
     if (settings) job->settings = *settings;
+    rs_status status = rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window,
+                                          &job->selection, err);
+    if (status != RS_OK) {
+        rs_selection_clear(&job->selection);
+        rs_free(job);
+        return status;
+    }
     if (job->settings.jobs == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
     }
     pthread_mutex_init(&job->lock, NULL);
-    return job;
+    *out = job;
+    return RS_OK;
 }
 
 static uint64_t file_size(const char *path)
@@ -78,9 +83,10 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
                       rs_error *err)
 {
     *out = NULL;
-    rs_job *job = job_create(settings, err);
-    if (!job) return RS_ERR_NOMEM;
-    rs_status status = rs_inputs_resolve(job, paths, n_paths, err);
+    rs_job *job;
+    rs_status status = job_create(settings, &job, err);
+    if (status != RS_OK) return status;
+    status = rs_inputs_resolve(job, paths, n_paths, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -94,10 +100,11 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
                             rs_job **out, rs_error *err)
 {
     *out = NULL;
-    rs_job *job = job_create(settings, err);
-    if (!job) return RS_ERR_NOMEM;
+    rs_job *job;
+    rs_status status = job_create(settings, &job, err);
+    if (status != RS_OK) return status;
     rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
-    rs_status status = rs_job_add(job, &file, err);
+    status = rs_job_add(job, &file, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -149,6 +156,7 @@ void rs_job_close(rs_job *job)
     if (!job) return;
     for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
     rs_free(job->inputs);
+    rs_selection_clear(&job->selection);
     pthread_mutex_destroy(&job->lock);
     rs_free(job);
 }
@@ -217,7 +225,8 @@ static bool on_progress(void *context)
 }
 
 /* *needs: columns that have to be loaded before the ranks of this file can be told apart; 0 when they are. */
-static rs_status make_traces(rs_input *input, const rs_job_settings *settings, uint64_t *needs, rs_error *err)
+static rs_status make_traces(rs_input *input, const rs_job_settings *settings, const rs_selection *selection,
+                             uint64_t *needs, rs_error *err)
 {
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
@@ -256,7 +265,7 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
         t->n_parts = input->n_parts;
         t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
-        t->steps_wanted = settings->steps;
+        t->selection = selection;
     }
     rs_domains_clear(&domains);
     return RS_OK;
@@ -375,7 +384,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
     uint64_t needs;
-    status = make_traces(input, &job->settings, &needs, err);
+    status = make_traces(input, &job->settings, &job->selection, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;

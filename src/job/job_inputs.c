@@ -1,10 +1,10 @@
-#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "job/job_internal.h"
 #include "format/native.h"
@@ -21,9 +21,9 @@ int64_t rs_rank_in_name(const char *path)
         if (strncasecmp(p, "rank", 4) != 0) continue;
         const char *q = p + 4;
         if (*q == '_' || *q == '-' || *q == '.') q++;
-        if (!isdigit((unsigned char)*q)) continue;
+        if (!rs_is_digit(*q)) continue;
         int64_t v = 0;
-        while (isdigit((unsigned char)*q) && v < INT32_MAX) v = v * 10 + (*q++ - '0');
+        while (rs_is_digit(*q) && v < INT32_MAX) v = v * 10 + (*q++ - '0');
         rank = v;
     }
     return rank;
@@ -78,7 +78,7 @@ static const char *split_rank(const char *path, int64_t *rank)
     *rank = RS_NO_VALUE;
     const char *p = path;
     int64_t v = 0;
-    while (isdigit((unsigned char)*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
+    while (rs_is_digit(*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
     if (p == path || *p != '=' || stat(path, &info) == 0) return path;
     *rank = v;
     return p + 1;
@@ -88,7 +88,7 @@ static const char *split_rank(const char *path, int64_t *rank)
 static int natural_compare(const char *a, const char *b)
 {
     while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+        if (rs_is_digit(*a) && rs_is_digit(*b)) {
             while (*a == '0') a++;
             while (*b == '0') b++;
             size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");

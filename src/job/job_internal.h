@@ -7,7 +7,7 @@
 #include "analysis/analysis.h"
 #include "rankscope/partial.h"
 #include "format/kineto.h"
-#include "trace/trace.h"
+#include "trace/selection.h"
 
 /* One input: a file, or the files of one profiler run. */
 typedef struct rs_input {
@@ -34,6 +34,7 @@ struct rs_job {
     rs_input *inputs; /* sorted by path */
     size_t n_inputs, capacity;
     rs_job_settings settings;
+    rs_selection selection; /* of the settings */
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
@@ -68,7 +69,8 @@ typedef struct rs_rank_part {
     int64_t rank;  /* RS_NO_VALUE until settled */
     int64_t first; /* its first event, where a table has moments; RS_NO_TIME: unknown */
     const char *rule;
-    size_t share, index; /* of which input, and its how manieth rank */
+    size_t share, index;  /* of which input, and its how manieth rank */
+    rs_selected selected; /* what it has of the steps and the window asked for */
 } rs_rank_part;
 
 /* What one input gave one analysis. */
@@ -100,6 +102,7 @@ typedef struct rs_question {
 /* What decides which ranks there are and how they are called. */
 typedef struct rs_ranking {
     bool renumber, single_rank;
+    const rs_job_settings *settings;
     rs_options *wanted; /* "ranks" */
 } rs_ranking;
 
@@ -127,6 +130,17 @@ rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *
 
 /* Orders paths as the inputs of a job: numbers by value. */
 int rs_path_compare(const char *a, const char *b);
+
+/* Whether an analysis can follow the selection that the settings ask for: RS_ERR_USAGE with the reason if
+ * not. */
+rs_status rs_analysis_can_follow(const rs_analysis *analysis, const rs_job_settings *settings, rs_error *err);
+/* The job's first event over all ranks, from which a window counts: without a window, or once it is known,
+ * nothing is done. columns are those that the questions will read: where all inputs fit into the workers at
+ * once they stay loaded, else each is loaded twice. */
+void rs_job_find_origin(rs_job *job, uint64_t columns);
+/* Refuses steps or a window that select nothing on any rank. */
+rs_status rs_selected_judge(const rs_selected *const *ranks, size_t n, const rs_job_settings *settings,
+                            rs_error *err);
 
 /* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
 rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,

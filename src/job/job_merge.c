@@ -14,10 +14,10 @@ static const rs_option_spec ranks_spec[] = {
 
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err)
 {
-    *ranking = (rs_ranking){.renumber = settings->renumber,
-                            .single_rank = settings->single_rank,
-                            .wanted = rs_options_create(ranks_spec, 1)};
-    if (!ranking->wanted) return rs_fail_nomem(err, "run");
+    *ranking = (rs_ranking){
+        .renumber = settings->renumber, .single_rank = settings->single_rank, .settings = settings};
+    rs_status status = rs_options_create(ranks_spec, 1, &ranking->wanted, err);
+    if (status != RS_OK) return status;
     return settings->ranks ? rs_options_set(ranking->wanted, "ranks", settings->ranks, err) : RS_OK;
 }
 
@@ -50,8 +50,9 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
                       .context = context};
     q->moments = has_moments(a, query->compat);
     if (query->options) return RS_OK;
-    q->run.options = q->defaults = rs_options_create(a->options, a->n_options);
-    return q->defaults ? RS_OK : rs_fail_nomem(err, "run");
+    rs_status status = rs_options_create(a->options, a->n_options, &q->defaults, err);
+    q->run.options = q->defaults;
+    return status;
 }
 
 rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err)
@@ -67,6 +68,7 @@ void rs_question_clear_share(rs_question *q, rs_share *share)
     for (size_t k = 0; k < share->n_units; k++)
         if (share->units[k].value && q->analysis->free_partial && !q->borrowed)
             q->analysis->free_partial(share->units[k].value);
+    for (size_t k = 0; k < share->n_units; k++) rs_selected_clear(&share->units[k].selected);
     rs_free(share->units);
     share->units = NULL;
     share->n_units = 0;
@@ -217,11 +219,12 @@ static rs_status gather(rs_question *q, const rs_ranking *ranking, unsigned side
     size_t n = 0, at = 0, kept = *n_partials;
     for (size_t i = 0; i < q->n_shares; i++) n += q->shares[i].n_units;
     rs_rank_part **all = rs_malloc(n * sizeof *all);
+    const rs_selected **selected = rs_malloc((n + 1) * sizeof *selected);
     rs_partial *grown =
         n < SIZE_MAX / sizeof *grown - kept ? rs_realloc(*partials, (kept + n + 1) * sizeof *grown) : NULL;
     if (grown) *partials = grown;
     rs_status status = RS_OK;
-    if (!all || !grown) status = rs_fail_nomem(err, "results");
+    if (!all || !grown || !selected) status = rs_fail_nomem(err, "results");
     if (status == RS_OK) {
         for (size_t i = 0; i < q->n_shares; i++)
             for (size_t k = 0; k < q->shares[i].n_units; k++) all[at++] = &q->shares[i].units[k];
@@ -230,6 +233,7 @@ static rs_status gather(rs_question *q, const rs_ranking *ranking, unsigned side
     if (status == RS_OK) {
         for (size_t i = 0; i < n; i++) {
             if (!rs_options_in_ranges(ranking->wanted, "ranks", all[i]->rank)) continue;
+            selected[kept - *n_partials] = &all[i]->selected;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->value,
                                          .first = all[i]->first,
@@ -240,8 +244,10 @@ static rs_status gather(rs_question *q, const rs_ranking *ranking, unsigned side
         }
         if (kept == *n_partials)
             status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
+        if (status == RS_OK) status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
         *n_partials = kept;
     }
+    rs_free(selected);
     rs_free(all);
     return status;
 }

@@ -83,6 +83,8 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         bool wanted = s->ranking.renumber || u->rank == RS_NO_VALUE ||
                       rs_options_in_ranges(s->ranking.wanted, "ranks", u->rank);
         if (!wanted) continue;
+        rs_status looked = rs_trace_look(t, &u->selected, err);
+        if (looked != RS_OK) return looked;
         t->problems = &share->problems;
         int64_t last;
         rs_status status = q->moments ? rs_trace_span(t, &u->first, &last, err) : RS_OK;
@@ -196,6 +198,7 @@ static void pass_over_inputs(run_side *s)
     s->columns = 0;
     for (size_t k = 0; k < s->n; k++)
         if (s->questions[k].due) s->columns |= s->questions[k].analysis->columns;
+    rs_job_find_origin(s->job, s->columns);
     size_t started = 0;
     for (; started + 1 < n_workers; started++)
         if (pthread_create(&threads[started], NULL, worker, s) != 0) break;
@@ -340,6 +343,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
         if (n_jobs != (a->two_sided ? 2u : 1u))
             outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
                                          a->two_sided ? "compares two jobs" : "takes one job");
+        for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
     }
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
@@ -414,7 +419,13 @@ rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *o
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, err);
+        if (follows != RS_OK) return follows;
     }
+    if (job->selection.by_window)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "a window counts from the job's first event, which a part of the job "
+                       "does not know: give --steps, or analyse all ranks in one place");
     run_side side = {0};
     rs_status status = begin_side(&side, job, queries, n, NULL, err);
     if (status == RS_OK) status = begin_trimmed(&side, queries, err);

@@ -11,7 +11,7 @@
 
 #define RS_PARTIAL_MAGIC "\x89RSpart\n"
 #define RS_PARTIAL_HEAD 24
-#define RS_PARTIAL_FORMAT 2
+#define RS_PARTIAL_FORMAT 3
 
 /* Packs the shares of n questions. trimmed[k]: what HTA's rule would make of question k, where an input needs
  * it (its share has a path); an all-zero question where there is no such rule. */

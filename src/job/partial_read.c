@@ -83,7 +83,7 @@ static rs_status read_settings(merger *m, size_t part, rs_wire_reader *r, rs_err
     if (r->bad) return damaged(m, part, r, err);
     if (part == 0) {
         m->settings = s;
-        return rs_ranking_init(&m->ranking, &s, err);
+        return rs_ranking_init(&m->ranking, &m->settings, err);
     }
     const rs_job_settings *first = &m->settings;
     if (s.renumber != first->renumber || s.single_rank != first->single_rank ||
@@ -229,6 +229,18 @@ static void read_problems(rs_wire_reader *r, rs_problems *out)
     out->n_dropped += dropped;
 }
 
+static void read_selected(rs_wire_reader *r, rs_selected *out)
+{
+    *out = (rs_selected){.any = rs_wire_bool(r)};
+    out->any_step = rs_wire_bool(r);
+    uint64_t n = rs_wire_unsigned(r);
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        int64_t number = rs_wire_signed(r);
+        if (!RS_GROW_ONE(out->steps.items, out->steps.n, out->steps.capacity)) r->bad = true;
+        if (!r->bad) out->steps.items[out->steps.n++] = (rs_span){number, number};
+    }
+}
+
 static void read_part(const merger *m, const rs_question *q, rs_wire_reader *r, rs_rank_part *u)
 {
     u->rank = rs_wire_signed(r);
@@ -236,6 +248,7 @@ static void read_part(const merger *m, const rs_question *q, rs_wire_reader *r, 
     u->rule = rs_wire_text(r);
     bool wanted = m->ranking.renumber || u->rank == RS_NO_VALUE ||
                   rs_options_in_ranges(m->ranking.wanted, "ranks", u->rank);
+    read_selected(r, &u->selected);
     bool has_value = rs_wire_bool(r);
     if (has_value) u->value = rs_layout_unpack(q->analysis->partial_layout, r);
     if (wanted && !has_value) r->bad = true;
@@ -258,7 +271,7 @@ static rs_status read_share(const merger *m, rs_question *q, size_t at, rs_wire_
         share->domain_rule = rs_wire_text(&r);
         read_problems(&r, &share->problems);
         uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 4) r.bad = true;
+        if (n > rs_wire_left(&r) / 7) r.bad = true;
         share->units = r.bad ? NULL : rs_calloc((size_t)n, sizeof *share->units);
         if (!r.bad && !share->units) return rs_fail_nomem(err, "packed partial results");
         for (uint64_t k = 0; !r.bad && k < n; k++) {
@@ -313,8 +326,11 @@ static rs_status take_queries(merger *m, rs_error *err)
         if (!rs_analysis_can_map(a))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            a->name);
-        rs_options *defaults = m->queries[k].options ? NULL : rs_options_create(a->options, a->n_options);
-        if (!m->queries[k].options && !defaults) return rs_fail_nomem(err, "packed partial results");
+        rs_options *defaults = NULL;
+        if (!m->queries[k].options) {
+            rs_status status = rs_options_create(a->options, a->n_options, &defaults, err);
+            if (status != RS_OK) return status;
+        }
         m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
         m->layouts[k] = rs_layout_fingerprint(a->partial_layout);
         rs_options_free(defaults);

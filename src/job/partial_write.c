@@ -39,6 +39,15 @@ static void write_problems(rs_wire_writer *w, const rs_problems *list)
     }
 }
 
+/* A window does not travel, so steps are all there is to tell. */
+static void write_selected(rs_wire_writer *w, const rs_selected *selected)
+{
+    rs_wire_put_unsigned(w, selected->any);
+    rs_wire_put_unsigned(w, selected->any_step);
+    rs_wire_put_unsigned(w, selected->steps.n);
+    for (size_t i = 0; i < selected->steps.n; i++) rs_wire_put_signed(w, selected->steps.items[i].first);
+}
+
 static void write_share(rs_wire_writer *w, const rs_question *q, const rs_share *share)
 {
     rs_error none = RS_ERROR_INIT;
@@ -56,6 +65,7 @@ static void write_share(rs_wire_writer *w, const rs_question *q, const rs_share 
         rs_wire_put_signed(w, u->rank);
         rs_wire_put_signed(w, u->first);
         rs_wire_put_text(w, u->rule);
+        write_selected(w, &u->selected);
         rs_wire_put_unsigned(w, u->value != NULL);
         if (u->value) rs_layout_pack(q->analysis->partial_layout, u->value, w);
     }

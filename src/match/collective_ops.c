@@ -1,9 +1,9 @@
 /* One rank's communication kernels with what they say about themselves. */
 #include "match/collective_ops.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/interval.h"
 #include "trace/tree.h"
 
@@ -23,7 +23,7 @@ static void squeeze(const char *name, char *out, size_t size)
 {
     size_t n = 0;
     for (; *name && n + 1 < size; name++)
-        if (isalpha((unsigned char)*name)) out[n++] = (char)tolower((unsigned char)*name);
+        if (rs_is_letter(*name)) out[n++] = rs_lower(*name);
     out[n] = '\0';
 }
 

@@ -1,5 +1,4 @@
 /* The life of a metrics question: labels, reading in parallel, what is missing. */
-#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

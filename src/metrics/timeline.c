@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "metrics/dataset.h"
 #include "output/plot.h"
+#include "text/numbers.h"
 
 #define WIDTH 1400
 #define HEIGHT 700
@@ -142,9 +143,9 @@ static void describe(const rs_metrics *m, const rs_dataset *d, char *out, size_t
                              d->n_series == 1 ? "" : "s", (unsigned long long)d->count);
     if (m->settings.aorta) return;
     if (isfinite(hidden) && used < size)
-        used += (size_t)snprintf(out + used, size - used,
-                                 "; %.0f %% of communication hidden, %.2f ms a step exposed", hidden * 100,
-                                 rs_dataset_metric(d, RS_M_EXPOSED));
+        used +=
+            (size_t)snprintf(out + used, size - used, "; %s %% of communication hidden, %s ms a step exposed",
+                             RS_FIXED(hidden * 100, 0), RS_FIXED(rs_dataset_metric(d, RS_M_EXPOSED), 2));
     else if (used < size)
         used += (size_t)snprintf(out + used, size - used, "; no communication recorded");
     if (d->n_dips && used < size)
@@ -166,8 +167,8 @@ static rs_status draw(const rs_metrics *m, const rs_dataset *d, points *p, curve
     }
     snprintf(title, sizeof title, "Overlap of computation and communication: %s", d->label);
     describe(m, d, subtitle, sizeof subtitle);
-    snprintf(straggler, sizeof straggler, "computation of rank %lld (%.2fx the middle rank)",
-             (long long)d->straggler_rank, d->straggler_index);
+    snprintf(straggler, sizeof straggler, "computation of rank %lld (%sx the middle rank)",
+             (long long)d->straggler_rank, RS_FIXED(d->straggler_index, 2));
     rs_plot_line lines[N_CURVES];
     size_t n = 0;
     static const struct {

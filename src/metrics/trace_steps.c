@@ -273,7 +273,6 @@ const rs_analysis rs_metrics_by_steps = {.name = "metrics",
                                          .columns = RS_COLL_COLUMNS,
                                          .table_sets = sets,
                                          .n_table_sets = 1,
-                                         .with_host = true,
                                          .rank = rank,
                                          .merge = merge,
                                          .free_partial = part_free};

@@ -1,11 +1,11 @@
 /* metrics --traces: the same numbers from the kernels that the torch profiler recorded, which is what really
  * ran. Traces lie beside the rank files in torch_profiler/rankR/. */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
 #include "metrics/trace_steps.h"
@@ -69,8 +69,8 @@ static rs_status find_traces(const rs_dataset *d, list *l, rs_error *err)
         if (strncmp(e->d_name, "rank", 4) != 0) continue;
         const char *p = e->d_name + 4 + (e->d_name[4] == '_');
         int64_t rank = 0;
-        if (!isdigit((unsigned char)*p)) continue;
-        for (; isdigit((unsigned char)*p) && rank < INT32_MAX; p++) rank = rank * 10 + (*p - '0');
+        if (!rs_is_digit(*p)) continue;
+        for (; rs_is_digit(*p) && rank < INT32_MAX; p++) rank = rank * 10 + (*p - '0');
         if (*p == '\0') status = add_rank(l, folder, e->d_name, rank, err);
     }
     closedir(dir);

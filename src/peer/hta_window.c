@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "base/ranges.h"
+#include "trace/selection.h"
 #include "trace/trace_internal.h"
 
 void rs_hta_frame_free(rs_hta_frame *f)
@@ -303,11 +304,31 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_f
     return status;
 }
 
+/* Keeps the selected rows: those with a stream by the row that HTA takes for their launch. */
+static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
+{
+    rs_selector selector;
+    rs_status status = rs_trace_selector(trace, &selector, err);
+    if (status != RS_OK || !selector.selection) return status;
+    size_t n = f->n;
+    f->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool work = rs_kind_is_gpu_work(rs_event_kind(trace->events, f->row[i]));
+        bool linked = f->stream[i] != -1 && f->partner[i] != RS_NO_ROW;
+        bool stays = work || linked
+                         ? rs_selects_work(&selector, f->row[i], linked ? f->partner[i] : RS_NO_ROW)
+                         : rs_selects_row(&selector, f->row[i]);
+        if (stays) move_row(f, f, i);
+    }
+    return RS_OK;
+}
+
 rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err)
 {
     rs_hta_frame *f = all_rows(trace, policy->round_to_us && has_fractions(trace));
     if (!f) return rs_fail_nomem(err, "HTA's rows");
     rs_status status = window(trace, policy, &f, err);
+    if (status == RS_OK && !policy->whole) status = select_rows(trace, f, err);
     if (status != RS_OK) {
         rs_hta_frame_free(f);
         return status;
@@ -322,14 +343,12 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     rs_hta_frame *f;
     const rs_step *steps;
     size_t n_steps, n = 0;
-    rs_ranges wanted = {0};
     rs_status status = rs_hta_frame_create(trace, policy, &f, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
     if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
     const rs_events *e = trace->events;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (f->stream[i] == -1) continue;
@@ -337,7 +356,6 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         int64_t step = -1, device = -1;
         if (launch != RS_NO_ROW || rs_kind_is_call(rs_event_kind(e, from)))
             step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[from]].pid, e->start[from]);
-        if (trace->steps_wanted && !rs_ranges_has(&wanted, step)) continue;
         rs_class class;
         if (!rs_trace_class(trace, policy->classes, f->row[i], &class)) {
             status = rs_fail_nomem(err, "kernel classes");
@@ -365,7 +383,6 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     } else {
         rs_work_free(w);
     }
-    rs_ranges_clear(&wanted);
     rs_hta_frame_free(f);
     return status;
 }

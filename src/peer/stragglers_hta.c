@@ -8,6 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
+#include "text/numbers.h"
 
 /* Shorter kernels than this share of a step are left out. */
 #define LEAST_SHARE 0.01
@@ -283,8 +284,8 @@ rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const
     if (status == RS_OK) status = add_counts(result->tables[0], ranks, count, n, err);
     if (status == RS_OK && length == 0)
         rs_result_note(result,
-                       "no kernel named ncclKernel... runs in one step on two ranks for %g %% of a step",
-                       100 * LEAST_SHARE);
+                       "no kernel named ncclKernel... runs in one step on two ranks for %s %% of a step",
+                       RS_FIXED(100 * LEAST_SHARE, 0));
     rs_strings_clear(&x.names);
     rs_free(x.items);
     rs_free(count);

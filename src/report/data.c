@@ -123,7 +123,8 @@ static void put_columns(rs_writer *writer, const rs_table_spec *spec, const size
         rs_writer_char(writer, ',');
         put_text(writer, rs_type_name(column->type));
         rs_writer_char(writer, ',');
-        put_text(writer, rs_unit_name(column->unit) ? rs_unit_name(column->unit) : "");
+        const char *unit = rs_unit_name(column->unit);
+        put_text(writer, unit ? unit : "");
         rs_writer_char(writer, ',');
         put_text(writer, column->title);
         rs_writer_char(writer, ',');

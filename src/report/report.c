@@ -57,6 +57,7 @@ static rs_status put_answer(rs_report_data *data, const rs_report_question *q, c
                             rs_error *err)
 {
     rs_status status = RS_OK;
+    if (!result->tables) return RS_OK; /* not asked */
     put_key(data->writer, q->analysis, q == rs_report_questions);
     rs_writer_text(data->writer, "{\"tables\":{");
     for (size_t i = 0; status == RS_OK && i < RS_REPORT_PARTS && q->parts[i].table; i++) {
@@ -152,6 +153,8 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     put_string(writer, settings->ranks);
     put_key(writer, "steps", false);
     put_string(writer, settings->steps);
+    put_key(writer, "window", false);
+    put_string(writer, settings->window);
     put_key(writer, "trace", false);
     put_string(writer, settings->trace_link);
     rs_writer_text(writer, ",\"problems\":[");

@@ -20,9 +20,10 @@ typedef struct rs_report_settings {
     size_t n_flight;
     const rs_report_run *metrics; /* the first is the reference, the second the candidate */
     size_t n_metrics;
-    const char *ranks, *steps; /* what the job was restricted to: the page says so; NULL: to nothing */
-    const char *trace_link;    /* address of a link "Open the trace" in the page's head; NULL: none */
-    unsigned jobs;             /* for flight and metrics; the job has its own */
+    const char *ranks, *steps,
+        *window;            /* what the job was restricted to: the page says so; NULL: to nothing */
+    const char *trace_link; /* address of a link "Open the trace" in the page's head; NULL: none */
+    unsigned jobs;          /* for flight and metrics; the job has its own */
     rs_progress_fn progress;
     void *progress_context;
 } rs_report_settings;

@@ -3,7 +3,7 @@
 #define RS_REWRITE_FUSE_H
 
 #include "rankscope/job.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 typedef struct rs_fuse_settings {
     const char *categories; /* only these, separated by commas; NULL: all */

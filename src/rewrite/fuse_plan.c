@@ -260,7 +260,7 @@ static const rs_analysis first_reading = {
                RS_COLUMN_BIT(META_NAME) | RS_COLUMN_BIT(META_LABELS) | RS_COLUMN_BIT(META_SORT_INDEX),
     .table_sets = sets,
     .n_table_sets = 1,
-    .with_host = true,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
@@ -269,10 +269,10 @@ static const rs_analysis first_reading = {
 rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
                             rs_result *result, rs_error *err)
 {
-    *plan = (rs_fuse_plan){.weigh = settings->max_events || job->settings.steps};
-    rs_options *none = rs_options_create(NULL, 0);
-    if (!none) return rs_fail_nomem(err, "run");
-    rs_status status = rs_job_run_with(job, &first_reading, none, plan, result, err);
+    *plan = (rs_fuse_plan){.weigh = settings->max_events || job->settings.steps || job->settings.window};
+    rs_options *none;
+    rs_status status = rs_options_create(NULL, 0, &none, err);
+    if (status == RS_OK) status = rs_job_run_with(job, &first_reading, none, plan, result, err);
     rs_options_free(none);
     if (status == RS_OK) status = choose_steps(plan, result, err);
     if (status == RS_OK) status = set_clocks(plan, settings->align, err);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 size_t rs_utf8_next(const char *text, size_t length, uint32_t *code)
 {

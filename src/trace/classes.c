@@ -17,7 +17,6 @@
  * ROCm before 5.x reported them as kernels:
  *              __amd_rocclr_copyBuffer*, __amd_rocclr_fillBuffer* (ROCclr blit kernels), MEMORY_COPY_*_TO_*
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "trace/trace.h"

@@ -27,6 +27,7 @@ typedef struct rs_policy {
     bool force_trim;     /* some other rank has steps: HTA trims this one too */
     bool round_to_us;    /* HTA: start up, end down to whole microseconds */
     bool linked_only;    /* TraceLens: only work whose launch is in the file */
+    bool whole;          /* whatever steps or window are selected */
 } rs_policy;
 
 rs_policy rs_policy_of(rs_compat compat);
@@ -76,6 +77,8 @@ typedef struct rs_links {
     uint32_t *launch_of; /* by index into trace->gpu_rows: row of the call or RS_NO_ROW */
 } rs_links;
 
+typedef struct rs_selection rs_selection; /* trace/selection.h */
+
 typedef struct rs_trace rs_trace;
 struct rs_trace {
     rs_events *events;  /* shared by the ranks of a merged file; freed with the last of them by the job */
@@ -87,7 +90,7 @@ struct rs_trace {
     const char *rank_rule;       /* how it was told: static text */
     uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
-    const char *steps_wanted; /* --steps; NULL: all */
+    const rs_selection *selection; /* what is asked about; NULL: everything. The job's */
 
     /* computed on first need; use the functions below */
     uint32_t *gpu_rows; /* rows of GPU work with a start and a duration, ascending */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "base/ranges.h"
+#include "trace/selection.h"
 #include "trace/trace_internal.h"
 
 rs_policy rs_policy_of(rs_compat compat)
@@ -75,12 +75,12 @@ static int64_t step_of(const rs_trace *trace, uint32_t row, uint32_t launch)
 }
 
 static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *links,
-                      const rs_ranges *wanted, rs_work *w, rs_error *err)
+                      const rs_selector *selector, rs_work *w, rs_error *err)
 {
     const rs_events *e = trace->events;
     for (size_t i = 0; i < trace->n_gpu_rows; i++) {
         uint32_t row = trace->gpu_rows[i], launch = links->launch_of[i];
-        if (wanted && !rs_ranges_has(wanted, step_of(trace, row, launch))) continue;
+        if (!rs_selects_work(selector, row, launch)) continue;
         w->n_unlinked += launch == RS_NO_ROW;
         if (policy->linked_only && launch == RS_NO_ROW) continue;
         rs_class class;
@@ -99,19 +99,12 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *
 static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
     const rs_links *links;
-    const rs_step *steps;
-    size_t n_steps;
-    rs_ranges wanted = {0};
+    rs_selector selector = {.e = trace->events};
     rs_status status = rs_trace_launches(trace, &links, err);
-    if (status == RS_OK && trace->steps_wanted) {
-        status = rs_trace_steps(trace, &steps, &n_steps, err);
-        if (status == RS_OK) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
-    }
+    if (status == RS_OK && !policy->whole) status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
     rs_work *w = rs_work_create(trace->n_gpu_rows);
-    status = w ? fill(trace, policy, links, trace->steps_wanted ? &wanted : NULL, w, err)
-               : rs_fail_nomem(err, "GPU work");
-    rs_ranges_clear(&wanted);
+    status = w ? fill(trace, policy, links, &selector, w, err) : rs_fail_nomem(err, "GPU work");
     if (status != RS_OK) {
         rs_work_free(w);
         return status;
@@ -146,7 +139,7 @@ static bool same_policy(const rs_policy *a, const rs_policy *b)
     return a->compat == b->compat && a->rows_by_stream == b->rows_by_stream && a->classes == b->classes &&
            a->trim_steps == b->trim_steps && a->keep_last_step == b->keep_last_step &&
            a->force_trim == b->force_trim && a->round_to_us == b->round_to_us &&
-           a->linked_only == b->linked_only;
+           a->linked_only == b->linked_only && a->whole == b->whole;
 }
 
 rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)

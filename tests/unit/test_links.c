@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "builder.h"
 #include "peer/hta_window.h"
+#include "trace/selection.h"
 
 static rs_trace trace_of(builder *b)
 {
@@ -110,10 +111,13 @@ static void test_steps(void **state)
     assert_int_equal(w->step[2], -1);
     rs_trace_clear(&t);
     t = trace_of(&b);
-    t.steps_wanted = "8";
+    rs_selection eight;
+    assert_int_equal(rs_selection_parse(NULL, "8", NULL, &eight, NULL), RS_OK);
+    t.selection = &eight;
     assert_int_equal(rs_trace_work_details(&t, &own, &w, NULL), RS_OK);
     assert_int_equal(w->n, 1);
     rs_trace_clear(&t);
+    rs_selection_clear(&eight);
     rs_events_free(b.e);
 }
 

@@ -1,4 +1,4 @@
-#include "text/display.h"
+#include "output/display.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "text/numbers.h"
 #include "text/utf8.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 /* Values by power of ten: enough to find the median's magnitude without keeping the values. */
 #define LOWEST_POWER (-20)
@@ -198,6 +198,6 @@ size_t rs_display_cell(const rs_table *table, size_t row, size_t column, const r
     }
     double value = raw_value(table, row, column);
     if (isinf(value)) return (size_t)snprintf(out, RS_CELL_SIZE, value < 0 ? "-inf" : "inf");
-    if (display->scientific) return (size_t)snprintf(out, RS_CELL_SIZE, "%.3e", value);
+    if (display->scientific) return rs_format_exponent(value, 3, out);
     return rs_format_grouped(value / display->scale, display->decimals, out);
 }

@@ -1,7 +1,7 @@
 /* How a table's columns are shown to people: one unit and one number of decimals a column, chosen by its
  * values. */
-#ifndef RS_TEXT_DISPLAY_H
-#define RS_TEXT_DISPLAY_H
+#ifndef RS_OUTPUT_DISPLAY_H
+#define RS_OUTPUT_DISPLAY_H
 
 #include "rankscope/table.h"
 
