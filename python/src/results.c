@@ -442,6 +442,37 @@ static PyObject *table_render(PyObject *self, PyObject *args, PyObject *words)
     return rs_py_raise(&err);
 }
 
+/* The run's whole answer in text, as the command of its analysis prints it. */
+static PyObject *table_answer(PyObject *self, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"analysis", "compat", "width", "color", "utf8", NULL};
+    const char *name;
+    PyObject *compat = Py_None;
+    unsigned width = 0;
+    int color = 0, utf8 = 1;
+    rs_compat mode;
+    rs_error err = RS_ERROR_INIT;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|OIpp:answer", names, &name, &compat, &width, &color,
+                                     &utf8) ||
+        !rs_py_compat(compat, &mode))
+        return NULL;
+    const rs_analysis *analysis = rs_analysis_find(name);
+    if (!analysis) return rs_py_refuse("there is no such analysis");
+    const rs_result *result = &((table_object *)self)->owner->result;
+    rs_render_settings settings = {.size = sizeof settings, .width = width, .color = color, .utf8 = utf8};
+    rs_py_sink buffer = {0};
+    rs_sink sink = rs_py_sink_of(&buffer);
+    rs_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rs_render_answer(analysis, mode, result, &settings, &sink, &err);
+    Py_END_ALLOW_THREADS;
+    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
+                     : status == RS_OK ? rs_py_sink_text(&buffer)
+                                       : rs_py_raise(&err);
+    rs_py_sink_clear(&buffer);
+    return text;
+}
+
 /* ---- the types --------------------------------------------------------------------------------------------
  */
 
@@ -461,6 +492,10 @@ static PyMethodDef table_methods[] = {
      "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints "
      "it; the "
      "rest is for text, where width 0 shortens nothing"},
+    {"answer", (PyCFunction)(void (*)(void))table_answer, METH_VARARGS | METH_KEYWORDS,
+     "answer(analysis, compat=None, width=0, color=False, utf8=True) -> str: the whole run's answer as the "
+     "command "
+     "prints it"},
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "
      "into to, "

@@ -45,7 +45,6 @@ static const rs_option_spec options[] = {
 typedef struct annotate_partial {
     rs_queue_series queue;
     rs_copy_rates rates;
-    rs_steps_seen seen;
 } annotate_partial;
 
 static void free_partial(void *partial)
@@ -55,11 +54,6 @@ static void free_partial(void *partial)
     rs_queue_series_clear(&p->queue);
     rs_copy_rates_clear(&p->rates);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const annotate_partial *)partial)->seen;
 }
 
 static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_error *err)
@@ -82,12 +76,10 @@ static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_er
 static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_partial *p, rs_error *err)
 {
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status != RS_OK) return status;
-        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         status = rs_queue_of_hta(trace, f, &p->queue, err);
-        rs_hta_frame_free(f);
         return status;
     }
     const rs_work *w;
@@ -103,8 +95,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     annotate_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    if (queue || run->policy->rows_by_stream) status = measure_queue(run, trace, p, err);
-    if (!queue) rs_queue_series_clear(&p->queue);
+    if (queue) status = measure_queue(run, trace, p, err);
     if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, &p->rates, err);
     return status;
 }
@@ -146,8 +137,7 @@ static const rs_field rates_fields[] = {RS_FIELD_LIST(rs_copy_rates, items, n, &
 static const rs_layout rates_layout = RS_LAYOUT(rs_copy_rates, rates_fields);
 
 static const rs_field annotate_fields[] = {RS_FIELD_STRUCT(annotate_partial, queue, &rs_queue_series_layout),
-                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout),
-                                           RS_FIELD_STRUCT(annotate_partial, seen, &rs_steps_seen_layout)};
+                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout)};
 static const rs_layout annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
 
 const rs_analysis rs_analysis_annotate = {
@@ -164,7 +154,8 @@ const rs_analysis rs_analysis_annotate = {
                 "rankscope annotate -o annotated/ --counters queue traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
+    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
+    .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_RANKS,
@@ -173,5 +164,4 @@ const rs_analysis rs_analysis_annotate = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &annotate_layout,
-    .steps_seen = steps_seen,
 };

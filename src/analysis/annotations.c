@@ -83,12 +83,6 @@ static const rs_table_set sets[] = {
     {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
 enum { ANNOTATIONS, KERNELS };
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_annotations *p = partial;
-    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
-}
-
 /* ---- the default tables ------------------------------------------------------------------------------- */
 
 static rs_status add_own(rs_table *t, int64_t rank, const rs_annotated *a, int64_t all, rs_error *err)
@@ -235,8 +229,6 @@ static const rs_field annotations_fields[] = {
     RS_FIELD(rs_annotations, n_work),
     RS_FIELD(rs_annotations, n_other_source),
     RS_FIELD(rs_annotations, n_too_deep),
-    RS_FIELD(rs_annotations, n_steps_seen),
-    RS_FIELD(rs_annotations, first_step),
 };
 static const rs_layout annotations_layout = RS_LAYOUT(rs_annotations, annotations_fields);
 
@@ -260,7 +252,7 @@ const rs_analysis rs_analysis_annotations = {
                 "rankscope annotations --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_steps},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -268,5 +260,4 @@ const rs_analysis rs_analysis_annotations = {
     .merge = merge,
     .free_partial = rs_annotations_free,
     .partial_layout = &annotations_layout,
-    .steps_seen = steps_seen,
 };

@@ -40,7 +40,6 @@ typedef struct bandwidth_partial {
     point *points; /* by kind, then time; kept with --series only */
     size_t n_points, points_capacity;
     int64_t zero; /* HTA: the rank's first event, INT64_MAX if none */
-    rs_steps_seen seen;
 } bandwidth_partial;
 
 #define OWN_ROW(CELL)                                                                                        \
@@ -106,11 +105,6 @@ static void free_partial(void *partial)
     rs_free(p);
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const bandwidth_partial *)partial)->seen;
-}
-
 /* One copy, from either set of rows. */
 typedef struct copy {
     int64_t start, end, pid, bytes; /* bytes: -1 when unknown */
@@ -164,7 +158,6 @@ static rs_status collect(const rs_run *run, rs_trace *trace, bandwidth_partial *
     const rs_work *w;
     rs_status status = rs_trace_work(trace, run->policy, &w, err);
     if (status != RS_OK) return status;
-    p->seen = (rs_steps_seen){.n = w->n_steps_seen, .first = w->first_step};
     rs_map64 known = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < w->n; i++) {
@@ -322,11 +315,10 @@ static rs_status make_partial(const rs_run *run, rs_trace *trace, bandwidth_part
     rs_status status = collect(run, trace, p, &copies, err);
     bool hta = run->policy->rows_by_stream;
     if (status == RS_OK && hta) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-            rs_hta_frame_free(f);
         }
     }
     if (status == RS_OK && !(order_kinds(p, &copies) && run_up(p, &copies, hta) && sum_up(p, &copies)))
@@ -454,7 +446,6 @@ static const rs_field bandwidth_fields[] = {
     RS_FIELD_LIST(bandwidth_partial, kinds, n_kinds, &kind_layout),
     RS_FIELD_LIST(bandwidth_partial, points, n_points, &point_layout),
     RS_FIELD(bandwidth_partial, zero),
-    RS_FIELD_STRUCT(bandwidth_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout bandwidth_layout = RS_LAYOUT(bandwidth_partial, bandwidth_fields);
 
@@ -468,7 +459,8 @@ const rs_analysis rs_analysis_bandwidth = {
     .examples = "rankscope bandwidth trace.json.gz\nrankscope bandwidth --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
+    .facets = {&rs_facet_work, &rs_facet_span, &rs_facet_hta_frame},
+    .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,
@@ -476,5 +468,4 @@ const rs_analysis rs_analysis_bandwidth = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &bandwidth_layout,
-    .steps_seen = steps_seen,
 };

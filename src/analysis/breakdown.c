@@ -1,11 +1,8 @@
 /* breakdown: where each rank's GPU time goes. */
-#include <math.h>
-
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
-#include "base/memory.h"
-#include "base/stats.h"
+#include "trace/busy.h"
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -32,56 +29,18 @@
          "GPU work whose launch is not in the file; it is counted", "unlinked")
 RS_RECORD(own, OWN_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_busy, idle), "idle_time(us)", REAL, US, "span less the union of all rows with a stream",      \
-         NULL)                                                                                               \
-    CELL(OF(rs_busy, compute), "compute_time(us)", REAL, US, "union of HTA's computation rows", NULL)        \
-    CELL(SET, "non_compute_time(us)", REAL, US, "the rest of the span", NULL)                                \
-    CELL(OF(rs_busy, span), "kernel_time(us)", REAL, US, "from the first start to the last end", NULL)       \
-    CELL(SET, "idle_time_pctg", REAL, PERCENT, "idle of the span, two decimals", NULL)                       \
-    CELL(SET, "compute_time_pctg", REAL, PERCENT, "computation of the span, two decimals", NULL)             \
-    CELL(SET, "non_compute_time_pctg", REAL, PERCENT, "the rest of the span, two decimals", NULL)
-RS_RECORD(hta, HTA_ROW);
-
 static const rs_table_spec own_table = {"breakdown", "one row is one rank", own_columns,
                                         sizeof own_columns / sizeof *own_columns};
-static const rs_table_spec hta_table = {"breakdown", "one row is one rank, as HTA's get_temporal_breakdown",
-                                        hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec *const own_tables[] = {&own_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-
-static double hta_percent(double part, double span)
-{
-    return span != 0 ? rs_round(100 * part / span, 2) : (double)NAN;
-}
-
-static rs_status add_hta(rs_table *t, int64_t rank, const rs_busy *b, rs_error *err)
-{
-    double span = (double)b->span / 1000, idle = (double)b->idle / 1000, compute = (double)b->compute / 1000;
-    double rest = span - compute - idle;
-    rs_table_put(t, &hta_record, rank, b);
-    rs_table_set_real(t, "non_compute_time(us)", rest);
-    rs_table_set_real(t, "idle_time_pctg", hta_percent(idle, span));
-    rs_table_set_real(t, "compute_time_pctg", hta_percent(compute, span));
-    rs_table_set_real(t, "non_compute_time_pctg", hta_percent(rest, span));
-    return rs_table_end_row(t, err);
-}
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
+    (void)run;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_busy *b = partials[i].value;
-        if (!b || b->n == 0) {
-            rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-            continue;
-        }
-        status = run->policy->rows_by_stream
-                     ? add_hta(result->tables[0], partials[i].rank, b, err)
-                     : rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
+        status = rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
     }
     return status;
 }
@@ -97,13 +56,13 @@ const rs_analysis rs_analysis_breakdown = {
              "launch.",
     .examples = "rankscope breakdown trace.json.gz\nrankscope breakdown --steps 3-5 traces/\n"
                 "rankscope breakdown --compat hta --format csv traces/",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_busy_rank,
+    .rank = rs_busy_rank_at_work,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .absent = "no GPU work",
     .partial_layout = &rs_busy_layout,
-    .steps_seen = rs_busy_steps_seen,
 };

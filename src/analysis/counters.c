@@ -65,7 +65,6 @@ typedef struct counters_partial {
     size_t n, n_launches;
     const char **counters; /* in order of first appearance in the file */
     size_t n_counters;
-    rs_steps_seen seen;
 } counters_partial;
 
 static void free_partial(void *partial)
@@ -76,11 +75,6 @@ static void free_partial(void *partial)
     rs_free(p->ranges);
     rs_free(p->counters);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const counters_partial *)partial)->seen;
 }
 
 typedef struct list {
@@ -136,22 +130,19 @@ static bool may_have_ranges(const rs_events *e)
     return may;
 }
 
-static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
-                         rs_error *err)
+static rs_status collect(const rs_run *run, rs_trace *trace, sorted_rows *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     bool hta = run->policy->rows_by_stream, ok = true;
     out->launching = rs_calloc(e->strings.n + 1, 1);
     if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
-        rs_hta_frame *f;
+        const rs_hta_frame *f;
         rs_policy all = *run->policy;
         all.whole = true; /* launches are counted from the first */
-        rs_status status = rs_hta_frame_create(trace, &all, &f, err);
+        rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
         if (status != RS_OK) return status;
-        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
-        rs_hta_frame_free(f);
     } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
@@ -295,7 +286,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     counters_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    rs_status status = collect(run, trace, p, &rows, err);
+    rs_status status = collect(run, trace, &rows, err);
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
     if (status == RS_OK) status = select_ranges(trace, p, err);
     rs_free(rows.ranges.items);
@@ -436,8 +427,7 @@ static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lie
 
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),
                                            RS_FIELD_LIST(counters_partial, ranges, n, &range_layout),
-                                           RS_FIELD(counters_partial, n_launches),
-                                           RS_FIELD_STRUCT(counters_partial, seen, &rs_steps_seen_layout)};
+                                           RS_FIELD(counters_partial, n_launches)};
 static const rs_layout counters_layout = RS_LAYOUT(counters_partial, counters_fields);
 
 const rs_analysis rs_analysis_counters = {
@@ -448,7 +438,7 @@ const rs_analysis rs_analysis_counters = {
         "operators around\n"
         "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
     .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -456,5 +446,4 @@ const rs_analysis rs_analysis_counters = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &counters_layout,
-    .steps_seen = steps_seen,
 };

@@ -224,12 +224,6 @@ static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, r
     return status;
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_path_answer *a = partial;
-    return (rs_steps_seen){a->n_steps_seen, a->first_step};
-}
-
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
 static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool hta, rs_error *err)
@@ -398,8 +392,6 @@ static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
     RS_FIELD(rs_path_answer, n_untold),
-    RS_FIELD(rs_path_answer, n_steps_seen),
-    RS_FIELD(rs_path_answer, first_step),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
@@ -430,7 +422,8 @@ const rs_analysis rs_analysis_critical_path = {
                 "rankscope critical-path --sync-edges --annotation '' --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
+    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span},
+    .columns = RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -438,5 +431,4 @@ const rs_analysis rs_analysis_critical_path = {
     .merge = path_merge,
     .free_partial = rs_path_answer_free,
     .partial_layout = &answer_layout,
-    .steps_seen = steps_seen,
 };

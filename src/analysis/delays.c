@@ -6,7 +6,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "peer/delays_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -60,29 +59,12 @@ RS_RECORD(operator, OPERATOR_ROW);
     DELAY_CELLS(CELL)
 RS_RECORD(sequence, SEQUENCE_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_hta_delay, op), "aten_op_name", TEXT, NONE,                                                   \
-         "operator: of all around the launch, on any thread, the one that began last", NULL)                 \
-    CELL(OF(rs_hta_delay, sequence), "kernel_sequence", TEXT, NONE,                                          \
-         "the kernels one execution launched, in order", NULL)                                               \
-    CELL(OF(rs_hta_delay, op_delay.n), "occurrence_count", INT, COUNT, "executions", NULL)                   \
-    CELL(SET, "avg_aten_op_launch_delay", REAL, US, "from the operator's start to its first launch, mean",   \
-         NULL)                                                                                               \
-    CELL(SET, "avg_runtime_delay", REAL, US, "from the first launch to its kernel's start, mean", NULL)
-RS_RECORD(hta, HTA_ROW);
-
 static const rs_table_spec operator_table =
     RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
 static const rs_table_spec sequence_table =
     RS_TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
 static const rs_table_spec *const tables[] = {&operator_table, &sequence_table};
-static const rs_table_spec hta_table = RS_TABLE(
-    "delays", "one row is one operator name and what it launched, as HTA's get_aten_op_kernels_and_delay",
-    hta_columns);
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 enum { OPERATORS, SEQUENCES };
 
 /* Longer sequences are told apart in full, but written down to this many names. */
@@ -101,7 +83,6 @@ typedef struct delays_partial {
     rs_arena names;
     row_list lists[2];
     size_t n_work, n_unlinked, n_outside;
-    rs_hta_delays *hta; /* under HTA's rules, instead of the rest */
 } delays_partial;
 
 static void free_partial(void *partial)
@@ -113,14 +94,7 @@ static void free_partial(void *partial)
         rs_map64_clear(&p->lists[i].places);
     }
     rs_arena_clear(&p->names);
-    rs_hta_delays_free(p->hta);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_hta_delays *d = ((const delays_partial *)partial)->hta; /* NULL where the rank failed */
-    return d ? d->seen : (rs_steps_seen){.first = -1};
 }
 
 /* One execution of an operator: its calls (indexes into links), by their start. */
@@ -320,7 +294,6 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
     delays_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "delays");
     *partial = p;
-    if (run->policy->rows_by_stream) return rs_hta_delays_of(run, t, &p->hta, err);
     rs_status status = rs_trace_work(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_links(t, &links, err);
     if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
@@ -341,48 +314,8 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
 /* ---- tables ----------------------------------------------------------------------------------------------
  */
 
-/* By division at the end, as pandas does. */
-static double mean_us(const rs_moments *m)
-{
-    return m->n ? (double)m->sum / (double)m->n / 1000 : (double)NAN;
-}
-
-static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *d, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
-        const rs_hta_delay *r = &d->items[i];
-        rs_table_put(t, &hta_record, number, r);
-        rs_table_set_real(t, "avg_aten_op_launch_delay", rs_round(mean_us(&r->op_delay), 3));
-        rs_table_set_real(t, "avg_runtime_delay", rs_round(mean_us(&r->launch_delay), 3));
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static rs_status merge_hta(rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_hta_delays *d = ((const delays_partial *)partials[i].value)->hta;
-        long long number = partials[i].rank;
-        if (!d) continue;
-        status = add_hta_rank(result->tables[0], number, d, err);
-        if (d->n_launches == 0)
-            rs_result_note(result, "rank %lld: no launches that HTA knows", number);
-        else if (d->n_without_kernel || d->n_outside)
-            rs_result_note(
-                result,
-                "rank %lld: of %zu launches %zu have no kernel and %zu no aten:: operator around them; they "
-                "are left out, where HTA fails",
-                number, d->n_launches, d->n_without_kernel, d->n_outside);
-    }
-    return status;
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    if (run->policy->rows_by_stream) return merge_hta(partials, n, result, err);
     bool limited = rs_options_is_set(run->options, "top");
     int64_t top = rs_options_int(run->options, "top");
     result->main_table = strcmp(rs_options_text(run->options, "by"), "sequence") == 0 ? SEQUENCES : OPERATORS;
@@ -432,7 +365,6 @@ static const rs_field delays_fields[] = {
     RS_FIELD(delays_partial, n_work),
     RS_FIELD(delays_partial, n_unlinked),
     RS_FIELD(delays_partial, n_outside),
-    RS_FIELD_ONE_OR_NONE(delays_partial, hta, &rs_hta_delays_layout),
 };
 static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
 
@@ -451,13 +383,12 @@ const rs_analysis rs_analysis_delays = {
     .examples = "rankscope delays trace.json.gz\nrankscope delays --by sequence --top 20 trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_links},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
-    .steps_seen = steps_seen,
     .partial_layout = &delays_layout,
 };

@@ -53,6 +53,7 @@ static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     if (!f) return rs_fail_nomem(err, "findings");
     *partial = f;
     rs_status status = rs_doctor_examine(t, f, err);
+    f->events = NULL; /* they are released before the merge */
     if (status == RS_OK && f->out_of_memory) status = rs_fail_nomem(err, "findings");
     return status;
 }
@@ -74,7 +75,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 rs_table_put(table, &finding_record, partials[i].rank, one);
                 rs_table_set_text(table, "check", one->check->name);
                 rs_table_set_text(table, "disables", level == RS_FINE ? NULL : one->check->disables);
-                rs_table_set_text(table, "remedy", level == RS_FINE ? NULL : rs_finding_remedy(f, one));
+                rs_table_set_text(table, "remedy", level == RS_FINE ? NULL : one->remedy);
                 status = rs_table_end_row(table, err);
             }
         }
@@ -99,11 +100,13 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
 static const rs_field check_fields[] = {
     RS_FIELD(rs_check, name),
     RS_FIELD_OR_NULL(rs_check, disables),
-    RS_FIELD_OR_NULL(rs_check, remedy),
 };
 static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
 
-static const rs_field finding_fields[] = {RS_FIELD_ONE(rs_finding, check, &check_layout)};
+static const rs_field finding_fields[] = {
+    RS_FIELD_ONE(rs_finding, check, &check_layout),
+    RS_FIELD(rs_finding, remedy),
+};
 static const rs_layout finding_layout = RS_RECORD_LAYOUT_AND(rs_finding, finding, finding_fields);
 static const rs_layout coverage_layout = RS_RECORD_LAYOUT(rs_call_coverage, launch);
 
@@ -126,8 +129,8 @@ const rs_analysis rs_analysis_doctor = {
              "Exit code 1 when a "
              "capture is unfit: an analysis that most people want cannot be right on it.",
     .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",
-    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(FLOW_ID) |
-               RS_COLUMN_BIT(PYTHON_ID),
+    .facets = {&rs_facet_links, &rs_facet_work_details, &rs_facet_steps, &rs_facet_span},
+    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(PYTHON_ID),
     .table_sets = table_sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,

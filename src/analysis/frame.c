@@ -59,7 +59,6 @@ typedef struct frame_partial {
     frame_row *rows;
     size_t n, capacity;
     int64_t min_start;
-    rs_steps_seen seen;
 } frame_partial;
 
 /* END: the type of the end, which HTA leaves on the file's own clock. */
@@ -135,11 +134,6 @@ static void free_partial(void *partial)
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const frame_partial *)partial)->seen;
 }
 
 typedef struct maker {
@@ -263,20 +257,18 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
 
 static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "frame");
     rs_policy all = *run->policy;
     all.whole = true; /* its iterations tell what is selected */
-    rs_status status = rs_hta_frame_create(trace, &all, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
-    p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     if (trace->rank == RS_NO_VALUE || rs_options_in_ranges(run->options, "of", trace->rank))
         status = fill(run, trace, f, p, err);
-    rs_hta_frame_free(f);
     return status;
 }
 
@@ -313,7 +305,6 @@ static const rs_field frame_fields[] = {
     RS_FIELD_STRINGS(frame_partial, strings),
     RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
     RS_FIELD(frame_partial, min_start),
-    RS_FIELD_STRUCT(frame_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout frame_layout = RS_LAYOUT(frame_partial, frame_fields);
 
@@ -334,7 +325,8 @@ const rs_analysis rs_analysis_frame = {
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | ARGUMENT_BITS,
+    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
+    .columns = ARGUMENT_BITS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -342,5 +334,4 @@ const rs_analysis rs_analysis_frame = {
     .merge = frame_merge,
     .free_partial = free_partial,
     .partial_layout = &frame_layout,
-    .steps_seen = steps_seen,
 };

@@ -3,6 +3,8 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "trace/launcher_rows.h"
+#include "trace/launchers.h"
+#include "trace/tree.h"
 
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "0",
@@ -118,7 +120,8 @@ const rs_analysis rs_analysis_launchers = {
         "rankscope launchers --format csv trace.json.gz\nrankscope launchers --top 20 --steps 3 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_ARGS_COLUMNS | RS_COLUMN_BIT(SEQUENCE_NUMBER),
+    .facets = {&rs_facet_launchers, &rs_facet_fwdbwd, &rs_facet_steps, &rs_facet_span},
+    .columns = RS_ARGS_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

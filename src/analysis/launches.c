@@ -111,7 +111,6 @@ typedef struct launch_partial {
     size_t n_calls, calls_capacity;
     const char **names;
     size_t n_names, names_capacity;
-    rs_steps_seen seen;
 } launch_partial;
 
 static void free_partial(void *partial)
@@ -123,11 +122,6 @@ static void free_partial(void *partial)
     rs_free(p->calls);
     rs_free(p->names);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const launch_partial *)partial)->seen;
 }
 
 /* The text of a name, copied once. RS_NO_ROW when out of memory. */
@@ -278,10 +272,9 @@ static bool is_hta_launch(const char *name, bool memory)
 static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     bool memory = !rs_options_flag(run->options, "no-memory");
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < f->n; i++) {
@@ -320,7 +313,6 @@ static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p
     rs_keymap_clear(&wanted);
     rs_keymap_clear(&first);
     rs_free(next);
-    rs_hta_frame_free(f);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -422,7 +414,6 @@ static const rs_field launch_fields[] = {
     RS_FIELD_VALUES(launch_partial, names, n_names),
     RS_FIELD_LIST(launch_partial, pairs, n_pairs, &pair_layout),
     RS_FIELD_LIST(launch_partial, calls, n_calls, &call_layout),
-    RS_FIELD_STRUCT(launch_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout launch_layout = RS_LAYOUT(launch_partial, launch_fields);
 
@@ -440,7 +431,7 @@ const rs_analysis rs_analysis_launches = {
         "rankscope launches trace.json.gz\nrankscope launches --outliers delay --delay-cutoff 1000 traces/",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,
@@ -448,5 +439,4 @@ const rs_analysis rs_analysis_launches = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &launch_layout,
-    .steps_seen = steps_seen,
 };

@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "base/stats.h"
 #include "trace/launcher_rows.h"
+#include "trace/launchers.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "op|category|args", "op",
@@ -414,7 +415,8 @@ const rs_analysis rs_analysis_ops = {
                 "rankscope ops --by category --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_ARGS_COLUMNS,
+    .facets = {&rs_facet_launchers},
+    .columns = RS_ARGS_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

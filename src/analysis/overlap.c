@@ -1,10 +1,8 @@
 /* overlap: how much of the communication computation hides. */
-#include <math.h>
-
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
-#include "base/stats.h"
+#include "trace/busy.h"
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -21,40 +19,20 @@
          "comm. kernels")
 RS_RECORD(own, OWN_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(SET, "comp_comm_overlap_pctg", REAL, PERCENT,                                                       \
-         "communication overlapped by computation, of all communication, two decimals", NULL)
-RS_RECORD(hta, HTA_ROW);
-
 static const rs_table_spec own_table = {"overlap", "one row is one rank", own_columns,
                                         sizeof own_columns / sizeof *own_columns};
-static const rs_table_spec hta_table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap",
-                                        hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec *const own_tables[] = {&own_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-
-static rs_status add_hta(rs_table *t, int64_t rank, const rs_busy *b, rs_error *err)
-{
-    double share = b->comm ? (double)b->overlapped_comm / (double)b->comm : (double)NAN;
-    rs_table_put(t, &hta_record, rank, b);
-    rs_table_set_real(t, "comp_comm_overlap_pctg", b->comm ? rs_round(100 * share, 2) : share);
-    return rs_table_end_row(t, err);
-}
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
+    (void)run;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_busy *b = partials[i].value;
-        if (!b) continue;
         if (b->n_class[RS_CLASS_COMM] == 0)
             rs_result_note(result, "rank %lld: no communication", (long long)partials[i].rank);
-        status = run->policy->rows_by_stream
-                     ? add_hta(result->tables[0], partials[i].rank, b, err)
-                     : rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
+        status = rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
     }
     return status;
 }
@@ -67,7 +45,7 @@ const rs_analysis rs_analysis_overlap = {
              "is that of unions: two collectives at once count once. A rank without communication has no "
              "percentage.",
     .examples = "rankscope overlap traces/\nrankscope overlap --compat hta --format csv traces/",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -75,5 +53,4 @@ const rs_analysis rs_analysis_overlap = {
     .merge = merge,
     .free_partial = rs_busy_free,
     .partial_layout = &rs_busy_layout,
-    .steps_seen = rs_busy_steps_seen,
 };

@@ -31,6 +31,7 @@ typedef struct maker {
     rs_trace *trace;
     const rs_events *e;
     const rs_policy *policy;
+    const rs_classes *classes;
     const rs_path_graph *g;
     rs_path_answer *a;
     uint32_t *copied;      /* by the trace's string id: the answer's, + 1 */
@@ -74,8 +75,7 @@ static bool is_gpu_side(const maker *m, uint32_t row)
 
 static rs_bound bound_of_work(maker *m, uint32_t row)
 {
-    rs_class class = RS_CLASS_COMPUTE;
-    if (!rs_trace_class(m->trace, m->policy->classes, row, &class)) m->failed = true;
+    rs_class class = rs_class_at(m->classes, row);
     if (class == RS_CLASS_COMM) return RS_BOUND_COMM;
     return class == RS_CLASS_MEMORY && !m->hta ? RS_BOUND_COPY : RS_BOUND_COMPUTE;
 }
@@ -329,13 +329,10 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
 /* A rank that shows fewer than two steps is cut as its peers are: the job must learn what this one saw. */
 static rs_status note_steps(maker *m, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(m->trace, m->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(m->trace, m->policy, &f, err);
     if (status != RS_OK) return status;
     m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
-    m->a->n_steps_seen = f->n_steps_seen;
-    m->a->first_step = f->first_step;
-    rs_hta_frame_free(f);
     return RS_OK;
 }
 
@@ -354,8 +351,8 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
     int64_t last;
     rs_status status = RS_OK;
     if (!a || !m.copied || !rs_strings_init(&a->strings)) status = rs_fail_nomem(err, "critical path");
-    if (status == RS_OK) a->first_step = -1;
     if (status == RS_OK) status = rs_trace_span(trace, &a->base, &last, err);
+    if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &m.classes, err);
     if (status == RS_OK) a->absent = a->base == RS_NO_TIME;
     if (status == RS_OK && m.hta) status = note_steps(&m, err);
     if (status == RS_OK) status = fill(&m, window, default_window, wanted, err);

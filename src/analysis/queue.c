@@ -30,7 +30,6 @@ typedef struct queue_partial {
     rs_queue_series series; /* kept with --series only */
     int64_t zero;           /* HTA: the rank's first event, INT64_MAX if none */
     int64_t first, last;    /* HTA: first and last start of the rank's rows */
-    rs_steps_seen seen;
 } queue_partial;
 
 #define OWN_ROW(CELL)                                                                                        \
@@ -118,11 +117,6 @@ static void free_partial(void *partial)
     rs_free(p);
 }
 
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const queue_partial *)partial)->seen;
-}
-
 /* Adds up the samples of one stream, which stand by time; only HTA describes their lengths. */
 static bool add_stream(queue_partial *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch,
                        bool describe)
@@ -151,17 +145,15 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!p) return rs_fail_nomem(err, "queue lengths");
     rs_status status = RS_OK;
     if (run->policy->rows_by_stream) {
-        rs_hta_frame *f;
-        status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        status = rs_trace_hta_frame(trace, run->policy, &f, err);
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-            p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
             for (size_t i = 0; i < f->n; i++) {
                 if (i == 0 || f->start[i] < p->first) p->first = f->start[i];
                 if (i == 0 || f->start[i] > p->last) p->last = f->start[i];
             }
             status = rs_queue_of_hta(trace, f, &p->series, err);
-            rs_hta_frame_free(f);
         }
     } else {
         const rs_work *w;
@@ -285,7 +277,6 @@ static const rs_field queue_fields[] = {
     RS_FIELD(queue_partial, zero),
     RS_FIELD(queue_partial, first),
     RS_FIELD(queue_partial, last),
-    RS_FIELD_STRUCT(queue_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout queue_layout = RS_LAYOUT(queue_partial, queue_fields);
 
@@ -301,7 +292,7 @@ const rs_analysis rs_analysis_queue = {
                 "rankscope queue --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_span, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,
@@ -309,5 +300,4 @@ const rs_analysis rs_analysis_queue = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &queue_layout,
-    .steps_seen = steps_seen,
 };

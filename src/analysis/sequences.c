@@ -82,7 +82,6 @@ typedef struct sequences_partial {
     mark *marks;
     size_t n_marks, marks_capacity;
     size_t n_matches; /* events of the operator's name */
-    rs_steps_seen seen;
 } sequences_partial;
 
 static void free_partial(void *partial)
@@ -93,11 +92,6 @@ static void free_partial(void *partial)
     rs_free(p->patterns);
     rs_free(p->marks);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const sequences_partial *)partial)->seen;
 }
 
 /* GPU work under the node of its launch. */
@@ -353,11 +347,10 @@ static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
 static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     host_rows h = {0};
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    x->p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     uint8_t *host = host_threads(e, f);
     if (!host || !make_rows(&h, f->n)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -377,7 +370,6 @@ static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_e
     }
     clear_rows(&h);
     rs_free(host);
-    rs_hta_frame_free(f);
     return status;
 }
 
@@ -519,7 +511,6 @@ static const rs_field sequences_fields[] = {
     RS_FIELD_LIST(sequences_partial, patterns, n, &pattern_layout),
     RS_FIELD_LIST(sequences_partial, marks, n_marks, &mark_layout),
     RS_FIELD(sequences_partial, n_matches),
-    RS_FIELD_STRUCT(sequences_partial, seen, &rs_steps_seen_layout),
 };
 static const rs_layout sequences_layout = RS_LAYOUT(sequences_partial, sequences_fields);
 
@@ -535,7 +526,7 @@ const rs_analysis rs_analysis_sequences = {
                 "rankscope sequences --op aten::linear --overlay marked.json.gz trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
@@ -543,5 +534,4 @@ const rs_analysis rs_analysis_sequences = {
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &sequences_layout,
-    .steps_seen = steps_seen,
 };

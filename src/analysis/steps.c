@@ -243,7 +243,7 @@ const rs_analysis rs_analysis_steps = {
                 "rankscope steps --steps 3-5 --outlier 5 --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_span},
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

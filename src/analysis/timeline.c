@@ -2,6 +2,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "trace/busy.h"
 
 typedef struct kind_of_time {
     const char *type;
@@ -28,10 +29,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     (void)run;
     for (size_t i = 0; i < n; i++) {
         const rs_busy *b = partials[i].value;
-        if (!b || b->n == 0) {
-            rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-            continue;
-        }
         const kind_of_time rows[] = {{"computation_time", b->compute, b->span},
                                      {"exposed_comm_time", b->exposed_comm, b->span},
                                      {"exposed_memcpy_time", b->exposed_memory, b->span},
@@ -59,12 +56,13 @@ const rs_analysis rs_analysis_timeline = {
         "memset is computation.",
     .examples =
         "rankscope timeline trace.json.gz\nrankscope timeline --compat tracelens --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_busy_rank,
+    .rank = rs_busy_rank_at_work,
     .merge = merge,
     .free_partial = rs_busy_free,
+    .absent = "no GPU work",
     .partial_layout = &rs_busy_layout,
 };

@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "base/layout.h"
 #include "trace/folded_tree.h"
+#include "trace/tree.h"
 
 static const rs_option_spec options[] = {
     {"root", RS_OPTION_TEXT, "NAME", NULL, NULL,
@@ -294,7 +295,8 @@ const rs_analysis rs_analysis_tree = {
                 "rankscope tree --folded trace.json.gz | flamegraph.pl --countname ns > gpu.svg",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(SEQUENCE_NUMBER) | RS_COLUMN_BIT(META_NAME),
+    .facets = {&rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_span},
+    .columns = RS_COLUMN_BIT(META_NAME),
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

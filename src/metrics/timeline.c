@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "metrics/dataset.h"
-#include "output/plot.h"
+#include "metrics/plot.h"
 #include "text/numbers.h"
 
 #define WIDTH 1400
@@ -44,9 +44,10 @@ static void points_clear(points *p)
 
 static size_t point_of(const points *p, int64_t step)
 {
-    double share = ((double)step - (double)p->first) / ((double)p->last - (double)p->first + 1);
-    size_t at = (size_t)(share * (double)p->n);
-    return at < p->n ? at : p->n - 1;
+    /* whole numbers: a rounded share would put some steps into the point of the one before */
+    __extension__ typedef unsigned __int128 wide;
+    wide behind = (uint64_t)step - (uint64_t)p->first, span = (uint64_t)p->last - (uint64_t)p->first;
+    return (size_t)(behind * p->n / (span + 1));
 }
 
 static bool make_points(const rs_dataset *d, points *p)
