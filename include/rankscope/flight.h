@@ -38,6 +38,25 @@ typedef enum rs_flight_verdict {
     RS_FLIGHT_BAD_INPUT          /* no dump was usable */
 } rs_flight_verdict;
 
+/* What is at the root of a hang. */
+typedef enum rs_flight_root_kind {
+    RS_FLIGHT_ROOT_NONE,
+    RS_FLIGHT_ROOT_SILENT,     /* everything it issued is completed, and others wait for it */
+    RS_FLIGHT_ROOT_STALLED,    /* others have completed what it has open: its GPU stands still */
+    RS_FLIGHT_ROOT_BLOCKED,    /* its GPU has not reached what others wait in */
+    RS_FLIGHT_ROOT_COLLECTIVE, /* all joined and none finished: no rank can be named */
+    RS_FLIGHT_ROOT_MISMATCH,   /* it called something else */
+    RS_FLIGHT_ROOT_DEADLOCK,   /* sends and receives in a circle */
+    RS_FLIGHT_ROOT_ORDER,      /* groups used in another order */
+    RS_FLIGHT_ROOT_NO_DUMP,    /* waited for, and it left no usable dump */
+    RS_FLIGHT_ROOT_UNKNOWN,    /* waited for, and its dump does not tell */
+    RS_FLIGHT_ROOT_SLOW,       /* the job moves; this rank is late again and again */
+    RS_FLIGHT_ROOT_CRASHED,    /* by the job's log */
+    RS_FLIGHT_ROOT_CONFIG      /* it sees a group otherwise than others */
+} rs_flight_root_kind;
+/* "silent", "stalled", ... Static text. */
+RS_API const char *rs_flight_root_kind_name(rs_flight_root_kind kind);
+
 /* "rank_missing", ...: the word that stands in JSON. Static text. */
 RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
@@ -99,6 +118,39 @@ typedef struct rs_flight_finding {
     size_t n_evidence;
 } rs_flight_finding;
 
+/* Why a rank failed, as the job's log or its stack tells. */
+typedef struct rs_flight_cause {
+    const char *kind;      /* "python_exception", "xid", "host_oom", ... */
+    int64_t rank;          /* -1: of no one rank */
+    const char *host;      /* NULL unknown */
+    int64_t code;          /* exit code, Xid, status of the network; INT64_MIN none */
+    const char *exception; /* type of a Python exception, NULL none */
+    const char *text;      /* the rest of the message, NULL none */
+    const char *where;     /* "file:line" in the user's code, NULL unknown */
+    int64_t time_ns;       /* since 1970, by the log's own clock; 0 unknown */
+    const char *file;      /* the log; NULL when a stack or an address told */
+    int64_t line;          /* of the log, from 1; 0 none */
+    bool on_host;          /* it struck the rank's host, and no line says that it struck the rank */
+} rs_flight_cause;
+
+/* What a hang comes from. Roots do not depend on each other. */
+typedef struct rs_flight_root {
+    int64_t rank; /* -1: no rank can be named */
+    rs_flight_root_kind kind;
+    rs_flight_verdict verdict;
+    const char *group, *group_desc; /* NULL if none */
+    int64_t seq;                    /* -1 if none */
+    bool p2p;
+    const char *op;
+    int64_t last_completed, frontier; /* collectives of that group: the rank's newest completed, anybody's; -1 unknown */
+    size_t open_ops;                  /* of the rank, in all groups */
+    int64_t first_open_ns;            /* since when others wait, clock offsets removed; 0 unknown */
+    const char *host, *where;         /* where: "file:line"; NULL unknown */
+    const char *state;                /* of its own operation, NULL if it has none */
+    size_t waiters;
+    const rs_flight_cause *cause; /* NULL unknown */
+} rs_flight_root;
+
 /* A rank that waits. */
 typedef struct rs_flight_waiting {
     int64_t rank;
@@ -124,7 +176,17 @@ typedef struct rs_flight_report {
     size_t n_unusable; /* dumps that exist but could not be used */
     bool newest_known; /* whether any entry carries a time */
     int64_t newest_ns; /* the newest stamp of any rank, clock offsets removed */
+    const rs_flight_root *roots; /* all of them, those of the verdict's class first */
+    size_t n_roots;
+    const rs_flight_cause *cause; /* of the first root that has one; NULL */
+    const int64_t *isolate;       /* ranks whose machine is suspect, ascending */
+    size_t n_isolate;
+    const char *next; /* one thing to do now; NULL when nothing is wrong */
+    size_t shapes[5]; /* dumps that are full, ring, active only, status only, issue only */
 } rs_flight_report;
+
+/* "full", "ring", "active_only", ...: the names of `shapes`. Static text. */
+RS_API const char *rs_flight_shape_name(size_t shape);
 
 /* Analyses once and keeps the result. O(entries). */
 RS_API rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, rs_error *err);

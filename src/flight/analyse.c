@@ -1,5 +1,6 @@
 /* The verdict: all findings, put in order, explained. */
-#include "flight/analyse.h"
+#include "flight/causation.h"
+#include "flight/words.h"
 
 #include <string.h>
 
@@ -79,6 +80,14 @@ static bool used(const rs_flight *flight, const rs_fl_group *group)
     return false;
 }
 
+/* Whether the only descriptions that its users have are without a name: nothing was misconfigured. */
+static bool only_nameless(const rs_flight *flight, const rs_fl_group *group)
+{
+    for (uint32_t m = 0; m < group->n_members; m++)
+        if (!flight->ranks[flight->by_group[group->first_member + m]->rank].nameless) return false;
+    return true;
+}
+
 static bool same_name(const rs_flight *flight, uint32_t a, uint32_t b)
 {
     return flight->groups[a].uid == flight->groups[b].uid;
@@ -151,6 +160,7 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
         size_t n = 0;
         bool is_new = true;
         rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_BAD_CONFIG, .seq = -1},
+                         .kind = RS_FLIGHT_ROOT_CONFIG,
                          .group = g,
                          .rank = RS_FL_NONE,
                          .partner_rank = RS_FL_NONE,
@@ -161,7 +171,7 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
             if (status != RS_OK || !is_new) continue;
             status = find_dissenters(a, g, ranks, &n, err);
             f.about = "conflict";
-        } else if (!group->described && used(flight, group)) {
+        } else if (!group->described && used(flight, group) && !only_nameless(flight, group)) {
             for (size_t s = 0; s < group->n; s++) ranks[n++] = group->ranks[s];
             f.about = "undescribed";
         } else {
@@ -227,6 +237,12 @@ static int by_weight(const void *a, const void *b)
 {
     const rs_fl_found *x = a, *y = b;
     if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
+    if (x->stage == RS_FL_STAGE_HANG) {
+        bool a_silent = x->kind == RS_FLIGHT_ROOT_SILENT, b_silent = y->kind == RS_FLIGHT_ROOT_SILENT;
+        if (a_silent != b_silent) return a_silent ? -1 : 1;
+        if (x->finding.n_waiters != y->finding.n_waiters)
+            return x->finding.n_waiters > y->finding.n_waiters ? -1 : 1;
+    }
     if (x->when != y->when) return x->when < y->when ? -1 : 1;
     if (x->finding.n_waiters != y->finding.n_waiters)
         return x->finding.n_waiters > y->finding.n_waiters ? -1 : 1;
@@ -247,6 +263,7 @@ static void promote_config(rs_fl_analysis *a)
               !a->flight->groups[a->found[0].group].described))
             continue;
         rs_fl_found promoted = *f;
+        promoted.stage = RS_FL_STAGE_FIRST;
         promoted.finding.n_waiters = a->found[0].finding.n_waiters;
         memmove(a->found + 1, a->found, i * sizeof *a->found);
         a->found[0] = promoted;
@@ -262,15 +279,21 @@ static rs_status fill_report(rs_fl_analysis *a, rs_error *err)
     rs_flight_waiting *waiting = rs_arena_alloc(&flight->arena, a->n_waiting * sizeof *waiting);
     if (!findings || !waiting) return rs_fail_nomem(err, "the report");
     for (size_t i = 0; i < a->n_found; i++) findings[i] = a->found[i].finding;
-    const rs_flight_finding *root = a->n_found ? &findings[0] : NULL;
+    const rs_flight_finding *root = &report->root;
     size_t n = 0;
+    if (a->n_found) {
+        report->root = findings[0];
+        rs_status status = rs_fl_unite_culprits(a, err);
+        if (status == RS_OK) status = rs_fl_fill_roots(a, err);
+        if (status == RS_OK) status = rs_fl_summarize(a, err);
+        if (status != RS_OK) return status;
+    }
     for (size_t i = 0; i < a->n_waiting; i++) {
         bool culprit = false;
-        for (size_t c = 0; root && c < root->n_culprits; c++)
+        for (size_t c = 0; c < root->n_culprits; c++)
             culprit |= root->culprits[c] == a->waiting[i].rank;
         if (!culprit) waiting[n++] = a->waiting[i];
     }
-    if (root) report->root = *root;
     report->findings = findings;
     report->n_findings = a->n_found;
     report->waiting = waiting;
@@ -307,6 +330,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
             flight->report.newest_ns = newest;
         flight->report.newest_known = true;
     }
+    for (size_t r = 0; r < flight->n_ranks; r++) flight->report.shapes[flight->ranks[r].shape]++;
     for (size_t g = 0; g < flight->n_groups; g++) flight->report.n_groups += flight->groups[g].n_members > 0;
     if (status == RS_OK) status = rs_fl_follow_waits(a, err);
     if (status == RS_OK) status = find_bad_config(a, err);
@@ -315,6 +339,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status != RS_OK) return status;
     if (a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     promote_config(a);
+    status = rs_fl_find_causes(a, err);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found == 0) status = explain_healthy(a, err);

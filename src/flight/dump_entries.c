@@ -270,7 +270,10 @@ void rs_fl_read_entries(rs_fl_build *b, uint32_t node)
     rs_value_walk walk = rs_value_children(b->v, node);
     uint32_t child;
     bool unsaid = false;
-    if (b->v->nodes[node].type != RS_VALUE_LIST) return;
+    if (b->v->nodes[node].type != RS_VALUE_LIST) {
+        b->no_list = true;
+        return;
+    }
     if (!rs_grow((void **)&rank->entries, &b->draft->entries_capacity, b->v->nodes[node].n / 8 + 1,
                  sizeof *rank->entries)) {
         b->nomem = true;

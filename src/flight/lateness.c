@@ -212,6 +212,7 @@ static rs_status accuse(rs_fl_analysis *a, size_t r, const char *how, rs_error *
                      .rank = RS_FL_NONE,
                      .partner_rank = RS_FL_NONE,
                      .when = INT64_MAX,
+                     .kind = RS_FLIGHT_ROOT_SLOW,
                      .stage = RS_FL_STAGE_STRAGGLER};
     f.finding.n_waiters = flight->n_ranks - 1;
     return rs_fl_add_found(a, &f, &rank->rank, 1, err);

@@ -363,6 +363,7 @@ void rs_flight_close(rs_flight *flight)
     rs_free(flight->stack_frames);
     rs_free(flight->by_group);
     rs_free(flight->unusable);
+    rs_free(flight->notes);
     rs_problems_clear(&flight->problems);
     rs_arena_clear(&flight->arena);
     rs_free(flight);

@@ -26,6 +26,18 @@ uint32_t rs_fl_peer_slot(const rs_flight *flight, const rs_fl_entry *entry)
     return (uint32_t)peer;
 }
 
+size_t rs_fl_batch_begin(const rs_fl_rank *rank, size_t i)
+{
+    const rs_fl_entry *own = &rank->entries[i];
+    for (size_t k = i; k-- > 0;) {
+        const rs_fl_entry *e = &rank->entries[k];
+        if (e->group != own->group || !e->is_p2p) continue;
+        if (e->p2p_seq != own->p2p_seq) break;
+        i = k;
+    }
+    return i;
+}
+
 int64_t rs_fl_p2p_numel(const rs_fl_call *call)
 {
     bool in = call->kind == RS_FL_SEND ? call->n_in > 0 : call->n_out == 0;
@@ -42,7 +54,7 @@ static bool reaches_back(const rs_flight *flight, uint32_t rank, uint32_t group)
 {
     if (rank == RS_FL_NONE) return false;
     const rs_fl_rank *r = &flight->ranks[rank];
-    if (r->filtered) return false;
+    if (r->filtered || r->shape == RS_FL_ACTIVE) return false;
     if (!r->wrapped) return true;
     const rs_fl_member *m = rs_fl_member_of(flight, rank, group);
     return m && m->n_p2p && r->entries[r->order[m->p2p_begin]].p2p_seq == 1 &&
@@ -115,6 +127,9 @@ static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p,
     fit best = {0};
     bool numbered = counts_alike(flight, group, pair);
     pair->shift = r - s;
+    /* Dumps of active entries hold nothing to compare: what is open first on both sides belongs together. */
+    if (flight->ranks[pair->src_rank].shape == RS_FL_ACTIVE || flight->ranks[pair->dst_rank].shape == RS_FL_ACTIVE)
+        return;
     for (int64_t d = 0; d <= 12; d++) {
         int64_t shift = r - s + (d % 2 ? (d + 1) / 2 : -d / 2);
         fit f = try_shift(flight, p2p, pair, shift);
