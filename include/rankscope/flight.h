@@ -35,7 +35,8 @@ typedef enum rs_flight_verdict {
     RS_FLIGHT_CROSS_GROUP_ORDER, /* ranks use groups in different orders: a circle through collectives */
     RS_FLIGHT_STRAGGLER,         /* no hang; one rank is late again and again */
     RS_FLIGHT_BAD_CONFIG,        /* ranks disagree about a group, or use one that no dump describes */
-    RS_FLIGHT_BAD_INPUT          /* no dump was usable */
+    RS_FLIGHT_BAD_INPUT,         /* no dump was usable */
+    RS_FLIGHT_CRASHED            /* by the job's log: a rank ended */
 } rs_flight_verdict;
 
 /* What is at the root of a hang. */
@@ -69,12 +70,15 @@ typedef struct rs_flight_settings {
     int64_t replica_size;    /* > 0: torchft. Ranks of "default_pg" count within replicas of that size */
     rs_progress_fn progress; /* files read and files in all; NULL: none */
     void *progress_context;
+    const char *const *logs; /* the job's logs; NULL: none. They are read when the dumps are opened */
+    size_t n_logs;
 } rs_flight_settings;
 
 typedef struct rs_flight rs_flight;
 
-/* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH), packed or
- * not. Unusable files become problems, not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight
+/* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning of names
+ * that end in a rank), packed or not, and the logs of the settings. Without paths the dumps that the logs name are
+ * looked for; when there are none, the logs alone are judged. Unusable files become problems, not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight
  * is still given out, so that its problems can be shown), RS_ERR_AMBIGUOUS when two usable dumps claim one
  * rank, RS_ERR_IO for a path that cannot be opened, RS_ERR_NOMEM, RS_ERR_CANCELLED. The settings' strings are
  * borrowed during the call. Cost: linear in the bytes; memory about 100 bytes an entry. */
@@ -202,6 +206,10 @@ RS_API const char *rs_flight_stack(rs_flight *flight, uint32_t stack);
 RS_API rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const char *groups, bool stacks,
                                    rs_error *err);
 RS_API rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_error *err);
+/* Those with something open, or with a root in them. */
+RS_API rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err);
+RS_API rs_table *rs_flight_log(rs_flight *flight, rs_error *err);   /* one row an event of the logs */
+RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err); /* one row a root */
 RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
 RS_API rs_table *rs_flight_collectives(rs_flight *flight,
                                        rs_error *err); /* durations and bandwidth by group and op */

@@ -21,6 +21,7 @@ static const char *const verdict_names[] = {
     [RS_FLIGHT_STRAGGLER] = "straggler",
     [RS_FLIGHT_BAD_CONFIG] = "bad_config",
     [RS_FLIGHT_BAD_INPUT] = "bad_input",
+    [RS_FLIGHT_CRASHED] = "crashed",
 };
 
 const char *rs_flight_verdict_name(rs_flight_verdict verdict)
@@ -339,12 +340,29 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status != RS_OK) return status;
     if (a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     promote_config(a);
-    status = rs_fl_find_causes(a, err);
+    if (a->n_found && a->found[0].stage != RS_FL_STAGE_STRAGGLER) status = rs_fl_find_causes(a, err);
+    if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found == 0) status = explain_healthy(a, err);
     if (status == RS_OK) status = fill_report(a, err);
     return status;
+}
+
+/* No dump was there: the log alone. */
+static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
+{
+    rs_status status = rs_fl_judge_log(a, err);
+    for (size_t i = 0; status == RS_OK && i < a->n_found; i++) status = rs_fl_explain(a, &a->found[i], i == 0, err);
+    if (status == RS_OK && a->n_found) return fill_report(a, err);
+    if (status != RS_OK) return status;
+    a->flight->report.root =
+        (rs_flight_finding){.verdict = RS_FLIGHT_BAD_INPUT,
+                            .seq = -1,
+                            .summary = "No flight-recorder dump was given or found, and the log holds no cause."};
+    a->flight->report.findings = &a->flight->report.root;
+    a->flight->report.n_findings = 1;
+    return RS_OK;
 }
 
 rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, rs_error *err)
@@ -355,7 +373,9 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
         .problems = &flight->problems, .n_ranks = flight->n_ranks, .n_unusable = flight->n_unusable_files};
     rs_fl_analysis a = {.flight = flight};
     rs_status status = RS_OK;
-    if (flight->n_ranks == 0) {
+    if (flight->n_ranks == 0 && flight->log) {
+        status = analyse_log(&a, err);
+    } else if (flight->n_ranks == 0) {
         flight->report.root = (rs_flight_finding){
             .verdict = RS_FLIGHT_BAD_INPUT, .seq = -1, .summary = "No flight-recorder dump could be read."};
         flight->report.findings = &flight->report.root;

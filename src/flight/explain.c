@@ -335,6 +335,12 @@ static const char *configuration(words *w)
                        w->who, group);
 }
 
+static const char *crashed(words *w)
+{
+    if (w->g->n_culprits == 0) return "The job ended before any rank failed.";
+    return rs_fl_print(w->flight, "%s failed first, by the job's log.", w->who);
+}
+
 static const char *summarize(words *w)
 {
     switch (w->g->verdict) {
@@ -351,6 +357,7 @@ static const char *summarize(words *w)
     case RS_FLIGHT_P2P_DEADLOCK:
     case RS_FLIGHT_CROSS_GROUP_ORDER: return circle(w);
     case RS_FLIGHT_BAD_CONFIG: return configuration(w);
+    case RS_FLIGHT_CRASHED: return crashed(w);
     default: return w->g->summary; /* a straggler brings its own */
     }
 }

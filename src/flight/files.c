@@ -176,6 +176,47 @@ static rs_status scan_directory(rs_fl_files *files, const char *root, const char
     return status;
 }
 
+/* A path that is no file: the beginning of names with nothing but digits behind it, as TORCH_FR_DUMP_TEMP_FILE has
+ * it. *found tells how many there were. */
+static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found, rs_error *err)
+{
+    const char *name = name_of(path);
+    size_t n = strlen(name), at = (size_t)(name - path);
+    char *folder = at ? rs_strndup(path, at) : rs_strdup(".");
+    rs_status status = RS_OK;
+    *found = 0;
+    if (!folder) return rs_fail_nomem(err, path);
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && status == RS_OK && (entry = readdir(dir));) {
+        const char *digits = entry->d_name + n, *end = entry->d_name + strlen(entry->d_name);
+        int64_t rank;
+        if (strncmp(entry->d_name, name, n) != 0 || !number_at(digits, end, &rank) || strspn(digits, "0123456789") != (size_t)(end - digits))
+            continue;
+        size_t length = at + (size_t)(end - entry->d_name) + 1;
+        char *whole = rs_malloc(length);
+        if (!whole) {
+            status = rs_fail_nomem(err, path);
+            break;
+        }
+        memcpy(whole, path, at);
+        memcpy(whole + at, entry->d_name, length - at);
+        struct stat info;
+        if (stat(whole, &info) == 0 && S_ISREG(info.st_mode)) {
+            rs_fl_file file = {.path = whole, .rank = rank, .rule = "digits after the path's prefix", .named = true};
+            if (RS_GROW_ONE(files->items, files->n, files->capacity)) {
+                files->items[files->n++] = file;
+                ++*found;
+                continue;
+            }
+            status = rs_fail_nomem(err, path);
+        }
+        rs_free(whole);
+    }
+    if (dir) closedir(dir);
+    rs_free(folder);
+    return status;
+}
+
 static int by_path(const void *a, const void *b)
 {
     const rs_fl_file *x = a, *y = b;
@@ -197,7 +238,12 @@ rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char 
             while (is_digit(*digits)) digits++;
             if (digits == equals) path = equals + 1;
         }
-        if (!is_stdin && stat(path, &info) != 0)
+        size_t found = 0;
+        int missing = !is_stdin && stat(path, &info) != 0 ? errno : 0;
+        if (missing) status = scan_prefix(files, path, &found, err);
+        if (status != RS_OK || found) continue;
+        errno = missing;
+        if (missing)
             status = rs_fail(err, RS_ERR_IO, "cannot open %s: %s", path, strerror(errno));
         else if (!is_stdin && S_ISDIR(info.st_mode))
             status = scan_directory(files, path, prefix, err);

@@ -8,7 +8,8 @@
  */
 
 /* The head of a rank: its earliest open collective or receive. A send does not keep its host from going on, so it
- * counts only where there is nothing else. */
+ * counts only where there is nothing else, or where starts are recorded and it runs while what follows has not
+ * started. */
 static uint32_t head_of(const rs_flight *flight, const rs_fl_rank *rank)
 {
     uint32_t send = RS_FL_NONE;
@@ -16,7 +17,11 @@ static uint32_t head_of(const rs_flight *flight, const rs_fl_rank *rank)
     for (size_t i = 0; i < rank->n; i++) {
         const rs_fl_entry *e = &rank->entries[i];
         if (e->state == RS_FL_COMPLETED || (e->is_p2p && e->marker)) continue;
-        if (rs_fl_call_of(flight, e)->kind != RS_FL_SEND) return (uint32_t)i;
+        if (rs_fl_call_of(flight, e)->kind != RS_FL_SEND) {
+            bool behind_send = send != RS_FL_NONE && rank->entries[send].state == RS_FL_STARTED &&
+                               e->state == RS_FL_SCHEDULED;
+            return behind_send ? send : (uint32_t)i;
+        }
         if (send == RS_FL_NONE) send = (uint32_t)i;
     }
     return send;

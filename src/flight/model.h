@@ -162,6 +162,7 @@ struct rs_flight {
     rs_fl_rank *ranks; /* ascending */
     size_t n_ranks, ranks_capacity;
     rs_fl_member **by_group;
+    struct rs_fl_log *log; /* NULL when none was given */
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
     int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */

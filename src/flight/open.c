@@ -2,6 +2,7 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "flight/log.h"
 #include "flight/p2p.h"
 #include "input/source.h"
 #include "input/tar.h"
@@ -253,8 +254,9 @@ static rs_status init_texts(opening *o, rs_error *err)
 static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
 {
     rs_status status = rs_fl_index(o->flight, err);
+    if (status == RS_OK) status = rs_fl_resolve_log(o->flight, err);
     if (status == RS_OK) status = note_unusable(o, err);
-    if (status == RS_OK && o->flight->n_ranks == 0)
+    if (status == RS_OK && o->flight->n_ranks == 0 && !(o->flight->log && n_files == 0))
         status = rs_fail(err, RS_ERR_FORMAT, "none of %zu files is a usable flight-recorder dump", n_files);
     return status;
 }
@@ -262,8 +264,17 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
 static rs_status open_files(opening *o, const char *const *paths, size_t n_paths, rs_error *err)
 {
     rs_flight *flight = o->flight;
-    rs_status status = rs_fl_find_files(paths, n_paths, flight->settings.prefix, &o->files, err);
+    char *named = NULL;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < flight->settings.n_logs; i++)
+        status = rs_fl_read_log(flight, flight->settings.logs[i], err);
+    if (status == RS_OK && n_paths == 0) status = rs_fl_find_named_dumps(flight, &named, err);
+    const char *prefix = named;
+    if (status == RS_OK && (n_paths || named))
+        status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix, &o->files, err);
+    rs_free(named);
     if (status != RS_OK) return status;
+    if (o->files.n == 0 && flight->log && n_paths == 0) return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"
@@ -309,7 +320,7 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_free(o->unusable);
     rs_strings_clear(&o->stems);
     rs_fl_files_clear(&o->files);
-    if (*out) (*out)->settings.prefix = NULL;
+    if (*out) (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
     rs_flight_close(*out);
     *out = NULL;
@@ -364,6 +375,7 @@ void rs_flight_close(rs_flight *flight)
     rs_free(flight->by_group);
     rs_free(flight->unusable);
     rs_free(flight->notes);
+    rs_fl_log_clear(flight->log);
     rs_problems_clear(&flight->problems);
     rs_arena_clear(&flight->arena);
     rs_free(flight);

@@ -71,6 +71,7 @@ static size_t first_open(const rs_flight *flight, uint32_t rank, const uint32_t 
 /* How well a shift fits the newest partners of a pair. */
 typedef struct fit {
     size_t n, same_seq, same_call; /* partners; of these with equal p2p_seq_id, with equal size and type */
+    size_t torn;                   /* partners of which one is completed and the other is not */
     size_t timed;                  /* partners that both have a completion */
     double apart;                  /* mean time between the two completions, ns */
 } fit;
@@ -86,6 +87,7 @@ static fit try_shift(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_
         const rs_fl_entry *r = &dst->entries[p2p->entries[pair->recvs + (uint32_t)j]];
         const rs_fl_call *cs = rs_fl_call_of(flight, s), *cr = rs_fl_call_of(flight, r);
         f.n++;
+        f.torn += (s->state == RS_FL_COMPLETED) != (r->state == RS_FL_COMPLETED);
         f.same_seq += s->p2p_seq == r->p2p_seq;
         f.same_call += rs_fl_p2p_numel(cs) == rs_fl_p2p_numel(cr) && p2p_dtype(cs) == p2p_dtype(cr);
         int64_t a = s->completed ? s->completed : s->created, b = s->completed ? r->completed : r->created;
@@ -133,12 +135,16 @@ static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p,
     for (int64_t d = 0; d <= 12; d++) {
         int64_t shift = r - s + (d % 2 ? (d + 1) / 2 : -d / 2);
         fit f = try_shift(flight, p2p, pair, shift);
+        /* What is completed on both sides is gone from the rings: nothing speaks against the first guess. */
+        if (!f.n && d == 0) return;
         if (!f.n) continue;
         bool better;
         if (numbered && f.same_seq * 10 >= f.n * 9 && f.n >= 2)
             better = best.same_seq * 10 < best.n * 9 || best.n < 2;
         else if (numbered && best.n >= 2 && best.same_seq * 10 >= best.n * 9)
             better = false;
+        else if (best.n && f.torn != best.torn)
+            better = f.torn < best.torn; /* both ends of a transfer end together */
         else if (f.same_call * best.n != best.same_call * f.n)
             better = f.same_call * best.n > best.same_call * f.n;
         else

@@ -1,0 +1,23 @@
+/* The parts of `rankscope flight`: its request, its text, and what fetches a live job's answers. */
+#ifndef RS_CLI_FLIGHT_H
+#define RS_CLI_FLIGHT_H
+
+#include "cli/cli.h"
+#include "cli/layout.h"
+
+typedef struct rs_flight_request {
+    const rs_command *command;
+    rs_arguments arguments;
+    const rs_options *own, *out;
+    rs_render_settings render;
+    rs_repeated logs;
+    const char *table;
+    bool quiet, verbose;
+} rs_flight_request;
+
+/* flight_text.c: the answer for people. */
+rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* A stack, a line a frame. */
+void rs_flight_put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack);
+
+#endif
