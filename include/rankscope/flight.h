@@ -61,6 +61,8 @@ RS_API const char *rs_flight_root_kind_name(rs_flight_root_kind kind);
 /* "rank_missing", ...: the word that stands in JSON. Static text. */
 RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
+typedef struct rs_flight rs_flight;
+
 typedef struct rs_flight_settings {
     unsigned jobs;           /* threads that read dumps; 0: one for each core */
     uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
@@ -72,9 +74,10 @@ typedef struct rs_flight_settings {
     void *progress_context;
     const char *const *logs; /* the job's logs; NULL: none. They are read when the dumps are opened */
     size_t n_logs;
+    int64_t now_ns;      /* the moment of a snapshot of a running job, ns since 1970; 0: the dumps are of a job that hangs */
+    int64_t stall_ns;    /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
+    rs_flight *previous; /* of a snapshot: the one before, which must outlive this one's report; NULL */
 } rs_flight_settings;
-
-typedef struct rs_flight rs_flight;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning of names
  * that end in a rank), packed or not, and the logs of the settings. Without paths the dumps that the logs name are
@@ -93,6 +96,29 @@ typedef struct rs_flight_bytes {
 } rs_flight_bytes;
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
+
+/* What a running job's server answered to one question. */
+typedef struct rs_flight_answer {
+    const char *page;    /* the page ("fr_trace_nccl_json", "stacks") or the worker's handler ("dump_traceback") */
+    int64_t rank;        /* the worker's; -1: a page of the front end, with a block a rank */
+    const char *address; /* "http://host:port" */
+    int status;          /* of HTTP; 0: no answer came */
+    bool timed_out;
+    const char *failure; /* why no answer came, in a few words; NULL */
+    const void *bytes;
+    size_t n;
+} rs_flight_answer;
+/* Experimental. A snapshot of a running job from its servers' answers; settings->now_ns is the moment. A rank that does
+ * not answer is evidence, not an error: RS_ERR_FORMAT only when no rank gave a record. Nothing is borrowed
+ * afterwards. */
+RS_API rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n, const rs_flight_settings *settings,
+                                        rs_flight **out, rs_error *err);
+/* How many ranks' records describe anything: a process has several recorders, and all but one are empty. */
+RS_API size_t rs_flight_count_records(const rs_flight_answer *answers, size_t n);
+/* The workers that front-end pages name: ranks and "http://host:port". At most `room`; how many there are. */
+#define RS_FLIGHT_ADDRESS 256
+RS_API size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, int64_t *ranks,
+                                     char (*addresses)[RS_FLIGHT_ADDRESS], size_t room);
 
 RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
 
@@ -209,6 +235,8 @@ RS_API rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_erro
 /* Those with something open, or with a root in them. */
 RS_API rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err);
 RS_API rs_table *rs_flight_log(rs_flight *flight, rs_error *err);   /* one row an event of the logs */
+RS_API rs_table *rs_flight_progress(rs_flight *flight, rs_error *err); /* one row a rank and group */
+RS_API rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err);   /* one row a frame of a live job's stacks */
 RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err); /* one row a root */
 RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
 RS_API rs_table *rs_flight_collectives(rs_flight *flight,

@@ -1,5 +1,7 @@
 /* The verdict: all findings, put in order, explained. */
 #include "flight/causation.h"
+#include "flight/periodic.h"
+#include "flight/live.h"
 #include "flight/words.h"
 
 #include <string.h>
@@ -308,6 +310,10 @@ static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
     rs_flight_report *report = &flight->report;
     report->root.verdict = RS_FLIGHT_HEALTHY;
     report->root.seq = -1;
+    if (flight->moving) {
+        report->root.summary = rs_fl_moving_text(a);
+        return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
+    }
     report->root.summary = rs_fl_print(
         flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.",
         flight->n_ranks, flight->n_ranks == 1 ? "" : "s", report->n_entries, report->n_groups,
@@ -334,6 +340,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     for (size_t r = 0; r < flight->n_ranks; r++) flight->report.shapes[flight->ranks[r].shape]++;
     for (size_t g = 0; g < flight->n_groups; g++) flight->report.n_groups += flight->groups[g].n_members > 0;
     if (status == RS_OK) status = rs_fl_follow_waits(a, err);
+    if (status == RS_OK) status = rs_fl_weigh_progress(a, err);
     if (status == RS_OK) status = find_bad_config(a, err);
     if (status == RS_OK && a->n_found == 0) status = rs_fl_find_straggler(a, err);
     if (status == RS_OK) status = find_missing_dumps(a, err);
@@ -347,6 +354,23 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && a->n_found == 0) status = explain_healthy(a, err);
     if (status == RS_OK) status = fill_report(a, err);
     return status;
+}
+
+/* No dump was there: the tables that a debug server wrote now and then. */
+static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    rs_status status = rs_fl_judge_periodic(a, err);
+    if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
+    if (status == RS_OK) status = rs_fl_find_causes(a, err);
+    if (status == RS_OK && a->n_found) return fill_report(a, err);
+    flight->report.root = (rs_flight_finding){
+        .verdict = RS_FLIGHT_HEALTHY,
+        .seq = -1,
+        .summary = rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.", flight->periodic->n_snapshots,
+                               flight->periodic->n_snapshots == 1 ? "" : "s",
+                               flight->periodic->n_snapshots == 1 ? "no rank is missing" : "operations complete from one to the next")};
+    return status == RS_OK && !flight->report.root.summary ? rs_fail_nomem(err, "the report") : status;
 }
 
 /* No dump was there: the log alone. */
@@ -373,7 +397,9 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
         .problems = &flight->problems, .n_ranks = flight->n_ranks, .n_unusable = flight->n_unusable_files};
     rs_fl_analysis a = {.flight = flight};
     rs_status status = RS_OK;
-    if (flight->n_ranks == 0 && flight->log) {
+    if (flight->n_ranks == 0 && flight->periodic && flight->periodic->n_snapshots) {
+        status = analyse_periodic(&a, err);
+    } else if (flight->n_ranks == 0 && flight->log) {
         status = analyse_log(&a, err);
     } else if (flight->n_ranks == 0) {
         flight->report.root = (rs_flight_finding){

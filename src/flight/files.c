@@ -1,5 +1,6 @@
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "flight/live.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,8 @@
 void rs_fl_files_clear(rs_fl_files *files)
 {
     for (size_t i = 0; i < files->n; i++) rs_free(files->items[i].path);
+    for (size_t i = 0; i < files->n_periodic; i++) rs_free(files->periodic[i]);
+    rs_free(files->periodic);
     rs_free(files->items);
     *files = (rs_fl_files){0};
 }
@@ -110,6 +113,14 @@ static rs_status add_file(rs_fl_files *files, const char *path, int64_t rank, bo
                           rs_error *err)
 {
     rs_fl_file file = {.rank = rank, .rule = "given as RANK=PATH", .named = true};
+    int64_t moment;
+    if (rank < 0 && rs_fl_is_periodic(path, &moment)) {
+        if (!RS_GROW_ONE(files->periodic, files->n_periodic, files->periodic_capacity) ||
+            !(files->periodic[files->n_periodic] = rs_strdup(path)))
+            return rs_fail_nomem(err, "the list of files");
+        files->n_periodic++;
+        return RS_OK;
+    }
     if (rank < 0) {
         bool says_rank;
         bool found = rs_fl_rank_of_path(path, prefix, &file.rank, &file.rule, &says_rank);

@@ -248,7 +248,7 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     l->who.pid = number_at(l, at, n);
     if (l->who.host == RS_NO_STRING) return false;
     rs_fl_span f[RS_FL_MAX_FIELDS], bus[RS_FL_MAX_FIELDS];
-    if (!rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), " rank %d nranks %d", f)) return true;
+    if (!rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "rank %d nranks %d", f)) return true;
     if (!RS_GROW_ONE(r->log->seats, r->log->n_seats, r->log->seats_capacity)) return false;
     rs_fl_seat *seat = &r->log->seats[r->log->n_seats++];
     *seat = (rs_fl_seat){.host = l->who.host, .pid = l->who.pid, .rank = rs_fl_span_int(f[0]), .n_ranks = rs_fl_span_int(f[1])};

@@ -162,7 +162,10 @@ struct rs_flight {
     rs_fl_rank *ranks; /* ascending */
     size_t n_ranks, ranks_capacity;
     rs_fl_member **by_group;
-    struct rs_fl_log *log; /* NULL when none was given */
+    struct rs_fl_log *log;           /* NULL when none was given */
+    struct rs_fl_periodic *periodic; /* the periodic dumper's tables; NULL when there are none */
+    struct rs_fl_thread *threads;    /* of all ranks whose stacks were read */
+    size_t n_threads, threads_capacity;
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
     int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
@@ -171,6 +174,7 @@ struct rs_flight {
     struct rs_fl_p2p *p2p; /* by group, built on first need */
     rs_arena arena;        /* texts and lists of the report */
     rs_flight_report report;
+    bool moving; /* snapshots show that the job goes on */
     bool timed; /* starts are recorded: `scheduled` means not started */
     bool have_report, indexed;
 };

@@ -2,6 +2,7 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "flight/live.h"
 #include "flight/log.h"
 #include "flight/p2p.h"
 #include "input/source.h"
@@ -256,7 +257,8 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
     rs_status status = rs_fl_index(o->flight, err);
     if (status == RS_OK) status = rs_fl_resolve_log(o->flight, err);
     if (status == RS_OK) status = note_unusable(o, err);
-    if (status == RS_OK && o->flight->n_ranks == 0 && !(o->flight->log && n_files == 0))
+    if (status == RS_OK && o->flight->n_ranks == 0 && !o->flight->periodic &&
+        !(o->flight->log && n_files == 0))
         status = rs_fail(err, RS_ERR_FORMAT, "none of %zu files is a usable flight-recorder dump", n_files);
     return status;
 }
@@ -274,7 +276,9 @@ static rs_status open_files(opening *o, const char *const *paths, size_t n_paths
         status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix, &o->files, err);
     rs_free(named);
     if (status != RS_OK) return status;
-    if (o->files.n == 0 && flight->log && n_paths == 0) return finish_opening(o, 0, err);
+    if (o->files.n_periodic) status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
+    if (status != RS_OK) return status;
+    if (o->files.n == 0 && (o->files.n_periodic || (flight->log && n_paths == 0))) return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"
@@ -291,6 +295,8 @@ static rs_status open_bytes(opening *o, const rs_flight_bytes *dumps, size_t n_d
 {
     rs_fl_reader *reader = rs_fl_reader_create();
     rs_status status = reader ? RS_OK : rs_fail_nomem(err, "a reader");
+    for (size_t i = 0; status == RS_OK && i < o->flight->settings.n_logs; i++)
+        status = rs_fl_read_log(o->flight, o->flight->settings.logs[i], err);
     for (size_t i = 0; i < n_dumps && status == RS_OK; i++)
         status = read_one(o, reader, dumps[i].bytes, dumps[i].n, 0, dumps[i].name, dumps[i].rank, "given",
                           true, err);
@@ -376,6 +382,8 @@ void rs_flight_close(rs_flight *flight)
     rs_free(flight->unusable);
     rs_free(flight->notes);
     rs_fl_log_clear(flight->log);
+    rs_fl_periodic_free(flight->periodic);
+    rs_free(flight->threads);
     rs_problems_clear(&flight->problems);
     rs_arena_clear(&flight->arena);
     rs_free(flight);
