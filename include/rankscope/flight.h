@@ -76,7 +76,7 @@ typedef struct rs_flight_settings {
     size_t n_logs;
     int64_t now_ns;      /* the moment of a snapshot of a running job, ns since 1970; 0: the dumps are of a job that hangs */
     int64_t stall_ns;    /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
-    rs_flight *previous; /* of a snapshot: the one before, which must outlive this one's report; NULL */
+    rs_flight *previous; /* of a snapshot: the one before, which this one takes over when it opens (RS_OK, RS_ERR_FORMAT); NULL */
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning of names

@@ -15,6 +15,16 @@ static const rs_option_spec specs[] = {
      "show all groups, not only those with something open or a root"},
     {"log", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "the job's log, one for the job or one a node or rank; may be given again. Without DIR the dumps that it names"},
+    {"server", RS_OPTION_TEXT, "URL", NULL, NULL, "a running job's debug server (torch.distributed.debug); port 25999 unless given"},
+    {"workers", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "a running job's worker servers: an address a line, line n for rank n, or RANK ADDRESS"},
+    {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL, "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
+    {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
+    {"once", RS_OPTION_FLAG, NULL, NULL, NULL, "with --watch: judge what is there and end"},
+    {"stall", RS_OPTION_INT, "S", NULL, "30", "seconds without an issue or a completion after which a running job hangs"},
+    {"timeout", RS_OPTION_INT, "S", NULL, "10", "seconds that a worker has for an answer"},
+    {"pyspy", RS_OPTION_FLAG, NULL, NULL, NULL, "ask for py-spy's stacks too; it must be installed on the hosts"},
+    {"frames", RS_OPTION_FLAG, NULL, NULL, NULL, "with --workers: ask for the recorded stacks; their making may need the GIL"},
     {"entries", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the recorded operations instead of the verdict: in text one column a rank"},
     {"stacks", RS_OPTION_FLAG, NULL, NULL, NULL, "whole stacks: with the proof, and in --entries"},
@@ -49,6 +59,8 @@ static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err
     if (r->table && strcmp(r->table, "dumps") == 0) return rs_flight_dumps(flight, err);
     if (r->table && strcmp(r->table, "roots") == 0) return rs_flight_roots(flight, err);
     if (r->table && strcmp(r->table, "log") == 0) return rs_flight_log(flight, err);
+    if (r->table && strcmp(r->table, "progress") == 0) return rs_flight_progress(flight, err);
+    if (r->table && strcmp(r->table, "stacks") == 0) return rs_flight_stacks(flight, err);
     if (r->table && strcmp(r->table, "groups") == 0)
         return groups || rs_options_flag(r->own, "all-groups") ? rs_flight_groups(flight, groups, err)
                                                                : rs_flight_open_groups(flight, err);
@@ -152,6 +164,37 @@ static int answer(const request *r, rs_flight *flight)
     return code == RS_EXIT_OK ? verdict_code(report) : code;
 }
 
+/* Numbers that the options of a running job take. */
+static int check_live(const request *r)
+{
+    static const char *const seconds[] = {"every", "stall", "timeout"};
+    const char *server = rs_options_text(r->own, "server"), *workers = rs_options_text(r->own, "workers"),
+               *watch = rs_options_text(r->own, "watch");
+    int sources = (server != NULL) + (workers != NULL) + (watch != NULL) + (r->arguments.n_paths > 0);
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        if (rs_options_int(r->own, seconds[i]) < 1 || rs_options_int(r->own, seconds[i]) > 86400) {
+            rs_complain("flight: --%s takes 1 to 86400 seconds", seconds[i]);
+            return RS_EXIT_USAGE;
+        }
+    if (sources > 1) {
+        rs_complain("flight: one of DIR, --server, --workers and --watch, not several");
+        return RS_EXIT_USAGE;
+    }
+    if (sources == 0 && r->logs.n == 0) {
+        rs_complain("flight: which dumps? rankscope flight [options] DIR...");
+        return RS_EXIT_USAGE;
+    }
+    return RS_EXIT_OK;
+}
+
+static rs_status open_input(const request *r, rs_flight_settings *settings, rs_flight **flight, int *ended, rs_error *err)
+{
+    const char *server = rs_options_text(r->own, "server"), *watch = rs_options_text(r->own, "watch");
+    if (watch) return rs_flight_watch(r, watch, settings, flight, ended, err);
+    if (server || rs_options_text(r->own, "workers")) return rs_flight_snapshot(r, server, settings, flight, err);
+    return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, flight, err);
+}
+
 static int run(const request *r)
 {
     rs_error err = RS_ERROR_INIT;
@@ -176,9 +219,9 @@ static int run(const request *r)
                                    .progress = rs_progress_step,
                                    .progress_context = &progress};
     rs_flight *flight = NULL;
-    rs_status status = rs_flight_open(r->arguments.paths, r->arguments.n_paths, &settings, &flight, &err);
+    int code, ended = -1;
+    rs_status status = open_input(r, &settings, &flight, &ended, &err);
     rs_progress_end(&progress);
-    int code;
     if (status == RS_ERR_CANCELLED) {
         rs_signal_repeat();
         code = rs_complain_error(NULL, &err);
@@ -192,6 +235,7 @@ static int run(const request *r)
         code = rs_complain_error(NULL, &err);
     } else {
         code = answer(r, flight);
+        if (ended >= 0 && code == RS_EXIT_OK) code = ended;
     }
     rs_flight_close(flight);
     return code;
@@ -221,7 +265,7 @@ static int print_schema(const request *r)
 
 static int check_table(const char *name)
 {
-    static const char known[] = "roots, groups, entries, side_by_side, dumps, lateness, collectives, log";
+    static const char known[] = "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, progress, stacks";
     size_t n;
     const rs_table_spec *const *tables = rs_flight_tables(&n);
     if (!name || strcmp(name, "side_by_side") == 0) return RS_EXIT_OK;
@@ -288,10 +332,7 @@ int rs_run_flight(const rs_command *command, int argc, char **argv)
         code = rs_print(command->name, make_help, command);
     } else if (code == RS_EXIT_OK && rs_options_flag(r.out, "schema")) {
         code = print_schema(&r);
-    } else if (code == RS_EXIT_OK && r.arguments.n_paths == 0 && r.logs.n == 0) {
-        rs_complain("flight: which dumps? rankscope flight [options] DIR...");
-        code = RS_EXIT_USAGE;
-    } else if (code == RS_EXIT_OK) {
+    } else if (code == RS_EXIT_OK && (code = check_live(&r)) == RS_EXIT_OK) {
         code = run(&r);
     }
     rs_arguments_clear(&r.arguments);

@@ -34,10 +34,15 @@ static void clear(pieces *p)
     rs_free(p->items);
 }
 
-static bool add(pieces *p, piece one, const char *text, size_t n)
+/* A page's block may be escaped; what a worker says itself is not. */
+static bool add(pieces *p, piece one, const char *text, size_t n, bool in_page)
 {
     if (!RS_GROW_ONE(p->items, p->n, p->capacity) || !(one.text = rs_malloc(n + 64))) return false;
-    one.n = rs_fl_unescape(text, n, one.text);
+    one.n = n;
+    if (in_page)
+        one.n = rs_fl_unescape(text, n, one.text);
+    else if (n)
+        memcpy(one.text, text, n);
     memset(one.text + one.n, 0, 64);
     p->items[p->n++] = one;
     return true;
@@ -56,7 +61,7 @@ static bool split(pieces *p, const rs_flight_answer *a)
                            .timed_out = a->timed_out || a->status == 408,
                            .failure = a->failure,
                            .is_stack = stack},
-                   a->status == 200 ? a->bytes : "", a->status == 200 ? a->n : 0);
+                   a->status == 200 ? a->bytes : "", a->status == 200 ? a->n : 0, false);
     rs_fl_block b;
     size_t at = 0;
     while (a->status == 200 && rs_fl_next_block(a->bytes, a->n, &at, &b))
@@ -67,7 +72,7 @@ static bool split(pieces *p, const rs_flight_answer *a)
                          .status = b.status,
                          .timed_out = b.status == 408,
                          .is_stack = stack},
-                 b.text, b.n))
+                 b.text, b.n, true))
             return false;
     return true;
 }
@@ -232,6 +237,7 @@ rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n, cons
     rs_free(dumps);
     clear(&p);
     if (opened == RS_OK || opened == RS_ERR_FORMAT) return opened;
+    if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);
     *out = NULL;
     return opened;

@@ -310,6 +310,12 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
     *out = rs_calloc(1, sizeof **out);
     if (!*out) return rs_fail_nomem(err, "the job");
     if (settings) (*out)->settings = *settings;
+    /* Of a row of snapshots only the last two are compared. */
+    rs_flight *older = settings && settings->previous ? settings->previous->settings.previous : NULL;
+    if (older) {
+        settings->previous->settings.previous = NULL;
+        rs_flight_close(older);
+    }
     *o = (opening){.flight = *out,
                    .lock = PTHREAD_MUTEX_INITIALIZER,
                    .turn_changed = PTHREAD_COND_INITIALIZER,
@@ -328,6 +334,7 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_fl_files_clear(&o->files);
     if (*out) (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
+    if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);
     *out = NULL;
     return status;
@@ -354,6 +361,7 @@ rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
 void rs_flight_close(rs_flight *flight)
 {
     if (!flight) return;
+    rs_flight_close(flight->settings.previous);
     for (size_t r = 0; r < flight->n_ranks; r++) {
         rs_free(flight->ranks[r].file);
         rs_free(flight->ranks[r].entries);
