@@ -74,17 +74,20 @@ typedef struct rs_flight_settings {
     void *progress_context;
     const char *const *logs; /* the job's logs; NULL: none. They are read when the dumps are opened */
     size_t n_logs;
-    int64_t now_ns;      /* the moment of a snapshot of a running job, ns since 1970; 0: the dumps are of a job that hangs */
-    int64_t stall_ns;    /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
-    rs_flight *previous; /* of a snapshot: the one before, which this one takes over when it opens (RS_OK, RS_ERR_FORMAT); NULL */
+    int64_t now_ns;   /* the moment of a snapshot of a running job, ns since 1970; 0: the dumps are of a job
+                         that hangs */
+    int64_t stall_ns; /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
+    rs_flight *previous; /* of a snapshot: the one before, which this one takes over when it opens (RS_OK,
+                            RS_ERR_FORMAT); NULL */
 } rs_flight_settings;
 
-/* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning of names
- * that end in a rank), packed or not, and the logs of the settings. Without paths the dumps that the logs name are
- * looked for; when there are none, the logs alone are judged. Unusable files become problems, not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight
- * is still given out, so that its problems can be shown), RS_ERR_AMBIGUOUS when two usable dumps claim one
- * rank, RS_ERR_IO for a path that cannot be opened, RS_ERR_NOMEM, RS_ERR_CANCELLED. The settings' strings are
- * borrowed during the call. Cost: linear in the bytes; memory about 100 bytes an entry. */
+/* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
+ * of names that end in a rank), packed or not, and the logs of the settings. Without paths the dumps that the
+ * logs name are looked for; when there are none, the logs alone are judged. Unusable files become problems,
+ * not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight is still given out, so that its
+ * problems can be shown), RS_ERR_AMBIGUOUS when two usable dumps claim one rank, RS_ERR_IO for a path that
+ * cannot be opened, RS_ERR_NOMEM, RS_ERR_CANCELLED. The settings' strings are borrowed during the call. Cost:
+ * linear in the bytes; memory about 100 bytes an entry. */
 RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
                                 rs_flight **out, rs_error *err);
 /* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
@@ -99,8 +102,9 @@ RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dum
 
 /* What a running job's server answered to one question. */
 typedef struct rs_flight_answer {
-    const char *page;    /* the page ("fr_trace_nccl_json", "stacks") or the worker's handler ("dump_traceback") */
-    int64_t rank;        /* the worker's; -1: a page of the front end, with a block a rank */
+    const char
+        *page;    /* the page ("fr_trace_nccl_json", "stacks") or the worker's handler ("dump_traceback") */
+    int64_t rank; /* the worker's; -1: a page of the front end, with a block a rank */
     const char *address; /* "http://host:port" */
     int status;          /* of HTTP; 0: no answer came */
     bool timed_out;
@@ -108,11 +112,11 @@ typedef struct rs_flight_answer {
     const void *bytes;
     size_t n;
 } rs_flight_answer;
-/* Experimental. A snapshot of a running job from its servers' answers; settings->now_ns is the moment. A rank that does
- * not answer is evidence, not an error: RS_ERR_FORMAT only when no rank gave a record. Nothing is borrowed
- * afterwards. */
-RS_API rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n, const rs_flight_settings *settings,
-                                        rs_flight **out, rs_error *err);
+/* Experimental. A snapshot of a running job from its servers' answers; settings->now_ns is the moment. A rank
+ * that does not answer is evidence, not an error: RS_ERR_FORMAT only when no rank gave a record. Nothing is
+ * borrowed afterwards. */
+RS_API rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n,
+                                        const rs_flight_settings *settings, rs_flight **out, rs_error *err);
 /* How many ranks' records describe anything: a process has several recorders, and all but one are empty. */
 RS_API size_t rs_flight_count_records(const rs_flight_answer *answers, size_t n);
 /* The workers that front-end pages name: ranks and "http://host:port". At most `room`; how many there are. */
@@ -172,11 +176,12 @@ typedef struct rs_flight_root {
     int64_t seq;                    /* -1 if none */
     bool p2p;
     const char *op;
-    int64_t last_completed, frontier; /* collectives of that group: the rank's newest completed, anybody's; -1 unknown */
-    size_t open_ops;                  /* of the rank, in all groups */
-    int64_t first_open_ns;            /* since when others wait, clock offsets removed; 0 unknown */
-    const char *host, *where;         /* where: "file:line"; NULL unknown */
-    const char *state;                /* of its own operation, NULL if it has none */
+    int64_t last_completed,
+        frontier;          /* collectives of that group: the rank's newest completed, anybody's; -1 unknown */
+    size_t open_ops;       /* of the rank, in all groups */
+    int64_t first_open_ns; /* since when others wait, clock offsets removed; 0 unknown */
+    const char *host, *where; /* where: "file:line"; NULL unknown */
+    const char *state;        /* of its own operation, NULL if it has none */
     size_t waiters;
     const rs_flight_cause *cause; /* NULL unknown */
 } rs_flight_root;
@@ -203,9 +208,9 @@ typedef struct rs_flight_report {
     size_t n_ranks;   /* usable dumps */
     size_t n_entries; /* in all of them */
     size_t n_groups;
-    size_t n_unusable; /* dumps that exist but could not be used */
-    bool newest_known; /* whether any entry carries a time */
-    int64_t newest_ns; /* the newest stamp of any rank, clock offsets removed */
+    size_t n_unusable;           /* dumps that exist but could not be used */
+    bool newest_known;           /* whether any entry carries a time */
+    int64_t newest_ns;           /* the newest stamp of any rank, clock offsets removed */
     const rs_flight_root *roots; /* all of them, those of the verdict's class first */
     size_t n_roots;
     const rs_flight_cause *cause; /* of the first root that has one; NULL */
@@ -234,10 +239,11 @@ RS_API rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const c
 RS_API rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_error *err);
 /* Those with something open, or with a root in them. */
 RS_API rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err);
-RS_API rs_table *rs_flight_log(rs_flight *flight, rs_error *err);   /* one row an event of the logs */
+RS_API rs_table *rs_flight_log(rs_flight *flight, rs_error *err);      /* one row an event of the logs */
 RS_API rs_table *rs_flight_progress(rs_flight *flight, rs_error *err); /* one row a rank and group */
-RS_API rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err);   /* one row a frame of a live job's stacks */
-RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err); /* one row a root */
+RS_API rs_table *rs_flight_stacks(rs_flight *flight,
+                                  rs_error *err); /* one row a frame of a live job's stacks */
+RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err);    /* one row a root */
 RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
 RS_API rs_table *rs_flight_collectives(rs_flight *flight,
                                        rs_error *err); /* durations and bandwidth by group and op */

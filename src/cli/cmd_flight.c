@@ -14,17 +14,23 @@ static const rs_option_spec specs[] = {
     {"all-groups", RS_OPTION_FLAG, NULL, NULL, NULL,
      "show all groups, not only those with something open or a root"},
     {"log", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "the job's log, one for the job or one a node or rank; may be given again. Without DIR the dumps that it names"},
-    {"server", RS_OPTION_TEXT, "URL", NULL, NULL, "a running job's debug server (torch.distributed.debug); port 25999 unless given"},
+     "the job's log, one for the job or one a node or rank; may be given again. Without DIR the dumps that "
+     "it names"},
+    {"server", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "a running job's debug server (torch.distributed.debug); port 25999 unless given"},
     {"workers", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "a running job's worker servers: an address a line, line n for rank n, or RANK ADDRESS"},
-    {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL, "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
+    {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
+     "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
     {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
     {"once", RS_OPTION_FLAG, NULL, NULL, NULL, "with --watch: judge what is there and end"},
-    {"stall", RS_OPTION_INT, "S", NULL, "30", "seconds without an issue or a completion after which a running job hangs"},
+    {"stall", RS_OPTION_INT, "S", NULL, "30",
+     "seconds without an issue or a completion after which a running job hangs"},
     {"timeout", RS_OPTION_INT, "S", NULL, "10", "seconds that a worker has for an answer"},
-    {"pyspy", RS_OPTION_FLAG, NULL, NULL, NULL, "ask for py-spy's stacks too; it must be installed on the hosts"},
-    {"frames", RS_OPTION_FLAG, NULL, NULL, NULL, "with --workers: ask for the recorded stacks; their making may need the GIL"},
+    {"pyspy", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "ask for py-spy's stacks too; it must be installed on the hosts"},
+    {"frames", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --workers: ask for the recorded stacks; their making may need the GIL"},
     {"entries", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the recorded operations instead of the verdict: in text one column a rank"},
     {"stacks", RS_OPTION_FLAG, NULL, NULL, NULL, "whole stacks: with the proof, and in --entries"},
@@ -187,11 +193,13 @@ static int check_live(const request *r)
     return RS_EXIT_OK;
 }
 
-static rs_status open_input(const request *r, rs_flight_settings *settings, rs_flight **flight, int *ended, rs_error *err)
+static rs_status open_input(const request *r, rs_flight_settings *settings, rs_flight **flight, int *ended,
+                            rs_error *err)
 {
     const char *server = rs_options_text(r->own, "server"), *watch = rs_options_text(r->own, "watch");
     if (watch) return rs_flight_watch(r, watch, settings, flight, ended, err);
-    if (server || rs_options_text(r->own, "workers")) return rs_flight_snapshot(r, server, settings, flight, err);
+    if (server || rs_options_text(r->own, "workers"))
+        return rs_flight_snapshot(r, server, settings, flight, err);
     return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, flight, err);
 }
 
@@ -265,7 +273,8 @@ static int print_schema(const request *r)
 
 static int check_table(const char *name)
 {
-    static const char known[] = "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, progress, stacks";
+    static const char known[] =
+        "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, progress, stacks";
     size_t n;
     const rs_table_spec *const *tables = rs_flight_tables(&n);
     if (!name || strcmp(name, "side_by_side") == 0) return RS_EXIT_OK;

@@ -23,7 +23,8 @@ static size_t take(char *bytes, size_t size, size_t n, void *context)
 {
     rs_fetch *item = context;
     size_t more = size * n;
-    if (more > MAX_BODY - item->n || !rs_grow((void **)&item->body, &item->capacity, item->n + more + 1, 1)) return 0;
+    if (more > MAX_BODY - item->n || !rs_grow((void **)&item->body, &item->capacity, item->n + more + 1, 1))
+        return 0;
     memcpy(item->body + item->n, bytes, more);
     item->n += more;
     item->body[item->n] = '\0';
@@ -65,7 +66,9 @@ static void finish(CURL *easy, CURLcode result)
     item->timed_out = result == CURLE_OPERATION_TIMEDOUT;
     item->n = 0;
     switch (result) {
-    case CURLE_COULDNT_CONNECT: snprintf(item->failure, sizeof item->failure, "no process listens there (connection refused)"); break;
+    case CURLE_COULDNT_CONNECT:
+        snprintf(item->failure, sizeof item->failure, "no process listens there (connection refused)");
+        break;
     case CURLE_COULDNT_RESOLVE_HOST: snprintf(item->failure, sizeof item->failure, "no such host"); break;
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR: snprintf(item->failure, sizeof item->failure, "the connection was reset"); break;
@@ -94,7 +97,8 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
             status = rs_fail(err, RS_ERR_NOMEM, "libcurl cannot start a request");
         }
         int left = 0, queued = 0;
-        if (curl_multi_perform(multi, &left) != CURLM_OK || curl_multi_poll(multi, NULL, 0, 200, NULL) != CURLM_OK)
+        if (curl_multi_perform(multi, &left) != CURLM_OK ||
+            curl_multi_poll(multi, NULL, 0, 200, NULL) != CURLM_OK)
             status = rs_fail(err, RS_ERR_IO, "libcurl failed");
         for (CURLMsg *m; (m = curl_multi_info_read(multi, &queued));) {
             if (m->msg != CURLMSG_DONE) continue;
@@ -117,7 +121,8 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
     (void)n;
     (void)timeout_s;
     return rs_fail(err, RS_ERR_USAGE,
-                   "this rankscope was built without libcurl and cannot ask a server: install libcurl's development files and build "
+                   "this rankscope was built without libcurl and cannot ask a server: install libcurl's "
+                   "development files and build "
                    "again, or save the pages and dumps and give those");
 }
 

@@ -15,8 +15,9 @@ typedef struct rs_fetch {
     size_t n, capacity;
 } rs_fetch;
 
-/* Asks for all of them, 64 connections at a time, each for at most timeout_s seconds. Only http and https, no redirects,
- * no proxies. What does not answer is no error. RS_ERR_USAGE when the program was built without libcurl. */
+/* Asks for all of them, 64 connections at a time, each for at most timeout_s seconds. Only http and https, no
+ * redirects, no proxies. What does not answer is no error. RS_ERR_USAGE when the program was built without
+ * libcurl. */
 rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *err);
 void rs_fetch_clear(rs_fetch *item);
 

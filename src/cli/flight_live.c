@@ -56,7 +56,8 @@ static int64_t now(void)
 /* ---- asking ---------------------------------------------------------------------------------------------
  */
 
-static rs_status want(gathered *g, int64_t rank, const char *address, const char *between, const char *page, rs_error *err)
+static rs_status want(gathered *g, int64_t rank, const char *address, const char *between, const char *page,
+                      rs_error *err)
 {
     if (!RS_GROW_ONE(g->fetches, g->n, g->capacity) ||
         !rs_grow((void **)&g->answers, &g->answers_capacity, g->n + 1, sizeof *g->answers))
@@ -77,7 +78,8 @@ static rs_status want(gathered *g, int64_t rank, const char *address, const char
 /* The name of a handler or page, without its arguments. */
 static const char *bare_name(const char *page)
 {
-    static const char *const names[] = {"dump_nccl_trace_json", "dump_nccl_trace_pickle", "dump_traceback", "pyspy_dump", "fr_trace_json"};
+    static const char *const names[] = {"dump_nccl_trace_json", "dump_nccl_trace_pickle", "dump_traceback",
+                                        "pyspy_dump", "fr_trace_json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(page, names[i], strlen(names[i])) == 0) return names[i];
     return page;
@@ -110,22 +112,26 @@ static bool has_record(const gathered *g, int64_t rank)
     return false;
 }
 
-/* All workers at once: the record and the stack; then, of those whose record is of another recorder, that one. */
+/* All workers at once: the record and the stack; then, of those whose record is of another recorder, that
+ * one. */
 static rs_status ask_workers(const rs_flight_request *r, const workers *w, gathered *g, rs_error *err)
 {
     int64_t timeout = rs_options_int(r->own, "timeout");
     size_t from = g->n;
     rs_status status = RS_OK;
     for (size_t i = 0; i < w->n && status == RS_OK; i++) {
-        status = want(g, w->ranks[i], w->addresses[i], "/handler/", rs_options_flag(r->own, "frames") ? NCCL_PICKLE : NCCL_JSON, err);
-        if (status == RS_OK) status = want(g, w->ranks[i], w->addresses[i], "/handler/", "dump_traceback", err);
+        status = want(g, w->ranks[i], w->addresses[i], "/handler/",
+                      rs_options_flag(r->own, "frames") ? NCCL_PICKLE : NCCL_JSON, err);
+        if (status == RS_OK)
+            status = want(g, w->ranks[i], w->addresses[i], "/handler/", "dump_traceback", err);
         if (status == RS_OK && rs_options_flag(r->own, "pyspy"))
             status = want(g, w->ranks[i], w->addresses[i], "/handler/", "pyspy_dump", err);
     }
     if (status == RS_OK) status = ask(g, from, timeout, err);
     from = g->n;
     for (size_t i = 0; i < w->n && status == RS_OK; i++)
-        if (!has_record(g, w->ranks[i])) status = want(g, w->ranks[i], w->addresses[i], "/handler/", CPU_JSON, err);
+        if (!has_record(g, w->ranks[i]))
+            status = want(g, w->ranks[i], w->addresses[i], "/handler/", CPU_JSON, err);
     return status == RS_OK && g->n > from ? ask(g, from, timeout, err) : status;
 }
 
@@ -158,15 +164,18 @@ static rs_status ask_server(const rs_flight_request *r, const char *server, gath
         if (status != RS_OK) return status;
         if (g->answers[g->n - 1].status == 0)
             return rs_fail(err, RS_ERR_IO,
-                           "%s does not answer (%s): is the debug server started there? torch.distributed.debug.start_debug_server()",
+                           "%s does not answer (%s): is the debug server started there? "
+                           "torch.distributed.debug.start_debug_server()",
                            server, g->answers[g->n - 1].failure ? g->answers[g->n - 1].failure : "no answer");
         found = rs_flight_count_records(&g->answers[g->n - 1], 1) > 0;
     }
     status = ask_page(g, server, "stacks", timeout, err);
-    if (status == RS_OK && (rs_options_flag(r->own, "pyspy") || stack_timed_out(g))) status = ask_page(g, server, "pyspy_dump", timeout, err);
+    if (status == RS_OK && (rs_options_flag(r->own, "pyspy") || stack_timed_out(g)))
+        status = ask_page(g, server, "pyspy_dump", timeout, err);
     if (status != RS_OK || found) return status;
     /* One worker whose answer is no JSON makes the whole page fail: the others are asked one by one. */
-    workers w = {.ranks = rs_malloc(MAX_WORKERS * sizeof *w.ranks), .addresses = rs_malloc(MAX_WORKERS * sizeof *w.addresses)};
+    workers w = {.ranks = rs_malloc(MAX_WORKERS * sizeof *w.ranks),
+                 .addresses = rs_malloc(MAX_WORKERS * sizeof *w.addresses)};
     if (!w.ranks || !w.addresses)
         status = rs_fail_nomem(err, "the workers");
     else
@@ -187,13 +196,15 @@ static void complete_address(const char *text, size_t n, bool default_port, work
 {
     bool scheme = n > 7 && (strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0);
     while (n && (text[n - 1] == '/' || isspace((unsigned char)text[n - 1]))) n--;
-    const char *host = scheme ? strstr(text, "://") + 3 : text, *end = text + n, *bracket = memchr(host, ']', (size_t)(end - host));
+    const char *host = scheme ? strstr(text, "://") + 3 : text, *end = text + n,
+               *bracket = memchr(host, ']', (size_t)(end - host));
     bool port = memchr(bracket ? bracket : host, ':', (size_t)(end - (bracket ? bracket : host))) != NULL;
     snprintf(out, RS_FLIGHT_ADDRESS, "%s%.*s%s", scheme ? "" : "http://", (int)(n < 200 ? n : 200), text,
              !port && default_port ? ":" DEFAULT_PORT : "");
 }
 
-static rs_status read_worker_line(const char *line, size_t number, const char *path, workers *w, rs_error *err)
+static rs_status read_worker_line(const char *line, size_t number, const char *path, workers *w,
+                                  rs_error *err)
 {
     int64_t rank = (int64_t)w->n;
     size_t n = strcspn(line, "#\r\n");
@@ -210,8 +221,11 @@ static rs_status read_worker_line(const char *line, size_t number, const char *p
     }
     for (size_t i = 0; i < n; i++)
         if (isspace((unsigned char)line[i]))
-            return rs_fail(err, RS_ERR_USAGE, "%s, line %zu: an address, or RANK ADDRESS, is expected, not \"%.60s\"", path, number, line);
-    if (!RS_GROW_ONE(w->ranks, w->n, w->capacity) || !rs_grow((void **)&w->addresses, &w->addresses_capacity, w->n + 1, sizeof *w->addresses))
+            return rs_fail(err, RS_ERR_USAGE,
+                           "%s, line %zu: an address, or RANK ADDRESS, is expected, not \"%.60s\"", path,
+                           number, line);
+    if (!RS_GROW_ONE(w->ranks, w->n, w->capacity) ||
+        !rs_grow((void **)&w->addresses, &w->addresses_capacity, w->n + 1, sizeof *w->addresses))
         return rs_fail_nomem(err, path);
     w->ranks[w->n] = rank;
     complete_address(line, n, false, w->addresses[w->n]);
@@ -228,15 +242,16 @@ static rs_status read_workers(const char *path, workers *w, rs_error *err)
     for (size_t number = 1; status == RS_OK && w->n < MAX_WORKERS && fgets(line, sizeof line, file); number++)
         status = read_worker_line(line, number, path, w, err);
     fclose(file);
-    if (status == RS_OK && !w->n) status = rs_fail(err, RS_ERR_USAGE, "%s names no worker: an address a line, line n for rank n", path);
+    if (status == RS_OK && !w->n)
+        status = rs_fail(err, RS_ERR_USAGE, "%s names no worker: an address a line, line n for rank n", path);
     return status;
 }
 
 /* ---- one snapshot ---------------------------------------------------------------------------------------
  */
 
-rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server, const rs_flight_settings *settings, rs_flight **out,
-                             rs_error *err)
+rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server,
+                             const rs_flight_settings *settings, rs_flight **out, rs_error *err)
 {
     gathered g = {0};
     workers w = {0};
@@ -288,8 +303,8 @@ static void tell(const rs_flight_report *report, char *state, size_t size)
     fprintf(stderr, "%02d:%02d:%02d UTC %s\n", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), state);
 }
 
-static rs_status look(const rs_flight_request *r, const char *what, rs_flight_settings *settings, rs_flight *before, rs_flight **out,
-                      rs_error *err)
+static rs_status look(const rs_flight_request *r, const char *what, rs_flight_settings *settings,
+                      rs_flight *before, rs_flight **out, rs_error *err)
 {
     settings->previous = before;
     if (is_url(what)) return rs_flight_snapshot(r, what, settings, out, err);
@@ -302,11 +317,12 @@ static bool was_idle(rs_flight *flight)
     const rs_flight_report *report;
     rs_error err = RS_ERROR_INIT;
     if (!flight || rs_flight_get_report(flight, &report, &err) != RS_OK) return false;
-    return report->n_waiting == 0 && report->root.verdict == RS_FLIGHT_HEALTHY && strncmp(report->root.summary, "No hang", 7) != 0;
+    return report->n_waiting == 0 && report->root.verdict == RS_FLIGHT_HEALTHY &&
+           strncmp(report->root.summary, "No hang", 7) != 0;
 }
 
-rs_status rs_flight_watch(const rs_flight_request *r, const char *what, rs_flight_settings *settings, rs_flight **out, int *ended,
-                          rs_error *err)
+rs_status rs_flight_watch(const rs_flight_request *r, const char *what, rs_flight_settings *settings,
+                          rs_flight **out, int *ended, rs_error *err)
 {
     int64_t every = rs_options_int(r->own, "every");
     bool once = rs_options_flag(r->own, "once");
@@ -320,7 +336,8 @@ rs_status rs_flight_watch(const rs_flight_request *r, const char *what, rs_fligh
             /* The server is gone: the job ended, or vanished. */
             *ended = was_idle(before) ? RS_EXIT_OK : RS_EXIT_LOSS;
             fprintf(stderr, "rankscope: flight: %s is gone: %s\n", what,
-                    *ended == RS_EXIT_OK ? "everything was completed when it was last seen" : "operations were open when it was last seen");
+                    *ended == RS_EXIT_OK ? "everything was completed when it was last seen"
+                                         : "operations were open when it was last seen");
             *out = before;
             return RS_OK;
         }

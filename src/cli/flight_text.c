@@ -24,7 +24,8 @@ void rs_flight_put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack)
     }
 }
 
-static void show_proof(const rs_flight_request *r, rs_flight *flight, const rs_flight_report *report, rs_layout *layout)
+static void show_proof(const rs_flight_request *r, rs_flight *flight, const rs_flight_report *report,
+                       rs_layout *layout)
 {
     const rs_flight_finding *root = &report->root;
     bool stacks = rs_options_flag(r->own, "stacks") || r->verbose;
@@ -70,8 +71,8 @@ static void ranks_text(const int64_t *ranks, size_t n, char *out, size_t size)
             return;
         }
         if (last < i + 2) last = i;
-        at += (size_t)snprintf(out + at, size - at, last > i ? "%s%lld-%lld" : "%s%lld", i ? "," : "", (long long)ranks[i],
-                               (long long)ranks[last]);
+        at += (size_t)snprintf(out + at, size - at, last > i ? "%s%lld-%lld" : "%s%lld", i ? "," : "",
+                               (long long)ranks[i], (long long)ranks[last]);
         i = last + 1;
     }
 }
@@ -106,9 +107,10 @@ static void show_waiting(const rs_flight_request *r, const rs_flight_report *rep
         told += all;
         ranks_text(w->waits_for, w->n_waits_for, ranks, sizeof ranks);
         ranks_text(together, n, waiters, sizeof waiters);
-        snprintf(line, sizeof line, "%s %s in %.80s %s%lld of %.80s%s%.80s%s%s%s", all == 1 ? "rank" : "ranks", waiters, w->op,
-                 w->p2p ? "p2p " : "", (long long)w->seq, w->group_desc ? w->group_desc : "group ",
-                 w->group_desc ? " (group " : "", w->group, w->group_desc ? ")" : "", ranks[0] ? ", for rank " : "", ranks);
+        snprintf(line, sizeof line, "%s %s in %.80s %s%lld of %.80s%s%.80s%s%s%s",
+                 all == 1 ? "rank" : "ranks", waiters, w->op, w->p2p ? "p2p " : "", (long long)w->seq,
+                 w->group_desc ? w->group_desc : "group ", w->group_desc ? " (group " : "", w->group,
+                 w->group_desc ? ")" : "", ranks[0] ? ", for rank " : "", ranks);
         rs_layout_wrap(layout, "  ", line);
     }
     if (told < report->n_waiting) {
@@ -139,7 +141,8 @@ static void show_isolate(const rs_flight_report *report, rs_layout *layout)
     rs_layout_wrap(layout, "Machines to take out: ", line);
 }
 
-rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
+rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink,
+                              rs_error *err)
 {
     const rs_flight_report *report;
     rs_status status = rs_flight_get_report(flight, &report, err);
@@ -176,4 +179,3 @@ rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, con
         status = show_table(&layout, "Durations", rs_flight_collectives(flight, err), err);
     return status == RS_OK ? rs_writer_finish(&writer, err) : status;
 }
-

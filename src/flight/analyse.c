@@ -293,8 +293,7 @@ static rs_status fill_report(rs_fl_analysis *a, rs_error *err)
     }
     for (size_t i = 0; i < a->n_waiting; i++) {
         bool culprit = false;
-        for (size_t c = 0; c < root->n_culprits; c++)
-            culprit |= root->culprits[c] == a->waiting[i].rank;
+        for (size_t c = 0; c < root->n_culprits; c++) culprit |= root->culprits[c] == a->waiting[i].rank;
         if (!culprit) waiting[n++] = a->waiting[i];
     }
     report->findings = findings;
@@ -367,9 +366,11 @@ static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
     flight->report.root = (rs_flight_finding){
         .verdict = RS_FLIGHT_HEALTHY,
         .seq = -1,
-        .summary = rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.", flight->periodic->n_snapshots,
-                               flight->periodic->n_snapshots == 1 ? "" : "s",
-                               flight->periodic->n_snapshots == 1 ? "no rank is missing" : "operations complete from one to the next")};
+        .summary =
+            rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.", flight->periodic->n_snapshots,
+                        flight->periodic->n_snapshots == 1 ? "" : "s",
+                        flight->periodic->n_snapshots == 1 ? "no rank is missing"
+                                                           : "operations complete from one to the next")};
     return status == RS_OK && !flight->report.root.summary ? rs_fail_nomem(err, "the report") : status;
 }
 
@@ -377,13 +378,14 @@ static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
 static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
 {
     rs_status status = rs_fl_judge_log(a, err);
-    for (size_t i = 0; status == RS_OK && i < a->n_found; i++) status = rs_fl_explain(a, &a->found[i], i == 0, err);
+    for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
+        status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found) return fill_report(a, err);
     if (status != RS_OK) return status;
-    a->flight->report.root =
-        (rs_flight_finding){.verdict = RS_FLIGHT_BAD_INPUT,
-                            .seq = -1,
-                            .summary = "No flight-recorder dump was given or found, and the log holds no cause."};
+    a->flight->report.root = (rs_flight_finding){
+        .verdict = RS_FLIGHT_BAD_INPUT,
+        .seq = -1,
+        .summary = "No flight-recorder dump was given or found, and the log holds no cause."};
     a->flight->report.findings = &a->flight->report.root;
     a->flight->report.n_findings = 1;
     return RS_OK;

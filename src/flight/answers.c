@@ -1,4 +1,5 @@
-/* A running job: what its debug server, or its workers one by one, answered. A rank that does not answer is evidence. */
+/* A running job: what its debug server, or its workers one by one, answered. A rank that does not answer is
+ * evidence. */
 #include "flight/live.h"
 #include "flight/template.h"
 
@@ -10,7 +11,7 @@ typedef struct piece {
     int64_t rank;
     const char *address;
     size_t n_address;
-    int status;          /* 0: none came */
+    int status; /* 0: none came */
     bool timed_out;
     const char *failure; /* NULL when there is no more to say than the status */
     char *text;          /* unescaped; owned */
@@ -25,7 +26,8 @@ typedef struct pieces {
 
 static bool is_stack_page(const char *page)
 {
-    return strcmp(page, "stacks") == 0 || strncmp(page, "pyspy", 5) == 0 || strcmp(page, "dump_traceback") == 0;
+    return strcmp(page, "stacks") == 0 || strncmp(page, "pyspy", 5) == 0 ||
+           strcmp(page, "dump_traceback") == 0;
 }
 
 static void clear(pieces *p)
@@ -77,7 +79,8 @@ static bool split(pieces *p, const rs_flight_answer *a)
     return true;
 }
 
-/* Whether a recorder's answer describes anything: a process has several recorders, and all but one are empty. */
+/* Whether a recorder's answer describes anything: a process has several recorders, and all but one are empty.
+ */
 static bool look_inside(pieces *p, rs_error *err)
 {
     rs_fl_reader *reader = rs_fl_reader_create();
@@ -87,8 +90,8 @@ static bool look_inside(pieces *p, rs_error *err)
         rs_problems problems = {0};
         bool usable = false;
         if (p->items[i].is_stack || p->items[i].status != 200) continue;
-        good = rs_fl_read_dump(reader, (const uint8_t *)p->items[i].text, p->items[i].n, "answer", p->items[i].rank, &draft, &usable,
-                               &problems, err) == RS_OK;
+        good = rs_fl_read_dump(reader, (const uint8_t *)p->items[i].text, p->items[i].n, "answer",
+                               p->items[i].rank, &draft, &usable, &problems, err) == RS_OK;
         p->items[i].has_groups = good && usable && (draft.n_groups || draft.rank.n);
         if (good) rs_fl_draft_clear(&draft);
         rs_problems_clear(&problems);
@@ -99,7 +102,8 @@ static bool look_inside(pieces *p, rs_error *err)
 
 uint32_t rs_fl_host_and_port(rs_flight *flight, const char *address, size_t n)
 {
-    const char *scheme = rs_fl_find(address, n, "://"), *begin = scheme ? scheme + 3 : address, *end = address + n;
+    const char *scheme = rs_fl_find(address, n, "://"), *begin = scheme ? scheme + 3 : address,
+               *end = address + n;
     const char *slash = memchr(begin, '/', (size_t)(end - begin));
     if (slash) end = slash;
     return rs_strings_add(&flight->texts, begin, (size_t)(end - begin));
@@ -123,7 +127,8 @@ static const char *why(rs_flight *flight, const piece *p, const rs_fl_note *note
     const char *at = note && note->address != RS_FL_NONE ? rs_fl_text(flight, note->address) : "its address";
     if (p->timed_out) return rs_fl_print(flight, "%s accepts the connection and does not answer", at);
     if (p->failure) return rs_fl_print(flight, "%s: %s", at, p->failure);
-    if (p->status == 503 || p->status == 502) return rs_fl_print(flight, "no process listens at %s (refused)", at);
+    if (p->status == 503 || p->status == 502)
+        return rs_fl_print(flight, "no process listens at %s (refused)", at);
     return rs_fl_print(flight, "%s answers with status %d", at, p->status);
 }
 
@@ -142,13 +147,15 @@ static const piece *best_record(const pieces *p, int64_t rank, const piece **fai
     return best;
 }
 
-static rs_status report_failure(rs_flight *flight, const piece *p, const char *kind, const char *what, rs_error *err)
+static rs_status report_failure(rs_flight *flight, const piece *p, const char *kind, const char *what,
+                                rs_error *err)
 {
     const rs_fl_note *note = rs_fl_note_of(flight, p->rank);
     const char *reason = why(flight, p, note);
     if (!reason) return rs_fail_nomem(err, "an answer");
-    rs_problems_add_many(&flight->problems, note && note->address != RS_FL_NONE ? rs_fl_text(flight, note->address) : NULL, p->rank,
-                         RS_WARNING, kind, what, RS_NO_OFFSET, 1, reason);
+    rs_problems_add_many(&flight->problems,
+                         note && note->address != RS_FL_NONE ? rs_fl_text(flight, note->address) : NULL,
+                         p->rank, RS_WARNING, kind, what, RS_NO_OFFSET, 1, reason);
     return RS_OK;
 }
 
@@ -162,7 +169,8 @@ static rs_status note_rank(rs_flight *flight, const pieces *p, int64_t rank, rs_
         const piece *x = &p->items[i];
         if (x->rank != rank) continue;
         rs_fl_note *note = rs_fl_note_put(flight, rank);
-        if (!note || (note->address == RS_FL_NONE && !rs_fl_note_address(flight, rank, x->address, x->n_address)))
+        if (!note ||
+            (note->address == RS_FL_NONE && !rs_fl_note_address(flight, rank, x->address, x->n_address)))
             return rs_fail_nomem(err, "an answer");
         if (!x->is_stack) continue;
         size_t n = 0;
@@ -206,8 +214,8 @@ static size_t ranks_of(const pieces *p, int64_t *ranks)
     return kept;
 }
 
-rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n, const rs_flight_settings *settings, rs_flight **out,
-                                 rs_error *err)
+rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n,
+                                 const rs_flight_settings *settings, rs_flight **out, rs_error *err)
 {
     pieces p = {0};
     rs_status status = RS_OK;
@@ -223,7 +231,8 @@ rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n, cons
         const piece *failed, *record;
         bool answered;
         record = best_record(&p, ranks[i], &failed, &answered);
-        if (record) dumps[n_dumps++] = (rs_flight_bytes){record->text, record->n, ranks[i], "the debug server"};
+        if (record)
+            dumps[n_dumps++] = (rs_flight_bytes){record->text, record->n, ranks[i], "the debug server"};
     }
     if (status == RS_OK) status = rs_flight_open_bytes(dumps, n_dumps, settings, out, err);
     /* Nobody's record: what the ranks say of themselves is still worth showing. */
@@ -256,13 +265,15 @@ size_t rs_flight_count_records(const rs_flight_answer *answers, size_t n)
     return count;
 }
 
-size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, int64_t *ranks, char (*addresses)[RS_FLIGHT_ADDRESS], size_t room)
+size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, int64_t *ranks,
+                              char (*addresses)[RS_FLIGHT_ADDRESS], size_t room)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         rs_fl_block b;
         size_t at = 0;
-        while (answers[i].rank < 0 && answers[i].status == 200 && rs_fl_next_block(answers[i].bytes, answers[i].n, &at, &b)) {
+        while (answers[i].rank < 0 && answers[i].status == 200 &&
+               rs_fl_next_block(answers[i].bytes, answers[i].n, &at, &b)) {
             bool known = false;
             const char *handler = rs_fl_find(b.address, b.n_address, "/handler/");
             size_t length = handler ? (size_t)(handler - b.address) : b.n_address;

@@ -1,5 +1,5 @@
-/* Why: the origin that a log or a stack gives a root. What a hang does to everybody (watchdogs, aborts, the launcher's
- * signals) is never one. */
+/* Why: the origin that a log or a stack gives a root. What a hang does to everybody (watchdogs, aborts, the
+ * launcher's signals) is never one. */
 #include "flight/causation.h"
 
 #include "flight/log.h"
@@ -47,13 +47,19 @@ static const rs_fl_event *deepest(const rs_fl_log *log, belongs_fn belongs, cons
     const rs_fl_event *first = NULL, *best = NULL;
     for (size_t i = 0; i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) || (before && is_before(before, e))) continue;
+        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) ||
+            (before && is_before(before, e)))
+            continue;
         if (!first || is_before(e, first)) first = e;
     }
     for (size_t i = 0; first && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) || (before && is_before(before, e))) continue;
-        if (is_together(first, e) && (!best || e->kind < best->kind || (e->kind == best->kind && is_before(e, best)))) best = e;
+        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) ||
+            (before && is_before(before, e)))
+            continue;
+        if (is_together(first, e) &&
+            (!best || e->kind < best->kind || (e->kind == best->kind && is_before(e, best))))
+            best = e;
     }
     return best;
 }
@@ -63,7 +69,8 @@ static bool of_rank(const void *context, const rs_fl_event *e)
     return e->rank == *(const int64_t *)context;
 }
 
-/* What came after the rank's first consequence, its own time-out may have made: it counts only where nothing else is. */
+/* What came after the rank's first consequence, its own time-out may have made: it counts only where nothing
+ * else is. */
 static const rs_fl_event *origin_of(const rs_fl_log *log, int64_t rank)
 {
     const rs_fl_event *first = NULL, *found = NULL;
@@ -86,15 +93,16 @@ static bool strikes_host(const void *context, const rs_fl_event *e)
     const of_host *h = context;
     if (e->rank >= 0) return false;
     if (e->kind == RS_FL_EV_HOST_OOM && e->step_only && e->host == RS_FL_NONE) return h->gone;
-    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM) return false;
+    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM)
+        return false;
     return h->host != RS_FL_NONE && e->host == h->host;
 }
 
 static bool hits_group(const void *context, const rs_fl_event *e)
 {
     const rs_fl_group *group = context;
-    bool kind = (e->kind == RS_FL_EV_NETWORK && (e->text != RS_FL_NONE || e->code != INT64_MIN)) || e->kind == RS_FL_EV_XID ||
-                e->kind == RS_FL_EV_CUDA_ERROR;
+    bool kind = (e->kind == RS_FL_EV_NETWORK && (e->text != RS_FL_NONE || e->code != INT64_MIN)) ||
+                e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_CUDA_ERROR;
     return kind && e->rank >= 0 && rs_fl_slot_of(group, e->rank) != RS_FL_NONE;
 }
 
@@ -105,8 +113,10 @@ static rs_flight_cause *new_cause(rs_flight *flight, const char *kind, int64_t r
 {
     rs_flight_cause *c = rs_arena_alloc(&flight->arena, sizeof *c);
     if (c)
-        *c = (rs_flight_cause){
-            .kind = kind, .rank = rank, .host = rank < 0 ? NULL : rs_fl_host_of(flight, rank), .code = INT64_MIN};
+        *c = (rs_flight_cause){.kind = kind,
+                               .rank = rank,
+                               .host = rank < 0 ? NULL : rs_fl_host_of(flight, rank),
+                               .code = INT64_MIN};
     return c;
 }
 
@@ -172,7 +182,8 @@ static bool is_culprit(const rs_fl_analysis *a, int64_t rank)
     return false;
 }
 
-static rs_status add_crashed(rs_fl_analysis *a, const int64_t *ranks, size_t n, const rs_fl_event *e, rs_error *err)
+static rs_status add_crashed(rs_fl_analysis *a, const int64_t *ranks, size_t n, const rs_fl_event *e,
+                             rs_error *err)
 {
     rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_CRASHED, .seq = -1},
                      .kind = RS_FLIGHT_ROOT_CRASHED,
@@ -186,7 +197,8 @@ static rs_status add_crashed(rs_fl_analysis *a, const int64_t *ranks, size_t n, 
     return rs_fl_add_found(a, &f, ranks, n, err);
 }
 
-/* A rank that ended before anybody began to wait, and that left no dump or nothing open, is a root of its own. */
+/* A rank that ended before anybody began to wait, and that left no dump or nothing open, is a root of its
+ * own. */
 static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
@@ -194,13 +206,17 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
     int64_t first_open = INT64_MAX;
     size_t n_found = a->n_found;
     for (size_t i = 0; i < n_found; i++)
-        if (a->found[i].stage <= RS_FL_STAGE_DUMP && a->found[i].when < first_open) first_open = a->found[i].when;
+        if (a->found[i].stage <= RS_FL_STAGE_DUMP && a->found[i].when < first_open)
+            first_open = a->found[i].when;
     for (size_t i = 0; log && n_found && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || e->rank < 0 || e->kind == RS_FL_EV_CANCELLED || e->yearless || !e->time_ns || e->time_ns >= first_open)
+        if (!is_origin(e) || e->rank < 0 || e->kind == RS_FL_EV_CANCELLED || e->yearless || !e->time_ns ||
+            e->time_ns >= first_open)
             continue;
         uint32_t index = rs_fl_rank_index(flight, e->rank);
-        if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || is_culprit(a, e->rank) || origin_of(log, e->rank) != e) continue;
+        if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || is_culprit(a, e->rank) ||
+            origin_of(log, e->rank) != e)
+            continue;
         rs_status status = add_crashed(a, &e->rank, 1, e, err);
         if (status != RS_OK) return status;
     }
@@ -227,7 +243,8 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
         size_t n = 0;
         if (!ranks) return rs_fail_nomem(err, "a cause");
         for (size_t i = 0; i < flight->n_notes; i++)
-            if (flight->notes[i].host == first->host && first->host != RS_FL_NONE) ranks[n++] = flight->notes[i].rank;
+            if (flight->notes[i].host == first->host && first->host != RS_FL_NONE)
+                ranks[n++] = flight->notes[i].rank;
         rs_status status = add_crashed(a, ranks, n, first, err);
         rs_free(ranks);
         return status;
@@ -235,7 +252,9 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || e->rank < 0 || !is_together(first, e) || is_bare_end(e) != is_bare_end(first) || is_culprit(a, e->rank)) continue;
+        if (!is_origin(e) || e->rank < 0 || !is_together(first, e) || is_bare_end(e) != is_bare_end(first) ||
+            is_culprit(a, e->rank))
+            continue;
         const rs_fl_event *own = origin_of(log, e->rank);
         status = add_crashed(a, &e->rank, 1, own ? own : e, err);
     }
@@ -266,43 +285,54 @@ static const char *exception_text(rs_flight *flight, const rs_flight_cause *c)
 {
     const char *name = c->exception ? c->exception : "an exception";
     const char *at = c->where ? rs_fl_print(flight, " at %s", c->where) : "";
-    return rs_fl_print(flight, "%s%s%s%s", name, at ? at : "", c->text && *c->text ? ": " : "", c->text ? c->text : "");
+    return rs_fl_print(flight, "%s%s%s%s", name, at ? at : "", c->text && *c->text ? ": " : "",
+                       c->text ? c->text : "");
 }
 
 static const char *clause(rs_flight *flight, const rs_flight_cause *c)
 {
     const char *text = c->text ? c->text : "";
-    if (strcmp(c->kind, "python_exception") == 0) return rs_fl_print(flight, "it raised %s", exception_text(flight, c));
+    if (strcmp(c->kind, "python_exception") == 0)
+        return rs_fl_print(flight, "it raised %s", exception_text(flight, c));
     if (strcmp(c->kind, "xid") == 0)
         return rs_fl_print(flight, "the kernel reported Xid %" PRId64 " of its GPU (%s)", c->code, text);
-    if (strcmp(c->kind, "amdgpu") == 0) return rs_fl_print(flight, "the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
+    if (strcmp(c->kind, "amdgpu") == 0)
+        return rs_fl_print(flight, "the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
     if (strcmp(c->kind, "host_oom") == 0) return "it was killed for lack of host memory";
-    if (strcmp(c->kind, "cuda_oom") == 0) return rs_fl_print(flight, "its GPU ran out of memory (%s more were asked for)", text);
+    if (strcmp(c->kind, "cuda_oom") == 0)
+        return rs_fl_print(flight, "its GPU ran out of memory (%s more were asked for)", text);
     if (strcmp(c->kind, "cuda_error") == 0) return rs_fl_print(flight, "a CUDA error: %s", text);
     if (strcmp(c->kind, "node_failure") == 0) return "its node failed";
     if (strcmp(c->kind, "nccl_network") == 0)
-        return c->code != INT64_MIN ? rs_fl_print(flight, "the log shows a network error (NET/IB, status %" PRId64 ")", c->code)
-                                    : rs_fl_print(flight, "the log shows a network error (%s)", *text ? text : "ncclRemoteError");
+        return c->code != INT64_MIN
+                   ? rs_fl_print(flight, "the log shows a network error (NET/IB, status %" PRId64 ")",
+                                 c->code)
+                   : rs_fl_print(flight, "the log shows a network error (%s)",
+                                 *text ? text : "ncclRemoteError");
     if (strcmp(c->kind, "segfault") == 0) return "it crashed (segmentation fault or the like)";
     if (strcmp(c->kind, "killed") == 0) return "it was killed (SIGKILL, exit code -9)";
     if (strcmp(c->kind, "exit") == 0) return rs_fl_print(flight, "it ended with exit code %" PRId64, c->code);
     if (strcmp(c->kind, "cancelled") == 0) return rs_fl_print(flight, "the job was cancelled (%s)", text);
-    if (c->file) return rs_fl_print(flight, "its watchdog stood still (%s): the GIL is held, or a driver call does not return", text);
+    if (c->file)
+        return rs_fl_print(
+            flight, "its watchdog stood still (%s): the GIL is held, or a driver call does not return", text);
     return rs_fl_print(flight, "the GIL is held, or a driver call keeps it: %s", text);
 }
 
 const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row)
 {
     const rs_flight_cause *c = row->cause;
-    const char *what = clause(flight, c), *clock = c->time_ns ? rs_fl_print(flight, ", %02d:%02d:%02d", (int)(c->time_ns / 3600000000000 % 24),
-                                                                              (int)(c->time_ns / 60000000000 % 60),
-                                                                              (int)(c->time_ns / 1000000000 % 60))
-                                                               : "";
+    const char *what = clause(flight, c),
+               *clock = c->time_ns
+                            ? rs_fl_print(flight, ", %02d:%02d:%02d", (int)(c->time_ns / 3600000000000 % 24),
+                                          (int)(c->time_ns / 60000000000 % 60),
+                                          (int)(c->time_ns / 1000000000 % 60))
+                            : "";
     if (!what || !clock) return NULL;
     const char *from = c->file ? rs_fl_print(flight, " (%s:%" PRId64 "%s)", c->file, c->line, clock) : "";
-    const char *who = c->on_host        ? rs_fl_print(flight, "On the host of rank %" PRId64, row->rank)
-                      : c->rank >= 0    ? rs_fl_print(flight, "Rank %" PRId64, c->rank)
-                                        : "The job";
+    const char *who = c->on_host     ? rs_fl_print(flight, "On the host of rank %" PRId64, row->rank)
+                      : c->rank >= 0 ? rs_fl_print(flight, "Rank %" PRId64, c->rank)
+                                     : "The job";
     return rs_fl_print(flight, "%s: %s%s.", who, what, from);
 }
 
@@ -311,13 +341,16 @@ const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)
     const rs_flight_cause *c = row->cause;
     const char *host = c->host ? c->host : "its host";
     if (strcmp(c->kind, "gil_or_driver") == 0)
-        return rs_fl_print(flight, "py-spy dump --native on the process of rank %" PRId64 ": it needs no GIL.", row->rank);
+        return rs_fl_print(
+            flight, "py-spy dump --native on the process of rank %" PRId64 ": it needs no GIL.", row->rank);
     if (strcmp(c->kind, "python_exception") == 0)
         return rs_fl_print(flight, "mend %s.", c->where ? c->where : "what that exception says");
     if (strcmp(c->kind, "xid") == 0 || strcmp(c->kind, "amdgpu") == 0)
         return rs_fl_print(flight, "drain %s and have its GPU checked.", host);
-    if (strcmp(c->kind, "nccl_network") == 0) return rs_fl_print(flight, "look at the link counters of %s and of its peer.", host);
-    if (strcmp(c->kind, "host_oom") == 0) return rs_fl_print(flight, "look at the host memory of %s: data workers, checkpoints, caches.", host);
+    if (strcmp(c->kind, "nccl_network") == 0)
+        return rs_fl_print(flight, "look at the link counters of %s and of its peer.", host);
+    if (strcmp(c->kind, "host_oom") == 0)
+        return rs_fl_print(flight, "look at the host memory of %s: data workers, checkpoints, caches.", host);
     if (strcmp(c->kind, "cuda_oom") == 0) return "a smaller batch, or less fragmentation.";
     return NULL;
 }

@@ -31,10 +31,12 @@ static rs_status add_or_join(rs_fl_graph *g, const rs_fl_found *f, int64_t culpr
 static rs_status sink_rank(rs_fl_graph *g, uint32_t node, rs_error *err)
 {
     rs_fl_missed m;
-    bool has_dump = node < g->flight->n_ranks, waited_for = g->back_at[node] < g->back_at[node + 1], surely = !waited_for;
+    bool has_dump = node < g->flight->n_ranks, waited_for = g->back_at[node] < g->back_at[node + 1],
+         surely = !waited_for;
     if (has_dump && g->flight->ranks[node].shape == RS_FL_ISSUE_ONLY && !waited_for) return RS_OK;
     rs_status status = rs_fl_first_missed(g, node, &m, err);
-    if (status != RS_OK || m.rank == RS_FL_NONE) return status; /* nobody waits for it and it missed nothing */
+    if (status != RS_OK || m.rank == RS_FL_NONE)
+        return status; /* nobody waits for it and it missed nothing */
     for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++)
         surely = surely || !g->ops[g->back[b] - rs_fl_op_base(g)].obscure;
     rs_fl_found f = {.finding = {.verdict = surely ? RS_FLIGHT_RANK_MISSING : RS_FLIGHT_DUMP_MISSING,
@@ -118,9 +120,10 @@ static bool uneven_exchange(rs_fl_graph *g, const rs_fl_op_node *op, rs_fl_found
     return good;
 }
 
-/* A GPU that stands still has open what others have completed, if not in the operation that its host waits in then in
- * another. Adds one finding a member that is so; *found counts them. */
-static rs_status stalled_elsewhere(rs_fl_graph *g, const rs_fl_op_node *op, size_t waiters, size_t *found, rs_error *err)
+/* A GPU that stands still has open what others have completed, if not in the operation that its host waits in
+ * then in another. Adds one finding a member that is so; *found counts them. */
+static rs_status stalled_elsewhere(rs_fl_graph *g, const rs_fl_op_node *op, size_t waiters, size_t *found,
+                                   rs_error *err)
 {
     rs_flight *flight = g->flight;
     const rs_fl_group *group = &flight->groups[op->group];
@@ -134,14 +137,15 @@ static rs_status stalled_elsewhere(rs_fl_graph *g, const rs_fl_op_node *op, size
                 rs_fl_one_sided(rs_fl_call_of(flight, e)->kind))
                 continue;
             looked++;
-            rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_STATE_MISMATCH, .seq = e->seq, .n_waiters = waiters},
-                             .kind = RS_FLIGHT_ROOT_STALLED,
-                             .group = e->group,
-                             .rank = r,
-                             .entry = (uint32_t)i,
-                             .partner_rank = RS_FL_NONE,
-                             .when = op->first_created,
-                             .stage = RS_FL_STAGE_HANG};
+            rs_fl_found f = {
+                .finding = {.verdict = RS_FLIGHT_STATE_MISMATCH, .seq = e->seq, .n_waiters = waiters},
+                .kind = RS_FLIGHT_ROOT_STALLED,
+                .group = e->group,
+                .rank = r,
+                .entry = (uint32_t)i,
+                .partner_rank = RS_FL_NONE,
+                .when = op->first_created,
+                .stage = RS_FL_STAGE_HANG};
             ++*found;
             rs_status status = add_or_join(g, &f, rank->rank, err);
             if (status != RS_OK) return status;
@@ -175,7 +179,8 @@ static rs_status sink_collective(rs_fl_graph *g, uint32_t node, rs_error *err)
     rs_fl_presence_of_all(flight, op->group, op->seq, 0, true, g->answers);
     for (uint32_t s = 0; s < group->n; s++)
         if (g->answers[s].presence == RS_FL_JOINED) counts[g->answers[s].state]++;
-    bool moved = counts[RS_FL_COMPLETED] > 0, blocked = !moved && counts[RS_FL_SCHEDULED] && counts[RS_FL_STARTED];
+    bool moved = counts[RS_FL_COMPLETED] > 0,
+         blocked = !moved && counts[RS_FL_SCHEDULED] && counts[RS_FL_STARTED];
     rs_fl_found f = {.finding = {.verdict = moved     ? RS_FLIGHT_STATE_MISMATCH
                                             : blocked ? RS_FLIGHT_BLOCKED_BEFORE_START
                                                       : RS_FLIGHT_STUCK,

@@ -24,7 +24,7 @@ typedef struct rs_fl_build {
     rs_fl_draft *draft;
     uint64_t budget;
     bool nomem, spent;
-    bool no_list; /* entries that are no list */
+    bool no_list;   /* entries that are no list */
     uint64_t n_bad; /* entries that could not be used */
 } rs_fl_build;
 

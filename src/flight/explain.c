@@ -19,8 +19,8 @@ static const char *waiters_text(rs_flight *flight, size_t n)
     return rs_fl_print(flight, "%zu rank%s", n, n == 1 ? " waits" : "s wait");
 }
 
-/* ", where ranks 1 and 2 wait since 02:11:08 UTC": those that stand in the operation itself; when all wait through
- * others, how many they are. */
+/* ", where ranks 1 and 2 wait since 02:11:08 UTC": those that stand in the operation itself; when all wait
+ * through others, how many they are. */
 static const char *who_waits(words *w)
 {
     rs_flight *flight = w->flight;
@@ -34,14 +34,17 @@ static const char *who_waits(words *w)
     }
     for (size_t i = 0; i < w->a->n_waiting; i++) {
         const rs_flight_waiting *x = &w->a->waiting[i];
-        bool here = x->seq == w->g->seq && x->p2p == w->g->p2p && w->g->group && strcmp(x->group, w->g->group) == 0;
+        bool here =
+            x->seq == w->g->seq && x->p2p == w->g->p2p && w->g->group && strcmp(x->group, w->g->group) == 0;
         bool for_it = false;
-        for (size_t k = 0; here && !for_it && k < x->n_waits_for; k++) for_it = x->waits_for[k] == w->g->culprits[0];
+        for (size_t k = 0; here && !for_it && k < x->n_waits_for; k++)
+            for_it = x->waits_for[k] == w->g->culprits[0];
         if (for_it) ranks[n++] = x->rank;
     }
     const char *text = "";
     if (n && !w->g->p2p)
-        text = rs_fl_print(flight, ", where %s wait%s%s", rs_fl_ranks_text(flight, ranks, n), n == 1 ? "s" : "", clock);
+        text = rs_fl_print(flight, ", where %s wait%s%s", rs_fl_ranks_text(flight, ranks, n),
+                           n == 1 ? "s" : "", clock);
     else if (w->g->n_waiters)
         text = rs_fl_print(flight, "; %s%s", waiters_text(flight, w->g->n_waiters), clock);
     rs_free(ranks);
@@ -60,13 +63,15 @@ static const char *silent(words *w)
         issue_only = issue_only || flight->ranks[r].shape == RS_FL_ISSUE_ONLY;
         if (!rs_fl_prove_last_act(w->a, r) || !rs_fl_prove_absence(w->a, w->f, r)) return NULL;
     }
-    const char *missed = w->entry ? rs_fl_missed_text(flight, w->f->rank, w->entry) : NULL, *waits = who_waits(w);
+    const char *missed = w->entry ? rs_fl_missed_text(flight, w->f->rank, w->entry) : NULL,
+               *waits = who_waits(w);
     if (!missed || !waits) return NULL;
     if (issue_only)
-        return rs_fl_print(flight, "%s stopped first: %s never issued %s, which others have issued%s.", w->who,
-                           many ? "they" : "it", missed, waits);
-    return rs_fl_print(flight, "%s stopped on %s: everything %s issued is completed, and %s never issued %s%s.", w->who,
-                       many ? "their hosts" : "its host", many ? "they" : "it", many ? "they" : "it", missed, waits);
+        return rs_fl_print(flight, "%s stopped first: %s never issued %s, which others have issued%s.",
+                           w->who, many ? "they" : "it", missed, waits);
+    return rs_fl_print(
+        flight, "%s stopped on %s: everything %s issued is completed, and %s never issued %s%s.", w->who,
+        many ? "their hosts" : "its host", many ? "they" : "it", many ? "they" : "it", missed, waits);
 }
 
 /* Why a rank has no dump, in a live job. */
@@ -81,26 +86,29 @@ static const char *dump_missing(words *w)
     rs_flight *flight = w->flight;
     const char *it = w->g->n_culprits == 1 ? "it" : "them", *failure = w->g->n_culprits ? no_answer(w) : NULL;
     if (w->g->n_members == 0)
-        return rs_fl_print(flight, "%s left no dump, and nobody is seen waiting for %s; --allow-missing accepts that.",
-                           w->who, it);
+        return rs_fl_print(
+            flight, "%s left no dump, and nobody is seen waiting for %s; --allow-missing accepts that.",
+            w->who, it);
     if (!rs_fl_prove_waiter(w->a, w->f)) return NULL;
     for (size_t i = 0; i < w->g->n_culprits; i++) {
         uint32_t r = rs_fl_rank_index(flight, w->g->culprits[i]);
         if (r != RS_FL_NONE && !rs_fl_prove_last_act(w->a, r)) return NULL;
     }
-    if (!rs_fl_prove(w->a, -1, NULL,
-                     "Ruled out: every other member of the group. Those with a dump have issued the operation."))
+    if (!rs_fl_prove(
+            w->a, -1, NULL,
+            "Ruled out: every other member of the group. Those with a dump have issued the operation."))
         return NULL;
     if (w->f->kind == RS_FLIGHT_ROOT_UNKNOWN)
-        return rs_fl_print(flight, "%s for %s in %s, and the dump does not tell what happened there: probably the cause.",
-                           waiters_text(flight, w->g->n_waiters),
-                           rs_fl_ranks_text(flight, w->g->culprits, w->g->n_culprits), w->what);
+        return rs_fl_print(
+            flight, "%s for %s in %s, and the dump does not tell what happened there: probably the cause.",
+            waiters_text(flight, w->g->n_waiters), rs_fl_ranks_text(flight, w->g->culprits, w->g->n_culprits),
+            w->what);
     if (failure)
         return rs_fl_print(flight, "%s %s not answer (%s), and %s for %s in %s.", w->who,
-                           w->g->n_culprits == 1 ? "does" : "do", failure, waiters_text(flight, w->g->n_waiters), it,
-                           w->what);
-    return rs_fl_print(flight, "%s left no usable dump, and %s for %s in %s: probably crashed or killed.", w->who,
-                       waiters_text(flight, w->g->n_waiters), it, w->what);
+                           w->g->n_culprits == 1 ? "does" : "do", failure,
+                           waiters_text(flight, w->g->n_waiters), it, w->what);
+    return rs_fl_print(flight, "%s left no usable dump, and %s for %s in %s: probably crashed or killed.",
+                       w->who, waiters_text(flight, w->g->n_waiters), it, w->what);
 }
 
 /* "; rank 13 finished it and 11 more" */
@@ -115,15 +123,16 @@ static const char *who_finished(words *w)
     for (uint32_t s = 0; s < group->n && !w->g->p2p; s++) {
         uint32_t r = group->index[group->sorted[s]];
         rs_fl_state state;
-        if (rs_fl_presence_of(flight, r, w->f->group, w->g->seq, 0, &state) != RS_FL_JOINED || state != RS_FL_COMPLETED)
+        if (rs_fl_presence_of(flight, r, w->f->group, w->g->seq, 0, &state) != RS_FL_JOINED ||
+            state != RS_FL_COMPLETED)
             continue;
         int64_t done = rs_fl_done_of(flight, rs_fl_member_of(flight, r, w->f->group));
         if (done > frontier) frontier = done;
         ranks[n++] = group->ranks[group->sorted[s]];
     }
     if (n && frontier > w->g->seq)
-        text = rs_fl_print(flight, "; %s finished it and %" PRId64 " more", rs_fl_ranks_text(flight, ranks, n),
-                           frontier - w->g->seq);
+        text = rs_fl_print(flight, "; %s finished it and %" PRId64 " more",
+                           rs_fl_ranks_text(flight, ranks, n), frontier - w->g->seq);
     else if (n)
         text = rs_fl_print(flight, "; %s finished it", rs_fl_ranks_text(flight, ranks, n));
     else if (w->g->p2p)
@@ -151,25 +160,30 @@ static const char *stalled(words *w)
     bool many = w->g->n_culprits > 1;
     if (!finished || !prove_members_open(w) ||
         !rs_fl_prove(w->a, -1, NULL,
-                     "Ruled out: an absent rank. What one member of the group has completed, all have issued and reached."))
+                     "Ruled out: an absent rank. What one member of the group has completed, all have issued "
+                     "and reached."))
         return NULL;
     return rs_fl_print(flight, "The GPU%s of %s %s not finished %s%s%s.", many ? "s" : "",
-                       rs_fl_ranks_text(flight, w->g->culprits, w->g->n_culprits), many ? "have" : "has", w->what, finished,
-                       rs_fl_at_text(flight, w->entry->stack));
+                       rs_fl_ranks_text(flight, w->g->culprits, w->g->n_culprits), many ? "have" : "has",
+                       w->what, finished, rs_fl_at_text(flight, w->entry->stack));
 }
 
 static const char *blocked(words *w)
 {
     rs_flight *flight = w->flight;
     if (!prove_members_open(w) ||
-        !rs_fl_prove(w->a, -1, NULL,
-                     "Ruled out: an absent rank. Every member has issued the operation, alike in type and size.") ||
-        !rs_fl_prove(w->a, -1, NULL,
-                     "The record shows no earlier open collective on the blocked ranks: look for a GPU kernel or copy "
-                     "that never ends before this one."))
+        !rs_fl_prove(
+            w->a, -1, NULL,
+            "Ruled out: an absent rank. Every member has issued the operation, alike in type and size.") ||
+        !rs_fl_prove(
+            w->a, -1, NULL,
+            "The record shows no earlier open collective on the blocked ranks: look for a GPU kernel or copy "
+            "that never ends before this one."))
         return NULL;
-    return rs_fl_print(flight, "%s issued %s but the GPU never reached it, while others wait inside it: earlier GPU work hangs%s.",
-                       w->who, w->what, rs_fl_at_text(flight, w->entry->stack));
+    return rs_fl_print(
+        flight,
+        "%s issued %s but the GPU never reached it, while others wait inside it: earlier GPU work hangs%s.",
+        w->who, w->what, rs_fl_at_text(flight, w->entry->stack));
 }
 
 static const char *stuck(words *w)
@@ -182,19 +196,24 @@ static const char *stuck(words *w)
     known = without == 0;
     if (!rs_fl_prove_call(w->a, w->f->rank, w->f->entry)) return NULL;
     if (known && !w->g->p2p &&
-        !rs_fl_prove(w->a, -1, NULL,
-                     "Ruled out: an absent rank. Every member has issued the operation, alike in type and size."))
+        !rs_fl_prove(
+            w->a, -1, NULL,
+            "Ruled out: an absent rank. Every member has issued the operation, alike in type and size."))
         return NULL;
-    if (!started && !rs_fl_prove(w->a, -1, NULL,
-                                 "No start was recorded anywhere. Without TORCH_NCCL_ENABLE_TIMING=1 starts are not recorded: "
-                                 "which GPU did not reach the operation cannot be told."))
+    if (!started &&
+        !rs_fl_prove(
+            w->a, -1, NULL,
+            "No start was recorded anywhere. Without TORCH_NCCL_ENABLE_TIMING=1 starts are not recorded: "
+            "which GPU did not reach the operation cannot be told."))
         return NULL;
     if (w->g->p2p)
-        return rs_fl_print(flight,
-                           "Both ends joined %s and the transfer hangs: network, GPU or communication library; no rank is "
-                           "to blame from the record.",
-                           w->what);
-    return rs_fl_print(flight, "All %zu ranks are in %s and none finished: %s; no rank is to blame from the record.",
+        return rs_fl_print(
+            flight,
+            "Both ends joined %s and the transfer hangs: network, GPU or communication library; no rank is "
+            "to blame from the record.",
+            w->what);
+    return rs_fl_print(flight,
+                       "All %zu ranks are in %s and none finished: %s; no rank is to blame from the record.",
                        w->g->n_members, w->what,
                        started ? "the transfer itself hangs (network, GPU or communication library)"
                                : "network, or a GPU that the record cannot name");
@@ -213,16 +232,18 @@ static const char *circle(words *w)
         if (!rs_fl_prove_call(w->a, r, w->a->open[r])) return NULL;
     }
     if (!w->f->obscure && !rs_fl_prove(w->a, -1, NULL,
-                     "Ruled out: an absent or stopped rank. Each rank of the circle stands in an operation that another "
-                     "one of them has to join first."))
+                                       "Ruled out: an absent or stopped rank. Each rank of the circle stands "
+                                       "in an operation that another "
+                                       "one of them has to join first."))
         return NULL;
     const char *first = rs_fl_op_text(flight, w->entry),
                *second = w->partner ? rs_fl_op_text(flight, w->partner) : "another operation";
     int64_t a = flight->ranks[w->f->rank].rank, b = w->partner ? flight->ranks[w->f->partner_rank].rank : -1;
     const char *doubt = w->f->obscure ? "Probably " : "";
     if (w->g->verdict == RS_FLIGHT_P2P_DEADLOCK)
-        return rs_fl_print(flight, "%s%s wait for each other in a circle: rank %" PRId64 " in %s, rank %" PRId64 " in %s.",
-                           doubt, w->who, a, first, b, second);
+        return rs_fl_print(
+            flight, "%s%s wait for each other in a circle: rank %" PRId64 " in %s, rank %" PRId64 " in %s.",
+            doubt, w->who, a, first, b, second);
     return rs_fl_print(flight,
                        "%s%s issued collectives of different groups in different orders: rank %" PRId64
                        " stands in %s, rank %" PRId64 " in %s, and neither can go on.",
@@ -243,21 +264,23 @@ static const char *mismatch(words *w)
     if (!rs_fl_prove_call(w->a, w->f->rank, w->f->entry) ||
         !rs_fl_prove_call(w->a, w->f->partner_rank, w->f->partner_entry))
         return NULL;
-    if (w->f->more && !rs_fl_prove(w->a, -1, NULL,
-                             rs_fl_print(flight, "%zu later operation%s of the group differ%s too.",
-                                         w->f->more, w->f->more == 1 ? "" : "s", w->f->more == 1 ? "s" : "")))
+    if (w->f->more &&
+        !rs_fl_prove(w->a, -1, NULL,
+                     rs_fl_print(flight, "%zu later operation%s of the group differ%s too.", w->f->more,
+                                 w->f->more == 1 ? "" : "s", w->f->more == 1 ? "s" : "")))
         return NULL;
     if (!w->g->p2p && !w->f->contradiction &&
-        !rs_fl_prove(w->a, -1, NULL,
-               w->g->n_culprits < w->g->n_members
-                   ? "Ruled out: that the others are wrong. They agree with each other; the culprits are the "
-                     "fewer."
-                   : "There is no majority: which of the differing ranks is right, the record cannot tell."))
+        !rs_fl_prove(
+            w->a, -1, NULL,
+            w->g->n_culprits < w->g->n_members
+                ? "Ruled out: that the others are wrong. They agree with each other; the culprits are the "
+                  "fewer."
+                : "There is no majority: which of the differing ranks is right, the record cannot tell."))
         return NULL;
     if (w->g->p2p &&
         !rs_fl_prove(w->a, -1, NULL,
-               "Ruled out: two transfers that do not belong together. They are the same in number, "
-               "counted from the beginning of the pair or from its last completed transfer."))
+                     "Ruled out: two transfers that do not belong together. They are the same in number, "
+                     "counted from the beginning of the pair or from its last completed transfer."))
         return NULL;
     if (w->f->contradiction && w->g->verdict == RS_FLIGHT_SIZE_MISMATCH)
         return rs_fl_print(
@@ -292,7 +315,8 @@ static const char *mismatch(words *w)
                                  " elements where the receiver takes %" PRId64 "%s."
                                : "%s disagree about a transfer: %s gives %" PRId64
                                  " elements and the receiver takes %" PRId64 "%s.",
-                           w->who, rs_fl_op_text(flight, w->entry), rs_fl_p2p_numel(c), rs_fl_p2p_numel(p), at);
+                           w->who, rs_fl_op_text(flight, w->entry), rs_fl_p2p_numel(c), rs_fl_p2p_numel(p),
+                           at);
     default: break;
     }
     if (c->kind == RS_FL_ALL_TO_ALL)
@@ -313,7 +337,7 @@ static const char *configuration(words *w)
     const char *group = rs_fl_group_text(flight, w->f->group);
     if (strcmp(w->f->about, "undescribed") == 0) {
         if (!rs_fl_prove(w->a, -1, NULL,
-                   "Its members are taken to be the ranks that used it; more may belong to it."))
+                         "Its members are taken to be the ranks that used it; more may belong to it."))
             return NULL;
         return rs_fl_print(flight, "%s used %s, which no dump's pg_config describes.", w->who, group);
     }
@@ -325,9 +349,9 @@ static const char *configuration(words *w)
             const char *desc = rs_fl_text(flight, member->desc);
             if (member->configured &&
                 !rs_fl_prove(w->a, flight->ranks[member->rank].rank, NULL,
-                       rs_fl_print(flight, "Rank %" PRId64 " describes it as %s with %zu members: %s.",
-                                   flight->ranks[member->rank].rank, desc ? desc : "undefined", o->n,
-                                   rs_fl_ranks_text(flight, o->ranks, o->n))))
+                             rs_fl_print(flight, "Rank %" PRId64 " describes it as %s with %zu members: %s.",
+                                         flight->ranks[member->rank].rank, desc ? desc : "undefined", o->n,
+                                         rs_fl_ranks_text(flight, o->ranks, o->n))))
                 return NULL;
         }
     }

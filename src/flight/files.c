@@ -187,8 +187,8 @@ static rs_status scan_directory(rs_fl_files *files, const char *root, const char
     return status;
 }
 
-/* A path that is no file: the beginning of names with nothing but digits behind it, as TORCH_FR_DUMP_TEMP_FILE has
- * it. *found tells how many there were. */
+/* A path that is no file: the beginning of names with nothing but digits behind it, as
+ * TORCH_FR_DUMP_TEMP_FILE has it. *found tells how many there were. */
 static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found, rs_error *err)
 {
     const char *name = name_of(path);
@@ -201,7 +201,8 @@ static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found
     for (struct dirent *entry; dir && status == RS_OK && (entry = readdir(dir));) {
         const char *digits = entry->d_name + n, *end = entry->d_name + strlen(entry->d_name);
         int64_t rank;
-        if (strncmp(entry->d_name, name, n) != 0 || !number_at(digits, end, &rank) || strspn(digits, "0123456789") != (size_t)(end - digits))
+        if (strncmp(entry->d_name, name, n) != 0 || !number_at(digits, end, &rank) ||
+            strspn(digits, "0123456789") != (size_t)(end - digits))
             continue;
         size_t length = at + (size_t)(end - entry->d_name) + 1;
         char *whole = rs_malloc(length);
@@ -213,7 +214,8 @@ static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found
         memcpy(whole + at, entry->d_name, length - at);
         struct stat info;
         if (stat(whole, &info) == 0 && S_ISREG(info.st_mode)) {
-            rs_fl_file file = {.path = whole, .rank = rank, .rule = "digits after the path's prefix", .named = true};
+            rs_fl_file file = {
+                .path = whole, .rank = rank, .rule = "digits after the path's prefix", .named = true};
             if (RS_GROW_ONE(files->items, files->n, files->capacity)) {
                 files->items[files->n++] = file;
                 ++*found;

@@ -7,9 +7,9 @@
 /* ---- where each rank stands -----------------------------------------------------------------------------
  */
 
-/* The head of a rank: its earliest open collective or receive. A send does not keep its host from going on, so it
- * counts only where there is nothing else, or where starts are recorded and it runs while what follows has not
- * started. */
+/* The head of a rank: its earliest open collective or receive. A send does not keep its host from going on,
+ * so it counts only where there is nothing else, or where starts are recorded and it runs while what follows
+ * has not started. */
 static uint32_t head_of(const rs_flight *flight, const rs_fl_rank *rank)
 {
     uint32_t send = RS_FL_NONE;
@@ -118,10 +118,13 @@ static bool collective_edges(rs_fl_graph *g, rs_fl_op_node *op)
         for (uint32_t s = 0; s < group->n; s++) {
             uint32_t r = group->index[s], node = r;
             rs_fl_presence p = (rs_fl_presence)g->answers[s].presence;
-            /* What some members have completed all members have reached: it is held up by nobody's other work. */
+            /* What some members have completed all members have reached: it is held up by nobody's other
+             * work. */
             bool late = p == RS_FL_JOINED && g->answers[s].state == RS_FL_SCHEDULED &&
-                        g->a->open[r] != RS_FL_NONE && !rs_fl_stands_in(g, r, op) && (one_sided || !op->moved);
-            if (pass == 0 ? p != RS_FL_ABSENT && !late : p != RS_FL_OBSCURE || (op->moved && !one_sided)) continue;
+                        g->a->open[r] != RS_FL_NONE && !rs_fl_stands_in(g, r, op) &&
+                        (one_sided || !op->moved);
+            if (pass == 0 ? p != RS_FL_ABSENT && !late : p != RS_FL_OBSCURE || (op->moved && !one_sided))
+                continue;
             if (r == RS_FL_NONE && !stranger(g, group->ranks[s], &node)) return false;
             if (!add_edge(g, op, node)) return false;
             op->obscure = pass == 1;
@@ -129,7 +132,8 @@ static bool collective_edges(rs_fl_graph *g, rs_fl_op_node *op)
     return true;
 }
 
-/* A receive from any source waits for all members that have not sent; which of them it needs cannot be told. */
+/* A receive from any source waits for all members that have not sent; which of them it needs cannot be told.
+ */
 static bool any_source_edges(rs_fl_graph *g, rs_fl_op_node *op)
 {
     const rs_fl_group *group = &g->flight->groups[op->group];
@@ -145,18 +149,20 @@ static bool any_source_edges(rs_fl_graph *g, rs_fl_op_node *op)
 
 /* Whether the partner of entry i of op's rank keeps it waiting; pass 1 asks for partners of which nothing is
  * known. */
-static bool waits_for_mate(const rs_fl_graph *g, const rs_fl_op_node *op, uint32_t peer, const rs_fl_entry *mate,
-                           bool known, int pass)
+static bool waits_for_mate(const rs_fl_graph *g, const rs_fl_op_node *op, uint32_t peer,
+                           const rs_fl_entry *mate, bool known, int pass)
 {
     const rs_fl_rank *p = peer == RS_FL_NONE ? NULL : &g->flight->ranks[peer];
     if (pass == 1) return !mate && !known;
     /* A rank that never spoke in this group and has all its record surely never issued it; a dump of active
      * entries would hold it, as nobody finishes a transfer alone. */
     if (!mate)
-        return known || (p && ((p->shape == RS_FL_FULL && !p->cut && !p->filtered && p->n) || p->shape == RS_FL_ACTIVE));
+        return known || (p && ((p->shape == RS_FL_FULL && !p->cut && !p->filtered && p->n) ||
+                               p->shape == RS_FL_ACTIVE));
     uint32_t head = g->a->open[peer];
     rs_fl_op_node own = {.group = op->group, .p2p = true, .seq = mate->p2p_seq};
-    return mate->state == RS_FL_SCHEDULED && head != RS_FL_NONE && mate > p->entries + head && !rs_fl_stands_in(g, peer, &own);
+    return mate->state == RS_FL_SCHEDULED && head != RS_FL_NONE && mate > p->entries + head &&
+           !rs_fl_stands_in(g, peer, &own);
 }
 
 /* A batch waits for every partner that has not come; its own order inside does not matter. */

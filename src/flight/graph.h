@@ -29,12 +29,12 @@ typedef struct rs_fl_graph {
     uint32_t *edges;
     size_t n_edges, edges_capacity;
     rs_fl_answer *answers; /* of one operation's members; room for the largest group */
-    uint32_t *op_of; /* by rank: the op it stands in, RS_FL_NONE */
+    uint32_t *op_of;       /* by rank: the op it stands in, RS_FL_NONE */
     /* strongly connected parts */
     uint32_t *part, *index, *low, *stack;
     size_t n_parts;
     int64_t *frontier; /* by group: the newest collective that any member has completed; RS_FL_UNKNOWN */
-    uint8_t *leaves; /* by part: some edge leaves it */
+    uint8_t *leaves;   /* by part: some edge leaves it */
     uint32_t *part_size;
     /* reverse edges, for counting who reaches a part */
     uint32_t *back_at, *back;

@@ -323,10 +323,11 @@ static void report_nameless(rs_flight *flight)
     size_t n = 0;
     for (size_t r = 0; r < flight->n_ranks; r++) n += flight->ranks[r].nameless;
     if (n)
-        rs_problems_add_many(&flight->problems, NULL, -1, RS_NOTE, "nameless_group",
-                             "pg_config describes a group without its name, as gloo does: the members of a group "
-                             "are taken to be the ranks that used it",
-                             RS_NO_OFFSET, n, NULL);
+        rs_problems_add_many(
+            &flight->problems, NULL, -1, RS_NOTE, "nameless_group",
+            "pg_config describes a group without its name, as gloo does: the members of a group "
+            "are taken to be the ranks that used it",
+            RS_NO_OFFSET, n, NULL);
 }
 
 static void report_versions(rs_flight *flight)

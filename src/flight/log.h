@@ -46,12 +46,12 @@ typedef struct rs_fl_speaker {
 
 typedef struct rs_fl_event {
     rs_fl_speaker who;
-    int64_t rank; /* once resolved; -1 unknown */
+    int64_t rank;                 /* once resolved; -1 unknown */
     int64_t tasks_from, tasks_to; /* a range that srun names; -1 none */
     uint32_t host;
     uint8_t kind, role;
-    bool by_hook;  /* torch's own hook printed it: the process ended by it */
-    bool fatal;    /* an exception that ended its rank */
+    bool by_hook;   /* torch's own hook printed it: the process ended by it */
+    bool fatal;     /* an exception that ended its rank */
     bool step_only; /* of a whole step or host: no rank is named */
     bool yearless;
     int64_t time_ns; /* 0 unknown; without a year: since the beginning of 1972, a leap year */
@@ -88,7 +88,8 @@ typedef struct rs_fl_log {
 /* Reads one log. RS_ERR_IO when it cannot be opened. */
 rs_status rs_fl_read_log(rs_flight *flight, const char *path, rs_error *err);
 /* The same from memory, for tests and fuzzing. */
-rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, const char *name, rs_error *err);
+rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, const char *name,
+                               rs_error *err);
 void rs_fl_log_clear(rs_fl_log *log);
 
 /* One line in front of which everything is peeled off: appends what it tells. false when out of memory. */
@@ -96,21 +97,27 @@ typedef struct rs_fl_line {
     const char *text; /* n bytes; not terminated */
     size_t n;
     rs_fl_speaker who;
-    bool hook;       /* [rankN]: stood in front */
+    bool hook; /* [rankN]: stood in front */
     bool stamped, yearless;
     int64_t time_ns;
     uint32_t file;
     int64_t line;
     uint64_t source;
 } rs_fl_line;
-typedef enum rs_fl_line_kind { RS_FL_LINE_PLAIN, RS_FL_LINE_EVENT, RS_FL_LINE_CONSEQUENCE, RS_FL_LINE_NOMEM } rs_fl_line_kind;
+typedef enum rs_fl_line_kind {
+    RS_FL_LINE_PLAIN,
+    RS_FL_LINE_EVENT,
+    RS_FL_LINE_CONSEQUENCE,
+    RS_FL_LINE_NOMEM
+} rs_fl_line_kind;
 rs_fl_line_kind rs_fl_read_event(rs_flight *flight, rs_fl_log *log, const rs_fl_line *line);
 /* An event with what the line tells of its speaker and time; NULL when out of memory. */
 rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event_kind kind);
 /* Whether a text that ends a traceback is of another kind than an exception of the program. */
 bool rs_fl_exception_kind(const char *text, size_t n, rs_fl_event_kind *kind);
 
-/* Once all logs and dumps are read: ranks of the events, years of their times, which exceptions were fatal. */
+/* Once all logs and dumps are read: ranks of the events, years of their times, which exceptions were fatal.
+ */
 rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err);
 
 /* log_find.c: the files of the dumps that the logs name; *paths has one prefix or none. */

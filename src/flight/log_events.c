@@ -1,5 +1,5 @@
-/* What a line of a log tells: the kinds of events, each with the forms that programs print it in. The sources of the
- * forms are named in docs/flight.md. */
+/* What a line of a log tells: the kinds of events, each with the forms that programs print it in. The sources
+ * of the forms are named in docs/flight.md. */
 #include "flight/log.h"
 #include "flight/template.h"
 
@@ -138,12 +138,16 @@ static const struct form {
     {RS_FL_EV_GIL, "watchdog got stuck for %d", {F_TEXT}},
     {RS_FL_EV_GIL, "Could not acquire GIL within %d ms on exit", {F_TEXT}},
     {RS_FL_EV_CANCELLED, "CANCELLED AT %s %r", {F_SKIP, F_TEXT}},
-    {RS_FL_EV_TIMEOUT, "Watchdog caught collective operation timeout: Work%w(SeqNum=%d, OpType=%w,", {F_SKIP, F_SEQ, F_TEXT}},
     {RS_FL_EV_TIMEOUT,
-     "failure detected by watchdog at work sequence id: %d PG status: last enqueued work: %d, last completed work: %d",
+     "Watchdog caught collective operation timeout: Work%w(SeqNum=%d, OpType=%w,",
+     {F_SKIP, F_SEQ, F_TEXT}},
+    {RS_FL_EV_TIMEOUT,
+     "failure detected by watchdog at work sequence id: %d PG status: last enqueued work: %d, last completed "
+     "work: %d",
      {F_SEQ, F_ENQUEUED, F_COMPLETED}},
     {RS_FL_EV_TIMEOUT,
-     "failure detected by watchdog at work sequence id: %d PG status: last enqueued work: %d, last started work: %d, last "
+     "failure detected by watchdog at work sequence id: %d PG status: last enqueued work: %d, last started "
+     "work: %d, last "
      "completed work: %d",
      {F_SEQ, F_ENQUEUED, F_SKIP, F_COMPLETED}},
     {RS_FL_EV_TIMEOUT, "Received a dump signal due to a collective timeout", {F_END}},
@@ -172,9 +176,10 @@ static const struct form {
 };
 
 /* What NCCL warns of when a connection or a link goes. */
-static const char *const network_words[] = {
-    "onnection reset", "onnection refused", "onnection closed", "onnection timed out", "socket progress", "async event",
-    "Port error",      "Port down",         "link down",        "link failure",        "socketProgress"};
+static const char *const network_words[] = {"onnection reset",     "onnection refused", "onnection closed",
+                                            "onnection timed out", "socket progress",   "async event",
+                                            "Port error",          "Port down",         "link down",
+                                            "link failure",        "socketProgress"};
 
 static rs_fl_event_kind kind_of_exit(int64_t code)
 {

@@ -1,5 +1,5 @@
-/* The dumps that a log names. Containers have other roots than the machine the log is read on: where the folder is
- * not there, the file's prefix is looked for near the log. */
+/* The dumps that a log names. Containers have other roots than the machine the log is read on: where the
+ * folder is not there, the file's prefix is looked for near the log. */
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
 
@@ -12,7 +12,8 @@ static size_t count_dumps(const char *folder, const char *prefix)
     size_t n = 0, length = strlen(prefix);
     DIR *dir = opendir(*folder ? folder : ".");
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        size_t digits = strncmp(e->d_name, prefix, length) == 0 ? strspn(e->d_name + length, "0123456789") : 0;
+        size_t digits =
+            strncmp(e->d_name, prefix, length) == 0 ? strspn(e->d_name + length, "0123456789") : 0;
         n += digits > 0 && !e->d_name[length + digits];
     }
     if (dir) closedir(dir);
@@ -67,9 +68,11 @@ rs_status rs_fl_find_named_dumps(rs_flight *flight, char **prefix, rs_error *err
         rs_free(folder);
         for (size_t f = 0; good && f < flight->settings.n_logs; f++) {
             const char *log_path = flight->settings.logs[f], *log_slash = strrchr(log_path, '/');
-            char *beside = log_slash ? rs_strndup(log_path, (size_t)(log_slash + 1 - log_path)) : rs_strdup("./");
+            char *beside =
+                log_slash ? rs_strndup(log_path, (size_t)(log_slash + 1 - log_path)) : rs_strdup("./");
             good = beside != NULL;
-            for (size_t k = 0; good && k < sizeof near / sizeof *near; k++) good = consider(&best, beside, near[k], name);
+            for (size_t k = 0; good && k < sizeof near / sizeof *near; k++)
+                good = consider(&best, beside, near[k], name);
             rs_free(beside);
         }
     }

@@ -15,10 +15,10 @@ typedef enum traceback { TB_NONE, TB_INSIDE, TB_ENDED } traceback;
 typedef struct source {
     uint64_t key;
     traceback state;
-    bool chained;     /* what follows explains how the first was handled */
+    bool chained;             /* what follows explains how the first was handled */
     uint32_t file, user_file; /* texts: of the innermost frame, and of the innermost in the user's code */
     int64_t line, user_line;
-    size_t event;     /* of the first exception of a chain, + 1 */
+    size_t event; /* of the first exception of a chain, + 1 */
 } source;
 
 typedef struct reading {
@@ -72,7 +72,8 @@ static bool peel_task(rs_fl_line *l)
     size_t at = 0;
     while (at < l->n && l->text[at] == ' ') at++;
     size_t n = digits_at(l, at);
-    if (!n || n > 7 || at > 7 || at + n + 1 >= l->n || l->text[at + n] != ':' || l->text[at + n + 1] != ' ') return false;
+    if (!n || n > 7 || at > 7 || at + n + 1 >= l->n || l->text[at + n] != ':' || l->text[at + n + 1] != ' ')
+        return false;
     l->who.task = number_at(l, at, n);
     drop(l, at + n + 2);
     return true;
@@ -85,7 +86,8 @@ static bool peel_bracket(rs_fl_line *l)
     size_t at = 1;
     while (at < l->n && at < 40 && is_letter(l->text[at])) at++;
     size_t n = digits_at(l, at);
-    if (at == 1 || !n || at + n + 1 >= l->n || l->text[at + n] != ']' || l->text[at + n + 1] != ':') return false;
+    if (at == 1 || !n || at + n + 1 >= l->n || l->text[at + n] != ']' || l->text[at + n + 1] != ':')
+        return false;
     if (at == 5 && memcmp(l->text + 1, "rank", 4) == 0) {
         l->who.rank = number_at(l, at, n);
         l->hook = true;
@@ -101,12 +103,14 @@ static bool peel_bracket(rs_fl_line *l)
 static bool peel_ray(reading *r, rs_fl_line *l, bool *nomem)
 {
     if (l->n < 10 || l->text[0] != '(') return false;
-    const char *close = memchr(l->text, ')', l->n < 120 ? l->n : 120), *pid = rs_fl_find(l->text, l->n, " pid=");
+    const char *close = memchr(l->text, ')', l->n < 120 ? l->n : 120),
+               *pid = rs_fl_find(l->text, l->n, " pid=");
     if (!close || !pid || pid > close) return false;
     size_t at = (size_t)(pid - l->text) + 5, n = digits_at(l, at);
     if (!n) return false;
     l->who.pid = number_at(l, at, n);
-    const char *rank = rs_fl_find(l->text, (size_t)(close - l->text), "[rank="), *ip = rs_fl_find(l->text, (size_t)(close - l->text), "ip=");
+    const char *rank = rs_fl_find(l->text, (size_t)(close - l->text), "[rank="),
+               *ip = rs_fl_find(l->text, (size_t)(close - l->text), "ip=");
     if (rank) {
         size_t from = (size_t)(rank - l->text) + 6;
         l->who.rank = number_at(l, from, digits_at(l, from));
@@ -157,11 +161,13 @@ static size_t clock_at(const rs_fl_line *l, size_t at, int64_t *ns)
     if (at + 8 > l->n || l->text[at + 2] != ':' || l->text[at + 5] != ':') return 0;
     for (int i = 0; i < 8; i++)
         if (i % 3 != 2 && !is_digit(l->text[at + (size_t)i])) return 0;
-    int64_t s = number_at(l, at, 2) * 3600 + number_at(l, at + 3, 2) * 60 + number_at(l, at + 6, 2), part = 0, unit = 100000000;
+    int64_t s = number_at(l, at, 2) * 3600 + number_at(l, at + 3, 2) * 60 + number_at(l, at + 6, 2), part = 0,
+            unit = 100000000;
     size_t stop = at + 8;
     if (stop + 1 < l->n && (l->text[stop] == '.' || l->text[stop] == ',') && is_digit(l->text[stop + 1])) {
         stop++;
-        for (; stop < l->n && is_digit(l->text[stop]); stop++, unit /= 10) part += (l->text[stop] - '0') * unit;
+        for (; stop < l->n && is_digit(l->text[stop]); stop++, unit /= 10)
+            part += (l->text[stop] - '0') * unit;
     }
     *ns = s * 1000000000 + part;
     return stop - at;
@@ -171,7 +177,8 @@ static size_t clock_at(const rs_fl_line *l, size_t at, int64_t *ns)
 static bool peel_time(rs_fl_line *l)
 {
     int64_t clock;
-    if (l->n < 19 || digits_at(l, 0) != 4 || l->text[4] != '-' || l->text[7] != '-' || (l->text[10] != 'T' && l->text[10] != ' '))
+    if (l->n < 19 || digits_at(l, 0) != 4 || l->text[4] != '-' || l->text[7] != '-' ||
+        (l->text[10] != 'T' && l->text[10] != ' '))
         return false;
     size_t n = clock_at(l, 11, &clock);
     int64_t month = number_at(l, 5, digits_at(l, 5)), day = number_at(l, 8, digits_at(l, 8));
@@ -206,7 +213,9 @@ static void read_glog_stamp(rs_fl_line *l)
     int64_t clock;
     if (at >= l->n || !strchr("IWEF", l->text[at])) return;
     size_t n = digits_at(l, at + 1);
-    if (n < 3 || n > 4 || at + n + 2 >= l->n || l->text[at + n + 1] != ' ' || !clock_at(l, at + n + 2, &clock)) return;
+    if (n < 3 || n > 4 || at + n + 2 >= l->n || l->text[at + n + 1] != ' ' ||
+        !clock_at(l, at + n + 2, &clock))
+        return;
     yearless_time(l, number_at(l, at + 1, n - 2), number_at(l, at + n - 1, 2), clock);
 }
 
@@ -251,12 +260,18 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     if (!rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "rank %d nranks %d", f)) return true;
     if (!RS_GROW_ONE(r->log->seats, r->log->n_seats, r->log->seats_capacity)) return false;
     rs_fl_seat *seat = &r->log->seats[r->log->n_seats++];
-    *seat = (rs_fl_seat){.host = l->who.host, .pid = l->who.pid, .rank = rs_fl_span_int(f[0]), .n_ranks = rs_fl_span_int(f[1])};
+    *seat = (rs_fl_seat){.host = l->who.host,
+                         .pid = l->who.pid,
+                         .rank = rs_fl_span_int(f[0]),
+                         .n_ranks = rs_fl_span_int(f[1])};
     if (seat->n_ranks > r->log->world) r->log->world = seat->n_ranks;
     if (rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "busId %x", bus))
         for (size_t i = 0; i < bus[0].n && i < 12; i++) {
             char c = bus[0].text[i];
-            int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+            int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
             if (digit >= 0) seat->bus = seat->bus << 4 | (uint64_t)digit;
         }
     return true;
@@ -265,7 +280,8 @@ static bool read_nccl(reading *r, rs_fl_line *l)
 /* "PG GUID 8(TENSOR_MODEL_PARALLEL_GROUP) Rank 0]", "[Rank 4] Watchdog": the rank inside its group. */
 static bool read_group_rank(reading *r, rs_fl_line *l)
 {
-    const char *guid = rs_fl_find(l->text, l->n, "PG GUID "), *rank = rs_fl_find(l->text, l->n, guid ? " Rank " : "[Rank ");
+    const char *guid = rs_fl_find(l->text, l->n, "PG GUID "),
+               *rank = rs_fl_find(l->text, l->n, guid ? " Rank " : "[Rank ");
     if (rank) {
         size_t at = (size_t)(rank - l->text) + 6, n = digits_at(l, at);
         if (n && at + n < l->n && l->text[at + n] == ']') l->who.group_rank = number_at(l, at, n);
@@ -279,7 +295,8 @@ static bool read_group_rank(reading *r, rs_fl_line *l)
 
 static bool read_dump_path(reading *r, const rs_fl_line *l)
 {
-    static const char *const marks[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "riting Flight Recorder debug info to "};
+    static const char *const marks[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+                                        "riting Flight Recorder debug info to "};
     for (size_t i = 0; i < 3; i++) {
         const char *found = rs_fl_find(l->text, l->n, marks[i]);
         if (!found) continue;
@@ -294,7 +311,9 @@ static bool read_dump_path(reading *r, const rs_fl_line *l)
             while (stop > at && is_digit(l->text[stop - 1])) stop--;
         if (stop == at) continue;
         uint32_t path = rs_strings_add(&r->flight->texts, l->text + at, stop - at);
-        if (path == RS_NO_STRING || !RS_GROW_ONE(r->log->dump_paths, r->log->n_dump_paths, r->log->dump_paths_capacity)) return false;
+        if (path == RS_NO_STRING ||
+            !RS_GROW_ONE(r->log->dump_paths, r->log->n_dump_paths, r->log->dump_paths_capacity))
+            return false;
         for (size_t k = 0; k < r->log->n_dump_paths; k++)
             if (r->log->dump_paths[k] == path) return true;
         r->log->dump_paths[r->log->n_dump_paths++] = path;
@@ -343,7 +362,8 @@ static bool read_frame(reading *r, source *s, const rs_fl_line *l)
     return true;
 }
 
-/* "Type: text": an exception's name begins with a capital in its last part, and stands alone or before a colon. */
+/* "Type: text": an exception's name begins with a capital in its last part, and stands alone or before a
+ * colon. */
 static size_t exception_length(const rs_fl_line *l)
 {
     size_t n = 0, last = 0;
@@ -362,7 +382,8 @@ static bool end_traceback(reading *r, source *s, const rs_fl_line *l)
     size_t n = exception_length(l);
     rs_fl_event_kind kind = RS_FL_EV_EXCEPTION;
     bool other = rs_fl_exception_kind(l->text, l->n, &kind);
-    if (other && (kind == RS_FL_EV_ABORTED || kind == RS_FL_EV_STORE || rs_fl_event_role(kind) == RS_FL_CONSEQUENCE)) {
+    if (other &&
+        (kind == RS_FL_EV_ABORTED || kind == RS_FL_EV_STORE || rs_fl_event_role(kind) == RS_FL_CONSEQUENCE)) {
         s->event = 0;
         return rs_fl_add_event(r->log, l, kind) != NULL;
     }
@@ -373,13 +394,17 @@ static bool end_traceback(reading *r, source *s, const rs_fl_line *l)
         size_t text = n + (n < l->n);
         while (text < l->n && l->text[text] == ' ') text++;
         e->exception = rs_strings_add(&r->flight->texts, l->text, n);
-        if (!other) e->text = rs_strings_add(&r->flight->texts, l->text + text, l->n - text > 400 ? 400 : l->n - text);
+        if (!other)
+            e->text =
+                rs_strings_add(&r->flight->texts, l->text + text, l->n - text > 400 ? 400 : l->n - text);
         if (e->exception == RS_NO_STRING || e->text == RS_NO_STRING) return false;
     }
     uint32_t file = s->user_file ? s->user_file : s->file;
     if (file) {
-        const char *where = rs_fl_print(r->flight, "%s:%lld", rs_fl_text(r->flight, file), (long long)(s->user_file ? s->user_line : s->line));
-        if (!where || (e->where = rs_strings_add(&r->flight->texts, where, strlen(where))) == RS_NO_STRING) return false;
+        const char *where = rs_fl_print(r->flight, "%s:%lld", rs_fl_text(r->flight, file),
+                                        (long long)(s->user_file ? s->user_line : s->line));
+        if (!where || (e->where = rs_strings_add(&r->flight->texts, where, strlen(where))) == RS_NO_STRING)
+            return false;
     }
     s->event = r->log->n;
     return true;
@@ -395,7 +420,8 @@ static bool in_traceback(reading *r, source *s, const rs_fl_line *l, bool *good)
         s->file = s->user_file = 0;
         return true;
     }
-    bool joins = starts(l, "During handling of the above exception") || starts(l, "The above exception was the direct cause");
+    bool joins = starts(l, "During handling of the above exception") ||
+                 starts(l, "The above exception was the direct cause");
     if (s->state == TB_ENDED) {
         if (joins) s->chained = true;
         if (joins || l->n == 0) return true;
@@ -407,7 +433,9 @@ static bool in_traceback(reading *r, source *s, const rs_fl_line *l, bool *good)
         *good = read_frame(r, s, l);
         return true;
     }
-    if (l->n == 0 || starts(l, "    ") || starts(l, "  +") || starts(l, "  |") || starts(l, "  [Previous line repeated")) return true;
+    if (l->n == 0 || starts(l, "    ") || starts(l, "  +") || starts(l, "  |") ||
+        starts(l, "  [Previous line repeated"))
+        return true;
     *good = end_traceback(r, s, l);
     return true;
 }
@@ -458,7 +486,8 @@ static uint64_t key_of(const reading *r, const rs_fl_line *l)
     uint64_t key = rs_hash_u64(r->file + 1);
     if (l->who.rank >= 0) return rs_hash_u64(key + 3 * (uint64_t)l->who.rank);
     if (l->who.local >= 0 || l->who.task >= 0)
-        return rs_hash_u64(rs_hash_u64(key + 1 + 3 * (uint64_t)(l->who.local + 1)) + (uint64_t)(l->who.task + 1));
+        return rs_hash_u64(rs_hash_u64(key + 1 + 3 * (uint64_t)(l->who.local + 1)) +
+                           (uint64_t)(l->who.task + 1));
     if (l->who.pid >= 0) return rs_hash_u64(key + 2 + 3 * (uint64_t)l->who.pid);
     return key;
 }
@@ -476,12 +505,16 @@ static bool read_line(reading *r, rs_fl_line *l)
 {
     bool nomem = false, good;
     for (int i = 0; i < 8; i++)
-        if (!peel_task(l) && !peel_bracket(l) && !peel_ray(r, l, &nomem) && !peel_time(l) && !peel_pod(r, l, &nomem)) break;
+        if (!peel_task(l) && !peel_bracket(l) && !peel_ray(r, l, &nomem) && !peel_time(l) &&
+            !peel_pod(r, l, &nomem))
+            break;
     if (nomem) return false;
     bool is_new;
     if (l->who.task >= 0 && !rs_map64_put(&r->log->tasks, (uint64_t)l->who.task, &is_new)) return false;
     read_glog_stamp(l);
-    if (!read_kernel_stamp(r, l) || !read_nccl(r, l) || !read_group_rank(r, l) || !read_dump_path(r, l) || !read_table(r, l)) return false;
+    if (!read_kernel_stamp(r, l) || !read_nccl(r, l) || !read_group_rank(r, l) || !read_dump_path(r, l) ||
+        !read_table(r, l))
+        return false;
     if (l->stamped) {
         r->last_time = l->time_ns;
         r->last_yearless = l->yearless;
@@ -520,7 +553,13 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
         if (n && clean[n - 1] == '\r') n--;
         rs_fl_line l = {.text = clean,
                         .n = n,
-                        .who = {.rank = -1, .task = -1, .local = -1, .pid = -1, .group_rank = -1, .host = RS_FL_NONE, .guid = RS_FL_NONE},
+                        .who = {.rank = -1,
+                                .task = -1,
+                                .local = -1,
+                                .pid = -1,
+                                .group_rank = -1,
+                                .host = RS_FL_NONE,
+                                .guid = RS_FL_NONE},
                         .file = r.file,
                         .line = (int64_t)text.number};
         if (!read_line(&r, &l)) status = rs_fail_nomem(err, name);
@@ -545,7 +584,8 @@ rs_status rs_fl_read_log(rs_flight *flight, const char *path, rs_error *err)
     return status;
 }
 
-rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, const char *name, rs_error *err)
+rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, const char *name,
+                               rs_error *err)
 {
     rs_source *from = NULL;
     rs_status status = rs_source_open_bytes(bytes, n, name, flight->settings.max_ratio, &from, err);

@@ -39,7 +39,10 @@ static uint64_t bus_of(const char *text)
     uint64_t bus = 0;
     for (; *text; text++) {
         char c = *text;
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit >= 0) bus = bus << 4 | (uint64_t)digit;
     }
     return bus;
@@ -53,7 +56,9 @@ static const rs_fl_seat *seat_of_address(const rs_flight *flight, uint32_t host,
     const rs_fl_seat *found = NULL;
     for (size_t i = 0; i < log->n_seats; i++) {
         const rs_fl_seat *s = &log->seats[i];
-        if (!is_global(log, s) || (host != RS_FL_NONE && s->host != host) || (s->bus != bus && s->bus >> 4 != bus)) continue;
+        if (!is_global(log, s) || (host != RS_FL_NONE && s->host != host) ||
+            (s->bus != bus && s->bus >> 4 != bus))
+            continue;
         if (found && found->rank != s->rank) return NULL;
         found = s;
     }
@@ -79,7 +84,8 @@ static int64_t nth_rank(const rs_fl_log *log, uint32_t host, int64_t n)
         int64_t before = 0;
         if (!is_global(log, s) || s->host != host) continue;
         for (size_t k = 0; k < log->n_seats; k++)
-            before += is_global(log, &log->seats[k]) && log->seats[k].host == host && log->seats[k].rank < s->rank;
+            before +=
+                is_global(log, &log->seats[k]) && log->seats[k].host == host && log->seats[k].rank < s->rank;
         if (before == n) return s->rank;
     }
     return -1;
@@ -110,19 +116,21 @@ static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
     if (e->rank < 0 && e->tasks_from >= 0 && (tasks_are_ranks || !log->tasks.n)) e->rank = e->tasks_from;
     if (e->rank < 0 && e->who.task >= 0 && node == RS_FL_NONE) node = nth_host(log, e->who.task);
     if (e->rank < 0 && e->who.local >= 0) {
-        if (node == RS_FL_NONE && nth_host(log, 1) == RS_FL_NONE) node = nth_host(log, 0); /* there is one host */
+        if (node == RS_FL_NONE && nth_host(log, 1) == RS_FL_NONE)
+            node = nth_host(log, 0); /* there is one host */
         if (node != RS_FL_NONE) e->rank = nth_rank(log, node, e->who.local);
     }
-    if (e->rank < 0 && e->who.guid != RS_FL_NONE && e->who.group_rank >= 0) e->rank = rank_in_group(flight, &e->who);
+    if (e->rank < 0 && e->who.guid != RS_FL_NONE && e->who.group_rank >= 0)
+        e->rank = rank_in_group(flight, &e->who);
     if (e->host == RS_FL_NONE) e->host = node;
-    bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU || e->kind == RS_FL_EV_NODE_FAILURE ||
-                   e->kind == RS_FL_EV_CANCELLED;
+    bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU ||
+                   e->kind == RS_FL_EV_NODE_FAILURE || e->kind == RS_FL_EV_CANCELLED;
     if (e->rank >= 0 || of_host) return;
     int64_t rank;
     const char *rule;
     bool says_rank;
-    if (rs_fl_rank_of_path(rs_fl_text(flight, e->file), NULL, &rank, &rule, &says_rank) && rank < (world ? world : INT64_MAX) &&
-        (says_rank || log->n_files > 1))
+    if (rs_fl_rank_of_path(rs_fl_text(flight, e->file), NULL, &rank, &rule, &says_rank) &&
+        rank < (world ? world : INT64_MAX) && (says_rank || log->n_files > 1))
         e->rank = rank;
 }
 
@@ -149,15 +157,17 @@ static void give_year(const rs_flight *flight, rs_fl_event *e)
     e->yearless = false;
 }
 
-/* A traceback that the program caught and went on from is no cause: it was fatal if torch's hook printed it, if the
- * rank's exit code follows, or if nothing follows from there but consequences. */
+/* A traceback that the program caught and went on from is no cause: it was fatal if torch's hook printed it,
+ * if the rank's exit code follows, or if nothing follows from there but consequences. */
 static bool was_fatal(const rs_fl_log *log, const rs_fl_event *e)
 {
     if (e->exception == RS_FL_NONE || e->by_hook) return true;
     for (size_t i = 0; i < log->n; i++) {
         const rs_fl_event *x = &log->events[i];
-        bool exit = x->code != INT64_MIN && (x->kind == RS_FL_EV_EXIT || x->kind == RS_FL_EV_KILLED || x->kind == RS_FL_EV_SEGFAULT);
-        if (exit && e->rank >= 0 && x->rank == e->rank && (x->file != e->file || x->line > e->line)) return true;
+        bool exit = x->code != INT64_MIN &&
+                    (x->kind == RS_FL_EV_EXIT || x->kind == RS_FL_EV_KILLED || x->kind == RS_FL_EV_SEGFAULT);
+        if (exit && e->rank >= 0 && x->rank == e->rank && (x->file != e->file || x->line > e->line))
+            return true;
     }
     const uint32_t *last = rs_map64_get(&log->last_plain, e->source);
     return !last || (int64_t)*last < e->line;

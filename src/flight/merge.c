@@ -486,9 +486,9 @@ static int by_its_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Groups are numbered in the order of their creation, by name and locally alike, so both lists sorted by number
- * belong together pair by pair. Only where there are as many statuses as groups, all names are numbers, and no pair
- * contradicts what an entry says. */
+/* Groups are numbered in the order of their creation, by name and locally alike, so both lists sorted by
+ * number belong together pair by pair. Only where there are as many statuses as groups, all names are
+ * numbers, and no pair contradicts what an entry says. */
 static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_fl_rank *rank)
 {
     size_t n = 0;
@@ -520,8 +520,8 @@ static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_
     return good;
 }
 
-/* pg_status is keyed by the local number of the group object: an entry that has both joins the two, else their
- * order. */
+/* pg_status is keyed by the local number of the group object: an entry that has both joins the two, else
+ * their order. */
 static bool join_status(const rs_flight *flight, const rs_fl_draft *draft, rs_fl_rank *rank)
 {
     for (size_t i = 0; i < rank->n; i++) {

@@ -1,5 +1,5 @@
-/* Which operation a silent rank missed. Others may wait for it in several; it should have issued first the one that
- * nobody who issued several of them issued after another. */
+/* Which operation a silent rank missed. Others may wait for it in several; it should have issued first the
+ * one that nobody who issued several of them issued after another. */
 #include "flight/graph.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static void add(candidates *c, rs_fl_missed m)
 {
     for (size_t i = 0; i < c->n; i++) {
         rs_fl_missed *known = &c->items[i];
-        if (known->group != m.group || known->seq != m.seq || known->p2p != m.p2p || (m.p2p && known->rank != m.rank))
+        if (known->group != m.group || known->seq != m.seq || known->p2p != m.p2p ||
+            (m.p2p && known->rank != m.rank))
             continue;
         if (m.when < known->when) *known = m;
         return;
@@ -49,7 +50,8 @@ static bool next_seq(const rs_flight *flight, uint32_t g, int64_t after, rs_fl_m
         int64_t ns = e->created ? rs_fl_common(r, e->created) : INT64_MAX;
         if (found && (e->seq > out->seq || (e->seq == out->seq && ns >= out->when))) continue;
         found = true;
-        *out = (rs_fl_missed){.group = g, .rank = member->rank, .entry = order[low], .seq = e->seq, .when = ns};
+        *out =
+            (rs_fl_missed){.group = g, .rank = member->rank, .entry = order[low], .seq = e->seq, .when = ns};
     }
     return found;
 }
@@ -64,8 +66,8 @@ static void missed_collective(rs_fl_graph *g, uint32_t r, const rs_fl_member *me
     rs_fl_missed m;
     for (int looks = 0; looks < MAX_LOOKS && next_seq(flight, member->group, after, &m); looks++) {
         uint8_t kind = rs_fl_call_of(flight, &flight->ranks[m.rank].entries[m.entry])->kind;
-        rs_fl_presence_of_all(flight, member->group, m.seq, m.when == INT64_MAX ? 0 : m.when, rs_fl_one_sided(kind),
-                              g->answers);
+        rs_fl_presence_of_all(flight, member->group, m.seq, m.when == INT64_MAX ? 0 : m.when,
+                              rs_fl_one_sided(kind), g->answers);
         uint32_t slot = rs_fl_slot_of(&flight->groups[member->group], flight->ranks[r].rank);
         if (slot != RS_FL_NONE && g->answers[slot].presence == RS_FL_ABSENT) {
             add(c, m);
@@ -77,7 +79,8 @@ static void missed_collective(rs_fl_graph *g, uint32_t r, const rs_fl_member *me
 }
 
 /* The first transfer with each peer of a group that the peer has open and the rank has not issued. */
-static rs_status missed_transfers(rs_fl_graph *g, uint32_t r, const rs_fl_member *member, candidates *c, rs_error *err)
+static rs_status missed_transfers(rs_fl_graph *g, uint32_t r, const rs_fl_member *member, candidates *c,
+                                  rs_error *err)
 {
     rs_flight *flight = g->flight;
     const rs_fl_p2p *p2p;

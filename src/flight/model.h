@@ -76,9 +76,14 @@ typedef enum rs_fl_shape {
     RS_FL_N_SHAPES
 } rs_fl_shape;
 
-/* What the numbers of a pg_status count. Recorders store the number of their newest work, and not all number it
- * alike. */
-typedef enum rs_fl_counts { RS_FL_COUNTS_UNKNOWN, RS_FL_COUNTS_COLLECTIVES, RS_FL_COUNTS_P2P, RS_FL_COUNTS_OPS } rs_fl_counts;
+/* What the numbers of a pg_status count. Recorders store the number of their newest work, and not all number
+ * it alike. */
+typedef enum rs_fl_counts {
+    RS_FL_COUNTS_UNKNOWN,
+    RS_FL_COUNTS_COLLECTIVES,
+    RS_FL_COUNTS_P2P,
+    RS_FL_COUNTS_OPS
+} rs_fl_counts;
 
 /* A rank's part in one group. */
 typedef struct rs_fl_member {
@@ -91,8 +96,9 @@ typedef struct rs_fl_member {
     int64_t pg_id;
     int64_t enqueued, began, done; /* pg_status as written; RS_FL_UNKNOWN when there is none */
     uint8_t counts;                /* rs_fl_counts: what these three numbers count */
-    int64_t issued_seq, done_seq;  /* the newest collective that pg_status proves to be issued, and completed; RS_FL_UNKNOWN */
-    int64_t first_seq, last_seq;   /* of the retained collectives; RS_FL_UNKNOWN when there are none */
+    int64_t issued_seq,
+        done_seq; /* the newest collective that pg_status proves to be issued, and completed; RS_FL_UNKNOWN */
+    int64_t first_seq, last_seq; /* of the retained collectives; RS_FL_UNKNOWN when there are none */
 } rs_fl_member;
 
 typedef struct rs_fl_rank {
@@ -108,7 +114,7 @@ typedef struct rs_fl_rank {
     bool nameless;             /* its pg_config describes groups without a name, which tells nothing */
     uint8_t shape;             /* rs_fl_shape */
     bool status_work, status_open, status_done; /* some pg_status shows work; unfinished work; a completion */
-    uint32_t n_comms;          /* communicators described by nccl_comm_state */
+    uint32_t n_comms;                           /* communicators described by nccl_comm_state */
     rs_fl_entry *entries;
     size_t n;
     uint32_t *order; /* entry numbers by group: collectives by seq, then point-to-point by record */
@@ -125,10 +131,10 @@ typedef struct rs_fl_group {
     int64_t *ranks;     /* members as written */
     uint32_t *index;    /* their rank index, RS_FL_NONE without a dump */
     size_t n;
-    bool mixed;                       /* collectives and point-to-point operations share its numbers */
-    bool ops_equal;                   /* all its entries have op_id = collective_seq_id */
-    int64_t op_base, op_step;         /* op_id of collective q is op_base + q * op_step; op_step 0: no such rule */
-    uint32_t *sorted;                 /* slots by ascending rank */
+    bool mixed;               /* collectives and point-to-point operations share its numbers */
+    bool ops_equal;           /* all its entries have op_id = collective_seq_id */
+    int64_t op_base, op_step; /* op_id of collective q is op_base + q * op_step; op_step 0: no such rule */
+    uint32_t *sorted;         /* slots by ascending rank */
     uint32_t first_member, n_members; /* in rs_flight.by_group: members with dumps, by slot */
 } rs_fl_group;
 
@@ -175,7 +181,7 @@ struct rs_flight {
     rs_arena arena;        /* texts and lists of the report */
     rs_flight_report report;
     bool moving; /* snapshots show that the job goes on */
-    bool timed; /* starts are recorded: `scheduled` means not started */
+    bool timed;  /* starts are recorded: `scheduled` means not started */
     bool have_report, indexed;
 };
 

@@ -273,12 +273,15 @@ static rs_status open_files(opening *o, const char *const *paths, size_t n_paths
     if (status == RS_OK && n_paths == 0) status = rs_fl_find_named_dumps(flight, &named, err);
     const char *prefix = named;
     if (status == RS_OK && (n_paths || named))
-        status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix, &o->files, err);
+        status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix,
+                                  &o->files, err);
     rs_free(named);
     if (status != RS_OK) return status;
-    if (o->files.n_periodic) status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
+    if (o->files.n_periodic)
+        status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
     if (status != RS_OK) return status;
-    if (o->files.n == 0 && (o->files.n_periodic || (flight->log && n_paths == 0))) return finish_opening(o, 0, err);
+    if (o->files.n == 0 && (o->files.n_periodic || (flight->log && n_paths == 0)))
+        return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"

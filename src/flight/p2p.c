@@ -130,7 +130,8 @@ static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p,
     bool numbered = counts_alike(flight, group, pair);
     pair->shift = r - s;
     /* Dumps of active entries hold nothing to compare: what is open first on both sides belongs together. */
-    if (flight->ranks[pair->src_rank].shape == RS_FL_ACTIVE || flight->ranks[pair->dst_rank].shape == RS_FL_ACTIVE)
+    if (flight->ranks[pair->src_rank].shape == RS_FL_ACTIVE ||
+        flight->ranks[pair->dst_rank].shape == RS_FL_ACTIVE)
         return;
     for (int64_t d = 0; d <= 12; d++) {
         int64_t shift = r - s + (d % 2 ? (d + 1) / 2 : -d / 2);

@@ -1,4 +1,5 @@
-/* Blocks of a debug server's page. The server's template does not escape, so that a block's text runs to the last
+/* Blocks of a debug server's page. The server's template does not escape, so that a block's text runs to the
+ * last
  * </pre> before the next heading, whatever it holds. */
 #include "flight/live.h"
 #include "flight/template.h"
@@ -54,7 +55,8 @@ bool rs_fl_next_block(const char *page, size_t n, size_t *at, rs_fl_block *out)
     if (next_heading(page, n, *at, out, &body) == n) return false;
     size_t stop = next_heading(page, n, body, &next, &unused);
     *at = stop;
-    const char *pre = find(page, body, stop, "<pre>"), *failed = find(page, body, stop, "Failed to fetch: status=");
+    const char *pre = find(page, body, stop, "<pre>"),
+               *failed = find(page, body, stop, "Failed to fetch: status=");
     if (failed && (!pre || failed < pre)) {
         size_t digits = (size_t)(failed - page) + strlen("Failed to fetch: status=");
         int64_t status;
@@ -65,7 +67,8 @@ bool rs_fl_next_block(const char *page, size_t n, size_t *at, rs_fl_block *out)
         return true;
     }
     size_t from = (size_t)(pre - page) + 5, last = stop;
-    for (const char *close = find(page, from, stop, "</pre>"); close; close = find(page, (size_t)(close - page) + 1, stop, "</pre>"))
+    for (const char *close = find(page, from, stop, "</pre>"); close;
+         close = find(page, (size_t)(close - page) + 1, stop, "</pre>"))
         last = (size_t)(close - page);
     out->text = page + from;
     out->n = last - from;
@@ -106,7 +109,8 @@ size_t rs_fl_unescape(const char *text, size_t n, char *out)
     static const struct {
         const char *name;
         char sign;
-    } entities[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&#39;", '\''}, {"&#x27;", '\''}, {"&#34;", '"'}};
+    } entities[] = {{"&lt;", '<'},   {"&gt;", '>'},    {"&amp;", '&'}, {"&quot;", '"'},
+                    {"&#39;", '\''}, {"&#x27;", '\''}, {"&#34;", '"'}};
     size_t length = 0;
     bool raw = memchr(text, '<', n) != NULL;
     for (size_t i = 0; i < n; i++) {

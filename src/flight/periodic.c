@@ -1,6 +1,6 @@
-/* The files that a debug server with a dump folder writes every minute: stacks of all ranks, and four tables of the
- * peer's analysis, which have lost most of the record. From the tables come the numbers that groups have reached and
- * the rows that name missing ranks. */
+/* The files that a debug server with a dump folder writes every minute: stacks of all ranks, and four tables
+ * of the peer's analysis, which have lost most of the record. From the tables come the numbers that groups
+ * have reached and the rows that name missing ranks. */
 #include "flight/live.h"
 #include "flight/periodic.h"
 #include "flight/template.h"
@@ -25,10 +25,11 @@ bool rs_fl_is_periodic(const char *path, int64_t *moment)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t n = strlen(kinds[i]);
         const char *stamp = name + n;
-        if (strncmp(name, kinds[i], n) != 0 || strlen(stamp) != 19 || !is_digits(stamp, 8) || stamp[8] != '_' ||
-            !is_digits(stamp + 9, 6) || strcmp(stamp + 15, ".txt") != 0)
+        if (strncmp(name, kinds[i], n) != 0 || strlen(stamp) != 19 || !is_digits(stamp, 8) ||
+            stamp[8] != '_' || !is_digits(stamp + 9, 6) || strcmp(stamp + 15, ".txt") != 0)
             continue;
-        *moment = rs_fl_span_int((rs_fl_span){stamp, 8}) * 1000000 + rs_fl_span_int((rs_fl_span){stamp + 9, 6});
+        *moment =
+            rs_fl_span_int((rs_fl_span){stamp, 8}) * 1000000 + rs_fl_span_int((rs_fl_span){stamp + 9, 6});
         return true;
     }
     return false;
@@ -37,7 +38,8 @@ bool rs_fl_is_periodic(const char *path, int64_t *moment)
 /* Seconds of a moment YYYYmmddHHMMSS, from any fixed point; the host's own time. */
 static int64_t seconds_of(int64_t moment)
 {
-    int64_t date = moment / 1000000, clock = moment % 1000000, y = date / 10000, m = date / 100 % 100, d = date % 100;
+    int64_t date = moment / 1000000, clock = moment % 1000000, y = date / 10000, m = date / 100 % 100,
+            d = date % 100;
     if (m <= 2) {
         y--;
         m += 12;
@@ -65,7 +67,8 @@ static size_t choose(char *const *paths, size_t n, const char *kind, snapshot_fi
     for (size_t i = 0; i < n; i++) {
         const char *slash = strrchr(paths[i], '/'), *name = slash ? slash + 1 : paths[i];
         int64_t moment;
-        if (strncmp(name, kind, strlen(kind)) == 0 && rs_fl_is_periodic(paths[i], &moment)) out[count++] = (snapshot_file){paths[i], moment};
+        if (strncmp(name, kind, strlen(kind)) == 0 && rs_fl_is_periodic(paths[i], &moment))
+            out[count++] = (snapshot_file){paths[i], moment};
     }
     if (count) qsort(out, count, sizeof *out, by_moment);
     return count;
@@ -83,10 +86,10 @@ static rs_status read_whole(rs_flight *flight, const char *path, uint8_t **text,
 /* ---- stacks ---------------------------------------------------------------------------------------------
  */
 
-/* Reads one file's sections. `newest`: the ranks' threads are kept; else only compared with what is noted: as long as a
- * rank's main stack is the same, it has stood there since. */
-static rs_status read_sections(rs_flight *flight, const snapshot_file *file, bool newest, int64_t age_ns, uint8_t *changed,
-                               size_t n_changed, rs_error *err)
+/* Reads one file's sections. `newest`: the ranks' threads are kept; else only compared with what is noted: as
+ * long as a rank's main stack is the same, it has stood there since. */
+static rs_status read_sections(rs_flight *flight, const snapshot_file *file, bool newest, int64_t age_ns,
+                               uint8_t *changed, size_t n_changed, rs_error *err)
 {
     uint8_t *text = NULL;
     size_t n = 0, at = 0;
@@ -94,7 +97,8 @@ static rs_status read_sections(rs_flight *flight, const snapshot_file *file, boo
     rs_fl_block b;
     while (status == RS_OK && rs_fl_next_section((const char *)text, n, &at, &b)) {
         size_t before = flight->n_threads, n_threads = 0;
-        if (newest && !rs_fl_note_address(flight, b.rank, b.address, b.n_address)) status = rs_fail_nomem(err, file->path);
+        if (newest && !rs_fl_note_address(flight, b.rank, b.address, b.n_address))
+            status = rs_fail_nomem(err, file->path);
         const rs_fl_note *note = rs_fl_note_of(flight, b.rank);
         if (status != RS_OK || !note) continue;
         size_t which = (size_t)(note - flight->notes);
@@ -153,7 +157,8 @@ rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, r
         size_t length = 0;
         status = read_whole(flight, files[i].path, &text, &length, err);
         p->moments[i] = seconds_of(files[i].moment);
-        if (status == RS_OK) status = rs_fl_read_tables(flight, (const char *)text, length, &p->snapshots[i], err);
+        if (status == RS_OK)
+            status = rs_fl_read_tables(flight, (const char *)text, length, &p->snapshots[i], err);
         p->n_snapshots = i + 1;
         rs_free(text);
     }

@@ -42,6 +42,7 @@ struct rs_fl_periodic {
 };
 
 /* tables_text.c: reads the tables of one file. Only running out of memory is an error. */
-rs_status rs_fl_read_tables(rs_flight *flight, const char *text, size_t n, rs_fl_snapshot *out, rs_error *err);
+rs_status rs_fl_read_tables(rs_flight *flight, const char *text, size_t n, rs_fl_snapshot *out,
+                            rs_error *err);
 
 #endif

@@ -26,12 +26,15 @@ static bool moved(const rs_fl_periodic *p)
     const rs_fl_snapshot *now = &p->snapshots[0], *then = &p->snapshots[1];
     if (p->n_snapshots < 2) return false;
     for (size_t i = 0; i < now->n_rows; i++)
-        if (now->rows[i].seq == newest_of(now, now->rows[i].group) && now->rows[i].seq > newest_of(then, now->rows[i].group)) return true;
+        if (now->rows[i].seq == newest_of(now, now->rows[i].group) &&
+            now->rows[i].seq > newest_of(then, now->rows[i].group))
+            return true;
     /* The same number may have been completed since. */
     for (size_t i = 0; i < now->n_rows; i++)
         for (size_t k = 0; k < then->n_rows; k++)
             if (now->rows[i].group == then->rows[k].group && now->rows[i].seq == then->rows[k].seq &&
-                (now->rows[i].missing.n < then->rows[k].missing.n || (now->rows[i].completed && !then->rows[k].completed)))
+                (now->rows[i].missing.n < then->rows[k].missing.n ||
+                 (now->rows[i].completed && !then->rows[k].completed)))
                 return true;
     return false;
 }
@@ -45,7 +48,8 @@ static bool waits(const rs_fl_snapshot *s, int64_t rank)
 }
 
 /* Fills what add_found takes from a group and an entry, which there are none of. */
-static rs_status add(rs_fl_analysis *a, const rs_fl_row *row, rs_fl_found f, const int64_t *ranks, size_t n, rs_error *err)
+static rs_status add(rs_fl_analysis *a, const rs_fl_row *row, rs_fl_found f, const int64_t *ranks, size_t n,
+                     rs_error *err)
 {
     rs_flight *flight = a->flight;
     f.group = f.rank = f.partner_rank = RS_FL_NONE;
@@ -64,8 +68,10 @@ static rs_status add(rs_fl_analysis *a, const rs_fl_row *row, rs_fl_found f, con
 static const char *op_text(rs_flight *flight, const rs_fl_row *row)
 {
     const char *desc = rs_fl_text(flight, row->desc), *group = rs_fl_text(flight, row->group);
-    return *desc ? rs_fl_print(flight, "%s %" PRId64 " of %s (group %s)", rs_fl_text(flight, row->op), row->seq, desc, group)
-                 : rs_fl_print(flight, "%s %" PRId64 " of group %s", rs_fl_text(flight, row->op), row->seq, group);
+    return *desc ? rs_fl_print(flight, "%s %" PRId64 " of %s (group %s)", rs_fl_text(flight, row->op),
+                               row->seq, desc, group)
+                 : rs_fl_print(flight, "%s %" PRId64 " of group %s", rs_fl_text(flight, row->op), row->seq,
+                               group);
 }
 
 static rs_status judge_missing(rs_fl_analysis *a, const rs_fl_periodic *p, rs_error *err)
@@ -82,7 +88,8 @@ static rs_status judge_missing(rs_fl_analysis *a, const rs_fl_periodic *p, rs_er
             if (waits(s, rank)) continue;
             const rs_fl_row *first = row;
             for (size_t o = 0; o < s->n_rows; o++)
-                if (has(s, s->rows[o].missing, rank) && s->rows[o].record < first->record) first = &s->rows[o];
+                if (has(s, s->rows[o].missing, rank) && s->rows[o].record < first->record)
+                    first = &s->rows[o];
             if (!rs_map64_put(&told, (uint64_t)rank, &is_new)) status = rs_fail_nomem(err, "a finding");
             if (status != RS_OK || !is_new) continue;
             size_t waiters = first->expected.n > first->missing.n ? first->expected.n - first->missing.n : 0;
@@ -91,8 +98,8 @@ static rs_status judge_missing(rs_fl_analysis *a, const rs_fl_periodic *p, rs_er
                              .kind = RS_FLIGHT_ROOT_SILENT,
                              .stage = RS_FL_STAGE_HANG};
             f.finding.summary =
-                what ? rs_fl_print(flight, "Rank %" PRId64 " never issued %s, where %zu rank%s wait%s.", rank, what, waiters,
-                                   waiters == 1 ? "" : "s", waiters == 1 ? "s" : "")
+                what ? rs_fl_print(flight, "Rank %" PRId64 " never issued %s, where %zu rank%s wait%s.", rank,
+                                   what, waiters, waiters == 1 ? "" : "s", waiters == 1 ? "s" : "")
                      : NULL;
             status = f.finding.summary ? add(a, first, f, &rank, 1, err) : rs_fail_nomem(err, "a finding");
         }
@@ -115,7 +122,9 @@ static rs_status judge_mismatches(rs_fl_analysis *a, const rs_fl_periodic *p, rs
     const rs_fl_snapshot *s = &p->snapshots[0];
     for (size_t i = 0; i < s->n_rows; i++) {
         const rs_fl_row *row = &s->rows[i];
-        if (row->passed || !row->differing.n || row->mismatch == RS_FL_NONE || strstr(rs_fl_text(flight, row->mismatch), "STATE")) continue;
+        if (row->passed || !row->differing.n || row->mismatch == RS_FL_NONE ||
+            strstr(rs_fl_text(flight, row->mismatch), "STATE"))
+            continue;
         int64_t *ranks = rs_malloc((row->expected.n + row->differing.n + 1) * sizeof *ranks);
         if (!ranks) return rs_fail_nomem(err, "a finding");
         size_t n = 0;
@@ -129,8 +138,11 @@ static rs_status judge_mismatches(rs_fl_analysis *a, const rs_fl_periodic *p, rs
                          .kind = RS_FLIGHT_ROOT_MISMATCH,
                          .stage = RS_FL_STAGE_MISMATCH};
         const char *who = rs_fl_ranks_text(flight, ranks, n), *what = op_text(flight, row);
-        f.finding.summary = who && what ? rs_fl_print(flight, "The calls of %s differ (%s): %s.", what, rs_fl_text(flight, row->mismatch), who) : NULL;
-        rs_status status = f.finding.summary ? add(a, row, f, ranks, n, err) : rs_fail_nomem(err, "a finding");
+        f.finding.summary = who && what ? rs_fl_print(flight, "The calls of %s differ (%s): %s.", what,
+                                                      rs_fl_text(flight, row->mismatch), who)
+                                        : NULL;
+        rs_status status =
+            f.finding.summary ? add(a, row, f, ranks, n, err) : rs_fail_nomem(err, "a finding");
         rs_free(ranks);
         return status;
     }
@@ -146,7 +158,8 @@ static rs_status judge_stuck(rs_fl_analysis *a, const rs_fl_periodic *p, rs_erro
     bool any_done = false;
     for (size_t i = 0; i < s->n_rows; i++) {
         any_done = any_done || s->rows[i].completed;
-        if (!s->rows[i].completed && !s->rows[i].gloo && !s->rows[i].missing.n && (!oldest || s->rows[i].record < oldest->record))
+        if (!s->rows[i].completed && !s->rows[i].gloo && !s->rows[i].missing.n &&
+            (!oldest || s->rows[i].record < oldest->record))
             oldest = &s->rows[i];
     }
     if (!oldest || !any_done || p->n_snapshots < 2) return RS_OK;
@@ -154,7 +167,9 @@ static rs_status judge_stuck(rs_fl_analysis *a, const rs_fl_periodic *p, rs_erro
                      .kind = RS_FLIGHT_ROOT_COLLECTIVE,
                      .stage = RS_FL_STAGE_STUCK};
     const char *what = op_text(flight, oldest);
-    f.finding.summary = what ? rs_fl_print(flight, "All %u ranks are in %s and none finished between the last two snapshots: no rank is to blame from the record.",
+    f.finding.summary = what ? rs_fl_print(flight,
+                                           "All %u ranks are in %s and none finished between the last two "
+                                           "snapshots: no rank is to blame from the record.",
                                            oldest->expected.n, what)
                              : NULL;
     return f.finding.summary ? add(a, oldest, f, NULL, 0, err) : rs_fail_nomem(err, "a finding");

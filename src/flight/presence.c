@@ -1,4 +1,5 @@
-/* What a status counts, which states follow from it, and who joined what. The rules stand in docs/flight.md. */
+/* What a status counts, which states follow from it, and who joined what. The rules stand in docs/flight.md.
+ */
 #include "flight/presence.h"
 
 #include <string.h>
@@ -111,14 +112,15 @@ static rs_fl_counts counts_of(const rs_flight *flight, const rs_fl_rank *rank, c
     if (!e->is_p2p && last == e->seq) return RS_FL_COUNTS_COLLECTIVES;
     if (e->is_p2p && last == e->p2p_seq) return RS_FL_COUNTS_P2P;
     if (last == e->op_id) return RS_FL_COUNTS_OPS;
-    /* Something newer was issued and is not in the dump: a dump of active entries leaves out what is completed.
-     * Gloo counts sends and receives too, and records none. */
+    /* Something newer was issued and is not in the dump: a dump of active entries leaves out what is
+     * completed. Gloo counts sends and receives too, and records none. */
     bool may_leave_out = rank->shape == RS_FL_ACTIVE || rank->cut || !is_gloo(flight, e);
     if (!group->mixed && group->ops_equal && last > e->seq && may_leave_out) return RS_FL_COUNTS_COLLECTIVES;
     return RS_FL_COUNTS_UNKNOWN;
 }
 
-/* One recorder serves the whole job: a rank without entries of a group counts as the members with entries do. */
+/* One recorder serves the whole job: a rank without entries of a group counts as the members with entries do.
+ */
 static rs_fl_counts borrowed_counts(const rs_flight *flight, const rs_fl_group *group)
 {
     rs_fl_counts counts = RS_FL_COUNTS_UNKNOWN;
@@ -153,7 +155,8 @@ static void set_frontier(const rs_flight *flight, rs_fl_member *member)
         member->issued_seq = member->enqueued;
         /* One stream a group, in order: all up to the last completed are completed. Where point-to-point
          * operations share the status the number may be one of theirs. */
-        if (!group->mixed && member->done != RS_FL_UNKNOWN) member->done_seq = member->done < 0 ? 0 : member->done;
+        if (!group->mixed && member->done != RS_FL_UNKNOWN)
+            member->done_seq = member->done < 0 ? 0 : member->done;
         break;
     case RS_FL_COUNTS_OPS:
         if (group->mixed) break;
@@ -203,9 +206,9 @@ static int64_t number_of(const rs_fl_entry *e)
     return e->is_p2p ? e->p2p_seq : e->seq;
 }
 
-/* A dump of active entries drops the end mark of a batch that is completed and keeps what was inside, which never
- * gets a state. Several entries under one number without their mark are such a rest; where a rank batches its
- * transfers, so is a single one. */
+/* A dump of active entries drops the end mark of a batch that is completed and keeps what was inside, which
+ * never gets a state. Several entries under one number without their mark are such a rest; where a rank
+ * batches its transfers, so is a single one. */
 static void drop_batch_rests(rs_fl_rank *rank, const uint32_t *order, uint32_t n)
 {
     bool batches = false;
@@ -224,8 +227,8 @@ static void drop_batch_rests(rs_fl_rank *rank, const uint32_t *order, uint32_t n
     }
 }
 
-/* Gloo never writes a state; it retires what is done, and its status counts op ids. Nccl retires what has timed
- * out, too: an entry counts as done where the status says that later work of the group is. */
+/* Gloo never writes a state; it retires what is done, and its status counts op ids. Nccl retires what has
+ * timed out, too: an entry counts as done where the status says that later work of the group is. */
 static void lift_retired(rs_fl_rank *rank)
 {
     if (!rank->status_done) return;
@@ -294,13 +297,15 @@ void rs_fl_read_statuses(rs_flight *flight)
  */
 
 /* A rank with entries of the group that has not this number among them. */
-static rs_fl_presence between(const rs_fl_rank *rank, const rs_fl_member *member, int64_t seq, rs_fl_state *state)
+static rs_fl_presence between(const rs_fl_rank *rank, const rs_fl_member *member, int64_t seq,
+                              rs_fl_state *state)
 {
     /* Numbers are given at each issue: who has a later one has issued this one. The group's operations run in
      * order, so the oldest retained one tells whether anything later has begun. */
     const rs_fl_entry *oldest = &rank->entries[rank->order[member->begin]];
     bool later_began = oldest->state == RS_FL_STARTED || oldest->state == RS_FL_COMPLETED;
-    *state = rank->shape == RS_FL_ACTIVE || member->first_seq < seq || later_began ? RS_FL_COMPLETED : RS_FL_NO_STATE;
+    *state = rank->shape == RS_FL_ACTIVE || member->first_seq < seq || later_began ? RS_FL_COMPLETED
+                                                                                   : RS_FL_NO_STATE;
     return RS_FL_JOINED;
 }
 
@@ -327,9 +332,9 @@ rs_fl_presence rs_fl_presence_of(const rs_flight *flight, uint32_t index, uint32
     if (member) {
         bool done = member->done_seq != RS_FL_UNKNOWN && member->done_seq >= seq;
         if (member->n && rs_fl_find_unit(flight, member, seq, &unit)) {
-            *state = done                                ? RS_FL_COMPLETED
+            *state = done                              ? RS_FL_COMPLETED
                      : rank->shape == RS_FL_ISSUE_ONLY ? RS_FL_NO_STATE
-                                                         : rs_fl_unit_state(flight, &unit);
+                                                       : rs_fl_unit_state(flight, &unit);
             return RS_FL_JOINED;
         }
         if (done) {

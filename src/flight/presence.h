@@ -11,22 +11,23 @@ typedef enum rs_fl_presence {
     RS_FL_OBSCURE, /* the dump does not tell, or there is none */
 } rs_fl_presence;
 
-/* Once entries are ordered and statuses joined: what each status counts, which states follow from it, and the shape
- * of each dump. */
+/* Once entries are ordered and statuses joined: what each status counts, which states follow from it, and the
+ * shape of each dump. */
 void rs_fl_read_statuses(rs_flight *flight);
 /* The first half of that, before the groups are looked at: gloo's way to mark what is done. */
 void rs_fl_find_shape(rs_fl_rank *rank);
 
 const char *rs_fl_shape_name(rs_fl_shape shape);
 
-/* By itself, without the other members' answers. first_created: when the others first issued it, clock offsets
- * removed; 0 if unknown. rank RS_FL_NONE: no dump. */
+/* By itself, without the other members' answers. first_created: when the others first issued it, clock
+ * offsets removed; 0 if unknown. rank RS_FL_NONE: no dump. */
 rs_fl_presence rs_fl_presence_of(const rs_flight *flight, uint32_t rank, uint32_t group, int64_t seq,
                                  int64_t first_created, rs_fl_state *state);
 
-/* The answers of all members together, by slot. Nobody finishes alone: where an operation is open on everybody who
- * answers, a rank whose dump holds all that is open, and not this, has not issued it. `one_sided`: one side of the
- * operation may go ahead of the other, so that this does not follow. Returns how many have completed it. */
+/* The answers of all members together, by slot. Nobody finishes alone: where an operation is open on
+ * everybody who answers, a rank whose dump holds all that is open, and not this, has not issued it.
+ * `one_sided`: one side of the operation may go ahead of the other, so that this does not follow. Returns how
+ * many have completed it. */
 typedef struct rs_fl_answer {
     uint8_t presence, state;
 } rs_fl_answer;

@@ -25,9 +25,11 @@ static uint32_t same_group(const rs_flight *flight, uint32_t g, const rs_flight 
     return RS_FL_NONE;
 }
 
-static const rs_fl_member *same_member(const rs_flight *flight, const rs_fl_member *member, const rs_flight *other)
+static const rs_fl_member *same_member(const rs_flight *flight, const rs_fl_member *member,
+                                       const rs_flight *other)
 {
-    uint32_t r = rs_fl_rank_index(other, flight->ranks[member->rank].rank), g = same_group(flight, member->group, other);
+    uint32_t r = rs_fl_rank_index(other, flight->ranks[member->rank].rank),
+             g = same_group(flight, member->group, other);
     return r == RS_FL_NONE || g == RS_FL_NONE ? NULL : rs_fl_member_of(other, r, g);
 }
 
@@ -39,7 +41,8 @@ static bool has_moved(const rs_flight *flight, const rs_fl_rank *rank, const rs_
     if (rank->newest > before->ranks[old].newest) return true;
     for (size_t m = 0; m < rank->n_members; m++) {
         const rs_fl_member *now = &rank->members[m], *then = same_member(flight, now, before);
-        if (then && (now->done > then->done || now->enqueued > then->enqueued || rs_fl_done_of(flight, now) > rs_fl_done_of(before, then)))
+        if (then && (now->done > then->done || now->enqueued > then->enqueued ||
+                     rs_fl_done_of(flight, now) > rs_fl_done_of(before, then)))
             return true;
     }
     return false;
@@ -74,7 +77,8 @@ static bool moves(const rs_flight *flight)
     if (before) {
         for (size_t r = 0; r < flight->n_ranks; r++)
             if (has_moved(flight, &flight->ranks[r], before)) return true;
-        if (flight->settings.now_ns - before->settings.now_ns >= stall || stacks_are_the_same(flight)) return false;
+        if (flight->settings.now_ns - before->settings.now_ns >= stall || stacks_are_the_same(flight))
+            return false;
     }
     return is_young(flight, stall);
 }
@@ -87,8 +91,9 @@ rs_status rs_fl_weigh_progress(rs_fl_analysis *a, rs_error *err)
     size_t kept = 0;
     for (size_t i = 0; i < a->n_found; i++) {
         int stage = a->found[i].stage;
-        bool waits = stage == RS_FL_STAGE_HANG || stage == RS_FL_STAGE_CYCLE || stage == RS_FL_STAGE_QUIET_ABSENT ||
-                     stage == RS_FL_STAGE_STUCK || stage == RS_FL_STAGE_DUMP;
+        bool waits = stage == RS_FL_STAGE_HANG || stage == RS_FL_STAGE_CYCLE ||
+                     stage == RS_FL_STAGE_QUIET_ABSENT || stage == RS_FL_STAGE_STUCK ||
+                     stage == RS_FL_STAGE_DUMP;
         if (!waits) a->found[kept++] = a->found[i];
     }
     a->n_found = kept;
@@ -143,9 +148,11 @@ static const rs_column_spec progress_columns[] = {
     {"issued", RS_INT, RS_UNIT_ID, "the newest collective that the rank has issued", NULL},
     {"open_op", RS_TEXT, RS_UNIT_NONE, "its oldest open operation of the group", "open"},
     {"open_seq", RS_INT, RS_UNIT_ID, "that one's number", "number"},
-    {"open_since_s", RS_REAL, RS_UNIT_NONE, "seconds that it is open: live at the moment of asking, else before the newest stamp", "for"},
+    {"open_since_s", RS_REAL, RS_UNIT_NONE,
+     "seconds that it is open: live at the moment of asking, else before the newest stamp", "for"},
 };
-const rs_table_spec rs_fl_progress_spec = {"progress", "one row a rank and group: how far it is", progress_columns,
+const rs_table_spec rs_fl_progress_spec = {"progress", "one row a rank and group: how far it is",
+                                           progress_columns,
                                            sizeof progress_columns / sizeof *progress_columns};
 
 static void add_seq(rs_table *table, int64_t seq)
@@ -160,13 +167,15 @@ static const rs_fl_entry *oldest_open(const rs_fl_rank *rank, const rs_fl_member
 {
     const rs_fl_entry *oldest = NULL;
     for (uint32_t i = 0; i < member->n + member->n_p2p && rank->shape != RS_FL_ISSUE_ONLY; i++) {
-        const rs_fl_entry *e = &rank->entries[rank->order[i < member->n ? member->begin + i : member->p2p_begin + i - member->n]];
+        const rs_fl_entry *e = &rank->entries[rank->order[i < member->n ? member->begin + i
+                                                                        : member->p2p_begin + i - member->n]];
         if (e->state != RS_FL_COMPLETED && !e->marker && (!oldest || e < oldest)) oldest = e;
     }
     return oldest;
 }
 
-static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const rs_fl_member *member, rs_table *table, rs_error *err)
+static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const rs_fl_member *member,
+                              rs_table *table, rs_error *err)
 {
     const rs_fl_group *group = &flight->groups[member->group];
     const rs_flight *before = flight->settings.previous;
@@ -180,7 +189,8 @@ static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const r
     add_seq(table, done == RS_FL_UNKNOWN || old == RS_FL_UNKNOWN ? RS_FL_UNKNOWN : done - old);
     add_seq(table, member->issued_seq > member->last_seq ? member->issued_seq : member->last_seq);
     if (open) {
-        int64_t now = flight->settings.now_ns ? flight->settings.now_ns : flight->report.newest_ns + rank->clock;
+        int64_t now =
+            flight->settings.now_ns ? flight->settings.now_ns : flight->report.newest_ns + rank->clock;
         rs_table_add_text(table, rs_fl_text(flight, rs_fl_call_of(flight, open)->op));
         rs_table_add_int(table, open->is_p2p ? open->p2p_seq : open->seq);
         if (open->created && now > open->created)
@@ -217,15 +227,17 @@ static const rs_column_spec stack_columns[] = {
     {"thread", RS_TEXT, RS_UNIT_NONE, "thread identifier", NULL},
     {"name", RS_TEXT, RS_UNIT_NONE, "the thread's name", NULL},
     {"is_main", RS_INT, RS_UNIT_NONE, "1 for the main thread", "main"},
-    {"state", RS_TEXT, RS_UNIT_NONE, "by py-spy: active or idle, +gil for who holds the interpreter's lock", NULL},
+    {"state", RS_TEXT, RS_UNIT_NONE, "by py-spy: active or idle, +gil for who holds the interpreter's lock",
+     NULL},
     {"depth", RS_INT, RS_UNIT_NONE, "0 is the innermost frame", NULL},
     {"function", RS_TEXT, RS_UNIT_NONE, "function", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "its file", NULL},
     {"line", RS_INT, RS_UNIT_ID, "the line", NULL},
-    {"since_s", RS_REAL, RS_UNIT_NONE, "seconds that the main thread has stood there, by the snapshots", "for"},
+    {"since_s", RS_REAL, RS_UNIT_NONE, "seconds that the main thread has stood there, by the snapshots",
+     "for"},
 };
-const rs_table_spec rs_fl_stacks_spec = {"stacks", "one row a frame of the Python stacks of a live job", stack_columns,
-                                         sizeof stack_columns / sizeof *stack_columns};
+const rs_table_spec rs_fl_stacks_spec = {"stacks", "one row a frame of the Python stacks of a live job",
+                                         stack_columns, sizeof stack_columns / sizeof *stack_columns};
 
 static void add_text(rs_table *table, const rs_flight *flight, uint32_t text)
 {

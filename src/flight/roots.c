@@ -33,7 +33,8 @@ const char *rs_flight_shape_name(size_t shape)
 static bool is_root(const rs_fl_analysis *a, const rs_fl_found *f)
 {
     if (f->kind == RS_FLIGHT_ROOT_NONE) return false;
-    bool weak = f->stage == RS_FL_STAGE_DUMP || f->stage == RS_FL_STAGE_QUIET_ABSENT || f->stage == RS_FL_STAGE_CONFIG;
+    bool weak = f->stage == RS_FL_STAGE_DUMP || f->stage == RS_FL_STAGE_QUIET_ABSENT ||
+                f->stage == RS_FL_STAGE_CONFIG;
     return !weak || f->stage == a->found[0].stage;
 }
 
@@ -58,7 +59,8 @@ static const char *state_of(const rs_flight *flight, const rs_fl_found *f, uint3
     if (index == RS_FL_NONE || f->group == RS_FL_NONE || f->finding.seq < 0) return NULL;
     if (f->rank == index) return rs_fl_state_name((rs_fl_state)flight->ranks[index].entries[f->entry].state);
     if (f->finding.p2p ||
-        rs_fl_presence_of(flight, index, f->group, f->finding.seq, 0, &state) != RS_FL_JOINED || state == RS_FL_NO_STATE)
+        rs_fl_presence_of(flight, index, f->group, f->finding.seq, 0, &state) != RS_FL_JOINED ||
+        state == RS_FL_NO_STATE)
         return NULL;
     return rs_fl_state_name(state);
 }
@@ -84,7 +86,8 @@ static const char *where_of(rs_flight *flight, const rs_fl_found *f, int64_t ran
     if (note && note->stack) return rs_fl_place(flight, note->stack);
     if (index == RS_FL_NONE) return NULL;
     const rs_fl_rank *r = &flight->ranks[index];
-    if (f->rank == index && r->entries[f->entry].stack) return rs_fl_place(flight, r->entries[f->entry].stack);
+    if (f->rank == index && r->entries[f->entry].stack)
+        return rs_fl_place(flight, r->entries[f->entry].stack);
     for (size_t i = r->n; i-- > 0;)
         if (r->entries[i].stack && !r->entries[i].marker) return rs_fl_place(flight, r->entries[i].stack);
     return NULL;
@@ -173,8 +176,8 @@ rs_status rs_fl_unite_culprits(rs_fl_analysis *a, rs_error *err)
         if (a->found[i].stage == a->found[0].stage) room += a->found[i].finding.n_culprits;
     int64_t *list = rs_arena_alloc(&flight->arena, (room + 1) * sizeof *list);
     if (!list) return rs_fail_nomem(err, "the report");
-    /* A mismatch in one operation and another in the next are told one by one: who caused the later may have been led
-     * there by the first. */
+    /* A mismatch in one operation and another in the next are told one by one: who caused the later may have
+     * been led there by the first. */
     bool all = a->found[0].stage == RS_FL_STAGE_HANG || a->found[0].stage == RS_FL_STAGE_CYCLE ||
                a->found[0].stage == RS_FL_STAGE_DUMP;
     for (size_t i = 0; i < (all ? a->n_found : 1); i++)
@@ -198,7 +201,8 @@ rs_status rs_fl_fill_roots(rs_fl_analysis *a, rs_error *err)
         rs_fl_found *f = &a->found[i];
         if (!is_root(a, f)) continue;
         f->first_row = n;
-        for (size_t c = 0; c < f->finding.n_culprits; c++) fill_row(flight, f, f->finding.culprits[c], &rows[n++]);
+        for (size_t c = 0; c < f->finding.n_culprits; c++)
+            fill_row(flight, f, f->finding.culprits[c], &rows[n++]);
         if (f->finding.n_culprits == 0) fill_row(flight, f, -1, &rows[n++]);
     }
     report->roots = rows;

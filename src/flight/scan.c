@@ -55,7 +55,7 @@ static void keep_first(scan *s, const rs_fl_op *op, const rs_fl_mismatch *m)
     rs_fl_found f = {.finding = {.verdict = m->verdict, .seq = op->seq},
                      .group = op->group,
                      .kind = RS_FLIGHT_ROOT_MISMATCH,
-                             .stage = RS_FL_STAGE_MISMATCH,
+                     .stage = RS_FL_STAGE_MISMATCH,
                      .when = INT64_MAX,
                      .partner_rank = RS_FL_NONE,
                      .about = m->about,

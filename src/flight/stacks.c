@@ -16,11 +16,12 @@ uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n)
     if (n > MAX_FRAMES) n = MAX_FRAMES;
     for (size_t i = 0; i < n; i++) {
         uint64_t line = (uint64_t)frames[i].line;
-        uint32_t key[4] = {frames[i].name, frames[i].file, (uint32_t)(line & UINT32_MAX), (uint32_t)(line >> 32)};
+        uint32_t key[4] = {frames[i].name, frames[i].file, (uint32_t)(line & UINT32_MAX),
+                           (uint32_t)(line >> 32)};
         size_t known = flight->frame_keys.n;
         uint32_t id = rs_strings_add(&flight->frame_keys, (const char *)key, sizeof key);
-        if (id == RS_NO_STRING ||
-            !rs_grow((void **)&flight->frames, &flight->frames_capacity, (size_t)id + 1, sizeof *flight->frames))
+        if (id == RS_NO_STRING || !rs_grow((void **)&flight->frames, &flight->frames_capacity, (size_t)id + 1,
+                                           sizeof *flight->frames))
             return RS_FL_NONE;
         if (id >= known) {
             flight->frames[id] = frames[i];
@@ -30,8 +31,11 @@ uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n)
     }
     size_t known = flight->stack_keys.n;
     uint32_t id = rs_strings_add(&flight->stack_keys, (const char *)words, n * sizeof *words);
-    if (id == RS_NO_STRING || !rs_grow((void **)&flight->stacks, &flight->stacks_capacity, (size_t)id + 1, sizeof *flight->stacks) ||
-        !rs_grow((void **)&flight->stack_frames, &flight->stack_frames_capacity, flight->n_stack_frames + n, sizeof *flight->stack_frames))
+    if (id == RS_NO_STRING ||
+        !rs_grow((void **)&flight->stacks, &flight->stacks_capacity, (size_t)id + 1,
+                 sizeof *flight->stacks) ||
+        !rs_grow((void **)&flight->stack_frames, &flight->stack_frames_capacity, flight->n_stack_frames + n,
+                 sizeof *flight->stack_frames))
         return RS_FL_NONE;
     if (!flight->n_stacks) {
         flight->stacks[0] = (rs_fl_stack){0, 0, RS_FL_NONE}; /* the empty one */
@@ -69,7 +73,8 @@ static void end_thread(stacks *s)
     s->open = false;
     if (s->n >= MAX_THREADS) return;
     s->thread.stack = rs_fl_add_stack(flight, s->frames, s->n_frames);
-    if (s->thread.stack == RS_FL_NONE || !RS_GROW_ONE(flight->threads, flight->n_threads, flight->threads_capacity)) {
+    if (s->thread.stack == RS_FL_NONE ||
+        !RS_GROW_ONE(flight->threads, flight->n_threads, flight->threads_capacity)) {
         s->nomem = true;
         return;
     }
@@ -81,7 +86,8 @@ static void begin_thread(stacks *s, uint32_t id, uint32_t name, uint32_t state)
 {
     rs_fl_thread before = s->thread;
     end_thread(s);
-    s->thread = (rs_fl_thread){.rank = before.rank, .address = before.address, .id = id, .name = name, .state = state};
+    s->thread = (rs_fl_thread){
+        .rank = before.rank, .address = before.address, .id = id, .name = name, .state = state};
     s->n_frames = 0;
     s->open = true;
 }
@@ -89,7 +95,8 @@ static void begin_thread(stacks *s, uint32_t id, uint32_t name, uint32_t state)
 static void add_frame(stacks *s, rs_fl_span function, rs_fl_span file, int64_t line)
 {
     if (!s->open || s->n_frames >= MAX_FRAMES) return;
-    s->frames[s->n_frames++] = (rs_fl_frame){intern(s, function.text, function.n), intern(s, file.text, file.n), line};
+    s->frames[s->n_frames++] =
+        (rs_fl_frame){intern(s, function.text, function.n), intern(s, file.text, file.n), line};
 }
 
 /* "Thread 0x7f10 [name] (most recent call first):", "Current thread ..." */
@@ -100,8 +107,10 @@ static bool faulthandler_thread(stacks *s, rs_fl_span line)
     bool current = line.n > 15 && memcmp(line.text, "Current thread ", 15) == 0;
     if (!current && (line.n < 7 || memcmp(line.text, "Thread ", 7) != 0)) return false;
     if (!rs_fl_template(line.text, line.n, "hread 0x%x", f)) return false;
-    const char *open = memchr(line.text, '[', line.n), *close = open ? memchr(open, ']', (size_t)(line.text + line.n - open)) : NULL;
-    begin_thread(s, intern(s, f[0].text, f[0].n), close ? intern(s, open + 1, (size_t)(close - open - 1)) : RS_FL_NONE, RS_FL_NONE);
+    const char *open = memchr(line.text, '[', line.n),
+               *close = open ? memchr(open, ']', (size_t)(line.text + line.n - open)) : NULL;
+    begin_thread(s, intern(s, f[0].text, f[0].n),
+                 close ? intern(s, open + 1, (size_t)(close - open - 1)) : RS_FL_NONE, RS_FL_NONE);
     s->current = current;
     return true;
 }
@@ -113,7 +122,9 @@ static void faulthandler_line(stacks *s, rs_fl_span line)
     if (rs_fl_find(line.text, line.n, "Garbage-collecting")) s->thread.collecting = true;
     if (line.n < 10 || memcmp(line.text, "  File \"", 8) != 0) return;
     const char *close = rs_fl_find(line.text, line.n, "\", line ");
-    if (!close || close < line.text + 8 || !rs_fl_template(close, (size_t)(line.text + line.n - close), "\", line %d in %r", f)) return;
+    if (!close || close < line.text + 8 ||
+        !rs_fl_template(close, (size_t)(line.text + line.n - close), "\", line %d in %r", f))
+        return;
     add_frame(s, f[1], (rs_fl_span){line.text + 8, (size_t)(close - line.text - 8)}, rs_fl_span_int(f[0]));
 }
 
@@ -121,12 +132,16 @@ static void faulthandler_line(stacks *s, rs_fl_span line)
 static bool pyspy_thread(stacks *s, rs_fl_span line)
 {
     rs_fl_span f[RS_FL_MAX_FIELDS];
-    if (line.n < 10 || memcmp(line.text, "Thread ", 7) != 0 || !rs_fl_template(line.text, line.n, "Thread %w", f)) return false;
-    const char *open = memchr(line.text, '(', line.n), *close = open ? memchr(open, ')', (size_t)(line.text + line.n - open)) : NULL;
+    if (line.n < 10 || memcmp(line.text, "Thread ", 7) != 0 ||
+        !rs_fl_template(line.text, line.n, "Thread %w", f))
+        return false;
+    const char *open = memchr(line.text, '(', line.n),
+               *close = open ? memchr(open, ')', (size_t)(line.text + line.n - open)) : NULL;
     const char *quote = close ? memchr(close, '"', (size_t)(line.text + line.n - close)) : NULL;
     if (!close) return false;
     const char *end = quote ? memchr(quote + 1, '"', (size_t)(line.text + line.n - quote - 1)) : NULL;
-    begin_thread(s, intern(s, f[0].text, f[0].n), end ? intern(s, quote + 1, (size_t)(end - quote - 1)) : RS_FL_NONE,
+    begin_thread(s, intern(s, f[0].text, f[0].n),
+                 end ? intern(s, quote + 1, (size_t)(end - quote - 1)) : RS_FL_NONE,
                  intern(s, open + 1, (size_t)(close - open - 1)));
     return true;
 }
@@ -141,7 +156,8 @@ static void pyspy_line(stacks *s, rs_fl_span line)
     while (open > indent && line.text[open - 1] != '(') open--;
     while (colon > open && line.text[colon - 1] != ':') colon--;
     if (open <= indent + 1) return;
-    rs_fl_span function = {line.text + indent, open - indent - 2}, file = {line.text + open, line.n - 1 - open};
+    rs_fl_span function = {line.text + indent, open - indent - 2},
+               file = {line.text + open, line.n - 1 - open};
     int64_t number = 0;
     if (colon > open) {
         file.n = colon - 1 - open;
@@ -178,15 +194,18 @@ static bool choose_main(stacks *s)
     return true;
 }
 
-bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const char *text, size_t n, size_t *n_threads)
+bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const char *text, size_t n,
+                       size_t *n_threads)
 {
     stacks *s = rs_calloc(1, sizeof *s);
     *n_threads = 0;
     if (!s) return false;
     s->flight = flight;
     s->first = flight->n_threads;
-    s->thread = (rs_fl_thread){.rank = rank, .address = address, .id = RS_FL_NONE, .name = RS_FL_NONE, .state = RS_FL_NONE};
-    bool pyspy = rs_fl_find(text, n, "\nPython v") != NULL && !rs_fl_find(text, n, "(most recent call first)");
+    s->thread = (rs_fl_thread){
+        .rank = rank, .address = address, .id = RS_FL_NONE, .name = RS_FL_NONE, .state = RS_FL_NONE};
+    bool pyspy =
+        rs_fl_find(text, n, "\nPython v") != NULL && !rs_fl_find(text, n, "(most recent call first)");
     for (size_t at = 0; at < n && !s->nomem;) {
         const char *end = memchr(text + at, '\n', n - at);
         rs_fl_span line = {text + at, (size_t)((end ? end : text + n) - (text + at))};

@@ -1,4 +1,5 @@
-/* The whole answer for somebody who was woken up: who, what, the proof in one clause, where, why, and what to do. */
+/* The whole answer for somebody who was woken up: who, what, the proof in one clause, where, why, and what to
+ * do. */
 #include "flight/causation.h"
 #include "flight/words.h"
 
@@ -19,8 +20,8 @@ static const char *join(rs_flight *flight, const char *a, const char *separator,
 /* The findings of one kind among those of the verdict's class. */
 typedef struct chosen {
     const rs_fl_found *found[MAX_NAMED];
-    size_t n;         /* of found */
-    int64_t *ranks;   /* of all of that kind, ascending */
+    size_t n;       /* of found */
+    int64_t *ranks; /* of all of that kind, ascending */
     size_t n_ranks;
 } chosen;
 
@@ -57,11 +58,12 @@ static const char *each(rs_flight *flight, const chosen *c, const char *did_not,
         told += f->finding.n_culprits;
         text = join(flight, text, i == 0 ? "" : "; ",
                     rs_fl_print(flight, "%s %s %s (%zu rank%s wait%s)",
-                                rs_fl_ranks_text(flight, f->finding.culprits, f->finding.n_culprits), did_not, what,
-                                f->finding.n_waiters, f->finding.n_waiters == 1 ? "" : "s",
+                                rs_fl_ranks_text(flight, f->finding.culprits, f->finding.n_culprits), did_not,
+                                what, f->finding.n_waiters, f->finding.n_waiters == 1 ? "" : "s",
                                 f->finding.n_waiters == 1 ? "s" : ""));
     }
-    if (told < c->n_ranks) text = join(flight, text, "; ", rs_fl_print(flight, "%zu more in the findings", c->n_ranks - told));
+    if (told < c->n_ranks)
+        text = join(flight, text, "; ", rs_fl_print(flight, "%zu more in the findings", c->n_ranks - told));
     return text;
 }
 
@@ -77,11 +79,15 @@ static const char *tell_kind(rs_flight *flight, const chosen *c, rs_flight_root_
                                 rs_fl_capital(flight, ranks)),
                     ", and ", join(flight, each(flight, c, "never issued", true), "", "."));
     case RS_FLIGHT_ROOT_STALLED:
-        return join(flight, rs_fl_print(flight, "The GPU%s of %s stand%s still", many ? "s" : "", ranks, many ? "" : "s"),
-                    ": ", join(flight, each(flight, c, "has not finished", false), "",
-                               "; others of the groups have."));
+        return join(
+            flight,
+            rs_fl_print(flight, "The GPU%s of %s stand%s still", many ? "s" : "", ranks, many ? "" : "s"),
+            ": ",
+            join(flight, each(flight, c, "has not finished", false), "", "; others of the groups have."));
     case RS_FLIGHT_ROOT_BLOCKED:
-        return join(flight, rs_fl_print(flight, "The GPU%s of %s %s behind earlier work", many ? "s" : "", ranks, many ? "hang" : "hangs"),
+        return join(flight,
+                    rs_fl_print(flight, "The GPU%s of %s %s behind earlier work", many ? "s" : "", ranks,
+                                many ? "hang" : "hangs"),
                     ": ", join(flight, each(flight, c, "has not reached", false), "", "."));
     default: return NULL;
     }
@@ -90,7 +96,8 @@ static const char *tell_kind(rs_flight *flight, const chosen *c, rs_flight_root_
 /* Roots of the class of the verdict: by kind where there are several kinds, else one after the other. */
 static const char *tell_roots(rs_fl_analysis *a)
 {
-    static const rs_flight_root_kind kinds[] = {RS_FLIGHT_ROOT_SILENT, RS_FLIGHT_ROOT_STALLED, RS_FLIGHT_ROOT_BLOCKED};
+    static const rs_flight_root_kind kinds[] = {RS_FLIGHT_ROOT_SILENT, RS_FLIGHT_ROOT_STALLED,
+                                                RS_FLIGHT_ROOT_BLOCKED};
     rs_flight *flight = a->flight;
     const char *text = "";
     if (a->found[0].stage == RS_FL_STAGE_HANG) {
@@ -107,7 +114,9 @@ static const char *tell_roots(rs_fl_analysis *a)
         if (a->found[i].stage != a->found[0].stage) continue;
         if (n++ < 2) text = join(flight, text, " ", a->found[i].finding.summary);
     }
-    if (n > 2) text = join(flight, text, " ", rs_fl_print(flight, "%zu more of this kind are in the findings.", n - 2));
+    if (n > 2)
+        text =
+            join(flight, text, " ", rs_fl_print(flight, "%zu more of this kind are in the findings.", n - 2));
     return text;
 }
 
@@ -121,9 +130,11 @@ static const char *tell_places(rs_flight *flight, const rs_flight_report *report
         const rs_fl_note *note = row->rank < 0 ? NULL : rs_fl_note_of(flight, row->rank);
         if (!note || !note->stack) continue;
         char human[32];
-        const char *age = note->since_ns > 0 ? rs_fl_print(flight, " for %s", rs_human_time(note->since_ns, human)) : "";
+        const char *age =
+            note->since_ns > 0 ? rs_fl_print(flight, " for %s", rs_human_time(note->since_ns, human)) : "";
         text = join(flight, text, " ",
-                    rs_fl_print(flight, "Rank %" PRId64 " is in %s%s%s.", row->rank, rs_fl_where(flight, note->stack),
+                    rs_fl_print(flight, "Rank %" PRId64 " is in %s%s%s.", row->rank,
+                                rs_fl_where(flight, note->stack),
                                 note->collecting ? ", collecting garbage," : "", age ? age : ""));
         told++;
     }
@@ -162,18 +173,25 @@ static const char *next_step(rs_flight *flight, const rs_flight_root *row)
     switch (row->kind) {
     case RS_FLIGHT_ROOT_SILENT:
         if (note && note->stack)
-            return rs_fl_print(flight, "look at that line of rank %" PRId64 "'s code and at its log.", row->rank);
-        return rs_fl_print(flight, "py-spy dump on the process of rank %" PRId64 "%s, and its log.", row->rank, on);
+            return rs_fl_print(flight, "look at that line of rank %" PRId64 "'s code and at its log.",
+                               row->rank);
+        return rs_fl_print(flight, "py-spy dump on the process of rank %" PRId64 "%s, and its log.",
+                           row->rank, on);
     case RS_FLIGHT_ROOT_STALLED:
     case RS_FLIGHT_ROOT_BLOCKED:
-        return rs_fl_print(flight, "look for Xid in dmesg and at nvidia-smi -q -d ECC%s, then drain the node of rank %" PRId64 ".",
-                           on, row->rank);
+        return rs_fl_print(
+            flight,
+            "look for Xid in dmesg and at nvidia-smi -q -d ECC%s, then drain the node of rank %" PRId64 ".",
+            on, row->rank);
     case RS_FLIGHT_ROOT_COLLECTIVE:
-        return "NCCL RAS, and the link counters of the group's hosts; record with TORCH_NCCL_ENABLE_TIMING=1 next time.";
+        return "NCCL RAS, and the link counters of the group's hosts; record with TORCH_NCCL_ENABLE_TIMING=1 "
+               "next time.";
     case RS_FLIGHT_ROOT_NO_DUMP:
     case RS_FLIGHT_ROOT_UNKNOWN:
-        return rs_fl_print(flight, "see whether the process of rank %" PRId64 " lives%s, and read its log.", row->rank, on);
-    case RS_FLIGHT_ROOT_MISMATCH: return "compare what the named ranks computed there: batch, shapes, branches.";
+        return rs_fl_print(flight, "see whether the process of rank %" PRId64 " lives%s, and read its log.",
+                           row->rank, on);
+    case RS_FLIGHT_ROOT_MISMATCH:
+        return "compare what the named ranks computed there: batch, shapes, branches.";
     case RS_FLIGHT_ROOT_DEADLOCK: return "let one side send first, or batch both with batch_isend_irecv.";
     case RS_FLIGHT_ROOT_ORDER: return "issue the groups' collectives in the same order on every rank.";
     case RS_FLIGHT_ROOT_SLOW: return rs_fl_print(flight, "profile rank %" PRId64 "%s.", row->rank, on);

@@ -427,14 +427,16 @@ static bool is_concerned(const rs_flight *flight, uint32_t g)
     const rs_fl_group *group = &flight->groups[g];
     const rs_flight_report *report = &flight->report;
     for (size_t i = 0; i < report->n_roots; i++)
-        if (report->roots[i].group && strcmp(report->roots[i].group, rs_fl_text(flight, group->uid)) == 0) return true;
+        if (report->roots[i].group && strcmp(report->roots[i].group, rs_fl_text(flight, group->uid)) == 0)
+            return true;
     for (uint32_t m = 0; m < group->n_members; m++) {
         const rs_fl_member *member = flight->by_group[group->first_member + m];
         const rs_fl_rank *rank = &flight->ranks[member->rank];
         if (rank->shape == RS_FL_ISSUE_ONLY) continue;
         for (uint32_t i = 0; i < member->n + member->n_p2p; i++)
-            if (rank->entries[rank->order[i < member->n ? member->begin + i : member->p2p_begin + i - member->n]].state !=
-                RS_FL_COMPLETED)
+            if (rank->entries[rank->order[i < member->n ? member->begin + i
+                                                        : member->p2p_begin + i - member->n]]
+                    .state != RS_FL_COMPLETED)
                 return true;
     }
     return false;
@@ -520,9 +522,10 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
 
 const rs_table_spec *const *rs_flight_tables(size_t *n)
 {
-    static const rs_table_spec *const specs[] = {&rs_fl_groups_spec,   &rs_fl_entries_spec,     &rs_fl_dumps_spec,
-                                                 &rs_fl_lateness_spec, &rs_fl_collectives_spec, &rs_fl_roots_spec,
-                                                 &rs_fl_log_spec,      &rs_fl_progress_spec,    &rs_fl_stacks_spec};
+    static const rs_table_spec *const specs[] = {
+        &rs_fl_groups_spec,   &rs_fl_entries_spec,     &rs_fl_dumps_spec,
+        &rs_fl_lateness_spec, &rs_fl_collectives_spec, &rs_fl_roots_spec,
+        &rs_fl_log_spec,      &rs_fl_progress_spec,    &rs_fl_stacks_spec};
     *n = sizeof specs / sizeof *specs;
     return specs;
 }

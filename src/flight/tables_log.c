@@ -5,7 +5,8 @@
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank, as far as the log tells", NULL},
     {"host", RS_TEXT, RS_UNIT_NONE, "host", NULL},
-    {"time_ns", RS_TIME, RS_UNIT_NS, "by the log's own clock; a line without a stamp has that of the line before", "time"},
+    {"time_ns", RS_TIME, RS_UNIT_NS,
+     "by the log's own clock; a line without a stamp has that of the line before", "time"},
     {"kind", RS_TEXT, RS_UNIT_NONE, "what it is: xid, host_oom, python_exception, timeout, ...", NULL},
     {"role", RS_TEXT, RS_UNIT_NONE, "origin, consequence or note", NULL},
     {"code", RS_INT, RS_UNIT_NONE, "exit code, Xid, status of the network", NULL},
@@ -18,7 +19,8 @@ static const rs_column_spec columns[] = {
     {"file", RS_TEXT, RS_UNIT_NONE, "the log", NULL},
     {"line", RS_INT, RS_UNIT_ID, "its line", NULL},
 };
-const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log", columns, sizeof columns / sizeof *columns};
+const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log", columns,
+                                      sizeof columns / sizeof *columns};
 
 static void add_text(rs_table *table, const rs_flight *flight, uint32_t text)
 {

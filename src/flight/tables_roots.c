@@ -5,14 +5,19 @@
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank; empty where no rank can be named", NULL},
-    {"kind", RS_TEXT, RS_UNIT_NONE, "silent, stalled, blocked, collective, mismatch, deadlock, order, no_dump, unknown, slow, crashed, config", NULL},
+    {"kind", RS_TEXT, RS_UNIT_NONE,
+     "silent, stalled, blocked, collective, mismatch, deadlock, order, no_dump, unknown, slow, crashed, "
+     "config",
+     NULL},
     {"verdict", RS_TEXT, RS_UNIT_NONE, "the verdict it gives", NULL},
     {"group", RS_TEXT, RS_UNIT_NONE, "process group", NULL},
     {"group_desc", RS_TEXT, RS_UNIT_NONE, "its description", "description"},
-    {"seq", RS_INT, RS_UNIT_ID, "number of the operation in its group: of the collective, or of the launch", NULL},
+    {"seq", RS_INT, RS_UNIT_ID, "number of the operation in its group: of the collective, or of the launch",
+     NULL},
     {"p2p", RS_INT, RS_UNIT_NONE, "1 when the operation is a send or receive", NULL},
     {"op", RS_TEXT, RS_UNIT_NONE, "operation", NULL},
-    {"last_completed", RS_INT, RS_UNIT_ID, "the newest collective of the group that the rank has completed", "completed"},
+    {"last_completed", RS_INT, RS_UNIT_ID, "the newest collective of the group that the rank has completed",
+     "completed"},
     {"frontier", RS_INT, RS_UNIT_ID, "the newest that anybody has", NULL},
     {"behind", RS_INT, RS_UNIT_COUNT, "frontier - last_completed", NULL},
     {"open_ops", RS_INT, RS_UNIT_COUNT, "operations that the rank has open, in all groups", "open"},
@@ -25,7 +30,8 @@ static const rs_column_spec columns[] = {
     {"cause_text", RS_TEXT, RS_UNIT_NONE, "what the log says", NULL},
     {"cause_at", RS_TEXT, RS_UNIT_NONE, "file:line of the log", NULL},
 };
-const rs_table_spec rs_fl_roots_spec = {"roots", "one row a root of the hang", columns, sizeof columns / sizeof *columns};
+const rs_table_spec rs_fl_roots_spec = {"roots", "one row a root of the hang", columns,
+                                        sizeof columns / sizeof *columns};
 
 static void add_known(rs_table *table, int64_t value, bool known)
 {
@@ -81,7 +87,8 @@ rs_table *rs_flight_roots(rs_flight *flight, rs_error *err)
     const rs_flight_report *report;
     rs_table *table = rs_table_create(&rs_fl_roots_spec);
     rs_status status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
-    for (size_t i = 0; status == RS_OK && i < report->n_roots; i++) status = add_row(flight, &report->roots[i], table, err);
+    for (size_t i = 0; status == RS_OK && i < report->n_roots; i++)
+        status = add_row(flight, &report->roots[i], table, err);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;

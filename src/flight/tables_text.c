@@ -1,5 +1,5 @@
-/* Tables as text: columns are the stretches between runs of two and more character columns that are blank in every
- * line. Fields are found by name, unknown ones are passed over. */
+/* Tables as text: columns are the stretches between runs of two and more character columns that are blank in
+ * every line. Fields are found by name, unknown ones are passed over. */
 #include "flight/periodic.h"
 #include "flight/template.h"
 #include "flight/words.h"
@@ -64,7 +64,8 @@ static rs_fl_span cell(rs_fl_span line, column c)
 }
 
 /* The cells of the named fields of a line, empty where the table has no such field. */
-static void cells(const text_table *t, rs_fl_span header, rs_fl_span line, const char *const *names, size_t n, rs_fl_span *out)
+static void cells(const text_table *t, rs_fl_span header, rs_fl_span line, const char *const *names, size_t n,
+                  rs_fl_span *out)
 {
     for (size_t i = 0; i < n; i++) {
         out[i] = (rs_fl_span){"", 0};
@@ -116,20 +117,38 @@ static bool read_where(rs_flight *flight, rs_fl_span span, uint32_t *out)
         if (!intern(flight, f[0], &file)) return false;
         p = f[1].text + f[1].n;
         if (rs_fl_is_library(rs_fl_text(flight, file))) continue;
-        const char *where = rs_fl_print(flight, "%s:%lld", rs_fl_text(flight, file), (long long)rs_fl_span_int(f[1]));
+        const char *where =
+            rs_fl_print(flight, "%s:%lld", rs_fl_text(flight, file), (long long)rs_fl_span_int(f[1]));
         return where && intern(flight, (rs_fl_span){where, strlen(where)}, out);
     }
     return true;
 }
 
-enum { C_GROUP, C_PASS, C_SEQ, C_P2P, C_RECORD, C_DESC, C_NAME, C_EXPECTED, C_STATE, C_FRAMES, C_MISSING, C_DIFFERING, C_TYPE, C_N };
+enum {
+    C_GROUP,
+    C_PASS,
+    C_SEQ,
+    C_P2P,
+    C_RECORD,
+    C_DESC,
+    C_NAME,
+    C_EXPECTED,
+    C_STATE,
+    C_FRAMES,
+    C_MISSING,
+    C_DIFFERING,
+    C_TYPE,
+    C_N
+};
 
 static bool add_row(rs_flight *flight, rs_fl_snapshot *s, const rs_fl_span *c)
 {
     if (!RS_GROW_ONE(s->rows, s->n_rows, s->rows_capacity)) return false;
     rs_fl_row *row = &s->rows[s->n_rows++];
-    const char *colon = memchr(c[C_DESC].text, ':', c[C_DESC].n), *op = memchr(c[C_NAME].text, ':', c[C_NAME].n);
-    rs_fl_span desc = colon ? (rs_fl_span){colon + 1, c[C_DESC].n - (size_t)(colon + 1 - c[C_DESC].text)} : (rs_fl_span){"", 0};
+    const char *colon = memchr(c[C_DESC].text, ':', c[C_DESC].n),
+               *op = memchr(c[C_NAME].text, ':', c[C_NAME].n);
+    rs_fl_span desc = colon ? (rs_fl_span){colon + 1, c[C_DESC].n - (size_t)(colon + 1 - c[C_DESC].text)}
+                            : (rs_fl_span){"", 0};
     rs_fl_span name = op ? (rs_fl_span){op + 1, c[C_NAME].n - (size_t)(op + 1 - c[C_NAME].text)} : c[C_NAME];
     *row = (rs_fl_row){.seq = rs_fl_span_int(c[C_SEQ]),
                        .record = rs_fl_span_int(c[C_RECORD]),
@@ -138,16 +157,18 @@ static bool add_row(rs_flight *flight, rs_fl_snapshot *s, const rs_fl_span *c)
                        .gloo = c[C_NAME].n > 5 && memcmp(c[C_NAME].text, "gloo:", 5) == 0,
                        .mismatch = RS_FL_NONE};
     if (c[C_TYPE].n && !intern(flight, c[C_TYPE], &row->mismatch)) return false;
-    return intern(flight, c[C_GROUP], &row->group) && intern(flight, desc, &row->desc) && intern(flight, name, &row->op) &&
-           read_where(flight, c[C_FRAMES], &row->where) && read_set(s, c[C_EXPECTED], &row->expected) &&
-           read_set(s, c[C_MISSING], &row->missing) && read_set(s, c[C_DIFFERING], &row->differing);
+    return intern(flight, c[C_GROUP], &row->group) && intern(flight, desc, &row->desc) &&
+           intern(flight, name, &row->op) && read_where(flight, c[C_FRAMES], &row->where) &&
+           read_set(s, c[C_EXPECTED], &row->expected) && read_set(s, c[C_MISSING], &row->missing) &&
+           read_set(s, c[C_DIFFERING], &row->differing);
 }
 
 static bool read_collectives(rs_flight *flight, const text_table *t, rs_fl_snapshot *s)
 {
-    static const char *const names[C_N] = {"group_id",       "pass_check",       "collective_seq_id", "p2p_seq_id",    "record_id",
-                                           "pg_desc",        "collective_name",  "expected_ranks",    "collective_state", "collective_frames",
-                                           "missing_ranks",  "mismatch_collectives", "type_of_mismatch"};
+    static const char *const names[C_N] = {
+        "group_id",      "pass_check",           "collective_seq_id", "p2p_seq_id",       "record_id",
+        "pg_desc",       "collective_name",      "expected_ranks",    "collective_state", "collective_frames",
+        "missing_ranks", "mismatch_collectives", "type_of_mismatch"};
     size_t at = 0;
     rs_fl_span header = next_line(t->text, t->n, &at), values[C_N];
     while (at < t->n) {
@@ -168,7 +189,9 @@ static bool read_calls(rs_flight *flight, const text_table *t, rs_fl_snapshot *s
         cells(t, header, line, names, 3, v);
         if (v[0].n || !v[1].n || !v[2].n) continue;
         rs_fl_unmatched u = {.rank = rs_fl_span_int(v[2])};
-        if (!intern(flight, v[1], &u.group) || !RS_GROW_ONE(s->unmatched, s->n_unmatched, s->unmatched_capacity)) return false;
+        if (!intern(flight, v[1], &u.group) ||
+            !RS_GROW_ONE(s->unmatched, s->n_unmatched, s->unmatched_capacity))
+            return false;
         s->unmatched[s->n_unmatched++] = u;
     }
     return true;
@@ -180,20 +203,23 @@ rs_status rs_fl_read_tables(rs_flight *flight, const char *text, size_t n, rs_fl
     bool good = true;
     while (good && at < n) {
         rs_fl_span title = next_line(text, n, &at);
-        bool collectives = rs_fl_span_is(title, "--- Collectives ---"), calls = rs_fl_span_is(title, "--- NCCL Calls ---");
+        bool collectives = rs_fl_span_is(title, "--- Collectives ---"),
+             calls = rs_fl_span_is(title, "--- NCCL Calls ---");
         if (!collectives && !calls) continue;
         size_t begin = at, stop = at;
         while (at < n) {
             size_t line_at = at;
             rs_fl_span line = next_line(text, n, &at);
-            if (line.n == 0 || (line.n > 3 && (memcmp(line.text, "---", 3) == 0 || memcmp(line.text, "===", 3) == 0))) {
+            if (line.n == 0 ||
+                (line.n > 3 && (memcmp(line.text, "---", 3) == 0 || memcmp(line.text, "===", 3) == 0))) {
                 at = line_at + (line.n == 0);
                 break;
             }
             stop = at < n ? at : n;
         }
         text_table t = {.text = text + begin, .n = stop - begin};
-        good = find_columns(&t) && (collectives ? read_collectives(flight, &t, out) : read_calls(flight, &t, out));
+        good = find_columns(&t) &&
+               (collectives ? read_collectives(flight, &t, out) : read_calls(flight, &t, out));
     }
     return good ? RS_OK : rs_fail_nomem(err, "the tables");
 }

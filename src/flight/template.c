@@ -10,7 +10,8 @@ static bool is_digit(char c)
 
 static bool is_word(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-';
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
+           c == '-';
 }
 
 static bool is_address(char c)
@@ -55,8 +56,8 @@ static size_t literal_length(const char *pattern)
     return strcspn(pattern, "% ");
 }
 
-/* Matches at p. *gap is where a later try may go on when the pattern has a gap: only the first is retried, so the cost
- * stays linear. */
+/* Matches at p. *gap is where a later try may go on when the pattern has a gap: only the first is retried, so
+ * the cost stays linear. */
 static bool match_at(const char *p, const char *end, const char *pattern, rs_fl_span *fields, size_t n)
 {
     while (*pattern) {

@@ -1,5 +1,5 @@
-/* Where no dump tells of completions nobody can be seen waiting. What is left: who has issued less than others of a
- * group, and of these the one that went silent first. */
+/* Where no dump tells of completions nobody can be seen waiting. What is left: who has issued less than
+ * others of a group, and of these the one that went silent first. */
 #include "flight/graph.h"
 
 static int64_t issued_of(const rs_fl_member *member)
@@ -28,8 +28,8 @@ rs_status rs_fl_find_unissued(rs_fl_graph *g, rs_error *err)
         const rs_fl_rank *rank = &flight->ranks[r];
         if (rank->shape != RS_FL_ISSUE_ONLY) return RS_OK; /* the others' completions tell */
         if (!is_behind(flight, rank)) continue;
-        if (chosen == RS_FL_NONE ||
-            rs_fl_common(rank, rank->newest) < rs_fl_common(&flight->ranks[chosen], flight->ranks[chosen].newest))
+        if (chosen == RS_FL_NONE || rs_fl_common(rank, rank->newest) <
+                                        rs_fl_common(&flight->ranks[chosen], flight->ranks[chosen].newest))
             chosen = r;
     }
     rs_fl_missed m;

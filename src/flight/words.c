@@ -31,8 +31,7 @@ const char *rs_fl_ranks_text(rs_flight *flight, const int64_t *ranks, size_t n)
         bool last = stop == n && i > 0;
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i == 0 ? "" : last ? " and " : ", ", one);
         i = stop;
-        if (shown + 1 == MAX_RANGES && i < n)
-            snprintf(text + at, sizeof text - at, " and %zu more", n - i);
+        if (shown + 1 == MAX_RANGES && i < n) snprintf(text + at, sizeof text - at, " and %zu more", n - i);
     }
     return rs_fl_print(flight, "%s", text);
 }
@@ -64,8 +63,8 @@ const rs_fl_frame *rs_fl_user_frame(const rs_flight *flight, uint32_t stack)
 const char *rs_fl_where(rs_flight *flight, uint32_t stack)
 {
     const rs_fl_frame *f = rs_fl_user_frame(flight, stack);
-    return f ? rs_fl_print(flight, "%s (%s:%" PRId64 ")", rs_fl_text(flight, f->name), rs_fl_text(flight, f->file),
-                           f->line)
+    return f ? rs_fl_print(flight, "%s (%s:%" PRId64 ")", rs_fl_text(flight, f->name),
+                           rs_fl_text(flight, f->file), f->line)
              : NULL;
 }
 
@@ -99,10 +98,11 @@ const char *rs_fl_op_text(rs_flight *flight, const rs_fl_entry *e)
         return rs_fl_print(flight, "%s %" PRId64 " of %s", op, e->seq, group);
     uint32_t peer = rs_fl_peer_slot(flight, e);
     if (peer == RS_FL_NONE)
-        return rs_fl_print(flight, "%s %s any rank (p2p %" PRId64 " of %s)", op, c->kind == RS_FL_SEND ? "to" : "from",
-                           e->p2p_seq, group);
-    return rs_fl_print(flight, "%s %s rank %" PRId64 " (p2p %" PRId64 " of %s)", op, c->kind == RS_FL_SEND ? "to" : "from",
-                       flight->groups[e->group].ranks[peer], e->p2p_seq, group);
+        return rs_fl_print(flight, "%s %s any rank (p2p %" PRId64 " of %s)", op,
+                           c->kind == RS_FL_SEND ? "to" : "from", e->p2p_seq, group);
+    return rs_fl_print(flight, "%s %s rank %" PRId64 " (p2p %" PRId64 " of %s)", op,
+                       c->kind == RS_FL_SEND ? "to" : "from", flight->groups[e->group].ranks[peer],
+                       e->p2p_seq, group);
 }
 
 const char *rs_fl_missed_text(rs_flight *flight, uint32_t rank, const rs_fl_entry *e)
@@ -129,7 +129,8 @@ const char *rs_fl_age_text(rs_flight *flight, const rs_fl_rank *rank, int64_t ns
     int64_t at = rs_fl_common(rank, ns);
     if (!at || !flight->report.newest_known) return "";
     int64_t age = flight->report.newest_ns - at;
-    return rs_fl_print(flight, ", %s before the newest stamp of any rank", rs_human_time(age < 0 ? 0 : age, human));
+    return rs_fl_print(flight, ", %s before the newest stamp of any rank",
+                       rs_human_time(age < 0 ? 0 : age, human));
 }
 
 const char *rs_fl_at_text(rs_flight *flight, uint32_t stack)
