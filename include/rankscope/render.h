@@ -1,4 +1,14 @@
-/* Rendering: a result in any of the output formats. */
+/* Rendering: a table or a whole result in any output form.
+ *
+ * A form is a row (src/output): its name, what it is, the usual ending of a file. Forms are found by name, so
+ * that one more of them needs no change in a program that shows them:
+ *
+ *     rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("csv")};
+ *     rs_status status = rs_render_table(table, &settings, &sink, &err);
+ *
+ * Nothing here keeps state, prints or reads the locale; every function may be called from any thread. The
+ * time and the bytes are proportional to the cells. Stability: stable, except where a field says
+ * experimental. */
 #ifndef RANKSCOPE_RENDER_H
 #define RANKSCOPE_RENDER_H
 
@@ -8,13 +18,21 @@
 extern "C" {
 #endif
 
-typedef enum rs_format {
-    RS_FORMAT_TEXT,
-    RS_FORMAT_CSV,
-    RS_FORMAT_JSON,
-    RS_FORMAT_JSONL,
-    RS_FORMAT_MD
-} rs_format;
+/* A form of output: "text", "csv", ... Static. */
+typedef struct rs_output_form rs_output_form;
+
+/* All forms: text first, then by name. */
+RS_API const rs_output_form *const *rs_output_forms(size_t *n);
+/* NULL when there is no form of that name. */
+RS_API const rs_output_form *rs_output_form_find(const char *name);
+/* Their names as the choices of an option: "text|csv|...". */
+RS_API extern const char rs_output_form_names[];
+
+RS_API const char *rs_output_form_name(const rs_output_form *form);
+RS_API const char *rs_output_form_help(const rs_output_form *form);      /* one line */
+RS_API const char *rs_output_form_extension(const rs_output_form *form); /* "csv", without the dot */
+/* Whether its bytes are no text, and so nothing for a terminal. */
+RS_API bool rs_output_form_is_binary(const rs_output_form *form);
 
 /* Where bytes go. write returns false when the sink failed; rendering stops then. */
 typedef struct rs_sink {
@@ -23,18 +41,25 @@ typedef struct rs_sink {
 } rs_sink;
 
 typedef struct rs_render_settings {
-    rs_format format;
-    unsigned width; /* columns of the terminal for text; 0: unlimited */
-    bool color;     /* ANSI colours in text */
-    bool utf8;      /* the terminal shows UTF-8; else pure ASCII decoration */
+    size_t size;                /* sizeof(rs_render_settings): needed, so that the struct can grow */
+    const rs_output_form *form; /* NULL: text */
+    unsigned width;             /* text: columns of the terminal; 0: unlimited */
+    bool color;                 /* text: ANSI colours */
+    bool utf8;                  /* text: the terminal shows UTF-8; else pure ASCII decoration */
+    /* json: the name of a column that tells how deep a row stands, from 0 and never more than one deeper than
+     * the row before. Rows of a table that has it hold those below them as "children". NULL: rows stand side
+     * by side. */
+    const char *nest_by;
 } rs_render_settings;
 
-/* Writes one table. For RS_FORMAT_JSON: an array of objects. */
+/* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE
+ * for settings without a size. */
 RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings *settings,
                                  const rs_sink *sink, rs_error *err);
 
-/* Writes a whole result: text writes each table that has rows (the main one when none has), csv, jsonl and md
- * the table at index main_table, json one object {"tables": {...}, "problems": [...], "notes": [...]}. */
+/* Writes a whole result: text writes each table that has rows (the main one when none has), json one object
+ * {"tables": {...}, "problems": [...], "notes": [...]}, the other forms the table at index main_table:
+ * RS_ERR_USAGE when there is none. Errors as rs_render_table. */
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 

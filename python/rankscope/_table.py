@@ -216,30 +216,35 @@ class Table:
 
     # ---- as text ----
 
+    def render(self, form: str) -> Union[str, bytes]:
+        """The table in an output form, as --format FORM prints it: `rankscope.output_forms()` lists them. A form that
+        is no text gives bytes."""
+        return self._engine.render(form)
+
     def json(self) -> str:
         """An array of objects, as --format json prints it."""
-        return self._engine.json()
+        return str(self.render("json"))
 
     def jsonl(self) -> str:
         """One JSON object a line."""
-        return self._engine.jsonl()
+        return str(self.render("jsonl"))
 
     def csv(self) -> str:
         """As --format csv prints it."""
-        return self._engine.csv()
+        return str(self.render("csv"))
 
     def markdown(self) -> str:
         """As --format md prints it."""
-        return self._engine.markdown()
+        return str(self.render("md"))
 
     def text(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
         """As the program prints it; width shortens long names so that a line fits."""
-        return self._engine.text(width=width, color=color, utf8=utf8)
+        return str(self._engine.render("text", width=width, color=color, utf8=utf8))
 
     def __repr__(self) -> str:
         rows = len(self)
         shown = self._engine if rows <= 2 * _SHOWN_ROWS else self._engine.slice(0, _SHOWN_ROWS)
-        text = shown.text(width=_terminal_width()).rstrip("\n")
+        text = str(shown.render("text", width=_terminal_width())).rstrip("\n")
         more = "\n... %d more rows" % (rows - _SHOWN_ROWS) if shown is not self._engine else ""
         return "<rankscope.Table %s, %d rows>\n%s%s" % (self.name, rows, text, more)
 

@@ -429,44 +429,32 @@ static PyObject *render(PyObject *self, const rs_render_settings *settings)
     status = rs_render_table(table, settings, &sink, &err);
     Py_END_ALLOW_THREADS;
     PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
-                     : status == RS_OK ? rs_py_sink_text(&buffer)
+                     : status == RS_OK ? (settings->form && rs_output_form_is_binary(settings->form)
+                                              ? rs_py_sink_bytes(&buffer)
+                                              : rs_py_sink_text(&buffer))
                                        : rs_py_raise(&err);
     rs_py_sink_clear(&buffer);
     return text;
 }
 
-static PyObject *table_json(PyObject *self, PyObject *args)
+/* One output form, by its name. */
+static PyObject *table_render(PyObject *self, PyObject *args, PyObject *words)
 {
-    (void)args;
-    return render(self, &(rs_render_settings){.format = RS_FORMAT_JSON, .utf8 = true});
-}
-
-static PyObject *table_jsonl(PyObject *self, PyObject *args)
-{
-    (void)args;
-    return render(self, &(rs_render_settings){.format = RS_FORMAT_JSONL, .utf8 = true});
-}
-
-static PyObject *table_csv(PyObject *self, PyObject *args)
-{
-    (void)args;
-    return render(self, &(rs_render_settings){.format = RS_FORMAT_CSV, .utf8 = true});
-}
-
-static PyObject *table_markdown(PyObject *self, PyObject *args)
-{
-    (void)args;
-    return render(self, &(rs_render_settings){.format = RS_FORMAT_MD, .utf8 = true});
-}
-
-static PyObject *table_text(PyObject *self, PyObject *args, PyObject *words)
-{
-    static char *names[] = {"width", "color", "utf8", NULL};
+    static char *names[] = {"form", "width", "color", "utf8", NULL};
+    const char *name;
     unsigned width = 0;
     int color = 0, utf8 = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "|Ipp:text", names, &width, &color, &utf8)) return NULL;
-    return render(
-        self, &(rs_render_settings){.format = RS_FORMAT_TEXT, .width = width, .color = color, .utf8 = utf8});
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|Ipp:render", names, &name, &width, &color, &utf8))
+        return NULL;
+    rs_render_settings settings = {.size = sizeof settings,
+                                   .form = rs_output_form_find(name),
+                                   .width = width,
+                                   .color = color,
+                                   .utf8 = utf8};
+    rs_error err = RS_ERROR_INIT;
+    if (settings.form) return render(self, &settings);
+    rs_fail(&err, RS_ERR_USAGE, "there is no output form \"%.60s\"; there is %s", name, rs_output_form_names);
+    return rs_py_raise(&err);
 }
 
 /* ---- the types --------------------------------------------------------------------------------------------
@@ -484,12 +472,10 @@ static PyMethodDef table_methods[] = {
     {"column", table_column, METH_VARARGS,
      "column(name_or_number, first=0, last=end) -> list; None where a value is unknown"},
     {"slice", table_slice, METH_VARARGS, "slice(first, last) -> Table: a copy of these rows"},
-    {"json", table_json, METH_NOARGS, "json() -> str: an array of objects"},
-    {"jsonl", table_jsonl, METH_NOARGS, "jsonl() -> str: one object a line"},
-    {"csv", table_csv, METH_NOARGS, "csv() -> str"},
-    {"markdown", table_markdown, METH_NOARGS, "markdown() -> str"},
-    {"text", (PyCFunction)(void (*)(void))table_text, METH_VARARGS | METH_KEYWORDS,
-     "text(width=0, color=False, utf8=True) -> str: as the program prints it; width 0 shortens nothing"},
+    {"render", (PyCFunction)(void (*)(void))table_render, METH_VARARGS | METH_KEYWORDS,
+     "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints "
+     "it; the "
+     "rest is for text, where width 0 shortens nothing"},
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "
      "into to, "

@@ -1,9 +1,11 @@
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/suggest.h"
+#include "base/try.h"
 #include "cli/cli.h"
 
 static const rs_option_spec input_specs[] = {
@@ -27,7 +29,7 @@ static const rs_option_spec input_specs[] = {
 };
 
 static const rs_option_spec output_specs[] = {
-    {"format", RS_OPTION_CHOICE, NULL, "text|csv|json|jsonl|md", "text", "how to write the answer"},
+    {"format", RS_OPTION_CHOICE, NULL, rs_output_form_names, "text", "how to write the answer"},
     {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write to FILE, whole or not at all; - is standard output"},
@@ -42,9 +44,44 @@ static const rs_option_spec output_specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-const rs_option_group rs_input_options = {"Input", input_specs, sizeof input_specs / sizeof *input_specs};
-const rs_option_group rs_output_options = {"Output", output_specs,
-                                           sizeof output_specs / sizeof *output_specs};
+const rs_option_group rs_input_options = {
+    .title = "Input", .specs = input_specs, .n = sizeof input_specs / sizeof *input_specs};
+const rs_option_group rs_output_options = {
+    .title = "Output", .specs = output_specs, .n = sizeof output_specs / sizeof *output_specs};
+
+/* ---- groups ------------------------------------------------------------------------------------------- */
+
+/* Whether a name is one of "a|b|c". */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *c = list; c && *c;) {
+        size_t m = strcspn(c, "|");
+        if (m == n && memcmp(c, name, n) == 0) return true;
+        c += m + (c[m] != '\0');
+    }
+    return false;
+}
+
+const char *rs_group_title(const rs_option_group *group)
+{
+    return group->title || !group->base ? group->title : group->base->title;
+}
+
+static const rs_option_group *lists(const rs_option_group *group)
+{
+    return group->base ? group->base : group;
+}
+
+const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i)
+{
+    const rs_option_group *all = lists(group);
+    for (size_t at = 0; at < all->n; at++)
+        if (!is_listed(group->without, all->specs[at].name) && i-- == 0) return &all->specs[at];
+    return NULL;
+}
+
+/* ---- parsing ------------------------------------------------------------------------------------------ */
 
 static const struct {
     char letter;
@@ -61,8 +98,9 @@ char rs_short_option(const char *name)
 
 static const rs_option_spec *find_in(const rs_option_group *group, const char *name)
 {
-    for (size_t i = 0; i < group->n; i++)
-        if (strcmp(group->specs[i].name, name) == 0) return &group->specs[i];
+    const rs_option_spec *spec;
+    for (size_t i = 0; (spec = rs_group_at(group, i)); i++)
+        if (strcmp(spec->name, name) == 0) return spec;
     return NULL;
 }
 
@@ -80,14 +118,23 @@ static const rs_option_spec *find_spec(const rs_command *command, const char *na
 static rs_status unknown_option(const rs_command *command, const char *name, rs_error *err)
 {
     rs_suggestion nearest = {0};
+    const rs_option_spec *spec;
     for (size_t g = 0; g < command->n_groups; g++)
-        for (size_t i = 0; i < command->groups[g].n; i++)
-            rs_suggest_from(&nearest, name, command->groups[g].specs[i].name);
+        for (size_t i = 0; (spec = rs_group_at(&command->groups[g], i)); i++)
+            rs_suggest_from(&nearest, name, spec->name);
     if (nearest.best)
         return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s; did you mean --%s?", name,
                        nearest.best);
     return rs_fail(err, RS_ERR_USAGE, "there is no option --%.60s; `rankscope %s --help` lists them", name,
                    command->name);
+}
+
+/* Where the values of an option that may be given again are kept; NULL for the others. */
+static rs_repeated *repeated_of(const rs_command *command, rs_arguments *arguments, const char *name)
+{
+    for (size_t i = 0; i < RS_MAX_REPEATED && command->repeated[i]; i++)
+        if (strcmp(command->repeated[i], name) == 0) return &arguments->repeated[i];
+    return NULL;
 }
 
 /* --name, --name=VALUE; *i moves over a value that is an argument of its own. */
@@ -104,7 +151,10 @@ static rs_status parse_long(const rs_command *command, int argc, char **argv, in
     if (!spec) return unknown_option(command, name, err);
     const char *value = equals ? equals + 1 : NULL;
     if (!value && spec->type != RS_OPTION_FLAG && *i + 1 < argc) value = argv[++*i];
-    return rs_options_set(out->options[group], name, value, err);
+    rs_repeated *repeated = value ? repeated_of(command, out, name) : NULL;
+    if (!repeated) return rs_options_set(out->options[group], name, value, err);
+    repeated->values[repeated->n++] = value;
+    return RS_OK;
 }
 
 static const char *long_name(char letter)
@@ -140,11 +190,16 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
                              rs_error *err)
 {
     *out = (rs_arguments){.n_groups = command->n_groups};
-    out->paths = rs_calloc((size_t)argc, sizeof *out->paths);
+    out->paths = rs_calloc((size_t)argc + 1, sizeof *out->paths);
     bool ok = out->paths != NULL;
     for (size_t g = 0; ok && g < command->n_groups; g++) {
-        out->options[g] = rs_options_create(command->groups[g].specs, command->groups[g].n);
+        const rs_option_group *all = lists(&command->groups[g]);
+        out->options[g] = rs_options_create(all->specs, all->n);
         ok = out->options[g] != NULL;
+    }
+    for (size_t i = 0; ok && i < RS_MAX_REPEATED && command->repeated[i]; i++) {
+        out->repeated[i].values = rs_calloc((size_t)argc + 1, sizeof *out->repeated[i].values);
+        ok = out->repeated[i].values != NULL;
     }
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "the options");
     bool options_end = false;
@@ -166,6 +221,7 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
 void rs_arguments_clear(rs_arguments *arguments)
 {
     for (size_t g = 0; g < arguments->n_groups; g++) rs_options_free(arguments->options[g]);
+    for (size_t i = 0; i < RS_MAX_REPEATED; i++) rs_free(arguments->repeated[i].values);
     rs_free(arguments->paths);
     *arguments = (rs_arguments){0};
 }
@@ -194,23 +250,34 @@ bool rs_parse_size(const char *text, uint64_t *bytes)
     return *end == '\0' && value > 0;
 }
 
+rs_status rs_threads_of(const rs_options *options, unsigned *out, rs_error *err)
+{
+    int64_t jobs = rs_options_int(options, "jobs");
+    if (rs_options_is_set(options, "jobs") && (jobs < 1 || jobs > 4096))
+        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
+    *out = (unsigned)jobs;
+    return RS_OK;
+}
+
 rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err)
 {
-    int64_t jobs = rs_options_int(input, "jobs"), max_ratio = rs_options_int(input, "max-ratio");
+    int64_t max_ratio = rs_options_int(input, "max-ratio");
     uint64_t memory = 0;
     const char *size = rs_options_text(input, "max-memory");
-    if (rs_options_is_set(input, "jobs") && (jobs < 1 || jobs > 4096))
-        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
+    unsigned jobs;
+    RS_TRY(rs_threads_of(input, &jobs, err));
     if (size && !rs_parse_size(size, &memory))
         return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
     if (max_ratio == 0) return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
     *out = (rs_job_settings){
-        .jobs = (unsigned)jobs,
+        .jobs = jobs,
         .max_memory = memory,
         .max_ratio = (uint64_t)max_ratio,
         .recursive = rs_options_flag(input, "recursive"),
         .renumber = rs_options_flag(input, "renumber"),
         .single_rank = rs_options_flag(input, "single-rank"),
+        .include_last_step = rs_options_flag(input, "include-last-step"),
+        .absolute = rs_options_flag(input, "absolute"),
         .ranks = rs_options_text(input, "ranks"),
         .steps = rs_options_text(input, "steps"),
     };

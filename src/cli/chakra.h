@@ -14,10 +14,7 @@ extern const rs_command rs_chakra_link_command, rs_chakra_convert_command, rs_ch
 
 /* ---- how a sub-command begins ----------------------------------------------------------------------- */
 
-/* Parses the arguments and answers --help. True: there is work to do, and the arguments are the caller's to
- * clear. False: *code is the exit code. */
-bool rs_chakra_start(const rs_command *command, int argc, char **argv, rs_arguments *arguments, int *code);
-/* Also sees to it that there is exactly one path. */
+/* As rs_command_start; also sees to it that there is exactly one path. */
 bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
                           int *code);
 

@@ -15,17 +15,75 @@ enum {
     RS_EXIT_CLOSED_PIPE = 141 /* nobody reads the output any more: as if SIGPIPE had ended the process */
 };
 
-/* ---- commands ----------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------ */
 
+/* Options under a heading: a list of its own, or another group's without some. */
 typedef struct rs_option_group {
-    const char *title;
+    const char *title; /* NULL: the base's */
     const rs_option_spec *specs;
     size_t n;
+    const struct rs_option_group *base; /* then specs are NULL */
+    const char *without;                /* "compat|absolute": options of the base that are left out */
 } rs_option_group;
 
-#define RS_MAX_GROUPS 4
+const char *rs_group_title(const rs_option_group *group);
+/* The i-th option of a group; NULL behind the last. */
+const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i);
 
-/* Everything that help, man pages and completions say about a command. */
+/* What every command that reads traces takes, and every one that prints tables. A new option of all of them
+ * is one line in arguments.c. */
+extern const rs_option_group rs_input_options, rs_output_options;
+extern const rs_option_group rs_flight_options; /* of the command flight */
+
+/* An option that may be given again and again. */
+typedef struct rs_repeated {
+    const char **values;
+    size_t n;
+} rs_repeated;
+
+#define RS_MAX_GROUPS 4
+#define RS_MAX_REPEATED 2
+
+/* One rs_options for each group, and what is no option. */
+typedef struct rs_arguments {
+    rs_options *options[RS_MAX_GROUPS];
+    size_t n_groups;
+    rs_repeated repeated[RS_MAX_REPEATED]; /* in the order of the command's list */
+    const char **paths;
+    size_t n_paths;
+} rs_arguments;
+
+/* ---- commands ----------------------------------------------------------------------------------------- */
+
+struct rs_command;
+
+typedef struct rs_progress {
+    bool shown;               /* whether it may be drawn at all */
+    bool drawn;               /* whether a line is on the screen */
+    double start, last_drawn; /* seconds */
+} rs_progress;
+
+/* One call of a command: what was asked, as the command's own functions see it. */
+typedef struct rs_request {
+    const struct rs_command *command;
+    rs_arguments arguments;
+    const rs_table_spec *const *tables; /* what --table and --schema speak of */
+    size_t n_tables;
+    size_t table; /* the one that --table chose; SIZE_MAX: none */
+    rs_compat compat;
+    rs_job_settings job; /* of commands with the input options, with progress */
+    rs_render_settings render;
+    bool quiet;
+    bool told; /* the command has reported problems and notes itself */
+    rs_progress progress;
+    rs_job_stats stats; /* of the jobs closed by rs_request_close */
+    double start;       /* seconds */
+    void *own;          /* command->own_size bytes of the command's own, 0 at first */
+} rs_request;
+
+/* Everything that help, man pages and completions say about a command, and what it does. rs_command_run
+ * parses the arguments, answers --help and --schema, checks --table, and calls in this order: choose, check,
+ * body, deliver. */
 typedef struct rs_command {
     const char *name;
     const char *help;      /* one line */
@@ -35,11 +93,58 @@ typedef struct rs_command {
     const char *arguments; /* words the command takes, "bash|zsh|fish"; NULL: paths */
     rs_option_group groups[RS_MAX_GROUPS];
     size_t n_groups;
+    const char *repeated[RS_MAX_REPEATED];       /* options that may be given again: rs_request_repeated */
     const rs_analysis *analysis;                 /* its tables; NULL for other commands */
     const struct rs_command *const *subcommands; /* named "chakra link"; NULL for most commands */
     size_t n_subcommands;
-    int (*run)(const struct rs_command *command, int argc, char **argv); /* argv[0] is the first argument */
+
+    /* Sets tables and n_tables, and refuses what would change them. NULL: there are no tables. */
+    rs_status (*choose)(rs_request *request, rs_error *err);
+    /* Refuses a request before gigabytes are read for it. NULL: nothing to check. */
+    rs_status (*check)(rs_request *request, rs_error *err);
+    /* Does the work and fills result, which is empty. Problems and notes of a failed run are reported too. */
+    rs_status (*body)(rs_request *request, rs_result *result, rs_error *err);
+    /* How the result is shown. NULL: rs_request_show. */
+    rs_status (*show)(const rs_request *request, const rs_result *result, const rs_sink *sink, rs_error *err);
+    /* Where it goes; the exit code. NULL: rs_request_deliver. */
+    int (*deliver)(rs_request *request, const rs_result *result);
+    size_t own_size;
+    void (*clear)(rs_request *request); /* frees what own holds; NULL: nothing */
+    bool writes_itself;                 /* --output is no place for tables: they go to standard output */
+
+    /* Instead of all of this: argv[0] is the first argument. NULL: rs_command_run. */
+    int (*run)(const struct rs_command *command, int argc, char **argv);
 } rs_command;
+
+/* The exit code of a call of the command. */
+int rs_command_call(const rs_command *command, int argc, char **argv);
+/* The frame. */
+int rs_command_run(const rs_command *command, int argc, char **argv);
+/* Its beginning, for commands with a run of their own: parses the arguments and answers --help. True: there
+ * is work to do, and the arguments are the caller's to clear. False: *code is the exit code. */
+bool rs_command_start(const rs_command *command, int argc, char **argv, rs_arguments *arguments, int *code);
+/* Prints a command's help; the exit code. */
+int rs_print_help(const rs_command *command);
+
+/* What was given for an option, whichever group it is of: false, 0 or NULL when the command has no such
+ * option. */
+bool rs_request_flag(const rs_request *request, const char *name);
+bool rs_request_is_set(const rs_request *request, const char *name);
+int64_t rs_request_int(const rs_request *request, const char *name);
+const char *rs_request_text(const rs_request *request, const char *name);
+/* All that was given for an option that may be given again. */
+const rs_repeated *rs_request_repeated(const rs_request *request, const char *name);
+
+/* Opens a job of these paths with the request's settings, and closes it: what it cost is told by --stats. */
+rs_status rs_request_open(const rs_request *request, const char *const *paths, size_t n, rs_job **out,
+                          rs_error *err);
+void rs_request_close(rs_request *request, rs_job *job); /* NULL is allowed */
+
+/* The chosen table, else the whole result, in the output form that was asked for. */
+rs_status rs_request_show(const rs_request *request, const rs_result *result, const rs_sink *sink,
+                          rs_error *err);
+/* Shows the result where the tables go; the exit code. */
+int rs_request_deliver(rs_request *request, const rs_result *result);
 
 /* All commands: those of src/cli/cmd_*.c, then one an analysis. A command of its own hides an analysis of its
  * name. */
@@ -61,27 +166,17 @@ int rs_complain_command(const char *name);
 /* The same for one of a command's sub-commands. */
 int rs_complain_subcommand(const rs_command *command, const char *name);
 
-int rs_run_analysis(const rs_command *command, int argc, char **argv);
 int rs_run_help(const rs_command *command, int argc, char **argv);
 int rs_run_man(const rs_command *command, int argc, char **argv);
-int rs_run_capture(const rs_command *command, int argc, char **argv);
-int rs_run_metrics(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
-int rs_run_fuse(const rs_command *command, int argc, char **argv);
-int rs_run_report(const rs_command *command, int argc, char **argv);
-int rs_run_view(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
+extern const rs_command rs_metrics_command, rs_capture_command, rs_fuse_command, rs_report_command,
+    rs_view_command;
+/* The command of an analysis. */
+void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
-
-/* One rs_options for each group, and what is no option. */
-typedef struct rs_arguments {
-    rs_options *options[RS_MAX_GROUPS];
-    size_t n_groups;
-    const char **paths;
-    size_t n_paths;
-} rs_arguments;
 
 /* Options may stand anywhere: --name VALUE, --name=VALUE, -o VALUE, -oVALUE; "--" ends them, "-" is a path.
  * An option is looked up in the groups in order. RS_ERR_USAGE names the nearest valid word. */
@@ -93,46 +188,29 @@ const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments 
 /* The short form of an option ('o' for "output"), 0 if it has none. */
 char rs_short_option(const char *name);
 
-/* What `capture` takes. */
-#define RS_CAPTURE_N_OPTIONS 4
-extern const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS];
-/* What `metrics` takes. */
-#define RS_METRICS_N_OPTIONS 11
-#define RS_METRICS_N_OUTPUTS 7
-extern const rs_option_spec rs_metrics_option_specs[RS_METRICS_N_OPTIONS];
-extern const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS];
-
-/* What every analysis takes. */
-extern const rs_option_group rs_input_options, rs_output_options;
-extern const rs_option_group rs_flight_options; /* of the command flight */
-extern const rs_option_group rs_fuse_options;   /* of the command fuse */
-#define RS_REPORT_GROUPS 3
-extern const rs_option_group rs_report_options[RS_REPORT_GROUPS]; /* of the command report */
-extern const rs_option_group rs_view_options;                     /* of the command view */
-
 /* "512M" in bytes; suffixes K, M, G, T of 1024. */
 bool rs_parse_size(const char *text, uint64_t *bytes);
+/* --jobs, checked. */
+rs_status rs_threads_of(const rs_options *options, unsigned *out, rs_error *err);
 /* The settings of a job that the input options say, of the commands that take traces. Where to report
- * progress, and --absolute and --include-last-step, which not all of them have, are left to the caller. */
+ * progress is left to the caller. */
 rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err);
 
-/* An option that may be given again and again, which rs_options do not know. values have room for every
- * argument. */
-typedef struct rs_repeated {
-    const char **values;
-    size_t n;
-} rs_repeated;
-
-/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out of the arguments; whether it was one. */
+/* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out of the arguments; whether it was one. values have room for
+ * every argument. */
 bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i);
 
 /* ---- terminal and messages ---------------------------------------------------------------------------- */
 
 typedef enum rs_color_choice { RS_COLOR_AUTO, RS_COLOR_ALWAYS, RS_COLOR_NEVER } rs_color_choice;
 
-/* How standard output wants its text; format stays RS_FORMAT_TEXT. */
+/* How standard output wants its text. */
 rs_render_settings rs_terminal_settings(rs_color_choice color);
+/* Whether the output form has that name. */
+bool rs_renders_as(const rs_render_settings *settings, const char *form);
 bool rs_terminal_utf8(void);
+/* Whether standard output is a terminal. */
+bool rs_terminal_shows_output(void);
 /* The width that prose is wrapped to. */
 unsigned rs_prose_width(void);
 
@@ -157,19 +235,28 @@ void rs_signal_repeat(void);
 
 /* ---- progress ----------------------------------------------------------------------------------------- */
 
-typedef struct rs_progress {
-    bool shown;               /* whether it may be drawn at all */
-    bool drawn;               /* whether a line is on the screen */
-    double start, last_drawn; /* seconds */
-} rs_progress;
-
 void rs_progress_start(rs_progress *progress, bool wanted);
 bool rs_progress_step(void *progress, uint64_t done, uint64_t total); /* an rs_progress_fn */
 void rs_progress_end(rs_progress *progress);
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 
-/* Standard output, or a file that appears under its name only when it is whole. */
+/* What writes into a sink. */
+typedef rs_status (*rs_write_fn)(void *context, const rs_sink *sink, rs_error *err);
+
+/* Writes to a file, which appears under its name only when it is whole, or to standard output (path NULL or
+ * "-"). by_name: packed as the path's end says (.gz, .zst). What the function itself fails with is led by the
+ * command's name, unless that is NULL. Complain of the error with rs_complain_error(NULL, err), which is
+ * quiet about a reader that has gone. */
+rs_status rs_output_put(const char *path, bool by_name, const char *command, rs_write_fn write, void *context,
+                        rs_error *err);
+
+/* Whether rs_output_put has met a reader that has gone: nothing is said, as if SIGPIPE had ended the process.
+ */
+bool rs_output_reader_gone(void);
+
+/* Standard output, or a file that appears under its name only when it is whole: the parts of rs_output_put,
+ * for what is not written through one sink. */
 typedef struct rs_output {
     int fd;
     int error; /* errno of the first failed write */

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "cli/capture.h"
 
-const rs_option_spec rs_capture_option_specs[RS_CAPTURE_N_OPTIONS] = {
+static const rs_option_spec specs[] = {
     {"with", RS_OPTION_CHOICE, "PROFILER", "rocprofv3|nsys", NULL,
      "which profiler (default: the one that is on PATH, rocprofv3 first)"},
     {"output", RS_OPTION_TEXT, "DIR", NULL, NULL,
@@ -269,25 +269,15 @@ static int capture(const rs_options *options, char **target)
     return code;
 }
 
-static void make_help(rs_writer *writer, const void *context)
+static int run_capture(const rs_command *command, int argc, char **argv)
 {
-    rs_write_command_help(writer, context);
-}
-
-int rs_run_capture(const rs_command *command, int argc, char **argv)
-{
-    rs_error err = RS_ERROR_INIT;
     rs_arguments arguments;
-    int end = 0;
+    int end = 0, code;
     while (end < argc && strcmp(argv[end], "--") != 0) end++;
-    if (rs_arguments_parse(command, end, argv, &arguments, &err) != RS_OK) {
-        rs_complain_error(command->name, &err);
-        return RS_EXIT_CAPTURE;
-    }
-    int code = RS_EXIT_CAPTURE;
-    if (rs_options_flag(arguments.options[0], "help"))
-        code = rs_print(command->name, make_help, command);
-    else if (arguments.n_paths)
+    if (!rs_command_start(command, end, argv, &arguments, &code))
+        return code == RS_EXIT_OK ? code : RS_EXIT_CAPTURE;
+    code = RS_EXIT_CAPTURE;
+    if (arguments.n_paths)
         rs_complain("capture: what is \"%.80s\"? The command to run stands behind --", arguments.paths[0]);
     else if (end + 1 >= argc)
         rs_complain("capture: which command? rankscope capture [options] -- COMMAND...");
@@ -296,3 +286,25 @@ int rs_run_capture(const rs_command *command, int argc, char **argv)
     rs_arguments_clear(&arguments);
     return code;
 }
+
+const rs_command rs_capture_command = {
+    .name = "capture",
+    .help = "Run a training command under rocprofv3 or nsys, one output a rank",
+    .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
+    .about =
+        "Runs the command under the profiler that the machine has, into run_<timestamp>/ below the output "
+        "directory, with a manifest of ranks, host, processes, devices and clocks. Signals go to the "
+        "command, "
+        "and its exit code is the exit code; faults of capture itself are 125.\n\n"
+        "Use it inside a launcher, so that each worker is profiled by itself and named by its RANK: "
+        "torchrun "
+        "--no-python ... rankscope capture -- python train.py. With RANKSCOPE_RUN set, all ranks share the "
+        "directory of that name instead of a timestamp.\n\n"
+        "ROCPROF_ARGS replaces rocprofv3's arguments, ROCPROF_OUTPUT_DIR is the default output directory.",
+    .examples = "rankscope capture --dry-run -- python train.py\n"
+                "torchrun --no-python --nproc_per_node 8 rankscope capture -- python train.py",
+    .arguments = "",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs}},
+    .n_groups = 1,
+    .run = run_capture,
+};

@@ -15,19 +15,13 @@ void rs_chakra_report_problems(rs_problems *problems, bool quiet)
     rs_report_result(&view, quiet);
 }
 
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
 int rs_run_chakra(const rs_command *command, int argc, char **argv)
 {
     if (argc == 0) {
         rs_complain("chakra: do what? `rankscope chakra --help` lists what there is");
         return RS_EXIT_USAGE;
     }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return rs_print("chakra", make_help, command);
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) return rs_print_help(command);
     for (size_t i = 0; i < RS_CHAKRA_N_COMMANDS; i++)
         if (strcmp(argv[0], rs_command_last_name(rs_chakra_commands[i])) == 0)
             return rs_chakra_commands[i]->run(rs_chakra_commands[i], argc - 1, argv + 1);
@@ -36,23 +30,10 @@ int rs_run_chakra(const rs_command *command, int argc, char **argv)
 
 /* ---- how every sub-command begins ------------------------------------------------------------------- */
 
-bool rs_chakra_start(const rs_command *command, int argc, char **argv, rs_arguments *arguments, int *code)
-{
-    rs_error err = RS_ERROR_INIT;
-    if (rs_arguments_parse(command, argc, argv, arguments, &err) != RS_OK) {
-        *code = rs_complain_error(command->name, &err);
-        return false;
-    }
-    if (!rs_options_flag(rs_arguments_of(command, arguments, "help"), "help")) return true;
-    *code = rs_print(command->name, make_help, command);
-    rs_arguments_clear(arguments);
-    return false;
-}
-
 bool rs_chakra_start_file(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
                           int *code)
 {
-    if (!rs_chakra_start(command, argc, argv, arguments, code)) return false;
+    if (!rs_command_start(command, argc, argv, arguments, code)) return false;
     if (arguments->n_paths == 1) return true;
     rs_complain("%s: %s rankscope %s %s", command->name,
                 arguments->n_paths ? "one file at a time:" : "which file?", command->name, command->usage);
@@ -95,7 +76,7 @@ static int check_pair(const rs_command *command, const rs_arguments *arguments)
 bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_arguments *arguments,
                           rs_chakra_link_settings *settings, int *code)
 {
-    if (!rs_chakra_start(command, argc, argv, arguments, code)) return false;
+    if (!rs_command_start(command, argc, argv, arguments, code)) return false;
     *code = check_pair(command, arguments);
     if (*code != RS_EXIT_OK) {
         rs_arguments_clear(arguments);

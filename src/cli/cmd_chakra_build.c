@@ -49,8 +49,8 @@ const rs_command rs_chakra_build_command = {
     .about =
         "Writes the same bytes as `chakra link` and then `chakra convert`, without the file between them.",
     .examples = "rankscope chakra build --host et_0.json.gz --device kineto_0.json.gz -o rank0.et",
-    .groups = {{"Input", rs_chakra_pair_specs, RS_CHAKRA_N_PAIR_SPECS},
-               {"Output", specs, sizeof specs / sizeof *specs}},
+    .groups = {{.title = "Input", .specs = rs_chakra_pair_specs, .n = RS_CHAKRA_N_PAIR_SPECS},
+               {.title = "Output", .specs = specs, .n = sizeof specs / sizeof *specs}},
     .n_groups = 2,
     .run = run_build,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/chakra.h"
-#include "text/packer.h"
 #include "rankscope/chakra_trace.h"
 
 #define MAX_RATIO_OPTION                                                                                     \
@@ -39,18 +38,28 @@ static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
         (unsigned long long)r->sync, (unsigned long long)r->inter_thread, groups);
 }
 
-static rs_status convert_into(const rs_chakra_convert_settings *settings, const char *path, rs_output *output,
-                              rs_chakra_convert_report *report, rs_error *err)
+typedef struct converting {
+    rs_chakra_convert_settings *settings;
+    rs_chakra_convert_report report;
+    rs_sink groups;
+    const char *path; /* of the trace */
+    const char *command;
+} converting;
+
+static rs_status convert_into(void *context, const rs_sink *sink, rs_error *err)
 {
-    rs_sink sink = rs_output_sink(output);
-    rs_packer *packer = NULL;
-    rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
-    if (status != RS_OK) return status;
-    rs_sink packed = rs_packer_sink(packer);
-    status = rs_chakra_convert(settings, &packed, report, err);
-    if (status == RS_OK) status = rs_packer_finish(packer, err);
-    if (status == RS_OK) status = rs_output_commit(output, err);
-    rs_packer_close(packer);
+    converting *c = context;
+    return rs_chakra_convert(c->settings, sink, &c->report, err);
+}
+
+/* The process groups' file is open while the trace is written, and there only when that is. */
+static rs_status convert_beside_groups(void *context, const rs_sink *sink, rs_error *err)
+{
+    converting *c = context;
+    c->groups = *sink;
+    c->settings->groups = &c->groups;
+    rs_status status = rs_output_put(c->path, true, c->command, convert_into, c, err);
+    c->settings->groups = NULL;
     return status;
 }
 
@@ -58,30 +67,15 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
                          const char *groups_path, bool quiet)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output, groups;
-    rs_sink groups_sink;
-    rs_chakra_convert_report report = {0};
-    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    if (groups_path) {
-        if (rs_output_open(&groups, groups_path, &err) != RS_OK) {
-            rs_output_discard(&output);
-            return rs_complain_error(NULL, &err);
-        }
-        groups_sink = rs_output_sink(&groups);
-        settings->groups = &groups_sink;
-    }
-    rs_status status = convert_into(settings, path, &output, &report, &err);
-    settings->groups = NULL; /* it stood on this stack */
-    rs_chakra_report_problems(&report.problems, quiet);
+    converting c = {.settings = settings, .path = path, .command = command};
+    rs_status status = groups_path ? rs_output_put(groups_path, false, NULL, convert_beside_groups, &c, &err)
+                                   : rs_output_put(path, true, command, convert_into, &c, &err);
+    rs_chakra_report_problems(&c.report.problems, quiet);
     int code = RS_EXIT_OK;
-    if (status != RS_OK) code = rs_output_failed(&output, command, &err);
-    if (groups_path && status != RS_OK)
-        rs_output_discard(&groups);
-    else if (groups_path && rs_output_commit(&groups, &err) != RS_OK)
-        code = rs_output_failed(&groups, command, &err);
-    if (code == RS_EXIT_OK && !quiet) tell_converted(&report, groups_path != NULL);
-    if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
-    rs_chakra_convert_report_clear(&report);
+    if (status != RS_OK) code = rs_complain_error(NULL, &err);
+    if (code == RS_EXIT_OK && !quiet) tell_converted(&c.report, groups_path != NULL);
+    if (code == RS_EXIT_OK && rs_problems_worst(&c.report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    rs_chakra_convert_report_clear(&c.report);
     return code;
 }
 
@@ -117,7 +111,9 @@ const rs_command rs_chakra_convert_command = {
         "exactly. A dependency that names no node is dropped and counted (exit code 4); dependencies that "
         "form a cycle are an error that names them.",
     .examples = "rankscope chakra convert linked.json -o rank0.et --comm-groups groups.json",
-    .groups = {{"Options", convert_specs, sizeof convert_specs / sizeof *convert_specs}},
+    .groups = {{.title = "Options",
+                .specs = convert_specs,
+                .n = sizeof convert_specs / sizeof *convert_specs}},
     .n_groups = 1,
     .run = run_convert,
 };
@@ -170,7 +166,7 @@ const rs_command rs_chakra_print_command = {
         "that breaks off, the nodes before the break are shown (exit code 4).",
     .examples = "rankscope chakra print rank0.et | less\n"
                 "rankscope chakra print --lines rank0.et | grep COMM_COLL",
-    .groups = {{"Options", print_specs, sizeof print_specs / sizeof *print_specs}},
+    .groups = {{.title = "Options", .specs = print_specs, .n = sizeof print_specs / sizeof *print_specs}},
     .n_groups = 1,
     .run = run_print,
 };
@@ -185,29 +181,37 @@ static const rs_option_spec check_specs[] = {
     HELP_OPTION,
 };
 
+typedef struct checking {
+    rs_chakra_check_settings settings;
+    rs_sink report;
+    uint64_t faults;
+} checking;
+
+static rs_status check_to(void *context, const rs_sink *sink, rs_error *err)
+{
+    checking *c = context;
+    return rs_chakra_check(&c->settings, sink, &c->faults, err);
+}
+
+static rs_status check_beside_report(void *context, const rs_sink *sink, rs_error *err)
+{
+    checking *c = context;
+    c->report = *sink;
+    c->settings.report = &c->report;
+    return rs_output_put(NULL, false, NULL, check_to, c, err);
+}
+
 static int check(const rs_options *o, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output, report;
-    rs_sink report_sink;
-    uint64_t faults = 0;
-    const char *report_path = rs_options_text(o, "report");
-    rs_chakra_check_settings settings = {.path = path,
-                                         .linked = rs_options_text(o, "linked"),
-                                         .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
-    if (rs_output_open(&output, NULL, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    if (report_path) {
-        if (rs_output_open(&report, report_path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-        report_sink = rs_output_sink(&report);
-        settings.report = &report_sink;
-    }
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_chakra_check(&settings, &sink, &faults, &err);
-    int code = faults ? RS_EXIT_FOUND : RS_EXIT_OK;
-    if (report_path && status == RS_OK && rs_output_commit(&report, &err) != RS_OK)
-        return rs_output_failed(&report, "chakra check", &err);
-    if (report_path && status != RS_OK) rs_output_discard(&report);
-    return status == RS_OK ? code : rs_output_failed(&output, NULL, &err);
+    const char *report = rs_options_text(o, "report");
+    checking c = {.settings = {.path = path,
+                               .linked = rs_options_text(o, "linked"),
+                               .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")}};
+    rs_status status = report ? rs_output_put(report, false, NULL, check_beside_report, &c, &err)
+                              : rs_output_put(NULL, false, NULL, check_to, &c, &err);
+    if (status != RS_OK) return rs_complain_error(NULL, &err);
+    return c.faults ? RS_EXIT_FOUND : RS_EXIT_OK;
 }
 
 static int run_check(const rs_command *command, int argc, char **argv)
@@ -236,7 +240,7 @@ const rs_command rs_chakra_check_command = {
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
         "disagree with its dependencies, and are no fault.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",
-    .groups = {{"Options", check_specs, sizeof check_specs / sizeof *check_specs}},
+    .groups = {{.title = "Options", .specs = check_specs, .n = sizeof check_specs / sizeof *check_specs}},
     .n_groups = 1,
     .run = run_check,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/chakra.h"
-#include "text/packer.h"
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
@@ -34,39 +33,32 @@ static void close_line(const rs_chakra_link_report *r)
         (unsigned long long)r->inter_thread);
 }
 
-static rs_status link_into(const rs_chakra_link_settings *settings, const char *path, rs_output *output,
-                           rs_chakra_link_report *report, rs_error *err)
+typedef struct linking {
+    const rs_chakra_link_settings *settings;
+    rs_chakra_link_report report;
+} linking;
+
+static rs_status link_into(void *context, const rs_sink *sink, rs_error *err)
 {
-    rs_sink sink = rs_output_sink(output);
-    rs_packer *packer = NULL;
-    rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
-    if (status != RS_OK) return status;
-    rs_sink packed = rs_packer_sink(packer);
-    status = rs_chakra_link(settings, &packed, report, err);
-    if (status == RS_OK) status = rs_packer_finish(packer, err);
-    if (status == RS_OK) status = rs_output_commit(output, err);
-    rs_packer_close(packer);
-    return status;
+    linking *l = context;
+    return rs_chakra_link(l->settings, sink, &l->report, err);
 }
 
 static int run(rs_chakra_link_settings *settings, const rs_options *o)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_chakra_link_report report = {0};
-    rs_output output;
-    const char *path = rs_options_text(o, "output");
+    linking l = {.settings = settings};
     bool quiet = rs_options_flag(o, "quiet");
     if (rs_options_flag(o, "verbose")) settings->explain = explain;
-    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_status status = link_into(settings, path, &output, &report, &err);
-    rs_chakra_report_problems(&report.problems, quiet);
+    rs_status status = rs_output_put(rs_options_text(o, "output"), true, "chakra link", link_into, &l, &err);
+    rs_chakra_report_problems(&l.report.problems, quiet);
     int code = RS_EXIT_OK;
     if (status != RS_OK)
-        code = rs_output_failed(&output, "chakra link", &err);
+        code = rs_complain_error(NULL, &err);
     else if (!quiet)
-        close_line(&report);
-    if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
-    rs_chakra_link_report_clear(&report);
+        close_line(&l.report);
+    if (code == RS_EXIT_OK && rs_problems_worst(&l.report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    rs_chakra_link_report_clear(&l.report);
     return code;
 }
 
@@ -92,8 +84,8 @@ const rs_command rs_chakra_link_command = {
         "different runs are refused, "
         "with the share of nodes that matched.",
     .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
-    .groups = {{"Input", rs_chakra_pair_specs, RS_CHAKRA_N_PAIR_SPECS},
-               {"Output", specs, sizeof specs / sizeof *specs}},
+    .groups = {{.title = "Input", .specs = rs_chakra_pair_specs, .n = RS_CHAKRA_N_PAIR_SPECS},
+               {.title = "Output", .specs = specs, .n = sizeof specs / sizeof *specs}},
     .n_groups = 2,
     .run = run_link,
 };

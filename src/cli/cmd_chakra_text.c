@@ -15,22 +15,30 @@ static const rs_option_spec specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
+typedef struct writing {
+    const rs_chakra_text_settings *settings;
+    uint64_t *nodes;
+} writing;
+
+static rs_status write_text(void *context, const rs_sink *sink, rs_error *err)
+{
+    writing *w = context;
+    return rs_chakra_text(w->settings, sink, w->nodes, err);
+}
+
 static int write_one(const rs_chakra_text_settings *settings, const char *prefix, int64_t npu,
                      uint64_t *nodes)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output;
     char path[4096];
     int n = snprintf(path, sizeof path, "%s.%lld.et", prefix, (long long)npu);
     if (n < 0 || (size_t)n >= sizeof path) {
         rs_complain("chakra text: the prefix is too long");
         return RS_EXIT_USAGE;
     }
-    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_chakra_text(settings, &sink, nodes, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, NULL, &err);
+    writing w = {settings, nodes};
+    bool ok = rs_output_put(path, false, NULL, write_text, &w, &err) == RS_OK;
+    return ok ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }
 
 static int write_all(const rs_options *o, const char *path)
@@ -80,7 +88,7 @@ const rs_command rs_chakra_text_command = {
              "ALLREDUCE, ALLTOALL, "
              "ALLGATHER, REDUCESCATTER. What is wrong is named by its line.",
     .examples = "rankscope chakra text resnet50.txt -o resnet50 --npus 8 --passes 2",
-    .groups = {{"Options", specs, sizeof specs / sizeof *specs}},
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs}},
     .n_groups = 1,
     .run = run_text,
 };

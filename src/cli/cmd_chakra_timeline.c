@@ -9,21 +9,28 @@ static const rs_option_spec specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
+typedef struct drawing {
+    const char *path;
+    const rs_options *options;
+    rs_problems problems;
+} drawing;
+
+static rs_status draw(void *context, const rs_sink *sink, rs_error *err)
+{
+    drawing *d = context;
+    return rs_chakra_timeline(d->path, (uint64_t)rs_options_int(d->options, "max-ratio"),
+                              rs_options_real(d->options, "frequency"), sink, &d->problems, err);
+}
+
 static int timeline(const rs_options *o, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_problems problems = {0};
-    rs_output output;
-    if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK)
-        return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_chakra_timeline(path, (uint64_t)rs_options_int(o, "max-ratio"),
-                                          rs_options_real(o, "frequency"), &sink, &problems, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    int code = status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, "chakra timeline", &err);
-    rs_chakra_report_problems(&problems, false);
-    if (code == RS_EXIT_OK && rs_problems_worst(&problems) == RS_LOSS) code = RS_EXIT_LOSS;
-    rs_problems_clear(&problems);
+    drawing d = {.path = path, .options = o};
+    rs_status status = rs_output_put(rs_options_text(o, "output"), false, "chakra timeline", draw, &d, &err);
+    int code = status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+    rs_chakra_report_problems(&d.problems, false);
+    if (code == RS_EXIT_OK && rs_problems_worst(&d.problems) == RS_LOSS) code = RS_EXIT_LOSS;
+    rs_problems_clear(&d.problems);
     return code;
 }
 
@@ -45,7 +52,7 @@ const rs_command rs_chakra_timeline_command = {
         "Reads the lines \"issue\" and \"callback\" with NPU, cycle, node and name, and makes one event of "
         "each pair. What does not pair up is counted (exit code 4).",
     .examples = "rankscope chakra timeline run.log --frequency 1500 -o run.json",
-    .groups = {{"Options", specs, sizeof specs / sizeof *specs}},
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs}},
     .n_groups = 1,
     .run = run_timeline,
 };

@@ -15,16 +15,23 @@ static const rs_option_spec visualize_specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
+typedef struct drawing {
+    const char *path;
+    uint64_t max_ratio;
+} drawing;
+
+static rs_status draw(void *context, const rs_sink *sink, rs_error *err)
+{
+    const drawing *d = context;
+    return rs_chakra_visualize(d->path, d->max_ratio, sink, err);
+}
+
 static int visualize(const rs_options *o, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK)
-        return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_chakra_visualize(path, (uint64_t)rs_options_int(o, "max-ratio"), &sink, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, NULL, &err);
+    drawing d = {path, (uint64_t)rs_options_int(o, "max-ratio")};
+    bool ok = rs_output_put(rs_options_text(o, "output"), false, NULL, draw, &d, &err) == RS_OK;
+    return ok ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }
 
 static int run_visualize(const rs_command *command, int argc, char **argv)
@@ -45,7 +52,9 @@ const rs_command rs_chakra_visualize_command = {
         "Arrows are data dependencies, dashed lines control dependencies; GPU nodes are blue, communication "
         "is red.",
     .examples = "rankscope chakra visualize rank0.et | dot -Tsvg > rank0.svg",
-    .groups = {{"Options", visualize_specs, sizeof visualize_specs / sizeof *visualize_specs}},
+    .groups = {{.title = "Options",
+                .specs = visualize_specs,
+                .n = sizeof visualize_specs / sizeof *visualize_specs}},
     .n_groups = 1,
     .run = run_visualize,
 };
@@ -61,10 +70,20 @@ static const rs_option_spec generate_specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
+typedef struct generating {
+    size_t pattern;
+    const rs_chakra_generate_settings *settings;
+} generating;
+
+static rs_status generate_into(void *context, const rs_sink *sink, rs_error *err)
+{
+    const generating *g = context;
+    return rs_chakra_generate(g->pattern, g->settings, sink, err);
+}
+
 static int generate_one(const char *directory, size_t pattern, const rs_chakra_generate_settings *settings)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output;
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s.%llu.et", directory, rs_chakra_pattern_name(pattern),
                      (unsigned long long)settings->npu);
@@ -72,11 +91,9 @@ static int generate_one(const char *directory, size_t pattern, const rs_chakra_g
         rs_complain("chakra generate: the name of the directory is too long");
         return RS_EXIT_USAGE;
     }
-    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_chakra_generate(pattern, settings, &sink, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, "chakra generate", &err);
+    generating g = {pattern, settings};
+    bool ok = rs_output_put(path, false, "chakra generate", generate_into, &g, &err) == RS_OK;
+    return ok ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }
 
 static int generate(const rs_options *o, const char *directory)
@@ -106,7 +123,7 @@ static int run_generate(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
     int code;
-    if (!rs_chakra_start(command, argc, argv, &arguments, &code)) return code;
+    if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
     const char *directory = rs_options_text(arguments.options[0], "output");
     if (!directory || arguments.n_paths) {
         rs_complain("chakra generate: into which directory? rankscope chakra generate -o DIR [options]");
@@ -124,7 +141,9 @@ const rs_command rs_chakra_generate_command = {
     .usage = "-o DIR [options]",
     .about = "Compute, memory, collective, send and receive nodes alone and in pairs, a file for each NPU.",
     .examples = "rankscope chakra generate -o traces/ --npus 8",
-    .groups = {{"Options", generate_specs, sizeof generate_specs / sizeof *generate_specs}},
+    .groups = {{.title = "Options",
+                .specs = generate_specs,
+                .n = sizeof generate_specs / sizeof *generate_specs}},
     .n_groups = 1,
     .run = run_generate,
 };

@@ -6,9 +6,9 @@ typedef void (*option_fn)(rs_writer *writer, const rs_command *command, const rs
 
 static void each_option(rs_writer *writer, const rs_command *command, option_fn write)
 {
+    const rs_option_spec *spec;
     for (size_t g = 0; g < command->n_groups; g++)
-        for (size_t i = 0; i < command->groups[g].n; i++)
-            write(writer, command, &command->groups[g].specs[i]);
+        for (size_t i = 0; (spec = rs_group_at(&command->groups[g], i)); i++) write(writer, command, spec);
 }
 
 /* All commands, each before its sub-commands. */
@@ -367,14 +367,9 @@ static int run_for(const char *shell)
 int rs_run_completions(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    rs_error err = RS_ERROR_INIT;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
     int code;
-    if (rs_options_flag(arguments.options[0], "help")) {
-        char *words[] = {(char *)command->name};
-        code = rs_run_help(command, 1, words);
-    } else if (arguments.n_paths != 1) {
+    if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
+    if (arguments.n_paths != 1) {
         rs_complain("completions: for which shell? rankscope completions bash|zsh|fish");
         code = RS_EXIT_USAGE;
     } else {

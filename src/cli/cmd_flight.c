@@ -47,7 +47,8 @@ static const rs_option_spec specs[] = {
     {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
      "refuse files that inflate to more than N times their size"},
 };
-const rs_option_group rs_flight_options = {"Options", specs, sizeof specs / sizeof *specs};
+const rs_option_group rs_flight_options = {
+    .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
 
 typedef rs_flight_request request;
 
@@ -70,7 +71,7 @@ static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err
     if (r->table && strcmp(r->table, "groups") == 0)
         return groups || rs_options_flag(r->own, "all-groups") ? rs_flight_groups(flight, groups, err)
                                                                : rs_flight_open_groups(flight, err);
-    if (r->table || r->render.format != RS_FORMAT_TEXT) {
+    if (r->table || !rs_renders_as(&r->render, "text")) {
         if (r->table || entries)
             return rs_flight_entries(flight, ranks, groups, rs_options_flag(r->own, "stacks"), err);
         return rs_flight_roots(flight, err);
@@ -83,7 +84,7 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     rs_table *table = choose_table(r, flight, err);
     if (!table) return err->status;
     rs_status status = RS_OK;
-    if (r->render.format == RS_FORMAT_JSON) {
+    if (rs_renders_as(&r->render, "json")) {
         char head[96];
         int n = snprintf(head, sizeof head, "{\"%s\": ", rs_table_get_spec(table)->name);
         if (!sink->write(sink->context, head, (size_t)n))
@@ -94,7 +95,7 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     } else {
         status = rs_render_table(table, &r->render, sink, err);
     }
-    if (status == RS_OK && rs_options_flag(r->own, "stacks") && r->render.format == RS_FORMAT_TEXT) {
+    if (status == RS_OK && rs_options_flag(r->own, "stacks") && rs_renders_as(&r->render, "text")) {
         rs_writer writer;
         rs_writer_init(&writer, sink);
         rs_layout layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
@@ -114,8 +115,8 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
 static rs_status show(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     if (rs_options_flag(r->own, "entries") || r->table) return show_rows(r, flight, sink, err);
-    if (r->render.format == RS_FORMAT_JSON) return rs_flight_write_json(flight, sink, err);
-    if (r->render.format == RS_FORMAT_TEXT) return rs_flight_show_text(r, flight, sink, err);
+    if (rs_renders_as(&r->render, "json")) return rs_flight_write_json(flight, sink, err);
+    if (rs_renders_as(&r->render, "text")) return rs_flight_show_text(r, flight, sink, err);
     return show_rows(r, flight, sink, err);
 }
 
@@ -233,7 +234,7 @@ static int run(const request *r)
     if (status == RS_ERR_CANCELLED) {
         rs_signal_repeat();
         code = rs_complain_error(NULL, &err);
-    } else if (status != RS_OK && flight && r->render.format == RS_FORMAT_JSON &&
+    } else if (status != RS_OK && flight && rs_renders_as(&r->render, "json") &&
                !rs_options_flag(r->own, "entries") && !r->table) {
         code = deliver(r, flight, rs_options_text(r->out, "output"), show);
         report_problems(r, flight);
@@ -310,15 +311,13 @@ static rs_status parse(const rs_command *command, int argc, char **argv, request
 
 static void set_render(request *r)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
     const char *color = rs_options_text(r->out, "color"), *to = rs_options_text(r->out, "output");
     bool to_file = to && strcmp(to, "-") != 0;
     r->render = rs_terminal_settings(strcmp(color, "always") == 0             ? RS_COLOR_ALWAYS
                                      : strcmp(color, "never") == 0 || to_file ? RS_COLOR_NEVER
                                                                               : RS_COLOR_AUTO);
     if (to_file) r->render.width = 0;
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], rs_options_text(r->out, "format")) == 0) r->render.format = f;
+    r->render.form = rs_output_form_find(rs_options_text(r->out, "format"));
 }
 
 int rs_run_flight(const rs_command *command, int argc, char **argv)

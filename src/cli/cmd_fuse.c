@@ -1,8 +1,8 @@
 /* rankscope fuse -o FILE PATH...: several ranks as one trace. The report goes to standard output. */
 #include <string.h>
 
+#include "base/try.h"
 #include "cli/cli.h"
-#include "text/packer.h"
 #include "rewrite/fuse.h"
 
 static const rs_option_spec specs[] = {
@@ -14,124 +14,86 @@ static const rs_option_spec specs[] = {
      "only about N events of all ranks: steps, GPU work with its launches, annotations, the longest host "
      "events"},
 };
-const rs_option_group rs_fuse_options = {"Options", specs, sizeof specs / sizeof *specs};
 
-typedef struct request {
-    const rs_options *own, *in, *out;
-    const rs_arguments *arguments;
-} request;
-
-static rs_status write_trace(const request *r, rs_job *job, rs_output *output, rs_result *result,
-                             rs_error *err)
+static rs_status choose(rs_request *r, rs_error *err)
 {
-    const char *path = rs_options_text(r->out, "output");
-    rs_fuse_settings settings = {.categories = rs_options_text(r->own, "categories"),
-                                 .without = rs_options_text(r->own, "without"),
-                                 .align = strcmp(rs_options_text(r->own, "clocks"), "ends") == 0};
-    if (rs_options_is_set(r->own, "max-events")) {
-        int64_t most = rs_options_int(r->own, "max-events");
-        if (most < 1)
-            return rs_fail(err, RS_ERR_USAGE, "--max-events takes 1 or more, not %lld", (long long)most);
-        settings.max_events = (uint64_t)most;
-    }
-    rs_sink sink = rs_output_sink(output), packed;
-    rs_packer *packer = NULL;
-    rs_status status = rs_packer_open(rs_pack_of_name(path), &sink, &packer, err);
-    if (status != RS_OK) return status;
-    packed = rs_packer_sink(packer);
-    status = rs_fuse(job, &settings, &packed, result, err);
-    if (status == RS_OK) status = rs_packer_finish(packer, err);
-    if (status == RS_OK) status = rs_output_commit(output, err);
-    rs_packer_close(packer);
+    (void)err;
+    r->tables = rs_fuse_tables;
+    r->n_tables = 1;
+    return RS_OK;
+}
+
+static rs_status check(rs_request *r, rs_error *err)
+{
+    int64_t most = rs_request_int(r, "max-events");
+    if (r->arguments.n_paths == 0 || !rs_request_text(r, "output"))
+        return rs_fail(err, RS_ERR_USAGE, "%s? rankscope fuse -o FILE PATH...",
+                       r->arguments.n_paths ? "into which file" : "which traces");
+    if (rs_request_is_set(r, "max-events") && most < 1)
+        return rs_fail(err, RS_ERR_USAGE, "--max-events takes 1 or more, not %lld", (long long)most);
+    return RS_OK;
+}
+
+typedef struct fusing {
+    rs_job *job;
+    rs_fuse_settings settings;
+    rs_result *result;
+} fusing;
+
+static rs_status write_trace(void *context, const rs_sink *sink, rs_error *err)
+{
+    fusing *f = context;
+    return rs_fuse(f->job, &f->settings, sink, f->result, err);
+}
+
+static rs_status fuse(rs_request *r, rs_result *result, rs_error *err)
+{
+    fusing f = {.settings = {.categories = rs_request_text(r, "categories"),
+                             .without = rs_request_text(r, "without"),
+                             .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
+                             .max_events = (uint64_t)rs_request_int(r, "max-events")},
+                .result = result};
+    RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &f.job, err));
+    rs_status status = rs_output_put(rs_request_text(r, "output"), true, "fuse", write_trace, &f, err);
+    rs_request_close(r, f.job);
     return status;
 }
 
-static int show_report(const request *r, const rs_result *result)
+/* Beside the trace there is room for the report only when that has a file of its own. */
+static int deliver(rs_request *r, const rs_result *result)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
-    rs_error err = RS_ERROR_INIT;
-    rs_render_settings render = rs_terminal_settings(RS_COLOR_AUTO);
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], rs_options_text(r->out, "format")) == 0) render.format = f;
-    rs_output output;
-    if (rs_output_open(&output, NULL, &err) != RS_OK) return rs_complain_error("fuse", &err);
-    rs_sink sink = rs_output_sink(&output);
-    if (rs_render_result(result, 0, &render, &sink, &err) != RS_OK)
-        return rs_output_failed(&output, "fuse", &err);
-    return RS_EXIT_OK;
+    bool to_stdout = strcmp(rs_request_text(r, "output"), "-") == 0;
+    return to_stdout || r->quiet ? RS_EXIT_OK : rs_request_deliver(r, result);
 }
 
-static int run(const request *r)
-{
-    rs_error err = RS_ERROR_INIT;
-    const char *path = rs_options_text(r->out, "output");
-    bool quiet = rs_options_flag(r->out, "quiet");
-    rs_progress progress;
-    rs_job_settings settings;
-    if (rs_job_settings_of(r->in, &settings, &err) != RS_OK) return rs_complain_error("fuse", &err);
-    settings.progress = rs_progress_step;
-    settings.progress_context = &progress;
-    rs_job *job = NULL;
-    rs_output output;
-    rs_result result = {0};
-    if (rs_job_open(r->arguments->paths, r->arguments->n_paths, &settings, &job, &err) != RS_OK)
-        return rs_complain_error(NULL, &err);
-    if (rs_output_open(&output, path, &err) != RS_OK) {
-        rs_job_close(job);
-        return rs_complain_error(NULL, &err);
-    }
-    rs_progress_start(&progress, !quiet && !rs_options_flag(r->out, "no-progress"));
-    rs_status status = write_trace(r, job, &output, &result, &err);
-    rs_progress_end(&progress);
-    rs_report_result(&result, quiet);
-    int code = RS_EXIT_OK;
-    if (status != RS_OK)
-        code = rs_output_failed(&output, "fuse", &err);
-    else if (strcmp(path, "-") != 0 && !quiet)
-        code = show_report(r, &result);
-    if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS) code = RS_EXIT_LOSS;
-    rs_result_clear(&result);
-    rs_job_close(job);
-    return code;
-}
-
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-static int print_schema(const request *r)
-{
-    rs_table *schema = rs_schema_table(rs_fuse_tables, 1);
-    if (!schema) {
-        rs_complain("out of memory");
-        return RS_EXIT_INPUT;
-    }
-    rs_result result = {.tables = &schema, .n_tables = 1};
-    int code = show_report(r, &result);
-    rs_table_free(schema);
-    return code;
-}
-
-int rs_run_fuse(const rs_command *command, int argc, char **argv)
-{
-    rs_error err = RS_ERROR_INIT;
-    rs_arguments arguments;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    request r = {arguments.options[0], arguments.options[1], arguments.options[2], &arguments};
-    int code;
-    if (rs_options_flag(r.out, "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else if (rs_options_flag(r.out, "schema")) {
-        code = print_schema(&r);
-    } else if (arguments.n_paths == 0 || !rs_options_text(r.out, "output")) {
-        rs_complain("fuse: %s? rankscope fuse -o FILE PATH...",
-                    arguments.n_paths ? "into which file" : "which traces");
-        code = RS_EXIT_USAGE;
-    } else {
-        code = run(&r);
-    }
-    rs_arguments_clear(&arguments);
-    return code;
-}
+const rs_command rs_fuse_command = {
+    .name = "fuse",
+    .help = "Several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
+    .usage = "-o FILE [options] PATH...",
+    .about =
+        "Writes one trace with the events of all ranks, packed by FILE's name: .json, .json.gz or "
+        ".json.zst. The inputs are read twice and never held whole.\n\n"
+        "Processes, flows, correlations, External ids, sequence numbers and Python ids of the n-th rank "
+        "are moved by n times a power of ten, so that no two ranks share one; every event says its rank "
+        "in args.rank; processes are named and ordered by rank. What each file says of itself stands "
+        "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
+        "gives alone.\n\n"
+        "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
+        "which those end; the report says by how much each rank was shifted and what distance remains.\n\n"
+        "--max-events keeps what tells most, the same on all ranks: steps, GPU work with its launches and "
+        "the arrows between them, annotations, host events, Python functions, the rest; of each kind the "
+        "longest. What that leaves out is said. --steps keeps what belongs to these steps.",
+    .examples =
+        "rankscope fuse -o all.json.gz traces/\n"
+        "rankscope fuse -o step3.json.gz --steps 3 --max-events 200000 traces/\n"
+        "rankscope fuse -o gpu.json.zst --categories kernel,gpu_memcpy,gpu_memset --ranks 0-7 traces/",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_input_options},
+               {.base = &rs_output_options}},
+    .n_groups = 3,
+    .choose = choose,
+    .check = check,
+    .body = fuse,
+    .deliver = deliver,
+    .writes_itself = true,
+};

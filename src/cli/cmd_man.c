@@ -166,12 +166,14 @@ static void command_page(rs_writer *writer, const void *context)
     if (command->n_subcommands) section(writer, "Sub-commands");
     for (size_t i = 0; i < command->n_subcommands; i++) page_entry(writer, command->subcommands[i]);
     for (size_t i = 0; i < command->n_groups; i++) {
-        if (!command->groups[i].n) continue;
-        bool plain = strcmp(command->groups[i].title, "Options") == 0;
+        const rs_option_group *group = &command->groups[i];
+        const rs_option_spec *spec;
+        if (!rs_group_at(group, 0)) continue;
+        bool plain = strcmp(rs_group_title(group), "Options") == 0;
         rs_writer_text(writer, ".SH ");
-        put_upper(writer, command->groups[i].title);
+        put_upper(writer, rs_group_title(group));
         rs_writer_text(writer, plain ? "\n" : " OPTIONS\n");
-        for (size_t k = 0; k < command->groups[i].n; k++) option(writer, &command->groups[i].specs[k]);
+        for (size_t k = 0; (spec = rs_group_at(group, k)); k++) option(writer, spec);
     }
     if (command->analysis) tables(writer, command->analysis);
     if (command->examples) {
@@ -225,15 +227,10 @@ static void main_page(rs_writer *writer, const void *context)
 int rs_run_man(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    rs_error err = RS_ERROR_INIT;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
     rs_command topic;
     int code;
-    if (rs_options_flag(arguments.options[0], "help")) {
-        char *words[] = {(char *)command->name};
-        code = rs_run_help(command, 1, words);
-    } else if (arguments.n_paths == 0) {
+    if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
+    if (arguments.n_paths == 0) {
         code = rs_print("man", main_page, NULL);
     } else {
         code = rs_command_find_topic("man", arguments.paths, arguments.n_paths, &topic);

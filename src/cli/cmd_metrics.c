@@ -5,10 +5,11 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/metrics.h"
 
-const rs_option_spec rs_metrics_option_specs[RS_METRICS_N_OPTIONS] = {
+static const rs_option_spec specs[] = {
     {"log-dir", RS_OPTION_TEXT, "DIR", NULL, NULL,
      "a directory of rank_N_metrics.jsonl; may be given several times, each with its --label"},
     {"label", RS_OPTION_TEXT, "NAME", NULL, NULL, "the name of the run in the directory before or after it"},
@@ -28,106 +29,40 @@ const rs_option_spec rs_metrics_option_specs[RS_METRICS_N_OPTIONS] = {
     {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
 };
 
-const rs_option_spec rs_metrics_output_specs[RS_METRICS_N_OUTPUTS] = {
-    {"format", RS_OPTION_CHOICE, NULL, "text|csv|json|jsonl|md", "text", "how to print the tables"},
-    {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
-    {"schema", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "print the tables' columns: type, unit, meaning; reads nothing"},
-    {"color", RS_OPTION_CHOICE, NULL, "auto|always|never", "auto", "colours in text (auto honours NO_COLOR)"},
-    {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
-    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "no notes and no progress bar; errors and losses are still told"},
-    {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
-};
+/* ---- checking the request ------------------------------------------------------------------------------ */
 
-typedef struct request {
-    const rs_command *command;
-    rs_arguments arguments;
-    const rs_options *own, *out;
-    rs_repeated directories, labels; /* --log-dir and --label */
-    const char *folder;
-    rs_render_settings render;
-    size_t table;
-    bool aorta, quiet;
-} request;
-
-static rs_status parse(request *r, int argc, char **argv, rs_error *err)
+static rs_status choose(rs_request *r, rs_error *err)
 {
-    char **rest = rs_calloc((size_t)argc + 1, sizeof *rest);
-    r->directories.values = rs_calloc((size_t)argc + 1, sizeof *r->directories.values);
-    r->labels.values = rs_calloc((size_t)argc + 1, sizeof *r->labels.values);
-    rs_status status = RS_OK;
-    int n = 0;
-    if (!rest || !r->directories.values || !r->labels.values) {
-        rs_free(rest);
-        return rs_fail_nomem(err, "the options");
-    }
-    for (int i = 0; i < argc; i++)
-        if (!rs_repeated_take(&r->directories, "log-dir", argc, argv, &i) &&
-            !rs_repeated_take(&r->labels, "label", argc, argv, &i))
-            rest[n++] = argv[i];
-    status = rs_arguments_parse(r->command, n, rest, &r->arguments, err);
-    rs_free(rest);
-    if (status != RS_OK) return status;
-    r->own = r->arguments.options[0];
-    r->out = r->arguments.options[1];
+    (void)err;
+    r->tables = rs_metrics_tables(&r->n_tables);
     return RS_OK;
 }
 
-static void request_clear(request *r)
+static bool is_aorta(const rs_request *r)
 {
-    rs_arguments_clear(&r->arguments);
-    rs_free(r->directories.values);
-    rs_free(r->labels.values);
+    return rs_request_text(r, "compat") != NULL;
 }
 
-/* ---- checking the request ------------------------------------------------------------------------------ */
-
-static rs_status choose_table(request *r, rs_error *err)
+static rs_status check(rs_request *r, rs_error *err)
 {
-    static const char *const formats[] = {"text", "csv", "json", "jsonl", "md"};
-    const char *name = rs_options_text(r->out, "table"), *color = rs_options_text(r->out, "color");
-    const char *format = rs_options_text(r->out, "format");
-    size_t n;
-    const rs_table_spec *const *specs = rs_metrics_tables(&n);
-    r->render = rs_terminal_settings(strcmp(color, "always") == 0  ? RS_COLOR_ALWAYS
-                                     : strcmp(color, "never") == 0 ? RS_COLOR_NEVER
-                                                                   : RS_COLOR_AUTO);
-    for (rs_format f = RS_FORMAT_TEXT; f <= RS_FORMAT_MD; f++)
-        if (strcmp(formats[f], format) == 0) r->render.format = f;
-    r->quiet = rs_options_flag(r->out, "quiet");
-    r->table = SIZE_MAX;
-    char known[200] = "";
-    for (size_t i = 0; i < n; i++) {
-        if (name && strcmp(specs[i]->name, name) == 0) r->table = i;
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", specs[i]->name);
-    }
-    if (!name || r->table != SIZE_MAX) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\"; there is %s", name, known);
-}
-
-static rs_status check(request *r, rs_error *err)
-{
-    const char *reference = rs_options_text(r->own, "reference"),
-               *candidate = rs_options_text(r->own, "candidate"), *gate = rs_options_text(r->own, "fail-on");
-    r->folder = rs_options_text(r->own, "output");
-    r->aorta = rs_options_text(r->own, "compat") != NULL;
+    const char *reference = rs_request_text(r, "reference"), *candidate = rs_request_text(r, "candidate"),
+               *gate = rs_request_text(r, "fail-on");
+    size_t n_directories = rs_request_repeated(r, "log-dir")->n,
+           n_labels = rs_request_repeated(r, "label")->n;
     if (r->arguments.n_paths)
         return rs_fail(err, RS_ERR_USAGE, "what is \"%.80s\"? Directories are given with --log-dir",
                        r->arguments.paths[0]);
-    if (!r->directories.n)
+    if (!n_directories)
         return rs_fail(err, RS_ERR_USAGE, "which runs? --log-dir DIR --label NAME, once or several times");
-    if (r->directories.n != r->labels.n)
+    if (n_directories != n_labels)
         return rs_fail(err, RS_ERR_USAGE, "%zu --log-dir but %zu --label: each directory needs its label",
-                       r->directories.n, r->labels.n);
-    if (!r->folder) return rs_fail(err, RS_ERR_USAGE, "where to? --output DIR receives summary.json");
-    if (!reference != !candidate && !r->aorta)
+                       n_directories, n_labels);
+    if (!rs_request_text(r, "output"))
+        return rs_fail(err, RS_ERR_USAGE, "where to? --output DIR receives summary.json");
+    if (!reference != !candidate && !is_aorta(r))
         return rs_fail(err, RS_ERR_USAGE, "--%s needs --%s", reference ? "reference" : "candidate",
                        reference ? "candidate" : "reference");
-    int64_t jobs = rs_options_int(r->own, "jobs");
-    if (rs_options_is_set(r->own, "jobs") && (jobs < 1 || jobs > 4096))
-        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
+    RS_TRY(rs_threads_of(r->arguments.options[0], &r->job.jobs, err));
     if (gate && rs_metrics_gate_check(gate, reference && candidate, err) != RS_OK)
         return rs_error_wrap(err, "--fail-on");
     return RS_OK;
@@ -168,9 +103,9 @@ static char *path_of(const char *folder, const char *name, const char *end)
 }
 
 /* The picture is drawn under a name of its own, then put in place. */
-static rs_status write_plot(const request *r, const rs_metrics *m, size_t i, rs_error *err)
+static rs_status write_plot(const char *folder, const rs_metrics *m, size_t i, rs_error *err)
 {
-    char *path = path_of(r->folder, rs_metrics_label(m, i), "_timeline.png");
+    char *path = path_of(folder, rs_metrics_label(m, i), "_timeline.png");
     rs_output output;
     if (!path) return rs_fail_nomem(err, "a path");
     rs_status status = rs_output_open(&output, path, err);
@@ -185,29 +120,26 @@ static rs_status write_plot(const request *r, const rs_metrics *m, size_t i, rs_
     return status;
 }
 
-static rs_status write_summary(const request *r, const rs_metrics *m, rs_error *err)
+static rs_status summarize(void *context, const rs_sink *sink, rs_error *err)
 {
-    char *path = path_of(r->folder, "summary", ".json");
-    rs_output output;
+    return rs_metrics_summary(context, sink, err);
+}
+
+static rs_status write_summary(const char *folder, rs_metrics *m, rs_error *err)
+{
+    char *path = path_of(folder, "summary", ".json");
     if (!path) return rs_fail_nomem(err, "a path");
-    rs_status status = rs_output_open(&output, path, err);
-    if (status == RS_OK) {
-        rs_sink sink = rs_output_sink(&output);
-        status = rs_metrics_summary(m, &sink, err);
-        if (status == RS_OK)
-            status = rs_output_commit(&output, err);
-        else
-            rs_output_discard(&output);
-    }
+    rs_status status = rs_output_put(path, false, NULL, summarize, m, err);
     rs_free(path);
     return status;
 }
 
 /* summary.json comes last: where it is, everything is. */
-static rs_status write_files(const request *r, const rs_metrics *m, rs_error *err)
+static rs_status write_files(const rs_request *r, rs_metrics *m, rs_error *err)
 {
-    rs_status status = make_folder(r->folder, err);
-    bool plots = !rs_options_flag(r->own, "no-plots");
+    const char *folder = rs_request_text(r, "output");
+    rs_status status = make_folder(folder, err);
+    bool plots = !rs_request_flag(r, "no-plots");
     if (plots && !rs_metrics_can_plot()) {
         rs_complain(
             "no pictures: this program was built without the plotting library PLplot (libplplot-dev and "
@@ -215,117 +147,68 @@ static rs_status write_files(const request *r, const rs_metrics *m, rs_error *er
         plots = false;
     }
     for (size_t i = 0; plots && status == RS_OK && i < rs_metrics_count(m); i++)
-        status = write_plot(r, m, i, err);
-    return status == RS_OK ? write_summary(r, m, err) : status;
+        status = write_plot(folder, m, i, err);
+    return status == RS_OK ? write_summary(folder, m, err) : status;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------- */
 
-static int print_tables(const request *r, const rs_result *result)
+static rs_status read_runs(rs_request *r, rs_metrics **out, rs_problems *problems, rs_error *err)
 {
-    rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    if (rs_output_open(&output, NULL, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_result view = *result;
-    if (r->table != SIZE_MAX && r->table < result->n_tables) {
-        view.tables = &result->tables[r->table];
-        view.n_tables = 1;
-        view.main_table = 0;
-    }
-    if (rs_render_result(&view, view.main_table, &r->render, &sink, &err) != RS_OK)
-        return rs_output_failed(&output, r->command->name, &err);
-    return RS_EXIT_OK;
+    const char *reference = rs_request_text(r, "reference"), *candidate = rs_request_text(r, "candidate");
+    const rs_repeated *labels = rs_request_repeated(r, "label"),
+                      *directories = rs_request_repeated(r, "log-dir");
+    rs_metrics_settings settings = {.aorta = is_aorta(r),
+                                    .skip_warmup = rs_request_is_set(r, "skip-warmup")
+                                                       ? rs_request_int(r, "skip-warmup")
+                                                   : is_aorta(r) ? 0
+                                                                 : RS_METRICS_WARMUP,
+                                    .jobs = r->job.jobs,
+                                    .traces = rs_request_flag(r, "traces"),
+                                    .progress = r->job.progress,
+                                    .progress_context = r->job.progress_context};
+    RS_TRY(rs_metrics_create(&settings, out, err));
+    for (size_t i = 0; i < labels->n; i++)
+        RS_TRY(rs_metrics_add(*out, labels->values[i], directories->values[i], err));
+    if (reference && candidate) RS_TRY(rs_metrics_compare(*out, reference, candidate, err));
+    return rs_metrics_read(*out, problems, err);
 }
 
-static rs_status read_runs(const request *r, rs_progress *progress, rs_metrics **out, rs_problems *problems,
-                           rs_error *err)
+static rs_status metrics(rs_request *r, rs_result *result, rs_error *err)
 {
-    const char *reference = rs_options_text(r->own, "reference"),
-               *candidate = rs_options_text(r->own, "candidate");
-    rs_metrics_settings settings = {.aorta = r->aorta,
-                                    .skip_warmup = rs_options_is_set(r->own, "skip-warmup")
-                                                       ? rs_options_int(r->own, "skip-warmup")
-                                                   : r->aorta ? 0
-                                                              : RS_METRICS_WARMUP,
-                                    .jobs = (unsigned)rs_options_int(r->own, "jobs"),
-                                    .traces = rs_options_flag(r->own, "traces"),
-                                    .progress = rs_progress_step,
-                                    .progress_context = progress};
-    rs_status status = rs_metrics_create(&settings, out, err);
-    for (size_t i = 0; i < r->labels.n && status == RS_OK; i++)
-        status = rs_metrics_add(*out, r->labels.values[i], r->directories.values[i], err);
-    if (status == RS_OK && reference && candidate)
-        status = rs_metrics_compare(*out, reference, candidate, err);
-    return status == RS_OK ? rs_metrics_read(*out, problems, err) : status;
-}
-
-static int run(const request *r)
-{
-    rs_error err = RS_ERROR_INIT;
-    rs_progress progress;
     rs_problems problems = {0};
-    rs_result result = {0};
     rs_metrics *m = NULL;
-    const char *gate = rs_options_text(r->own, "fail-on");
-    rs_progress_start(&progress, !r->quiet && !rs_options_flag(r->out, "no-progress"));
-    rs_status status = read_runs(r, &progress, &m, &problems, &err);
-    rs_progress_end(&progress);
-    if (status == RS_ERR_CANCELLED) rs_signal_repeat();
-    if (status == RS_OK) status = rs_metrics_result(m, &result, &err);
-    if (status == RS_OK && gate) status = rs_metrics_gate(gate, &result, &err);
-    if (status == RS_OK) status = write_files(r, m, &err);
-    rs_problems_move(&result.problems, &problems);
-    int code = status == RS_OK ? print_tables(r, &result) : RS_EXIT_OK;
-    rs_report_result(&result, r->quiet);
-    if (status != RS_OK)
-        code = rs_complain_error(r->command->name, &err);
-    else if (code == RS_EXIT_OK && result.found)
-        code = RS_EXIT_FOUND;
-    else if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS)
-        code = RS_EXIT_LOSS;
-    rs_result_clear(&result);
+    const char *gate = rs_request_text(r, "fail-on");
+    rs_status status = read_runs(r, &m, &problems, err);
+    rs_progress_end(&r->progress);
+    if (status == RS_OK) status = rs_metrics_result(m, result, err);
+    if (status == RS_OK && gate) status = rs_metrics_gate(gate, result, err);
+    if (status == RS_OK) status = write_files(r, m, err);
+    rs_problems_move(&result->problems, &problems);
     rs_metrics_free(m);
-    return code;
+    return status == RS_OK ? RS_OK : rs_error_wrap(err, "metrics");
 }
 
-static int print_schema(request *r)
-{
-    size_t n;
-    const rs_table_spec *const *specs = rs_metrics_tables(&n);
-    rs_table *schema = rs_schema_table(specs, n);
-    if (!schema) {
-        rs_complain("out of memory");
-        return RS_EXIT_INPUT;
-    }
-    rs_result result = {.tables = &schema, .n_tables = 1};
-    r->table = SIZE_MAX;
-    int code = print_tables(r, &result);
-    rs_table_free(schema);
-    return code;
-}
-
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-int rs_run_metrics(const rs_command *command, int argc, char **argv)
-{
-    rs_error err = RS_ERROR_INIT;
-    request r = {.command = command};
-    int code;
-    rs_status status = parse(&r, argc, argv, &err);
-    bool help = status == RS_OK && rs_options_flag(r.out, "help"), schema = false;
-    if (status == RS_OK && !help) status = choose_table(&r, &err);
-    if (status == RS_OK && !help) schema = rs_options_flag(r.out, "schema");
-    if (status == RS_OK && !help && !schema) status = check(&r, &err);
-    if (status != RS_OK)
-        code = rs_complain_error(command->name, &err);
-    else if (help)
-        code = rs_print(command->name, make_help, command);
-    else
-        code = schema ? print_schema(&r) : run(&r);
-    request_clear(&r);
-    return code;
-}
+const rs_command rs_metrics_command = {
+    .name = "metrics",
+    .help = "Overlap of computation and communication from rank metrics, compared between runs",
+    .usage = "--log-dir DIR --label NAME [...] --output DIR [options]",
+    .about =
+        "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
+        "collectives ran and how much of the one the other hid, and writes summary.json and a timeline "
+        "picture for each label into the output directory.\n\n"
+        "With --reference and --candidate two labels are compared: difference, ratio, which is better, and "
+        "whether the difference exceeds the noise of the runs.\n\n"
+        "The first 5 records of each rank are warm-up and left out; --skip-warmup changes that.",
+    .examples = "rankscope metrics --log-dir logs/ --label today --output report/\n"
+                "rankscope metrics --log-dir a/ --label old --log-dir b/ --label new --output cmp/ \\\n"
+                "    --reference old --candidate new --fail-on 'worse_percent > 5, beyond_noise >= 1'",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_output_options, .without = "output|verbose|stats"}},
+    .n_groups = 2,
+    .repeated = {"log-dir", "label"},
+    .choose = choose,
+    .check = check,
+    .body = metrics,
+    .writes_itself = true,
+};

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
 #include "report/report.h"
@@ -24,7 +25,6 @@ static const rs_option_spec specs[] = {
      "no notes and no progress bar; errors and losses are still told"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
-const rs_option_group rs_view_options = {"Options", specs, sizeof specs / sizeof *specs};
 
 enum { ENTRY, STYLE, SCRIPT, TRACE, REPORT, MAX_RESOURCES };
 
@@ -35,16 +35,11 @@ typedef struct text {
 } text;
 
 typedef struct view {
-    const rs_options *own, *in;
-    const rs_arguments *arguments;
-    bool quiet;
-    int socket; /* -1: handed on, or not open */
+    bool listening; /* whether socket means something */
+    int socket;     /* -1: handed on, or not open */
     char title[200];
     rs_view_trace trace;
-    rs_result told; /* of the traces */
-    bool lost;      /* part of the input was lost */
-    rs_job_settings job;
-    rs_progress progress;
+    bool lost; /* part of the report's input was lost */
     text entry, report;
     rs_view_resource resources[MAX_RESOURCES];
     rs_view_routes routes;
@@ -62,16 +57,17 @@ static bool append(void *context, const char *bytes, size_t n)
 /* ---- the request
  * ------------------------------------------------------------------------------------------- */
 
-static rs_status check(view *v, rs_error *err)
+static rs_status check(rs_request *r, rs_error *err)
 {
+    view *v = r->own;
     static const char *const no_use[] = {"compat", "absolute", "include-last-step"};
-    int64_t port = rs_options_int(v->own, "port"), most = rs_options_int(v->own, "max-events");
-    if (v->arguments->n_paths == 0) return rs_fail(err, RS_ERR_USAGE, "which traces? rankscope view PATH...");
+    int64_t port = rs_request_int(r, "port"), most = rs_request_int(r, "max-events");
+    if (r->arguments.n_paths == 0) return rs_fail(err, RS_ERR_USAGE, "which traces? rankscope view PATH...");
     for (size_t i = 0; i < sizeof no_use / sizeof *no_use; i++)
-        if (rs_options_is_set(v->in, no_use[i]))
+        if (rs_request_is_set(r, no_use[i]))
             return rs_fail(err, RS_ERR_USAGE, "--%s does not apply to view", no_use[i]);
-    for (size_t i = 0; i < v->arguments->n_paths; i++) {
-        const char *path = v->arguments->paths[i], *equals = strchr(path, '=');
+    for (size_t i = 0; i < r->arguments.n_paths; i++) {
+        const char *path = r->arguments.paths[i], *equals = strchr(path, '=');
         if (strcmp(path, "-") == 0 || (equals && strcmp(equals + 1, "-") == 0))
             return rs_fail(err, RS_ERR_USAGE,
                            "standard input cannot be read a second time; give the file's name");
@@ -80,96 +76,73 @@ static rs_status check(view *v, rs_error *err)
         return rs_fail(err, RS_ERR_USAGE, "--port takes 0 to 65535, not %lld", (long long)port);
     if (most < 0)
         return rs_fail(err, RS_ERR_USAGE, "--max-events takes 0 or more, not %lld", (long long)most);
-    if (rs_view_origin_of(rs_options_text(v->own, "ui"), v->routes.ui_origin, err) != RS_OK)
+    if (rs_view_origin_of(rs_request_text(r, "ui"), v->routes.ui_origin, err) != RS_OK)
         return rs_error_wrap(err, "--ui");
     if (!rs_view_can_serve())
         return rs_fail(
             err, RS_ERR_USAGE,
             "this program was built without the HTTP library libmicrohttpd (libmicrohttpd-dev); `rankscope "
             "fuse -o all.json.gz PATH...` writes a trace that %.200s opens",
-            rs_options_text(v->own, "ui"));
-    return RS_OK;
+            rs_request_text(r, "ui"));
+    v->socket = -1;
+    v->listening = true;
+    return rs_view_listen((unsigned)port, &v->socket, &v->routes.port, err);
 }
 
 /* "traces" or "rank0.json and 3 more" */
-static void make_title(view *v)
+static void make_title(const rs_request *r, view *v)
 {
-    const char *path = v->arguments->paths[0];
+    const char *path = r->arguments.paths[0];
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/') n--;
     size_t from = n;
     while (from > 0 && path[from - 1] != '/') from--;
     snprintf(v->title, sizeof v->title, "%.*s", (int)(n - from < 150 ? n - from : 150), path + from);
     size_t used = strlen(v->title);
-    if (v->arguments->n_paths > 1)
-        snprintf(v->title + used, sizeof v->title - used, " and %zu more", v->arguments->n_paths - 1);
+    if (r->arguments.n_paths > 1)
+        snprintf(v->title + used, sizeof v->title - used, " and %zu more", r->arguments.n_paths - 1);
 }
 
 /* ---- what is served ----------------------------------------------------------------------------------- */
 
-static rs_status choose_settings(view *v, rs_error *err)
+static rs_status read_traces(rs_request *r, rs_result *told, rs_error *err)
 {
-    rs_status status = rs_job_settings_of(v->in, &v->job, err);
-    v->job.progress = rs_progress_step;
-    v->job.progress_context = &v->progress;
-    return status;
-}
-
-static rs_status read_traces(view *v, rs_error *err)
-{
+    view *v = r->own;
     rs_job *job = NULL;
-    rs_status status = rs_job_open(v->arguments->paths, v->arguments->n_paths, &v->job, &job, err);
-    if (status == RS_OK)
-        status =
-            rs_view_reduce(job, (uint64_t)rs_options_int(v->own, "max-events"), &v->trace, &v->told, err);
-    rs_job_close(job);
-    v->lost = rs_problems_worst(&v->told.problems) == RS_LOSS;
+    RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
+    rs_status status = rs_view_reduce(job, (uint64_t)rs_request_int(r, "max-events"), &v->trace, told, err);
+    rs_request_close(r, job);
     return status;
 }
 
 /* What it has to tell of the traces is on the page, and told of the trace already. */
-static rs_status write_report(view *v, rs_error *err)
+static rs_status write_report(rs_request *r, rs_error *err)
 {
+    view *v = r->own;
     rs_job *job = NULL;
     rs_result told = {0};
-    rs_report_settings settings = {.inputs = v->arguments->paths,
-                                   .n_inputs = v->arguments->n_paths,
+    rs_report_settings settings = {.inputs = r->arguments.paths,
+                                   .n_inputs = r->arguments.n_paths,
                                    .trace_link = "./",
-                                   .jobs = v->job.jobs,
-                                   .progress = rs_progress_step,
-                                   .progress_context = &v->progress};
+                                   .jobs = r->job.jobs,
+                                   .progress = r->job.progress,
+                                   .progress_context = r->job.progress_context};
     rs_sink sink = {append, &v->report};
-    rs_status status = rs_job_open(v->arguments->paths, v->arguments->n_paths, &v->job, &job, err);
-    if (status == RS_OK) status = rs_report_write(job, &settings, &sink, &told, err);
-    v->lost = v->lost || rs_problems_worst(&told.problems) == RS_LOSS;
+    RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
+    rs_status status = rs_report_write(job, &settings, &sink, &told, err);
+    v->lost = rs_problems_worst(&told.problems) == RS_LOSS;
     rs_result_clear(&told);
-    rs_job_close(job);
+    rs_request_close(r, job);
     return status;
 }
 
-static rs_status read_all(view *v, rs_error *err)
-{
-    rs_progress_start(&v->progress, !v->quiet && !rs_options_flag(v->own, "no-progress"));
-    rs_status status = read_traces(v, err);
-    bool wants_report = !rs_options_flag(v->own, "no-report");
-    rs_status has_report = wants_report ? rs_report_check(NULL) : RS_OK;
-    if (status == RS_OK && wants_report && has_report == RS_OK) status = write_report(v, err);
-    rs_progress_end(&v->progress);
-    if (status == RS_ERR_CANCELLED) rs_signal_repeat();
-    rs_report_result(&v->told, v->quiet);
-    if (status == RS_OK && has_report != RS_OK && !v->quiet)
-        rs_complain("there is no report page in this program (Node.js was missing when it was built), only "
-                    "the trace");
-    return status;
-}
-
-static rs_status make_resources(view *v, rs_error *err)
+static rs_status make_resources(const rs_request *r, view *v, const rs_result *told, rs_error *err)
 {
     rs_status status = rs_view_make_token(v->routes.token, err);
     rs_view_facts facts = {.title = v->title,
-                           .viewer = rs_options_text(v->own, "ui"),
+                           .viewer = rs_request_text(r, "ui"),
                            .trace = &v->trace,
-                           .notes = &v->told,
+                           .notes = told,
                            .has_report = v->report.n > 0};
     rs_sink sink = {append, &v->entry};
     if (status == RS_OK) status = rs_view_page_write(&facts, &v->routes, &sink, err);
@@ -219,24 +192,26 @@ static void write_address(rs_writer *writer, const void *context)
     rs_writer_char(writer, '\n');
 }
 
-static void show(const view *v)
+static void show(const rs_request *r)
 {
+    const view *v = r->own;
     char address[80];
     make_address(v, address, sizeof address);
-    if (!rs_options_flag(v->own, "no-open") && rs_browser_has_display()) {
+    if (!rs_request_flag(r, "no-open") && rs_browser_has_display()) {
         int code = rs_browser_open(address);
         if (code == 0) {
-            if (!v->quiet) rs_complain("opening it in the browser; Ctrl-C ends the server");
+            if (!r->quiet) rs_complain("opening it in the browser; Ctrl-C ends the server");
             return;
         }
         rs_complain("no browser could be started: xdg-open: %s", strerror(code));
     }
-    if (!v->quiet) rs_complain("open this address in a browser of this machine; Ctrl-C ends the server");
+    if (!r->quiet) rs_complain("open this address in a browser of this machine; Ctrl-C ends the server");
 }
 
 /* Answers until a signal comes. The server's thread must not get it: it is meant for the one that waits. */
-static int serve(view *v)
+static int serve(rs_request *r)
 {
+    view *v = r->own;
     rs_error err = RS_ERROR_INIT;
     rs_view_server *server = NULL;
     sigset_t ours, before;
@@ -249,7 +224,7 @@ static int serve(view *v)
     v->socket = -1;
     int code = status == RS_OK ? rs_print("view", write_address, v) : rs_complain_error("view", &err);
     if (code == RS_EXIT_OK) {
-        show(v);
+        show(r);
         while (!rs_signal_came()) sigsuspend(&before);
         rs_signal_forget(); /* that is how it ends, not how it fails */
     }
@@ -258,48 +233,67 @@ static int serve(view *v)
     return code;
 }
 
-static int run(view *v)
+/* Reads and packs everything that is served. */
+static rs_status read_all(rs_request *r, rs_result *told, rs_error *err)
 {
-    rs_error err = RS_ERROR_INIT;
-    int code;
-    rs_status status = check(v, &err);
-    if (status == RS_OK) status = choose_settings(v, &err);
-    if (status == RS_OK)
-        status = rs_view_listen((unsigned)rs_options_int(v->own, "port"), &v->socket, &v->routes.port, &err);
-    if (status == RS_OK) {
-        make_title(v);
-        status = read_all(v, &err);
-    }
-    if (status == RS_OK) status = make_resources(v, &err);
-    if (status == RS_OK)
-        code = serve(v);
-    else if (rs_is_told(&v->told, &err))
-        code = rs_exit_code_of(status);
-    else
-        code = rs_complain_error("view", &err);
-    if (code == RS_EXIT_OK && v->lost) code = RS_EXIT_LOSS;
-    if (v->socket >= 0) close(v->socket);
-    rs_result_clear(&v->told);
+    view *v = r->own;
+    bool wants_report = !rs_request_flag(r, "no-report");
+    rs_status has_report = wants_report ? rs_report_check(NULL) : RS_OK;
+    make_title(r, v);
+    rs_status status = read_traces(r, told, err);
+    if (status == RS_OK && wants_report && has_report == RS_OK) status = write_report(r, err);
+    rs_progress_end(&r->progress);
+    if (status == RS_ERR_CANCELLED) rs_signal_repeat();
+    rs_report_result(told, r->quiet);
+    r->told = true;
+    if (status == RS_OK && has_report != RS_OK && !r->quiet)
+        rs_complain("there is no report page in this program (Node.js was missing when it was built), only "
+                    "the trace");
+    if (status == RS_OK) status = make_resources(r, v, told, err);
+    return status == RS_OK ? RS_OK : rs_error_wrap(err, "view");
+}
+
+static int deliver(rs_request *r, const rs_result *told)
+{
+    (void)told;
+    int code = serve(r);
+    return code == RS_EXIT_OK && ((view *)r->own)->lost ? RS_EXIT_LOSS : code;
+}
+
+static void clear(rs_request *r)
+{
+    view *v = r->own;
+    if (v->listening && v->socket >= 0) close(v->socket);
     rs_free(v->trace.bytes);
     rs_free(v->entry.bytes);
     rs_free(v->report.bytes);
-    return code;
 }
 
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-int rs_run_view(const rs_command *command, int argc, char **argv)
-{
-    rs_error err = RS_ERROR_INIT;
-    rs_arguments arguments;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
-    view v = {.own = arguments.options[0], .in = arguments.options[1], .arguments = &arguments, .socket = -1};
-    v.quiet = rs_options_flag(v.own, "quiet");
-    int code = rs_options_flag(v.own, "help") ? rs_print(command->name, make_help, command) : run(&v);
-    rs_arguments_clear(&arguments);
-    return code;
-}
+const rs_command rs_view_command = {
+    .name = "view",
+    .help = "Serve the job on this machine and open it in the trace viewer",
+    .usage = "[options] PATH...",
+    .about =
+        "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
+        "--max-events; what is left out is said), serves it on 127.0.0.1 and opens a page with a button "
+        "that hands it over, and a link to the report (see `report`). The trace goes from this machine "
+        "into the viewer's window in your browser and to no server.\n\n"
+        "The address holds a random token, without which nothing is answered; pages of other origins than "
+        "the viewer's cannot read the trace. The address is printed on standard output; the server runs "
+        "until Ctrl-C (SIGINT, SIGTERM or SIGHUP).\n\n"
+        "On a machine without a browser: --no-open there, ssh -L 9001:127.0.0.1:9001 to it, and open the "
+        "address here. On port 9001 the page also has a link by which the viewer fetches the trace "
+        "itself; it may fetch from no other port.",
+    .examples = "rankscope view traces/\n"
+                "rankscope view --steps 3 rank0.json.gz rank1.json.gz\n"
+                "rankscope view --no-open --port 0 --max-events 0 traces/\n"
+                "rankscope view --ui https://perfetto.example.com traces/",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_input_options}},
+    .n_groups = 2,
+    .check = check,
+    .body = read_all,
+    .deliver = deliver,
+    .own_size = sizeof(view),
+    .clear = clear,
+};

@@ -27,10 +27,7 @@ rs_face_fn rs_face_find(const char *name)
     return NULL;
 }
 
-bool rs_face_nests(const char *name, const rs_result *result, size_t *table, size_t *depth_column)
+const char *rs_face_nests(const char *name)
 {
-    if (strcmp(name, "tree") != 0 || result->n_tables == 0) return false;
-    *table = 0;
-    *depth_column = rs_face_column(result->tables[0], "depth");
-    return true;
+    return strcmp(name, "tree") == 0 ? "depth" : NULL;
 }

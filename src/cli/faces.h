@@ -13,8 +13,7 @@ typedef rs_status (*rs_face_fn)(const rs_result *result, rs_layout *layout, rs_e
 /* The face of a command, or NULL when its tables are all it shows. */
 rs_face_fn rs_face_find(const char *name);
 
-/* Whether the JSON of a command nests the rows of its table: then the index of the table and of its depth
- * column. */
-bool rs_face_nests(const char *name, const rs_result *result, size_t *table, size_t *depth_column);
+/* Where the JSON of a command nests the rows of a table: the column of their depth. Else NULL. */
+const char *rs_face_nests(const char *name);
 
 #endif

@@ -32,8 +32,8 @@ static void option_key(const rs_option_spec *spec, char *out, size_t size)
 
 static void write_options(rs_layout *layout, const rs_option_group *group)
 {
-    for (size_t i = 0; i < group->n; i++) {
-        const rs_option_spec *spec = &group->specs[i];
+    const rs_option_spec *spec;
+    for (size_t i = 0; (spec = rs_group_at(group, i)); i++) {
         char key[200], help[600];
         option_key(spec, key, sizeof key);
         snprintf(help, sizeof help, "%s%s%s%s", spec->help, spec->fallback ? " (default " : "",
@@ -73,8 +73,8 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
         rs_layout_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
                         command->subcommands[i]->help);
     for (size_t i = 0; i < command->n_groups; i++) {
-        if (!command->groups[i].n) continue;
-        rs_layout_heading(&layout, command->groups[i].title, false);
+        if (!rs_group_at(&command->groups[i], 0)) continue;
+        rs_layout_heading(&layout, rs_group_title(&command->groups[i]), false);
         write_options(&layout, &command->groups[i]);
     }
     if (command->analysis) {
@@ -152,17 +152,18 @@ static void make_command(rs_writer *writer, const void *context)
     rs_write_command_help(writer, context);
 }
 
+int rs_print_help(const rs_command *command)
+{
+    return rs_print(command->name, make_command, command);
+}
+
 int rs_run_help(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
-    rs_error err = RS_ERROR_INIT;
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
-        return rs_complain_error(command->name, &err);
     rs_command topic;
     int code;
-    if (rs_options_flag(arguments.options[0], "help")) {
-        code = rs_print("help", make_command, command);
-    } else if (arguments.n_paths == 0) {
+    if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
+    if (arguments.n_paths == 0) {
         code = rs_print("help", make_general, NULL);
     } else {
         code = rs_command_find_topic("help", arguments.paths, arguments.n_paths, &topic);

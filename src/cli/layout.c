@@ -173,8 +173,10 @@ static bool to_writer(void *context, const char *bytes, size_t n)
 
 rs_status rs_layout_table(rs_layout *layout, const rs_table *table, rs_error *err)
 {
-    rs_render_settings settings = {
-        .format = RS_FORMAT_TEXT, .width = layout->width, .color = layout->color, .utf8 = layout->utf8};
+    rs_render_settings settings = {.size = sizeof(rs_render_settings),
+                                   .width = layout->width,
+                                   .color = layout->color,
+                                   .utf8 = layout->utf8};
     rs_sink sink = {to_writer, layout->writer};
     return rs_render_table(table, &settings, &sink, err);
 }

@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     rs_command command;
     if (!rs_command_find(argv[1], &command)) return rs_complain_command(argv[1]);
     rs_signals_install();
-    int code = command.run(&command, argc - 2, argv + 2);
+    int code = rs_command_call(&command, argc - 2, argv + 2);
     rs_signal_repeat();
     return code;
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "text/packer.h"
 
 static rs_status fail_file(rs_error *err, const char *path, const char *doing)
 {
@@ -134,15 +135,72 @@ int rs_output_failed(rs_output *output, const char *command, const rs_error *err
     return RS_EXIT_INPUT;
 }
 
-int rs_print(const char *command, void (*make)(rs_writer *writer, const void *context), const void *context)
+/* ---- all at once -------------------------------------------------------------------------------------- */
+
+static bool reader_gone;
+
+bool rs_output_reader_gone(void)
+{
+    return reader_gone;
+}
+
+static rs_status write_packed(const char *path, rs_write_fn write, void *context, const rs_sink *sink,
+                              rs_error *err)
+{
+    rs_packer *packer = NULL;
+    rs_status status = rs_packer_open(rs_pack_of_name(path), sink, &packer, err);
+    if (status != RS_OK) return status;
+    rs_sink packed = rs_packer_sink(packer);
+    status = write(context, &packed, err);
+    if (status == RS_OK) status = rs_packer_finish(packer, err);
+    rs_packer_close(packer);
+    return status;
+}
+
+rs_status rs_output_put(const char *path, bool by_name, const char *command, rs_write_fn write, void *context,
+                        rs_error *err)
 {
     rs_output output;
-    rs_error err = RS_ERROR_INIT;
-    rs_output_open(&output, NULL, &err);
+    rs_status status = rs_output_open(&output, path, err);
+    if (status != RS_OK) return status;
     rs_sink sink = rs_output_sink(&output);
+    status = by_name && path ? write_packed(path, write, context, &sink, err) : write(context, &sink, err);
+    if (status == RS_OK) status = rs_output_commit(&output, err);
+    if (status == RS_OK) return RS_OK;
+    if (output.error) {
+        reader_gone = output.error == EPIPE;
+        *err = (rs_error)RS_ERROR_INIT;
+        status = rs_fail(err, RS_ERR_IO, "cannot write %s: %s",
+                         !output.to_file ? "standard output"
+                         : output.path   ? output.path
+                                         : "the output",
+                         strerror(output.error));
+    } else if (command) {
+        rs_error_wrap(err, "%s", command);
+    }
+    rs_output_discard(&output);
+    rs_signal_repeat();
+    return status;
+}
+
+typedef struct made_text {
+    void (*make)(rs_writer *writer, const void *context);
+    const void *context;
+} made_text;
+
+static rs_status write_made(void *context, const rs_sink *sink, rs_error *err)
+{
+    const made_text *text = context;
     rs_writer writer;
-    rs_writer_init(&writer, &sink);
-    make(&writer, context);
-    if (rs_writer_finish(&writer, &err) != RS_OK) return rs_output_failed(&output, command, &err);
-    return RS_EXIT_OK;
+    rs_writer_init(&writer, sink);
+    text->make(&writer, text->context);
+    return rs_writer_finish(&writer, err);
+}
+
+int rs_print(const char *command, void (*make)(rs_writer *writer, const void *context), const void *context)
+{
+    rs_error err = RS_ERROR_INIT;
+    made_text text = {make, context};
+    bool ok = rs_output_put(NULL, false, command, write_made, &text, &err) == RS_OK;
+    return ok ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }

@@ -24,6 +24,11 @@ static bool is_plain_terminal(int fd)
     return isatty(fd) && (!term || strcmp(term, "dumb") != 0);
 }
 
+bool rs_terminal_shows_output(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
 /* 0 when the width is not known. */
 static unsigned terminal_width(int fd)
 {
@@ -40,10 +45,15 @@ rs_render_settings rs_terminal_settings(rs_color_choice color)
 {
     const char *no_color = getenv("NO_COLOR");
     bool may_color = is_plain_terminal(STDOUT_FILENO) && !(no_color && *no_color);
-    return (rs_render_settings){.format = RS_FORMAT_TEXT,
+    return (rs_render_settings){.size = sizeof(rs_render_settings),
                                 .width = terminal_width(STDOUT_FILENO),
                                 .color = color == RS_COLOR_ALWAYS || (color == RS_COLOR_AUTO && may_color),
                                 .utf8 = rs_terminal_utf8()};
+}
+
+bool rs_renders_as(const rs_render_settings *settings, const char *form)
+{
+    return strcmp(settings->form ? rs_output_form_name(settings->form) : "text", form) == 0;
 }
 
 unsigned rs_prose_width(void)
@@ -75,6 +85,7 @@ int rs_exit_code_of(rs_status status)
 int rs_complain_error(const char *command, const rs_error *err)
 {
     char text[RS_ERROR_CAUSES * (2 * RS_ERROR_TEXT + 64)];
+    if (rs_output_reader_gone()) return RS_EXIT_CLOSED_PIPE;
     rs_error_text(err, text, sizeof text);
     if (command)
         rs_complain("%s: %s", command, text);

@@ -57,21 +57,32 @@ static char *name_in_directory(const file_list *l, size_t file, const char *dire
     return path;
 }
 
+typedef struct writing {
+    const rs_result *result;
+    const char *from;
+    rs_rewrite_settings settings;
+    bool truncated;
+} writing;
+
+static rs_status write_again(void *context, const rs_sink *sink, rs_error *err)
+{
+    writing *w = context;
+    rs_status status = rs_result_rewrite(w->result, w->from, &w->settings, sink, &w->truncated, err);
+    if (status == RS_ERR_FORMAT)
+        rs_error_wrap(err, "%s is no Kineto trace: only those can be written again with more in them",
+                      w->from);
+    return status;
+}
+
 static int write_one(const rs_result *result, const char *from, const char *to, const char *command,
-                     rs_rewrite_settings settings)
+                     const rs_rewrite_settings *settings)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    if (rs_output_open(&output, to, &err) != RS_OK) return rs_complain_error(command, &err);
-    rs_sink below = rs_output_sink(&output);
-    bool truncated = false;
-    settings.name = to;
-    rs_status status = rs_result_rewrite(result, from, &settings, &below, &truncated, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    if (status == RS_ERR_FORMAT)
-        rs_error_wrap(&err, "%s is no Kineto trace: only those can be written again with more in them", from);
-    if (status != RS_OK) return rs_output_failed(&output, command, &err);
-    if (!truncated) return RS_EXIT_OK;
+    writing w = {.result = result, .from = from, .settings = *settings};
+    w.settings.name = to;
+    if (rs_output_put(to, false, command, write_again, &w, &err) != RS_OK)
+        return rs_complain_error(NULL, &err);
+    if (!w.truncated) return RS_EXIT_OK;
     rs_complain("%s breaks off; %s holds what could be read", from, to);
     return RS_EXIT_LOSS;
 }
@@ -92,7 +103,7 @@ static int write_all(const rs_result *result, const file_list *l, const char *pa
             rs_complain("out of memory");
             return RS_EXIT_INPUT;
         }
-        int one = write_one(result, file_at(l, l->first[i]), to, command, *settings);
+        int one = write_one(result, file_at(l, l->first[i]), to, command, settings);
         rs_free(to);
         if (one != RS_EXIT_OK && one != RS_EXIT_LOSS) return one;
         if (one == RS_EXIT_LOSS) code = one;

@@ -1,5 +1,5 @@
 /* CSV after RFC 4180, lines ended by LF: a header always, unknown cells empty, full precision. */
-#include "output/formats.h"
+#include "output/form.h"
 
 static void write_cell(rs_writer *writer, const rs_table *table, const rs_column_spec *spec, size_t row,
                        size_t at)
@@ -29,8 +29,11 @@ static bool is_blank_line(const rs_table *table, size_t row)
     return length == 0;
 }
 
-void rs_write_csv(rs_writer *writer, const rs_table *table)
+static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                           rs_error *err)
 {
+    (void)settings;
+    (void)err;
     const rs_table_spec *spec = rs_table_get_spec(table);
     for (size_t at = 0; at < spec->n_columns; at++) {
         if (at) rs_writer_char(writer, ',');
@@ -46,4 +49,10 @@ void rs_write_csv(rs_writer *writer, const rs_table *table)
         if (is_blank_line(table, row)) rs_writer_bytes(writer, "\"\"", 2);
         rs_writer_char(writer, '\n');
     }
+    return RS_OK;
 }
+
+const rs_output_form rs_output_form_csv = {.name = "csv",
+                                           .help = "comma-separated values, a header line, full precision",
+                                           .extension = "csv",
+                                           .table = write_csv};

@@ -2,7 +2,10 @@
  * number becomes null. */
 #include <math.h>
 
-#include "output/formats.h"
+#include <string.h>
+
+#include "output/form.h"
+#include "output/json.h"
 
 void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, size_t at)
 {
@@ -44,16 +47,21 @@ static void write_row(rs_writer *writer, const rs_table *table, size_t row)
     rs_writer_char(writer, '}');
 }
 
-void rs_write_jsonl(rs_writer *writer, const rs_table *table)
+static rs_status write_jsonl(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                             rs_error *err)
 {
+    (void)settings;
+    (void)err;
     size_t n_rows = rs_table_n_rows(table);
     for (size_t row = 0; row < n_rows && !writer->failed; row++) {
         write_row(writer, table, row);
         rs_writer_char(writer, '\n');
     }
+    return RS_OK;
 }
 
-void rs_write_json_rows(rs_writer *writer, const rs_table *table, unsigned indent)
+/* An array of objects; indent spaces stand before each. */
+static void write_rows(rs_writer *writer, const rs_table *table, unsigned indent)
 {
     size_t n_rows = rs_table_n_rows(table);
     rs_writer_char(writer, '[');
@@ -84,7 +92,8 @@ static int64_t depth_of(const rs_table *table, size_t row, size_t column)
     return row < rs_table_n_rows(table) ? rs_table_int(table, row, column) : 0;
 }
 
-void rs_write_json_nested(rs_writer *writer, const rs_table *table, size_t depth_column, unsigned indent)
+/* Each row holds those below it as "children". */
+static void write_nested(rs_writer *writer, const rs_table *table, size_t depth_column, unsigned indent)
 {
     size_t n_rows = rs_table_n_rows(table);
     rs_writer_char(writer, '[');
@@ -159,14 +168,40 @@ void rs_write_json_problems(rs_writer *writer, const rs_problems *problems)
     if (problems->n || problems->n_dropped) rs_writer_text(writer, "\n  ");
 }
 
-void rs_write_json_result(rs_writer *writer, const rs_result *result)
+/* The column that tells how deep rows stand; SIZE_MAX: rows stand side by side. */
+static size_t depth_column_of(const rs_table *table, const rs_render_settings *settings)
 {
-    rs_write_json_result_nested(writer, result, SIZE_MAX, 0);
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    for (size_t at = 0; settings->nest_by && at < spec->n_columns; at++)
+        if (strcmp(spec->columns[at].name, settings->nest_by) == 0 && spec->columns[at].type == RS_INT)
+            return at;
+    return SIZE_MAX;
 }
 
-void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, size_t nested,
-                                 size_t depth_column)
+static void write_array(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                        unsigned indent)
 {
+    size_t depth_column = depth_column_of(table, settings);
+    if (depth_column != SIZE_MAX)
+        write_nested(writer, table, depth_column, indent);
+    else
+        write_rows(writer, table, indent);
+}
+
+static rs_status write_table(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                             rs_error *err)
+{
+    (void)err;
+    write_array(writer, table, settings, 2);
+    rs_writer_char(writer, '\n');
+    return RS_OK;
+}
+
+static rs_status write_result(rs_writer *writer, const rs_result *result, size_t main_table,
+                              const rs_render_settings *settings, rs_error *err)
+{
+    (void)main_table;
+    (void)err;
     rs_writer_text(writer, "{\n  \"tables\": {");
     bool first = true;
     for (size_t i = 0; i < result->n_tables; i++) {
@@ -176,10 +211,7 @@ void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, siz
         first = false;
         rs_writer_json_string(writer, name, strlen(name));
         rs_writer_text(writer, ": ");
-        if (i == nested)
-            rs_write_json_nested(writer, result->tables[i], depth_column, 6);
-        else
-            rs_write_json_rows(writer, result->tables[i], 6);
+        write_array(writer, result->tables[i], settings, 6);
     }
     rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
     rs_write_json_problems(writer, &result->problems);
@@ -189,4 +221,13 @@ void rs_write_json_result_nested(rs_writer *writer, const rs_result *result, siz
         rs_writer_json_string(writer, result->notes[i], strlen(result->notes[i]));
     }
     rs_writer_text(writer, result->n_notes ? "\n  ]\n}\n" : "]\n}\n");
+    return RS_OK;
 }
+
+const rs_output_form rs_output_form_json = {.name = "json",
+                                            .help = "one JSON object: tables, problems, notes",
+                                            .extension = "json",
+                                            .table = write_table,
+                                            .result = write_result};
+const rs_output_form rs_output_form_jsonl = {
+    .name = "jsonl", .help = "one JSON object a row", .extension = "jsonl", .table = write_jsonl};

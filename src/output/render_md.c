@@ -3,7 +3,7 @@
 #include <ctype.h>
 
 #include "text/display.h"
-#include "output/formats.h"
+#include "output/form.h"
 #include "text/utf8.h"
 #include "base/memory.h"
 
@@ -42,8 +42,10 @@ static rs_status write_text_cell(rs_writer *writer, const rs_table *table, size_
     return RS_OK;
 }
 
-rs_status rs_write_md(rs_writer *writer, const rs_table *table, rs_error *err)
+static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                          rs_error *err)
 {
+    (void)settings;
     const rs_table_spec *spec = rs_table_get_spec(table);
     rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
     if (!displays) return rs_fail_nomem(err, "the layout of a table");
@@ -73,3 +75,6 @@ rs_status rs_write_md(rs_writer *writer, const rs_table *table, rs_error *err)
     rs_free(displays);
     return status;
 }
+
+const rs_output_form rs_output_form_md = {
+    .name = "md", .help = "a Markdown table, as text has it", .extension = "md", .table = write_md};

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "text/display.h"
-#include "output/formats.h"
+#include "output/form.h"
 #include "text/utf8.h"
 
 #define GAP 2
@@ -340,8 +340,8 @@ static rs_status write_table(rs_writer *writer, text_table *t, rs_error *err)
     return status;
 }
 
-rs_status rs_write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
-                        rs_error *err)
+static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                            rs_error *err)
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
     if (spec->n_columns == 0) return RS_OK;
@@ -365,3 +365,42 @@ rs_status rs_write_text(rs_writer *writer, const rs_table *table, const rs_rende
     }
     return status;
 }
+
+static void write_section(rs_writer *writer, const rs_table *table, const rs_render_settings *settings)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    if (settings->color) rs_writer_text(writer, "\033[1m");
+    rs_writer_text(writer, spec->name);
+    if (settings->color) rs_writer_text(writer, "\033[0m");
+    if (spec->help) {
+        rs_writer_text(writer, ": ");
+        rs_writer_text(writer, spec->help);
+    }
+    rs_writer_char(writer, '\n');
+}
+
+/* Every table with rows; the main one when none has any, so that its header is seen. */
+static rs_status write_text_result(rs_writer *writer, const rs_result *result, size_t main_table,
+                                   const rs_render_settings *settings, rs_error *err)
+{
+    size_t n_shown = 0;
+    for (size_t i = 0; i < result->n_tables; i++)
+        if (result->tables[i] && rs_table_n_rows(result->tables[i])) n_shown++;
+    bool first = true;
+    for (size_t i = 0; i < result->n_tables; i++) {
+        const rs_table *table = result->tables[i];
+        if (!table || (n_shown ? rs_table_n_rows(table) == 0 : i != main_table)) continue;
+        if (!first) rs_writer_char(writer, '\n');
+        first = false;
+        if (n_shown > 1) write_section(writer, table, settings);
+        rs_status status = write_text(writer, table, settings, err);
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
+const rs_output_form rs_output_form_text = {.name = "text",
+                                            .help = "tables for a terminal, units chosen for people",
+                                            .extension = "txt",
+                                            .table = write_text,
+                                            .result = write_text_result};

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "output/formats.h"
+#include "output/json.h"
 
 /* ---- escaping ----------------------------------------------------------------------------------------- */
 

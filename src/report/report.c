@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "output/formats.h"
+#include "output/json.h"
 #include "report/gather.h"
 #include "report/page.h"
 

@@ -26,7 +26,7 @@ static rs_status merge(const rs_bytes *packed, const rs_query *query, uint64_t *
     rs_status status = rs_merge_packed(packed, 1, query, 1, &result, &err);
     sum s = {0};
     const rs_sink sink = {add_up, &s};
-    const rs_render_settings settings = {.format = RS_FORMAT_JSON};
+    const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("json")};
     PROMISE(status == RS_OK ? result.n_tables > 0 : result.n_tables == 0);
     if (status != RS_OK) PROMISE(err.status == status && err.n_causes && err.causes[0].message[0]);
     if (status == RS_OK)

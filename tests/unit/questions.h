@@ -70,7 +70,7 @@ static inline collected rendered(const rs_result *result)
 {
     collected out = {0};
     const rs_sink sink = {collect, &out};
-    const rs_render_settings settings = {.format = RS_FORMAT_JSON};
+    const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("json")};
     assert_int_equal(rs_render_result(result, result->main_table, &settings, &sink, NULL), RS_OK);
     char line[64];
     snprintf(line, sizeof line, "\ntables %zu, main %zu, found %d", result->n_tables, result->main_table,

@@ -32,19 +32,20 @@ static void add_row(rs_table *table, int64_t rank, int64_t ns, double share, int
     assert_int_equal(rs_table_end_row(table, NULL), RS_OK);
 }
 
-static void render(const rs_table *table, rs_format format, unsigned width, bool utf8, collected *out)
+static void render(const rs_table *table, const char *form, unsigned width, bool utf8, collected *out)
 {
     *out = (collected){0};
-    rs_render_settings settings = {.format = format, .width = width, .utf8 = utf8};
+    rs_render_settings settings = {
+        .size = sizeof settings, .form = rs_output_form_find(form), .width = width, .utf8 = utf8};
     rs_sink sink = {collect, out};
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_render_table(table, &settings, &sink, &err), RS_OK);
 }
 
-static void expect(const rs_table *table, rs_format format, unsigned width, bool utf8, const char *wanted)
+static void expect(const rs_table *table, const char *form, unsigned width, bool utf8, const char *wanted)
 {
     collected out;
-    render(table, format, width, utf8, &out);
+    render(table, form, width, utf8, &out);
     assert_string_equal(out.text ? out.text : "", wanted);
     collected_clear(&out);
 }
@@ -63,7 +64,7 @@ static void test_csv(void **state)
 {
     (void)state;
     rs_table *t = small_table();
-    expect(t, RS_FORMAT_CSV, 0, true,
+    expect(t, "csv", 0, true,
            "rank,idle_us,share,count,name\n"
            "0,1234.567,12.5,1234567,gemm\n"
            "1,2000,,5,\"a,\"\"b\"\"\nc|d\"\n"
@@ -76,15 +77,15 @@ static void test_json(void **state)
     (void)state;
     rs_table *t = small_table();
     expect(
-        t, RS_FORMAT_JSONL, 0, true,
+        t, "jsonl", 0, true,
         "{\"rank\": 0, \"idle_us\": 1234.567, \"share\": 12.5, \"count\": 1234567, \"name\": \"gemm\"}\n"
         "{\"rank\": 1, \"idle_us\": 2000, \"share\": null, \"count\": 5, \"name\": \"a,\\\"b\\\"\\nc|d\"}\n"
         "{\"rank\": null, \"idle_us\": null, \"share\": null, \"count\": null, \"name\": null}\n");
     rs_table_free(t);
     t = rs_table_create(&spec);
-    expect(t, RS_FORMAT_JSON, 0, true, "[]\n");
-    expect(t, RS_FORMAT_JSONL, 0, true, "");
-    expect(t, RS_FORMAT_CSV, 0, true, "rank,idle_us,share,count,name\n");
+    expect(t, "json", 0, true, "[]\n");
+    expect(t, "jsonl", 0, true, "");
+    expect(t, "csv", 0, true, "rank,idle_us,share,count,name\n");
     rs_table_free(t);
 }
 
@@ -92,12 +93,12 @@ static void test_text(void **state)
 {
     (void)state;
     rs_table *t = small_table();
-    expect(t, RS_FORMAT_TEXT, 0, false,
+    expect(t, "text", 0, false,
            "rank  idle (ms)  share (%)      count  name\n"
            "   0      1.235       12.5  1 234 567  gemm\n"
            "   1      2.000          -          5  a,\"b\" c|d\n"
            "   -          -          -          -  -\n");
-    expect(t, RS_FORMAT_MD, 0, false,
+    expect(t, "md", 0, false,
            "| rank | idle (ms) | share (%) | count | name |\n"
            "| ---: | ---: | ---: | ---: | --- |\n"
            "| 0 | 1.235 | 12.5 | 1 234 567 | gemm |\n"
@@ -129,7 +130,7 @@ static void test_narrow(void **state)
     for (unsigned width = 60; width <= 200; width += 7) {
         for (int utf8 = 0; utf8 < 2; utf8++) {
             collected out;
-            render(t, RS_FORMAT_TEXT, width, utf8, &out);
+            render(t, "text", width, utf8, &out);
             assert_true(widest_line(out.text) <= width);
             size_t lines = 0;
             for (const char *c = out.text; *c; c++) lines += *c == '\n';
@@ -141,7 +142,7 @@ static void test_narrow(void **state)
     }
     /* narrower than its numbers: nothing is cut but names */
     collected out;
-    render(t, RS_FORMAT_TEXT, 10, true, &out);
+    render(t, "text", 10, true, &out);
     assert_non_null(strstr(out.text, "2 999"));
     collected_clear(&out);
     rs_table_free(t);
@@ -158,8 +159,8 @@ static void test_small_shapes(void **state)
     assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
     rs_table_add_null(t);
     assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
-    expect(t, RS_FORMAT_TEXT, 80, true, "n\n7\n-\n");
-    expect(t, RS_FORMAT_CSV, 80, true, "n\n7\n\"\"\n"); /* no blank line: readers skip those */
+    expect(t, "text", 80, true, "n\n7\n-\n");
+    expect(t, "csv", 80, true, "n\n7\n\"\"\n"); /* no blank line: readers skip those */
     rs_table_free(t);
 
     static const rs_column_spec two[] = {{"exposed_communication_time", RS_TIME, RS_UNIT_US, "", NULL},
@@ -169,7 +170,7 @@ static void test_small_shapes(void **state)
     rs_table_add_time(t, 12345678);
     rs_table_add_text(t, "word");
     assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
-    expect(t, RS_FORMAT_TEXT, 24, true,
+    expect(t, "text", 24, true,
            "      exposed_  what it\n"
            "communication_  was all\n"
            "     time (ms)  about\n"
@@ -186,7 +187,7 @@ static void test_hostile_names(void **state)
                                "gnp\r\n\b\x7F\xED\xA0\x80\xFF\0end";
     rs_table *t = rs_table_create(&spec);
     add_row(t, 0, 1, 1, 1, evil, sizeof evil - 1);
-    rs_format formats[] = {RS_FORMAT_TEXT, RS_FORMAT_MD};
+    const char *formats[] = {"text", "md"};
     for (size_t i = 0; i < 2; i++) {
         for (int utf8 = 0; utf8 < 2; utf8++) {
             collected out;
@@ -206,7 +207,7 @@ static void test_hostile_names(void **state)
             collected_clear(&out);
         }
     }
-    expect(t, RS_FORMAT_JSONL, 0, true,
+    expect(t, "jsonl", 0, true,
            "{\"rank\": 0, \"idle_us\": 0.001, \"share\": 1, \"count\": 1, \"name\": "
            "\"\\u001b]0;pwned\\u0007\\u001b[2J"
            "\xEF\xBF\xBD"
@@ -223,17 +224,17 @@ static void test_extremes(void **state)
     add_row(t, INT64_MIN, INT64_MIN, -INFINITY, INT64_MIN, "", 0);
     add_row(t, INT64_MAX, INT64_MAX, INFINITY, INT64_MAX, "", 0);
     add_row(t, 0, -1, 1e300, 0, "", 0);
-    expect(t, RS_FORMAT_CSV, 0, true,
+    expect(t, "csv", 0, true,
            "rank,idle_us,share,count,name\n"
            "-9223372036854775808,-9223372036854775.808,-inf,-9223372036854775808,\n"
            "9223372036854775807,9223372036854775.807,inf,9223372036854775807,\n"
            "0,-0.001,1e300,0,\n");
     collected out;
-    render(t, RS_FORMAT_JSONL, 0, true, &out);
+    render(t, "jsonl", 0, true, &out);
     assert_non_null(strstr(out.text, "\"share\": null, \"count\": -9223372036854775808"));
     assert_null(strstr(out.text, "inf"));
     collected_clear(&out);
-    render(t, RS_FORMAT_TEXT, 0, true, &out);
+    render(t, "text", 0, true, &out);
     assert_non_null(strstr(out.text, "9 223 372 036 854 775 807"));
     assert_non_null(strstr(out.text, "-inf"));
     assert_non_null(strstr(out.text, "idle (s)"));
@@ -369,7 +370,7 @@ static void test_json_result(void **state)
     rs_problems_add(&result.problems, "a\n\xFF.json", 3, RS_LOSS, "bad_event", "an event was skipped", 17);
     rs_problems_add_many(&result.problems, NULL, -1, RS_NOTE, "n", "m", RS_NO_OFFSET, 4, "d");
     collected out = {0};
-    rs_render_settings settings = {.format = RS_FORMAT_JSON};
+    rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("json")};
     rs_sink sink = {collect, &out};
     assert_int_equal(rs_render_result(&result, 0, &settings, &sink, NULL), RS_OK);
     assert_non_null(strstr(out.text,
@@ -391,7 +392,7 @@ static void test_schema(void **state)
     const rs_table_spec *specs[] = {&spec};
     rs_table *t = rs_schema_table(specs, 1);
     assert_int_equal(rs_table_n_rows(t), 5);
-    expect(t, RS_FORMAT_CSV, 0, true,
+    expect(t, "csv", 0, true,
            "table,column,type,unit,meaning\nt,rank,int,id,rank\nt,idle_us,time,us,idle\nt,share,real,percent,"
            "share\n"
            "t,count,int,count,count\nt,name,text,,name\n");
@@ -411,7 +412,7 @@ static void test_few_long_names(void **state)
         add_row(t, i, i, 1, 77, is_long ? name : "gemm", is_long ? LONG : 4);
     }
     collected out;
-    render(t, RS_FORMAT_TEXT, 0, true, &out);
+    render(t, "text", 0, true, &out);
     assert_true(strlen(out.text) < 3 * LONG + N * 60);
     size_t n_lines = 0, n_whole = 0, n_wide = 0;
     for (const char *line = out.text, *end; (end = strchr(line, '\n')); line = end + 1, n_lines++) {
@@ -431,11 +432,14 @@ static void test_failing_sink(void **state)
     (void)state;
     rs_table *t = rs_table_create(&spec);
     for (int64_t i = 0; i < 20000; i++) add_row(t, i, i, 1, i, "name", 4);
-    for (rs_format format = RS_FORMAT_TEXT; format <= RS_FORMAT_MD; format++) {
+    size_t n_forms;
+    const rs_output_form *const *forms = rs_output_forms(&n_forms);
+    for (size_t f = 0; f < n_forms; f++) {
         size_t limits[] = {1, 40000, 100000};
         for (size_t i = 0; i < 3; i++) {
             collected out = {.fail_after = limits[i]};
-            rs_render_settings settings = {.format = format, .width = 80, .utf8 = true};
+            rs_render_settings settings = {
+                .size = sizeof settings, .form = forms[f], .width = 80, .utf8 = true};
             rs_sink sink = {collect, &out};
             rs_error err = RS_ERROR_INIT;
             assert_int_equal(rs_render_table(t, &settings, &sink, &err), RS_ERR_IO);
@@ -449,8 +453,11 @@ static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
     rs_table *t = small_table();
-    for (rs_format format = RS_FORMAT_TEXT; format <= RS_FORMAT_MD; format++) {
-        rs_render_settings settings = {.format = format, .width = 50, .utf8 = true, .color = true};
+    size_t n_forms;
+    const rs_output_form *const *forms = rs_output_forms(&n_forms);
+    for (size_t f = 0; f < n_forms; f++) {
+        rs_render_settings settings = {
+            .size = sizeof settings, .form = forms[f], .width = 50, .utf8 = true, .color = true};
         for (uint64_t n = 0;; n++) {
             collected out = {0};
             rs_sink sink = {collect, &out};
@@ -484,7 +491,7 @@ static void test_locale_is_left_alone(void **state)
     locale_t before = uselocale((locale_t)0);
     rs_table *t = small_table();
     collected out;
-    render(t, RS_FORMAT_TEXT, 40, true, &out);
+    render(t, "text", 40, true, &out);
     collected_clear(&out);
     assert_true(uselocale((locale_t)0) == before);
     rs_table_free(t);

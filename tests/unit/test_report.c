@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "output/formats.h"
+#include "output/json.h"
 #include "rankscope/rankscope.h"
 #include "report/data.h"
 #include "report/report.h"

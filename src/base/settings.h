@@ -1,0 +1,13 @@
+/* Structs of settings in public headers begin with their size, so that they can grow: a program built against
+ * an older header passes a smaller one, whose missing fields are 0; one built against a newer header passes a
+ * larger one, whose unknown fields are refused unless they are 0. */
+#ifndef RS_BASE_SETTINGS_H
+#define RS_BASE_SETTINGS_H
+
+#include "rankscope/status.h"
+
+/* Copies size bytes of what was given into out, which is out_size long. RS_ERR_USAGE names the struct. */
+rs_status rs_settings_read(const void *given, size_t size, void *out, size_t out_size, const char *name,
+                           rs_error *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* Errors ripple up. */
+#ifndef RS_BASE_TRY_H
+#define RS_BASE_TRY_H
+
+#include "rankscope/status.h"
+
+/* Returns from the calling function with the status of a call that failed. */
+#ifndef RS_TRY
+#define RS_TRY(call)                                                                                         \
+    do {                                                                                                     \
+        rs_status rs_try_status = (call);                                                                    \
+        if (rs_try_status != RS_OK) return rs_try_status;                                                    \
+    } while (0)
+#endif
+
+#endif
