@@ -363,14 +363,17 @@ static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     if (status == RS_OK) status = rs_fl_find_causes(a, err);
     if (status == RS_OK && a->n_found) return fill_report(a, err);
-    flight->report.root = (rs_flight_finding){
-        .verdict = RS_FLIGHT_HEALTHY,
-        .seq = -1,
-        .summary =
-            rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.", flight->periodic->n_snapshots,
-                        flight->periodic->n_snapshots == 1 ? "" : "s",
-                        flight->periodic->n_snapshots == 1 ? "no rank is missing"
-                                                           : "operations complete from one to the next")};
+    flight->report.root =
+        (rs_flight_finding){.verdict = RS_FLIGHT_HEALTHY,
+                            .seq = -1,
+                            .summary = !flight->periodic->n_snapshots
+                                           ? "There are stacks and no flight record; the stacks show no hang."
+                                           : rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.",
+                                                         flight->periodic->n_snapshots,
+                                                         flight->periodic->n_snapshots == 1 ? "" : "s",
+                                                         flight->periodic->n_snapshots == 1
+                                                             ? "no rank is missing"
+                                                             : "operations complete from one to the next")};
     return status == RS_OK && !flight->report.root.summary ? rs_fail_nomem(err, "the report") : status;
 }
 
@@ -399,7 +402,7 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
         .problems = &flight->problems, .n_ranks = flight->n_ranks, .n_unusable = flight->n_unusable_files};
     rs_fl_analysis a = {.flight = flight};
     rs_status status = RS_OK;
-    if (flight->n_ranks == 0 && flight->periodic && flight->periodic->n_snapshots) {
+    if (flight->n_ranks == 0 && flight->periodic && (flight->periodic->n_snapshots || flight->n_threads)) {
         status = analyse_periodic(&a, err);
     } else if (flight->n_ranks == 0 && flight->log) {
         status = analyse_log(&a, err);

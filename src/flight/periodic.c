@@ -20,19 +20,15 @@ static bool is_digits(const char *text, size_t n)
 
 bool rs_fl_is_periodic(const char *path, int64_t *moment)
 {
-    static const char *const kinds[] = {"stacks_", "fr_trace_", "pyspy_dump_", "wait_counters_", "tcpstore_"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t n = strlen(kinds[i]);
-        const char *stamp = name + n;
-        if (strncmp(name, kinds[i], n) != 0 || strlen(stamp) != 19 || !is_digits(stamp, 8) ||
-            stamp[8] != '_' || !is_digits(stamp + 9, 6) || strcmp(stamp + 15, ".txt") != 0)
-            continue;
-        *moment =
-            rs_fl_span_int((rs_fl_span){stamp, 8}) * 1000000 + rs_fl_span_int((rs_fl_span){stamp + 9, 6});
-        return true;
-    }
-    return false;
+    size_t n = strlen(name);
+    if (n < 21) return false;
+    const char *stamp = name + n - 19;
+    if (stamp[-1] != '_' || !is_digits(stamp, 8) || stamp[8] != '_' || !is_digits(stamp + 9, 6) ||
+        strcmp(stamp + 15, ".txt") != 0)
+        return false;
+    *moment = rs_fl_span_int((rs_fl_span){stamp, 8}) * 1000000 + rs_fl_span_int((rs_fl_span){stamp + 9, 6});
+    return true;
 }
 
 /* Seconds of a moment YYYYmmddHHMMSS, from any fixed point; the host's own time. */

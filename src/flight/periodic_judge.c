@@ -175,9 +175,62 @@ static rs_status judge_stuck(rs_fl_analysis *a, const rs_fl_periodic *p, rs_erro
     return f.finding.summary ? add(a, oldest, f, NULL, 0, err) : rs_fail_nomem(err, "a finding");
 }
 
+#define STANDSTILL INT64_C(30000000000)
+
+/* Whether a stack's innermost frame is torch's waiting for others: in a collective, or for the GPU. */
+static bool waits_in_torch(const rs_flight *flight, uint32_t stack)
+{
+    const rs_fl_stack *s = &flight->stacks[stack];
+    if (!s->n) return false;
+    const rs_fl_frame *f = &flight->frames[flight->stack_frames[s->first]];
+    const char *file = rs_fl_text(flight, f->file);
+    return strstr(file, "torch/distributed/") ||
+           (strstr(file, "torch/cuda/") && strstr(rs_fl_text(flight, f->name), "synchronize"));
+}
+
+/* Stacks without any record: where everybody stands still and most are in torch.distributed, the others
+ * probably hold them up. No more than that can be said. */
+static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    size_t waiting = 0, n = 0;
+    int64_t *ranks = rs_malloc((flight->n_notes + 1) * sizeof *ranks);
+    if (!ranks) return rs_fail_nomem(err, "a finding");
+    bool still = flight->n_notes > 0;
+    for (size_t i = 0; i < flight->n_notes; i++) {
+        const rs_fl_note *note = &flight->notes[i];
+        if (!note->stack) continue;
+        still = still && note->since_ns >= STANDSTILL;
+        if (waits_in_torch(flight, note->stack))
+            waiting++;
+        else
+            ranks[n++] = note->rank;
+    }
+    rs_status status = RS_OK;
+    if (still && n && n < waiting) {
+        rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_DUMP_MISSING, .seq = -1, .n_waiters = waiting},
+                         .kind = RS_FLIGHT_ROOT_UNKNOWN,
+                         .group = RS_FL_NONE,
+                         .rank = RS_FL_NONE,
+                         .partner_rank = RS_FL_NONE,
+                         .when = INT64_MAX,
+                         .stage = RS_FL_STAGE_DUMP};
+        const char *who = rs_fl_ranks_text(flight, ranks, n);
+        f.finding.summary = who ? rs_fl_print(flight,
+                                              "There is no flight record. By the stacks alone %s probably "
+                                              "hold%s %zu others up, which wait in torch.",
+                                              who, n == 1 ? "s" : "", waiting)
+                                : NULL;
+        status = f.finding.summary ? rs_fl_add_found(a, &f, ranks, n, err) : rs_fail_nomem(err, "a finding");
+    }
+    rs_free(ranks);
+    return status;
+}
+
 rs_status rs_fl_judge_periodic(rs_fl_analysis *a, rs_error *err)
 {
     const rs_fl_periodic *p = a->flight->periodic;
+    if (!p->n_snapshots) return judge_stacks(a, err);
     rs_status status = judge_mismatches(a, p, err);
     if (status != RS_OK || moved(p)) return status;
     status = judge_missing(a, p, err);
