@@ -39,6 +39,10 @@ static rs_status sink_rank(rs_fl_graph *g, uint32_t node, rs_error *err)
         return status; /* nobody waits for it and it missed nothing */
     for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++)
         surely = surely || !g->ops[g->back[b] - rs_fl_op_base(g)].obscure;
+    /* Nothing open of its own, and somebody has open what it never issued: whoever stands in the way of the
+     * others, this rank stopped by itself. */
+    bool stopped = has_dump && m.proven && g->a->open[node] == RS_FL_NONE;
+    surely = surely || stopped;
     rs_fl_found f = {.finding = {.verdict = surely ? RS_FLIGHT_RANK_MISSING : RS_FLIGHT_DUMP_MISSING,
                                  .seq = m.seq,
                                  .p2p = m.p2p},
@@ -50,9 +54,9 @@ static rs_status sink_rank(rs_fl_graph *g, uint32_t node, rs_error *err)
                      .entry = m.entry,
                      .partner_rank = RS_FL_NONE,
                      .when = m.when,
-                     .stage = !surely      ? RS_FL_STAGE_DUMP
-                              : waited_for ? RS_FL_STAGE_HANG
-                                           : RS_FL_STAGE_QUIET_ABSENT};
+                     .stage = !surely                 ? RS_FL_STAGE_DUMP
+                              : waited_for || stopped ? RS_FL_STAGE_HANG
+                                                      : RS_FL_STAGE_QUIET_ABSENT};
     f.finding.n_waiters = waited_for ? rs_fl_waiters_of_part(g, g->part[node]) : 0;
     return add_or_join(g, &f, rs_fl_rank_of_node(g, node), err);
 }

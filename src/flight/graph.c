@@ -147,22 +147,39 @@ static bool any_source_edges(rs_fl_graph *g, rs_fl_op_node *op)
     return true;
 }
 
-/* Whether the partner of entry i of op's rank keeps it waiting; pass 1 asks for partners of which nothing is
- * known. */
+/* Whether the partner of an entry of op's rank keeps it waiting; pass 1 asks for partners of which nothing is
+ * known. `alone`: no other entry of its batch lacks its partner. */
 static bool waits_for_mate(const rs_fl_graph *g, const rs_fl_op_node *op, uint32_t peer,
-                           const rs_fl_entry *mate, bool known, int pass)
+                           const rs_fl_entry *mate, bool known, bool alone, int pass)
 {
     const rs_fl_rank *p = peer == RS_FL_NONE ? NULL : &g->flight->ranks[peer];
-    if (pass == 1) return !mate && !known;
-    /* A rank that never spoke in this group and has all its record surely never issued it; a dump of active
-     * entries would hold it, as nobody finishes a transfer alone. */
-    if (!mate)
-        return known || (p && ((p->shape == RS_FL_FULL && !p->cut && !p->filtered && p->n) ||
-                               p->shape == RS_FL_ACTIVE));
+    /* A dump of active entries would hold the partner, as nobody finishes a transfer alone; but inside a
+     * batch each finishes by itself, so that of several without a partner some may be done. */
+    bool by_active = p && p->shape == RS_FL_ACTIVE;
+    if (pass == 1) return !mate && (!known || (by_active && !alone));
+    /* A rank that never spoke in this group and has all its record surely never issued it. */
+    if (!mate && by_active) return alone;
+    if (!mate) return known || (p && p->shape == RS_FL_FULL && !p->cut && !p->filtered && p->n);
     uint32_t head = g->a->open[peer];
     rs_fl_op_node own = {.group = op->group, .p2p = true, .seq = mate->p2p_seq};
     return mate->state == RS_FL_SCHEDULED && head != RS_FL_NONE && mate > p->entries + head &&
            !rs_fl_stands_in(g, peer, &own);
+}
+
+/* How many entries of a batch have no partner in the dumps. */
+static size_t count_mateless(rs_fl_graph *g, const rs_fl_op_node *op, const rs_fl_p2p *p2p, size_t begin)
+{
+    const rs_fl_rank *rank = &g->flight->ranks[op->rank];
+    size_t n = 0;
+    for (size_t i = begin; i < rank->n; i++) {
+        const rs_fl_entry *e = &rank->entries[i];
+        if (e->group != op->group || !e->is_p2p) continue;
+        if (e->p2p_seq != op->seq) break;
+        uint32_t slot;
+        bool known;
+        n += !rs_fl_mate(g->flight, p2p, op->rank, (uint32_t)i, &slot, &known) && slot != RS_FL_NONE;
+    }
+    return n;
 }
 
 /* A batch waits for every partner that has not come; its own order inside does not matter. */
@@ -179,6 +196,7 @@ static rs_status p2p_edges(rs_fl_graph *g, rs_fl_op_node *op, rs_error *err)
     int64_t created = rs_fl_common(rank, rank->entries[op->entry].created);
     if (created) op->first_created = created;
     size_t begin = rs_fl_batch_begin(rank, op->entry);
+    bool alone = count_mateless(g, op, p2p, begin) <= 1;
     for (int pass = 0; pass < 2 && op->n_edges == 0; pass++)
         for (size_t i = begin; i < rank->n; i++) {
             const rs_fl_entry *e = &rank->entries[i];
@@ -193,7 +211,7 @@ static rs_status p2p_edges(rs_fl_graph *g, rs_fl_op_node *op, rs_error *err)
                 continue;
             }
             uint32_t peer = group->index[slot], node = peer;
-            if (!waits_for_mate(g, op, peer, mate, known, pass)) continue;
+            if (!waits_for_mate(g, op, peer, mate, known, alone, pass)) continue;
             if (peer == RS_FL_NONE && !stranger(g, group->ranks[slot], &node))
                 return rs_fail_nomem(err, "waits");
             if (!add_edge(g, op, node)) return rs_fail_nomem(err, "waits");

@@ -69,6 +69,7 @@ typedef struct rs_fl_missed {
     uint32_t group, rank, entry; /* an entry of one who did; rank RS_FL_NONE: it missed nothing */
     int64_t seq, when;
     bool p2p;
+    bool proven; /* a collective that it surely has not issued is open on somebody */
 } rs_fl_missed;
 rs_status rs_fl_first_missed(rs_fl_graph *g, uint32_t node, rs_fl_missed *out, rs_error *err);
 

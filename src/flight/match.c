@@ -46,7 +46,10 @@ static bool is_torn(const rs_fl_rank *rank, const rs_fl_member *member, uint32_t
     bool oldest = first == 0 && rank->wrapped && rank->entries[order[stop - 1]].marker;
     bool newest = stop == member->n && rank->cut && order[stop - 1] + 1 == rank->n &&
                   !rank->entries[order[stop - 1]].marker;
-    return oldest || newest;
+    /* What a dump of active entries keeps of a batch that is completed. */
+    bool rest = rank->shape == RS_FL_ACTIVE && !rank->entries[order[stop - 1]].marker &&
+                rank->entries[order[stop - 1]].state == RS_FL_COMPLETED;
+    return oldest || newest || rest;
 }
 
 static size_t collect(const rs_flight *flight, const rs_fl_group *group, item *items, int64_t *low,

@@ -19,7 +19,9 @@ static void add(candidates *c, rs_fl_missed m)
         if (known->group != m.group || known->seq != m.seq || known->p2p != m.p2p ||
             (m.p2p && known->rank != m.rank))
             continue;
+        bool proven = known->proven || m.proven;
         if (m.when < known->when) *known = m;
+        known->proven = proven;
         return;
     }
     if (!RS_GROW_ONE(c->items, c->n, c->capacity))
@@ -70,6 +72,7 @@ static void missed_collective(rs_fl_graph *g, uint32_t r, const rs_fl_member *me
                               rs_fl_one_sided(kind), g->answers);
         uint32_t slot = rs_fl_slot_of(&flight->groups[member->group], flight->ranks[r].rank);
         if (slot != RS_FL_NONE && g->answers[slot].presence == RS_FL_ABSENT) {
+            m.proven = flight->ranks[m.rank].entries[m.entry].state != RS_FL_COMPLETED;
             add(c, m);
             return;
         }
@@ -163,8 +166,11 @@ rs_status rs_fl_first_missed(rs_fl_graph *g, uint32_t node, rs_fl_missed *out, r
         missed_collective(g, node, member, &c);
         status = missed_transfers(g, node, member, &c, err);
     }
+    bool proven = false;
+    for (size_t i = 0; i < c.n; i++) proven = proven || c.items[i].proven;
     if (status == RS_OK && c.nomem) status = rs_fail_nomem(err, "waits");
     if (status == RS_OK) choose(flight, &c, out);
+    out->proven = proven;
     rs_free(c.items);
     return status;
 }

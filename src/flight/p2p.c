@@ -26,6 +26,19 @@ uint32_t rs_fl_peer_slot(const rs_flight *flight, const rs_fl_entry *entry)
     return (uint32_t)peer;
 }
 
+bool rs_fl_in_batch(const rs_fl_rank *rank, size_t i)
+{
+    const rs_fl_entry *e = &rank->entries[i];
+    for (int step = -1; step <= 1; step += 2)
+        for (size_t k = i + (size_t)step, looks = 0; k < rank->n && looks < 64; k += (size_t)step, looks++) {
+            const rs_fl_entry *o = &rank->entries[k];
+            if (o->group != e->group || !o->is_p2p) continue;
+            if (o->p2p_seq == e->p2p_seq && !o->marker) return true;
+            if (o->p2p_seq != e->p2p_seq) break;
+        }
+    return false;
+}
+
 size_t rs_fl_batch_begin(const rs_fl_rank *rank, size_t i)
 {
     const rs_fl_entry *own = &rank->entries[i];
@@ -86,8 +99,13 @@ static fit try_shift(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_
         const rs_fl_entry *s = &src->entries[p2p->entries[pair->sends + i]];
         const rs_fl_entry *r = &dst->entries[p2p->entries[pair->recvs + (uint32_t)j]];
         const rs_fl_call *cs = rs_fl_call_of(flight, s), *cr = rs_fl_call_of(flight, r);
+        /* Two open ends may be what is wrong: they speak neither for a shift nor against it. */
+        if (s->state != RS_FL_COMPLETED && r->state != RS_FL_COMPLETED) continue;
         f.n++;
-        f.torn += (s->state == RS_FL_COMPLETED) != (r->state == RS_FL_COMPLETED);
+        /* The open one's state may be that of the rest of its batch. */
+        if ((s->state == RS_FL_COMPLETED) != (r->state == RS_FL_COMPLETED))
+            f.torn += s->state == RS_FL_COMPLETED ? !rs_fl_in_batch(dst, (size_t)(r - dst->entries))
+                                                  : !rs_fl_in_batch(src, (size_t)(s - src->entries));
         f.same_seq += s->p2p_seq == r->p2p_seq;
         f.same_call += rs_fl_p2p_numel(cs) == rs_fl_p2p_numel(cr) && p2p_dtype(cs) == p2p_dtype(cr);
         int64_t a = s->completed ? s->completed : s->created, b = s->completed ? r->completed : r->created;
