@@ -180,7 +180,8 @@ static rs_status sink_collective(rs_fl_graph *g, uint32_t node, rs_error *err)
     size_t counts[4] = {0}, n = 0, waiters = rs_fl_waiters_of_part(g, g->part[node]), elsewhere = 0;
     int64_t *culprits = rs_malloc(group->n * sizeof *culprits);
     if (!culprits) return rs_fail_nomem(err, "a finding");
-    rs_fl_presence_of_all(flight, op->group, op->seq, 0, true, g->answers);
+    uint8_t call = rs_fl_call_of(flight, &flight->ranks[op->rank].entries[op->entry])->kind;
+    rs_fl_presence_of_all(flight, op->group, op->seq, 0, rs_fl_one_sided(call), g->answers);
     for (uint32_t s = 0; s < group->n; s++)
         if (g->answers[s].presence == RS_FL_JOINED) counts[g->answers[s].state]++;
     bool moved = counts[RS_FL_COMPLETED] > 0,

@@ -520,6 +520,22 @@ static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_
     return good;
 }
 
+static bool keep_loose(const rs_fl_draft *draft, rs_fl_rank *rank)
+{
+    rank->loose = rs_malloc((draft->n_status + 1) * sizeof *rank->loose);
+    if (!rank->loose) return false;
+    for (size_t s = 0; s < draft->n_status; s++) {
+        bool joined = false;
+        for (size_t m = 0; m < rank->n_members && !joined; m++)
+            joined = rank->members[m].pg_id == draft->status[s].pg_id &&
+                     rank->members[m].enqueued != RS_FL_UNKNOWN;
+        if (!joined)
+            rank->loose[rank->n_loose++] =
+                (struct rs_fl_loose){draft->status[s].enqueued, draft->status[s].done};
+    }
+    return true;
+}
+
 /* pg_status is keyed by the local number of the group object: an entry that has both joins the two, else
  * their order. */
 static bool join_status(const rs_flight *flight, const rs_fl_draft *draft, rs_fl_rank *rank)
@@ -538,7 +554,7 @@ static bool join_status(const rs_flight *flight, const rs_fl_draft *draft, rs_fl
             rank->status_open || (known && status->done != RS_FL_UNKNOWN && status->enqueued != status->done);
         rank->status_done = rank->status_done || (status->done != RS_FL_UNKNOWN && status->done >= 0);
     }
-    return join_by_order(flight, draft, rank);
+    return join_by_order(flight, draft, rank) && keep_loose(draft, rank);
 }
 
 static rs_status merge(rs_flight *flight, rs_fl_draft *draft, maps *m, rs_error *err)
@@ -567,6 +583,7 @@ static rs_status merge(rs_flight *flight, rs_fl_draft *draft, maps *m, rs_error 
     }
     if (!join_status(flight, draft, rank)) {
         rs_free(rank->members);
+        rs_free(rank->loose);
         return rs_fail_nomem(err, draft->rank.file);
     }
     rs_fl_entry *exact = rs_realloc(rank->entries, rank->n * sizeof *rank->entries);

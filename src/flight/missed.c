@@ -99,13 +99,18 @@ static rs_status missed_transfers(rs_fl_graph *g, uint32_t r, const rs_fl_member
         uint32_t entry = p2p->entries[begin + (uint32_t)at];
         const rs_fl_entry *e = &flight->ranks[peer].entries[entry];
         int64_t ns = rs_fl_common(&flight->ranks[peer], e->created);
+        /* In a dump of active entries what is not there may be completed; of a transfer that is no part of a
+         * batch nobody completes one end alone. */
+        bool active = flight->ranks[r].shape == RS_FL_ACTIVE;
+        bool proven = active ? !rs_fl_in_batch(&flight->ranks[peer], entry) : pair->exact;
         if (e->state != RS_FL_COMPLETED)
             add(c, (rs_fl_missed){.group = member->group,
                                   .rank = peer,
                                   .entry = entry,
                                   .seq = e->p2p_seq,
                                   .when = ns ? ns : INT64_MAX,
-                                  .p2p = true});
+                                  .p2p = true,
+                                  .proven = proven});
     }
     return status;
 }

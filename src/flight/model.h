@@ -113,6 +113,10 @@ typedef struct rs_fl_rank {
     bool has_entries;          /* an entries key was there */
     bool nameless;             /* its pg_config describes groups without a name, which tells nothing */
     uint8_t shape;             /* rs_fl_shape */
+    struct rs_fl_loose {
+        int64_t enqueued, done;
+    } * loose; /* statuses that are joined to no group */
+    uint32_t n_loose;
     bool status_work, status_open, status_done; /* some pg_status shows work; unfinished work; a completion */
     uint32_t n_comms;                           /* communicators described by nccl_comm_state */
     rs_fl_entry *entries;

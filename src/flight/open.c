@@ -370,6 +370,7 @@ void rs_flight_close(rs_flight *flight)
         rs_free(flight->ranks[r].entries);
         rs_free(flight->ranks[r].order);
         rs_free(flight->ranks[r].members);
+        rs_free(flight->ranks[r].loose);
     }
     rs_free(flight->ranks);
     rs_fl_p2p_free(flight);

@@ -127,11 +127,37 @@ static rs_fl_counts borrowed_counts(const rs_flight *flight, const rs_fl_group *
     for (uint32_t m = 0; m < group->n_members; m++) {
         const rs_fl_member *member = flight->by_group[group->first_member + m];
         if ((!member->n && !member->n_p2p) || member->counts == RS_FL_COUNTS_UNKNOWN) continue;
-        if (counts != RS_FL_COUNTS_UNKNOWN && counts != member->counts) return RS_FL_COUNTS_UNKNOWN;
-        counts = (rs_fl_counts)member->counts;
+        /* In a mixed group a status counts collectives or transfers, whichever came last: one recorder does
+         * both. */
+        rs_fl_counts own = group->mixed && member->counts == RS_FL_COUNTS_P2P ? RS_FL_COUNTS_COLLECTIVES
+                                                                              : (rs_fl_counts)member->counts;
+        if (counts != RS_FL_COUNTS_UNKNOWN && counts != own) return RS_FL_COUNTS_UNKNOWN;
+        counts = own;
     }
-    if (counts == RS_FL_COUNTS_COLLECTIVES && group->mixed) return RS_FL_COUNTS_UNKNOWN;
     return counts == RS_FL_COUNTS_P2P ? RS_FL_COUNTS_UNKNOWN : counts;
+}
+
+#define NEAR 64
+
+/* Whether a number lies among the collectives of a mixed group, and far from all its transfers' numbers: then
+ * it is a collective's. */
+static bool is_near_collectives(const rs_flight *flight, const rs_fl_group *group, int64_t number)
+{
+    bool near = false;
+    for (uint32_t m = 0; m < group->n_members; m++) {
+        const rs_fl_member *member = flight->by_group[group->first_member + m];
+        const rs_fl_rank *rank = &flight->ranks[member->rank];
+        const uint32_t lists[2][2] = {{member->begin, member->n}, {member->p2p_begin, member->n_p2p}};
+        for (int k = 0; k < 2; k++)
+            for (uint32_t i = 0; i < lists[k][1]; i++) {
+                const rs_fl_entry *e = &rank->entries[rank->order[lists[k][0] + i]];
+                int64_t apart = e->p2p_seq - number;
+                if (e->p2p_seq > 0 && apart <= NEAR && apart >= -NEAR) return false;
+                apart = e->seq - number;
+                near = near || (apart <= NEAR && apart >= -NEAR);
+            }
+    }
+    return near;
 }
 
 /* The newest collective whose op id is at most `op`; RS_FL_UNKNOWN when the ids follow no rule. */
@@ -155,6 +181,9 @@ static void set_frontier(const rs_flight *flight, rs_fl_member *member)
         member->issued_seq = member->enqueued;
         /* One stream a group, in order: all up to the last completed are completed. Where point-to-point
          * operations share the status the number may be one of theirs. */
+        if (group->mixed && member->done == member->enqueued &&
+            is_near_collectives(flight, group, member->done))
+            member->done_seq = member->done; /* the last work is a collective, and completed */
         if (!group->mixed && member->done != RS_FL_UNKNOWN)
             member->done_seq = member->done < 0 ? 0 : member->done;
         break;
@@ -174,14 +203,14 @@ static void set_frontier(const rs_flight *flight, rs_fl_member *member)
 /* ---- states ---------------------------------------------------------------------------------------------
  */
 
-static void lift_states(rs_fl_rank *rank, const rs_fl_member *member)
+static void lift_states(rs_fl_rank *rank, const rs_fl_member *member, bool mixed)
 {
     for (uint32_t i = 0; i < member->n; i++) {
         rs_fl_entry *e = &rank->entries[rank->order[member->begin + i]];
         if (member->done_seq != RS_FL_UNKNOWN && e->seq > 0 && e->seq <= member->done_seq)
             e->state = RS_FL_COMPLETED;
-        else if (member->counts == RS_FL_COUNTS_COLLECTIVES && member->began != RS_FL_UNKNOWN && e->seq > 0 &&
-                 e->seq <= member->began && e->state == RS_FL_SCHEDULED)
+        else if (member->counts == RS_FL_COUNTS_COLLECTIVES && !mixed && member->began != RS_FL_UNKNOWN &&
+                 e->seq > 0 && e->seq <= member->began && e->state == RS_FL_SCHEDULED)
             e->state = RS_FL_STARTED;
     }
 }
@@ -274,8 +303,10 @@ void rs_fl_read_statuses(rs_flight *flight)
         rs_fl_counts borrowed = borrowed_counts(flight, group);
         for (uint32_t m = 0; m < group->n_members; m++) {
             rs_fl_member *member = flight->by_group[group->first_member + m];
-            if (!member->n && !member->n_p2p && member->enqueued != RS_FL_UNKNOWN)
-                member->counts = (uint8_t)borrowed;
+            bool bare = !member->n && !member->n_p2p && member->enqueued != RS_FL_UNKNOWN;
+            bool fits = borrowed != RS_FL_COUNTS_COLLECTIVES || !group->mixed ||
+                        is_near_collectives(flight, group, member->enqueued);
+            if (bare && fits) member->counts = (uint8_t)borrowed;
             set_frontier(flight, member);
         }
     }
@@ -283,7 +314,7 @@ void rs_fl_read_statuses(rs_flight *flight)
         rs_fl_rank *rank = &flight->ranks[r];
         for (size_t m = 0; m < rank->n_members; m++) {
             rs_fl_member *member = &rank->members[m];
-            lift_states(rank, member);
+            lift_states(rank, member, flight->groups[member->group].mixed);
             share_mark(rank, rank->order + member->begin, member->n);
             share_mark(rank, rank->order + member->p2p_begin, member->n_p2p);
             if (rank->shape != RS_FL_ACTIVE) continue;
@@ -358,6 +389,17 @@ bool rs_fl_one_sided(uint8_t kind)
     return kind == RS_FL_BROADCAST || kind == RS_FL_REDUCE || kind == RS_FL_GATHER || kind == RS_FL_SCATTER;
 }
 
+/* Whether a status that could not be joined to any group shows that number as the last, and completed. Groups
+ * with hashed names leave their statuses so; numbers as high as real ones are hardly ever met twice, low ones
+ * are. */
+static bool loose_status_has(const rs_fl_rank *rank, int64_t seq)
+{
+    for (uint32_t i = 0; i < rank->n_loose; i++)
+        if (rank->loose[i].enqueued == seq && rank->loose[i].done == seq)
+            return seq > NEAR || rank->n_loose == 1;
+    return false;
+}
+
 size_t rs_fl_presence_of_all(const rs_flight *flight, uint32_t index, int64_t seq, int64_t first_created,
                              bool one_sided, rs_fl_answer *answers)
 {
@@ -375,9 +417,13 @@ size_t rs_fl_presence_of_all(const rs_flight *flight, uint32_t index, int64_t se
     if (completed || !open || one_sided) return completed;
     for (uint32_t s = 0; s < group->n; s++)
         if (answers[s].presence == RS_FL_OBSCURE && group->index[s] != RS_FL_NONE &&
-            flight->ranks[group->index[s]].shape == RS_FL_ACTIVE)
-            answers[s].presence = RS_FL_ABSENT;
-    return 0;
+            flight->ranks[group->index[s]].shape == RS_FL_ACTIVE) {
+            bool done = loose_status_has(&flight->ranks[group->index[s]], seq);
+            answers[s].presence = done ? RS_FL_JOINED : RS_FL_ABSENT;
+            answers[s].state = done ? RS_FL_COMPLETED : RS_FL_NO_STATE;
+            completed += done;
+        }
+    return completed;
 }
 
 int64_t rs_fl_done_of(const rs_flight *flight, const rs_fl_member *member)

@@ -678,7 +678,8 @@ static void draw_unkindness(sim_job *job)
     if (!job->s.unkind) return;
     job->timed = below(job, 4) == 0;
     job->mixed = below(job, 2);
-    /* A send never holds up its host. Where starts are recorded one that holds up the GPU's stream can be told, too. */
+    /* A send never holds up its host. Where starts are recorded one that holds up the GPU's stream can be
+     * told, too. */
     job->async_sends = !job->timed || below(job, 3) != 0;
     job->async_grads = below(job, 2);
     job->uneven = below(job, 2);
