@@ -303,6 +303,16 @@ static rs_status fill_report(rs_fl_analysis *a, rs_error *err)
     return RS_OK;
 }
 
+/* Gloo's recorder knows collectives only. */
+static bool records_no_transfers(const rs_flight *flight)
+{
+    for (size_t i = 1; i < flight->n_calls; i++) {
+        const char *name = rs_fl_text(flight, flight->calls[i].name);
+        if (name && strncmp(name, "gloo:", 5) == 0) return true;
+    }
+    return false;
+}
+
 static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
@@ -314,10 +324,13 @@ static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
         return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
     }
     report->root.summary = rs_fl_print(
-        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.",
+        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.%s",
         flight->n_ranks, flight->n_ranks == 1 ? "" : "s", report->n_entries, report->n_groups,
         report->n_groups == 1 ? "" : "s",
-        flight->n_unusable_files ? ", but some dumps could not be used" : "");
+        flight->n_unusable_files ? ", but some dumps could not be used" : "",
+        records_no_transfers(flight)
+            ? " Gloo records no send and no recv: a hang in one of them does not show here."
+            : "");
     return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
 }
 

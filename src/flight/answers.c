@@ -235,6 +235,8 @@ rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n,
             dumps[n_dumps++] = (rs_flight_bytes){record->text, record->n, ranks[i], "the debug server"};
     }
     if (status == RS_OK) status = rs_flight_open_bytes(dumps, n_dumps, settings, out, err);
+    if (status == RS_ERR_FORMAT)
+        rs_fail(err, RS_ERR_FORMAT, "none of %zu ranks gave a flight record", n_ranks);
     /* Nobody's record: what the ranks say of themselves is still worth showing. */
     rs_status opened = status;
     for (size_t i = 0; *out && i < n_ranks && (status == RS_OK || status == RS_ERR_FORMAT); i++) {

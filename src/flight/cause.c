@@ -289,51 +289,54 @@ static const char *exception_text(rs_flight *flight, const rs_flight_cause *c)
                        c->text ? c->text : "");
 }
 
+/* What follows "Rank 3": a verb after a blank, or a clause of its own after a colon. */
 static const char *clause(rs_flight *flight, const rs_flight_cause *c)
 {
     const char *text = c->text ? c->text : "";
     if (strcmp(c->kind, "python_exception") == 0)
-        return rs_fl_print(flight, "it raised %s", exception_text(flight, c));
+        return rs_fl_print(flight, " raised %s", exception_text(flight, c));
     if (strcmp(c->kind, "xid") == 0)
-        return rs_fl_print(flight, "the kernel reported Xid %" PRId64 " of its GPU (%s)", c->code, text);
+        return rs_fl_print(flight, ": the kernel reported Xid %" PRId64 " of its GPU (%s)", c->code, text);
     if (strcmp(c->kind, "amdgpu") == 0)
-        return rs_fl_print(flight, "the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
-    if (strcmp(c->kind, "host_oom") == 0) return "it was killed for lack of host memory";
+        return rs_fl_print(flight, ": the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
+    if (strcmp(c->kind, "host_oom") == 0)
+        return c->on_host ? ": a process was killed for lack of memory"
+                          : " was killed for lack of host memory";
     if (strcmp(c->kind, "cuda_oom") == 0)
-        return rs_fl_print(flight, "its GPU ran out of memory (%s more were asked for)", text);
-    if (strcmp(c->kind, "cuda_error") == 0) return rs_fl_print(flight, "a CUDA error: %s", text);
-    if (strcmp(c->kind, "node_failure") == 0) return "its node failed";
+        return rs_fl_print(flight, " ran out of GPU memory (%s more were asked for)", text);
+    if (strcmp(c->kind, "cuda_error") == 0) return rs_fl_print(flight, ": CUDA error: %s", text);
+    if (strcmp(c->kind, "node_failure") == 0) return ": the node failed";
     if (strcmp(c->kind, "nccl_network") == 0)
         return c->code != INT64_MIN
-                   ? rs_fl_print(flight, "the log shows a network error (NET/IB, status %" PRId64 ")",
+                   ? rs_fl_print(flight, ": the log shows a network error (NET/IB, status %" PRId64 ")",
                                  c->code)
-                   : rs_fl_print(flight, "the log shows a network error (%s)",
+                   : rs_fl_print(flight, ": the log shows a network error (%s)",
                                  *text ? text : "ncclRemoteError");
-    if (strcmp(c->kind, "segfault") == 0) return "it crashed (segmentation fault or the like)";
-    if (strcmp(c->kind, "killed") == 0) return "it was killed (SIGKILL, exit code -9)";
-    if (strcmp(c->kind, "exit") == 0) return rs_fl_print(flight, "it ended with exit code %" PRId64, c->code);
-    if (strcmp(c->kind, "cancelled") == 0) return rs_fl_print(flight, "the job was cancelled (%s)", text);
+    if (strcmp(c->kind, "segfault") == 0) return " crashed (segmentation fault or the like)";
+    if (strcmp(c->kind, "killed") == 0) return " was killed (SIGKILL, exit code -9)";
+    if (strcmp(c->kind, "exit") == 0) return rs_fl_print(flight, " ended with exit code %" PRId64, c->code);
+    if (strcmp(c->kind, "cancelled") == 0) return rs_fl_print(flight, " was cancelled (%s)", text);
     if (c->file)
         return rs_fl_print(
-            flight, "its watchdog stood still (%s): the GIL is held, or a driver call does not return", text);
-    return rs_fl_print(flight, "the GIL is held, or a driver call keeps it: %s", text);
+            flight, ": its watchdog stood still for %s s: the GIL is held, or a driver call does not return",
+            text);
+    return rs_fl_print(flight, ": the GIL is held, or a driver call keeps it: %s", text);
 }
 
 const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row)
 {
     const rs_flight_cause *c = row->cause;
-    const char *what = clause(flight, c),
-               *clock = c->time_ns
-                            ? rs_fl_print(flight, ", %02d:%02d:%02d", (int)(c->time_ns / 3600000000000 % 24),
-                                          (int)(c->time_ns / 60000000000 % 60),
-                                          (int)(c->time_ns / 1000000000 % 60))
-                            : "";
+    const char *what = clause(flight, c);
+    int64_t s = c->time_ns / 1000000000 % 86400;
+    const char *clock = c->time_ns > 0 ? rs_fl_print(flight, ", %02d:%02d:%02d", (int)(s / 3600),
+                                                     (int)(s / 60 % 60), (int)(s % 60))
+                                       : "";
     if (!what || !clock) return NULL;
     const char *from = c->file ? rs_fl_print(flight, " (%s:%" PRId64 "%s)", c->file, c->line, clock) : "";
     const char *who = c->on_host     ? rs_fl_print(flight, "On the host of rank %" PRId64, row->rank)
                       : c->rank >= 0 ? rs_fl_print(flight, "Rank %" PRId64, c->rank)
                                      : "The job";
-    return rs_fl_print(flight, "%s: %s%s.", who, what, from);
+    return who && from ? rs_fl_print(flight, "%s%s%s.", who, what, from) : NULL;
 }
 
 const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)

@@ -88,6 +88,12 @@ bool rs_fl_prove_absence(rs_fl_analysis *a, const rs_fl_found *f, uint32_t index
     const rs_fl_rank *rank = &flight->ranks[index];
     const rs_fl_member *member = rs_fl_member_of(flight, index, f->group);
     if (f->finding.p2p || !member) return true;
+    if (member->enqueued == -1)
+        return rs_fl_prove(a, rank->rank, NULL,
+                           rs_fl_print(flight,
+                                       "Ruled out: a lost record. Rank %" PRId64
+                                       "'s pg_status says that it never issued anything in this group.",
+                                       rank->rank));
     if (member->issued_seq != RS_FL_UNKNOWN && member->issued_seq < f->finding.seq)
         return rs_fl_prove(a, rank->rank, NULL,
                            rs_fl_print(flight,
