@@ -177,6 +177,7 @@ static void read_pg_status(rs_fl_build *b, uint32_t node)
             rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
             int64_t i;
             if (!rs_fl_int_of(b, inner, &i)) continue;
+            i = rs_fl_count(i);
             if (f == RS_FL_KEY_LAST_ENQUEUED) s.enqueued = i;
             if (f == RS_FL_KEY_LAST_STARTED) s.began = i;
             if (f == RS_FL_KEY_LAST_COMPLETED) s.done = i;

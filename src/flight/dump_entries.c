@@ -185,7 +185,7 @@ static void read_entry(rs_fl_build *b, uint32_t node, uint8_t *p2p_said)
         switch (rs_fl_key_of(&b->v->nodes[k])) {
         case RS_FL_KEY_FRAMES: frames = value; break;
         case RS_FL_KEY_RECORD_ID:
-            if (rs_fl_int_of(b, value, &i)) e.record_id = i;
+            if (rs_fl_int_of(b, value, &i)) e.record_id = rs_fl_count(i);
             break;
         case RS_FL_KEY_PG_ID:
             if (rs_fl_int_of(b, value, &i)) e.pg_id = narrow(i);
@@ -197,13 +197,13 @@ static void read_entry(rs_fl_build *b, uint32_t node, uint8_t *p2p_said)
             break;
         }
         case RS_FL_KEY_SEQ:
-            if (rs_fl_int_of(b, value, &i)) e.seq = i;
+            if (rs_fl_int_of(b, value, &i)) e.seq = rs_fl_count(i);
             break;
         case RS_FL_KEY_P2P_SEQ:
-            if (rs_fl_int_of(b, value, &i)) e.p2p_seq = i;
+            if (rs_fl_int_of(b, value, &i)) e.p2p_seq = rs_fl_count(i);
             break;
         case RS_FL_KEY_OP_ID:
-            if (rs_fl_int_of(b, value, &i)) e.op_id = i;
+            if (rs_fl_int_of(b, value, &i)) e.op_id = rs_fl_count(i);
             break;
         case RS_FL_KEY_PROFILING_NAME: name = rs_fl_text_id(b, value); break;
         case RS_FL_KEY_CREATED: e.created = time_of(b, value); break;

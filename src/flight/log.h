@@ -76,6 +76,8 @@ typedef struct rs_fl_log {
     size_t n, capacity;
     rs_fl_seat *seats;
     size_t n_seats, seats_capacity;
+    uint32_t *hosts; /* texts, in the order of the seats */
+    size_t n_hosts;
     uint32_t *dump_paths; /* texts */
     size_t n_dump_paths, dump_paths_capacity;
     rs_map64 tasks;      /* seen in front of lines */

@@ -9,6 +9,7 @@
 
 #define MAX_LINE ((size_t)64 << 10)
 #define MAX_SOURCES 65536
+#define MAX_SEATS ((size_t)1 << 20) /* lines that tell where a rank of some communicator sits */
 
 /* A traceback that is being read from one source. */
 typedef enum traceback { TB_NONE, TB_INSIDE, TB_ENDED } traceback;
@@ -182,8 +183,9 @@ static bool peel_time(rs_fl_line *l)
         return false;
     size_t n = clock_at(l, 11, &clock);
     int64_t month = number_at(l, 5, digits_at(l, 5)), day = number_at(l, 8, digits_at(l, 8));
-    if (!n || month < 1 || month > 12 || day < 1 || day > 31) return false;
-    l->time_ns = days_from_date(number_at(l, 0, 4), month, day) * INT64_C(86400000000000) + clock;
+    int64_t year = number_at(l, 0, 4);
+    if (!n || year < 1970 || year > 2250 || month < 1 || month > 12 || day < 1 || day > 31) return false;
+    l->time_ns = days_from_date(year, month, day) * INT64_C(86400000000000) + clock;
     l->stamped = true;
     n += 11;
     if (n < l->n && l->text[n] == 'Z')
@@ -258,6 +260,7 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     if (l->who.host == RS_NO_STRING) return false;
     rs_fl_span f[RS_FL_MAX_FIELDS], bus[RS_FL_MAX_FIELDS];
     if (!rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "rank %d nranks %d", f)) return true;
+    if (r->log->n_seats >= MAX_SEATS) return true;
     if (!RS_GROW_ONE(r->log->seats, r->log->n_seats, r->log->seats_capacity)) return false;
     rs_fl_seat *seat = &r->log->seats[r->log->n_seats++];
     *seat = (rs_fl_seat){.host = l->who.host,
@@ -599,6 +602,7 @@ void rs_fl_log_clear(rs_fl_log *log)
     if (!log) return;
     rs_free(log->events);
     rs_free(log->seats);
+    rs_free(log->hosts);
     rs_free(log->dump_paths);
     rs_map64_clear(&log->tasks);
     rs_map64_clear(&log->last_plain);

@@ -27,7 +27,7 @@ static const rs_fl_seat *seat_of_process(const rs_fl_log *log, uint32_t host, in
     const rs_fl_seat *found = NULL;
     for (size_t i = 0; i < log->n_seats; i++) {
         const rs_fl_seat *s = &log->seats[i];
-        if (!is_global(log, s) || s->pid != pid || (host != RS_FL_NONE && s->host != host)) continue;
+        if (s->pid != pid || (host != RS_FL_NONE && s->host != host)) continue;
         if (found && found->rank != s->rank) return NULL; /* two hosts have a process of that number */
         found = s;
     }
@@ -56,9 +56,7 @@ static const rs_fl_seat *seat_of_address(const rs_flight *flight, uint32_t host,
     const rs_fl_seat *found = NULL;
     for (size_t i = 0; i < log->n_seats; i++) {
         const rs_fl_seat *s = &log->seats[i];
-        if (!is_global(log, s) || (host != RS_FL_NONE && s->host != host) ||
-            (s->bus != bus && s->bus >> 4 != bus))
-            continue;
+        if ((host != RS_FL_NONE && s->host != host) || (s->bus != bus && s->bus >> 4 != bus)) continue;
         if (found && found->rank != s->rank) return NULL;
         found = s;
     }
@@ -68,27 +66,46 @@ static const rs_fl_seat *seat_of_address(const rs_flight *flight, uint32_t host,
 /* The n-th host in the order of the map; RS_FL_NONE. */
 static uint32_t nth_host(const rs_fl_log *log, int64_t n)
 {
-    for (size_t i = 0; i < log->n_seats; i++) {
-        bool known = false;
-        for (size_t k = 0; k < i && !known; k++) known = log->seats[k].host == log->seats[i].host;
-        if (!known && n-- == 0) return log->seats[i].host;
-    }
-    return RS_FL_NONE;
+    return n >= 0 && (uint64_t)n < log->n_hosts ? log->hosts[n] : RS_FL_NONE;
 }
 
-/* The rank that is the n-th on its host. */
+/* The rank that is the n-th on its host: seats are in the order of their ranks. */
 static int64_t nth_rank(const rs_fl_log *log, uint32_t host, int64_t n)
 {
-    for (size_t i = 0; i < log->n_seats; i++) {
-        const rs_fl_seat *s = &log->seats[i];
-        int64_t before = 0;
-        if (!is_global(log, s) || s->host != host) continue;
-        for (size_t k = 0; k < log->n_seats; k++)
-            before +=
-                is_global(log, &log->seats[k]) && log->seats[k].host == host && log->seats[k].rank < s->rank;
-        if (before == n) return s->rank;
-    }
+    for (size_t i = 0; i < log->n_seats; i++)
+        if (log->seats[i].host == host && n-- == 0) return log->seats[i].rank;
     return -1;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const rs_fl_seat *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Keeps the seats of the whole job, one a rank (a job that was started again names them anew), and lists the
+ * hosts in the order in which they appear. */
+static bool settle_seats(rs_fl_log *log)
+{
+    rs_map64 ranks = {0}, hosts = {0};
+    size_t kept = 0;
+    bool good = (log->hosts = rs_malloc((log->n_seats + 1) * sizeof *log->hosts)) != NULL;
+    for (size_t i = 0; good && i < log->n_seats; i++) {
+        rs_fl_seat seat = log->seats[i];
+        bool is_new, new_host;
+        if (!is_global(log, &seat)) continue;
+        uint32_t *place = rs_map64_put(&ranks, (uint64_t)seat.rank, &is_new);
+        good = place && rs_map64_put(&hosts, seat.host, &new_host);
+        if (!good) break;
+        if (is_new) *place = (uint32_t)kept++;
+        log->seats[*place] = seat;
+        if (new_host) log->hosts[log->n_hosts++] = seat.host;
+    }
+    rs_map64_clear(&ranks);
+    rs_map64_clear(&hosts);
+    log->n_seats = kept;
+    if (kept) qsort(log->seats, kept, sizeof *log->seats, by_rank);
+    return good;
 }
 
 static int64_t rank_in_group(const rs_flight *flight, const rs_fl_speaker *who)
@@ -178,8 +195,8 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
     rs_fl_log *log = flight->log;
     if (!log) return RS_OK;
     int64_t world = world_of(flight);
+    if (!settle_seats(log)) return rs_fail_nomem(err, "the log");
     for (size_t i = 0; i < log->n_seats; i++) {
-        if (!is_global(log, &log->seats[i])) continue;
         rs_fl_note *note = rs_fl_note_put(flight, log->seats[i].rank);
         if (!note) return rs_fail_nomem(err, "the log");
         if (note->host == RS_FL_NONE) note->host = log->seats[i].host;

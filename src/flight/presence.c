@@ -77,8 +77,7 @@ static void find_numbering(const rs_flight *flight, rs_fl_group *group)
         }
     }
     if (!affine || __builtin_mul_overflow(first->seq, step, &group->op_base)) return;
-    group->op_base = first->op_id - group->op_base;
-    group->op_step = step;
+    if (!__builtin_sub_overflow(first->op_id, group->op_base, &group->op_base)) group->op_step = step;
 }
 
 /* The newest entry of a group in a rank's dump; NULL when there is none. */
@@ -164,7 +163,8 @@ static bool is_near_collectives(const rs_flight *flight, const rs_fl_group *grou
 static int64_t seq_of_op(const rs_fl_group *group, int64_t op)
 {
     if (group->op_step <= 0) return RS_FL_UNKNOWN;
-    int64_t past = op - group->op_base;
+    int64_t past;
+    if (__builtin_sub_overflow(op, group->op_base, &past)) return RS_FL_UNKNOWN;
     return past < 0 ? 0 : past / group->op_step;
 }
 

@@ -254,6 +254,7 @@ rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err)
     for (size_t i = 0; status == RS_OK && i < flight->n_threads; i++) {
         const rs_fl_thread *t = &flight->threads[i];
         const rs_fl_note *note = rs_fl_note_of(flight, t->rank);
+        if (!t->stack) continue;
         const rs_fl_stack *s = &flight->stacks[t->stack];
         for (uint32_t d = 0; status == RS_OK && d < s->n; d++) {
             const rs_fl_frame *f = &flight->frames[flight->stack_frames[s->first + d]];

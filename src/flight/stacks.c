@@ -175,8 +175,9 @@ static bool choose_main(stacks *s)
         rs_fl_thread *t = &flight->threads[s->first + i];
         const char *name = t->name == RS_FL_NONE ? NULL : rs_fl_text(flight, t->name);
         if (name && strcmp(name, "MainThread") == 0) main = t;
+        if (main || !t->stack) continue;
         const rs_fl_stack *stack = &flight->stacks[t->stack];
-        if (main || !stack->n) continue;
+        if (!stack->n) continue;
         const rs_fl_frame *outer = &flight->frames[flight->stack_frames[stack->first + stack->n - 1]];
         const char *file = rs_fl_text(flight, outer->file);
         size_t length = strlen(file);
