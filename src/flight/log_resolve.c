@@ -176,18 +176,28 @@ static void give_year(const rs_flight *flight, rs_fl_event *e)
 
 /* A traceback that the program caught and went on from is no cause: it was fatal if torch's hook printed it,
  * if the rank's exit code follows, or if nothing follows from there but consequences. */
-static bool was_fatal(const rs_fl_log *log, const rs_fl_event *e)
+static bool was_fatal(const rs_fl_log *log, const rs_fl_event *e, const rs_map64 *exits)
 {
     if (e->exception == RS_FL_NONE || e->by_hook) return true;
-    for (size_t i = 0; i < log->n; i++) {
-        const rs_fl_event *x = &log->events[i];
-        bool exit = x->code != INT64_MIN &&
-                    (x->kind == RS_FL_EV_EXIT || x->kind == RS_FL_EV_KILLED || x->kind == RS_FL_EV_SEGFAULT);
-        if (exit && e->rank >= 0 && x->rank == e->rank && (x->file != e->file || x->line > e->line))
-            return true;
-    }
+    const uint32_t *exit = e->rank < 0 ? NULL : rs_map64_get(exits, (uint64_t)e->rank);
+    if (exit && (log->events[*exit].file != e->file || log->events[*exit].line > e->line)) return true;
     const uint32_t *last = rs_map64_get(&log->last_plain, e->source);
     return !last || (int64_t)*last < e->line;
+}
+
+/* The last event of each rank that tells of its exit. */
+static bool find_exits(const rs_fl_log *log, rs_map64 *exits)
+{
+    for (size_t i = 0; i < log->n; i++) {
+        const rs_fl_event *e = &log->events[i];
+        bool exit = e->kind == RS_FL_EV_EXIT || e->kind == RS_FL_EV_KILLED || e->kind == RS_FL_EV_SEGFAULT;
+        bool is_new;
+        if (!exit || e->code == INT64_MIN || e->rank < 0) continue;
+        uint32_t *place = rs_map64_put(exits, (uint64_t)e->rank, &is_new);
+        if (!place) return false;
+        *place = (uint32_t)i;
+    }
+    return true;
 }
 
 rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
@@ -205,6 +215,9 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
         resolve(flight, world, &log->events[i]);
         give_year(flight, &log->events[i]);
     }
-    for (size_t i = 0; i < log->n; i++) log->events[i].fatal = was_fatal(log, &log->events[i]);
-    return RS_OK;
+    rs_map64 exits = {0};
+    bool good = find_exits(log, &exits);
+    for (size_t i = 0; good && i < log->n; i++) log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
+    rs_map64_clear(&exits);
+    return good ? RS_OK : rs_fail_nomem(err, "the log");
 }
