@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define MAX_ENDS 4096 /* ranks that only the log accuses */
 #define TOGETHER INT64_C(5000000000) /* ns: events so close belong to one failure */
 
 /* ---- choosing -------------------------------------------------------------------------------------------
@@ -208,14 +209,14 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
     for (size_t i = 0; i < n_found; i++)
         if (a->found[i].stage <= RS_FL_STAGE_DUMP && a->found[i].when < first_open)
             first_open = a->found[i].when;
-    for (size_t i = 0; log && n_found && i < log->n; i++) {
+    for (size_t i = 0, looks = 0; log && n_found && i < log->n && looks < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
         if (!is_origin(e) || e->rank < 0 || e->kind == RS_FL_EV_CANCELLED || e->yearless || !e->time_ns ||
             e->time_ns >= first_open)
             continue;
         uint32_t index = rs_fl_rank_index(flight, e->rank);
         if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || is_culprit(a, e->rank) ||
-            origin_of(log, e->rank) != e)
+            (looks++, origin_of(log, e->rank) != e))
             continue;
         rs_status status = add_crashed(a, &e->rank, 1, e, err);
         if (status != RS_OK) return status;
@@ -250,7 +251,7 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
         return status;
     }
     rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < log->n; i++) {
+    for (size_t i = 0; status == RS_OK && i < log->n && a->n_found < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
         if (!is_origin(e) || e->rank < 0 || !is_together(first, e) || is_bare_end(e) != is_bare_end(first) ||
             is_culprit(a, e->rank))
