@@ -34,9 +34,9 @@ static rs_status run(rs_job *job, char *word, size_t *n_rows, rs_error *err)
     if (!analysis) return rs_fail(err, RS_ERR_USAGE, "there is no analysis %s", word);
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    rs_options *options = rs_options_create(specs, n);
+    rs_options *options;
     rs_result result = {0};
-    rs_status status = options ? RS_OK : rs_fail(err, RS_ERR_NOMEM, "options");
+    rs_status status = rs_options_create(specs, n, &options, err);
     if (status == RS_OK && option) status = rs_options_set(options, option, value, err);
     if (status == RS_OK) status = rs_job_run(job, analysis, options, RS_COMPAT_NONE, &result, err);
     for (size_t i = 0; i < result.n_tables; i++) *n_rows += rs_table_n_rows(result.tables[i]);

@@ -31,9 +31,9 @@ typedef struct rs_option_spec {
 
 typedef struct rs_options rs_options;
 
-/* Values for a list of option specs, all at their defaults. The specs are borrowed. NULL when out of memory.
- */
-RS_API rs_options *rs_options_create(const rs_option_spec *specs, size_t n);
+/* Values for a list of option specs, all at their defaults. The specs are borrowed; *out is NULL on failure:
+ * out of memory, or RS_ERR_USAGE when a spec's own default is not what its type accepts. */
+RS_API rs_status rs_options_create(const rs_option_spec *specs, size_t n, rs_options **out, rs_error *err);
 RS_API void rs_options_free(rs_options *options);
 
 /* Sets one option from text (NULL for a flag). RS_ERR_USAGE names the option, what it accepts and, for an
@@ -52,7 +52,7 @@ RS_API bool rs_options_in_ranges(const rs_options *options, const char *name, in
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* The tables of one run, in the order of the analysis' specs, and what was wrong with the input.
- * Owned by the caller of rs_analysis_run; release with rs_result_clear. */
+ * Owned by the caller of rs_job_run and its kin; release with rs_result_clear. */
 typedef struct rs_result {
     rs_table **tables;
     size_t n_tables;
@@ -67,6 +67,12 @@ typedef struct rs_result {
 RS_API void rs_result_clear(rs_result *result);
 /* The table of that name, or NULL. */
 RS_API rs_table *rs_result_table(const rs_result *result, const char *name);
+
+struct rs_gate; /* rankscope/gate.h */
+/* Judges a table for a result: where rows meet the gate, result->found is set and a note says which.
+ * RS_ERR_USAGE when the table's columns cannot answer it. */
+RS_API rs_status rs_gate_judge(const struct rs_gate *gate, const rs_table *table, rs_result *result,
+                               rs_error *err);
 
 /* ---- the registry ----------------------------------------------------------------------------------- */
 

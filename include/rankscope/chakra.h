@@ -7,7 +7,7 @@
 #define RANKSCOPE_CHAKRA_H
 
 #include "rankscope/job.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #define RANKSCOPE_CHAKRA_TRACE_H
 
 #include "rankscope/chakra.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 #ifdef __cplusplus
 extern "C" {

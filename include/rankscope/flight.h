@@ -12,7 +12,7 @@
 #define RANKSCOPE_FLIGHT_H
 
 #include "rankscope/job.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 #include "rankscope/table.h"
 
 #ifdef __cplusplus

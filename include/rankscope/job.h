@@ -31,6 +31,8 @@ typedef struct rs_job_settings {
     bool all_columns;       /* load every known argument, not only those the analyses ask for */
     const char *ranks;      /* "0,3,8-15"; NULL: all */
     const char *steps;      /* "3-5"; NULL: all */
+    const char
+        *window; /* "10-12.5": ms from the job's first event over all ranks, the end excluded; NULL: all */
     rs_progress_fn progress;
     void *progress_context;
     int simd; /* 0: best the machine has; else force a level (tests): 1 portable, 2 SSE2/NEON, 3 AVX2 */
@@ -75,6 +77,10 @@ RS_API size_t rs_job_n_files(const rs_job *job);
 RS_API rs_job_file rs_job_get_file(const rs_job *job, size_t i); /* borrowed from the job */
 
 RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
+
+/* Whether an analysis can follow what the job was restricted to (ranks, steps, window). RS_ERR_USAGE says
+ * what it cannot follow and why; rs_job_run fails with the same. err may be NULL. */
+RS_API rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err);
 
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
  * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not

@@ -5,7 +5,7 @@
 
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -44,6 +44,25 @@ RS_API rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_b
 RS_API rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_query *queries, size_t n,
                                  rs_result *results, rs_error *err);
 
+/* ---- questions in rounds ------------------------------------------------------------------------------
+ *
+ * Some analyses ask their ranks more than once: what all of them said decides what is asked next. Where a
+ * rank can foresee the few things that it may be told, rs_job_map answers all of them, and one map is enough;
+ * that is so for every analysis of this version. Otherwise rs_merge_packed refuses, and
+ *
+ *   rs_agree_packed(all_bytes, ...)  says in one place what the ranks agree on so far,
+ *   rs_job_map_agreed(job, ...)      maps on each machine with that in hand, all rounds anew,
+ *
+ * until *complete. Experimental: the calls may change. */
+
+/* agreed: freed by the caller, empty on failure. *complete: rs_merge_packed would not refuse these bytes.
+ * Errors as of rs_merge_packed. */
+RS_API rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_query *queries, size_t n,
+                                 rs_bytes *agreed, bool *complete, rs_error *err);
+/* As rs_job_map; agreed must have been made for these queries, perhaps among others, else RS_ERR_USAGE. */
+RS_API rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, const rs_bytes *agreed,
+                                   rs_bytes *out, rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 #define RANKSCOPE_H
 
 #include "rankscope/status.h"
+#include "rankscope/text.h"
 #include "rankscope/table.h"
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
@@ -11,6 +12,10 @@
 #include "rankscope/arrow.h"
 #include "rankscope/render.h"
 #include "rankscope/rewrite.h"
+#include "rankscope/gate.h"
+#include "rankscope/fuse.h"
+#include "rankscope/report.h"
+#include "rankscope/view.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"
 #include "rankscope/chakra_trace.h"

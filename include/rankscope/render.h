@@ -13,6 +13,7 @@
 #define RANKSCOPE_RENDER_H
 
 #include "rankscope/analysis.h"
+#include "rankscope/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,12 +34,6 @@ RS_API const char *rs_output_form_help(const rs_output_form *form);      /* one 
 RS_API const char *rs_output_form_extension(const rs_output_form *form); /* "csv", without the dot */
 /* Whether its bytes are no text, and so nothing for a terminal. */
 RS_API bool rs_output_form_is_binary(const rs_output_form *form);
-
-/* Where bytes go. write returns false when the sink failed; rendering stops then. */
-typedef struct rs_sink {
-    bool (*write)(void *context, const char *bytes, size_t n);
-    void *context;
-} rs_sink;
 
 typedef struct rs_render_settings {
     size_t size;                /* sizeof(rs_render_settings): needed, so that the struct can grow */
@@ -63,19 +58,12 @@ RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 
-/* Human forms used by the text renderer and by sentences. Each writes into out (terminated) and returns out.
- */
-RS_API const char *rs_human_time(int64_t ns, char out[32]); /* "1.234 ms", "12.3 s" */
-RS_API const char *rs_human_count(int64_t n, char out[32]); /* "1 234 567" */
-RS_API const char *rs_human_bytes(int64_t n, char out[32]); /* "1.5 GiB" */
-/* Shortens UTF-8 text in the middle to at most columns terminal columns. out_size must be >= 4 * columns + 8.
- */
-RS_API const char *rs_shorten_middle(const char *text, size_t length, size_t columns, char *out,
-                                     size_t out_size);
-
-/* The table's schema as a table: table, column, type, unit, meaning. Owned by the caller; NULL when out of
- * memory. */
-RS_API rs_table *rs_schema_table(const rs_table_spec *const *specs, size_t n);
+/* A whole result as the command of its analysis prints it: as text in the layout that the analysis has (the
+ * first screen of summary, the verdict of doctor, ...), else as rs_render_result; json nests what is a tree.
+ * compat: the mode under which it was run. Errors as rs_render_table. What the text shows is for people and
+ * may change. */
+RS_API rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
+                                  const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 #define RANKSCOPE_REWRITE_H
 
 #include "rankscope/analysis.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,22 +7,28 @@
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 from . import _engine, _settings, chakra, errors, flight, metrics, sources as _sources
 from ._job import Events, Job, diff, memory
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open",
+           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
            "summarize"]
 __version__: str = _engine.version()
 
 
-def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None, recursive: bool = False,
-         renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
+def output_forms() -> List[str]:
+    """The names that Table.render takes."""
+    return _engine.output_forms()
+
+
+def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None,
+         window: Optional[str] = None, recursive: bool = False, renumber: bool = False, single_rank: bool = False,
+         jobs: int = 0, max_memory: _settings.Size = None,
          absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False,
          storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = "auto") -> Job:
     """Opens the traces of one training run; no path is read before the first analysis.
@@ -31,6 +37,7 @@ def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges
         fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
         whole), several of these, or a dict {rank: one of these}
     ranks, steps: only these: a number, several, a range or a text like "0,3,8-15"
+    window: only what starts in this time, "10-12.5": milliseconds from the job's first event over all ranks
     recursive: look into the folders of a directory
     renumber: number ranks by file name, whatever the files say
     single_rank: a file that holds several ranks is an error
@@ -45,7 +52,7 @@ def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges
     """
     paths, files = _sources.resolve(source, recursive=recursive, storage_options=storage_options)
     _sources.fetch(files)
-    settings = _settings.of_job(ranks=ranks, steps=steps, recursive=recursive, renumber=renumber, single_rank=single_rank,
-                                jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
+    settings = _settings.of_job(ranks=ranks, steps=steps, window=window, recursive=recursive, renumber=renumber,
+                                single_rank=single_rank, jobs=jobs, max_memory=max_memory, absolute=absolute, keep=keep,
                                 include_last_step=include_last_step)
     return Job(paths, files, settings, progress)

@@ -59,12 +59,12 @@ def keep_memory(keep: Union[bool, int, str, None]) -> int:
     return memory // 2
 
 
-def of_job(*, ranks: Ranges = None, steps: Ranges = None, recursive: bool = False, renumber: bool = False,
-           single_rank: bool = False, jobs: int = 0, max_memory: Size = None, absolute: bool = False,
-           keep: Union[bool, int, str] = True, include_last_step: bool = False) -> Dict[str, Any]:
+def of_job(*, ranks: Ranges = None, steps: Ranges = None, window: Optional[str] = None, recursive: bool = False,
+           renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: Size = None,
+           absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False) -> Dict[str, Any]:
     """What rankscope.open takes beside the source, as the engine's settings."""
-    return {"ranks": ranges(ranks, "ranks"), "steps": ranges(steps, "steps"), "recursive": recursive,
-            "renumber": renumber, "single_rank": single_rank, "jobs": jobs, "max_memory": size(max_memory, "max_memory"),
+    return {"ranks": ranges(ranks, "ranks"), "steps": ranges(steps, "steps"), "window": window,
+            "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs, "max_memory": size(max_memory, "max_memory"),
             "absolute": absolute, "keep": bool(keep), "keep_memory": keep_memory(keep),
             "include_last_step": include_last_step}
 

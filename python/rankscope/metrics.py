@@ -21,9 +21,8 @@ from .errors import InputWarning, UsageError
 
 __all__ = ["Report", "can_plot", "report"]
 
-NO_PICTURES = ("this build of rankscope cannot draw: it was made without PLplot, whose drivers cannot travel in a wheel. "
-               "Install libplplot-dev and plplot-driver-cairo and build from source (pip install -C cmake.define.RS_PLOT=ON "
-               "--no-binary rankscope rankscope), use the program of a source build, or draw the table `percentiles` "
+NO_PICTURES = ("this build of rankscope cannot draw: it was made without cairo, FreeType or the font DejaVu Sans. Install "
+               "libcairo2-dev, libfreetype-dev and fonts-dejavu-core and build it again, or draw the table `percentiles` "
                "yourself")
 
 

@@ -11,7 +11,7 @@ typedef struct shared_job {
     rs_job *job;
     PyObject *data;  /* the bytes that are read in place, NULL: files */
     PyObject *added; /* a list of more such bytes, or NULL */
-    char *ranks, *steps;
+    char *ranks, *steps, *window;
     pthread_mutex_t lock;     /* one run at a time */
     rs_py_task *_Atomic task; /* of the run that holds the lock */
     atomic_int holders;
@@ -38,6 +38,7 @@ void rs_py_job_drop(shared_job *s)
     rs_py_release(s->added);
     free(s->ranks);
     free(s->steps);
+    free(s->window);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -59,7 +60,7 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
               rs_py_get_flag(dict, "keep", &out->keep) &&
               rs_py_get_flag(dict, "include_last_step", &out->include_last_step) &&
               rs_py_get_flag(dict, "absolute", &out->absolute) && rs_py_get_text(dict, "ranks", &s->ranks) &&
-              rs_py_get_text(dict, "steps", &s->steps);
+              rs_py_get_text(dict, "steps", &s->steps) && rs_py_get_text(dict, "window", &s->window);
     if (!ok) return false;
     if (jobs > 4096 || depth > UINT32_MAX) {
         PyErr_SetString(PyExc_ValueError, jobs > 4096 ? "jobs takes 0 to 4096" : "max_depth is too large");
@@ -69,6 +70,7 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
     out->max_depth = (unsigned)depth;
     out->ranks = s->ranks;
     out->steps = s->steps;
+    out->window = s->window;
     return true;
 }
 
@@ -405,10 +407,10 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
     run *r = calloc(1, sizeof *r);
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    if (r) r->options = rs_options_create(specs, n);
-    if (!r || !r->options) {
+    if (!r) return PyErr_NoMemory();
+    if (rs_options_create(specs, n, &r->options, &err) != RS_OK) {
         free(r);
-        return PyErr_NoMemory();
+        return rs_py_raise(&err);
     }
     r->analysis = analysis;
     r->compat = mode;
@@ -490,6 +492,10 @@ static PyMethodDef job_methods[] = {
      "loaded once for all of them"},
     {"map", (PyCFunction)(void (*)(void))rs_py_map, METH_VARARGS | METH_KEYWORDS,
      "map(queries, progress=None) -> bytes for merge: what the job's ranks contribute"},
+    {"fuse", (PyCFunction)(void (*)(void))rs_py_fuse, METH_VARARGS | METH_KEYWORDS,
+     "fuse(to, name, settings, progress=None) -> Result: all ranks as one trace, packed as name ends"},
+    {"report", (PyCFunction)(void (*)(void))rs_py_report, METH_VARARGS | METH_KEYWORDS,
+     "report(to, name, settings, progress=None) -> Result without tables: the page; name is None"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},

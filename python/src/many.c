@@ -70,9 +70,8 @@ static bool add_query(batch *b, PyObject *one)
     size_t n;
     if (!rs_py_compat(compat, &query->compat)) return false;
     const rs_option_spec *specs = rs_analysis_options(query->analysis, &n);
-    b->options[b->n] = rs_options_create(specs, n);
-    if (!b->options[b->n]) {
-        PyErr_NoMemory();
+    if (rs_options_create(specs, n, &b->options[b->n], &err) != RS_OK) {
+        rs_py_raise(&err);
         return false;
     }
     query->options = b->options[b->n++];

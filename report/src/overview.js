@@ -30,6 +30,7 @@ export function head(data) {
         steps(ranks),
         data.ranks ? `only ranks ${data.ranks}` : null,
         data.steps ? `only steps ${data.steps}` : null,
+        data.window ? `only what starts in ${data.window} ms` : null,
         ...unique(ranks.values('device_name')).slice(0, 3),
         ...unique(ranks.values('backend')).slice(0, 3),
     ].filter(Boolean);
@@ -334,12 +335,13 @@ function unneeded(table, column) {
 
 export function recording(data) {
     const { info } = data.answers;
-    const fit = doctor(data.answers.doctor);
+    // a page of some steps or of a window does not judge the whole capture
+    const fit = data.answers.doctor ? doctor(data.answers.doctor) : null;
     return section(
         'recording',
         'What was recorded',
-        `This capture is ${fit.headline}.`,
-        fit.body,
+        fit ? `This capture is ${fit.headline}.` : 'Only a part of it was asked for; rankscope doctor judges the whole.',
+        fit ? fit.body : null,
         problems(data),
         panel(
             'Ranks',
@@ -353,6 +355,6 @@ export function recording(data) {
         ),
         software(info.tables.software),
         noteList(info),
-        noteList(data.answers.doctor),
+        data.answers.doctor ? noteList(data.answers.doctor) : null,
     );
 }

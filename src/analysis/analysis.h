@@ -6,7 +6,8 @@
 #include "base/layout.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
-#include "trace/trace.h"
+#include "table/record.h"
+#include "trace/facet.h"
 
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
 typedef struct rs_run {
@@ -14,30 +15,62 @@ typedef struct rs_run {
     rs_compat compat;
     const rs_policy *policy; /* the peer's rounding, window and classification as values */
     bool absolute;           /* times as the file has them, not from the job's first event */
-    void *context;           /* of rs_job_run_with; only merge may change what it points to */
+    int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
+    const void *agreed; /* what the round before came to; NULL in the first one */
+    void *context;      /* of rs_job_each_rank, else NULL */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */
 typedef struct rs_partial {
     int64_t rank;
     void *value;
+    int64_t first;           /* the rank's first event; RS_NO_TIME: none, or no table has moments */
     const char *source;      /* the file, for messages */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
     unsigned side;           /* 0, or 1 for the ranks of the second job of a comparison, which come last */
 } rs_partial;
 
-/* The training steps a rank showed, for peers that decide over all ranks. */
-typedef struct rs_steps_seen {
-    size_t n;      /* distinct numbers */
-    int64_t first; /* the smallest */
-} rs_steps_seen;
+/* One round of a question over ranks, before the last one (which is rank and merge of the analysis itself).
+ *
+ *   rank(trace) -> partial      on every rank, on any thread or machine
+ *   agree(partials) -> agreed   once, in one place
+ *
+ * The next round is told what was agreed. A round that can foresee what its ranks may agree on costs no
+ * second load: the next round is put to a rank under what it foresees, and again only where that proved
+ * wrong. */
+typedef struct rs_rank_round {
+    const char *name; /* of what is agreed on, for messages */
+    /* One rank's word; never NULL when this succeeds. */
+    rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+    /* Two partials as one of the same kind, a new one; the order of a and b does not matter. With it, agree
+     * is given the partials of all ranks combined into one. NULL: agree is given them all, sorted by rank. */
+    rs_status (*combine)(const void *a, const void *b, void **both, rs_error *err);
+    rs_status (*agree)(const rs_run *run, const rs_partial *partials, size_t n, void **agreed, rs_error *err);
+    /* What a rank that said this may hear in the end: the likeliest first. *agreed stays NULL when there is
+     * no at-th possibility. NULL: nothing can be told before all ranks have spoken. */
+    rs_status (*foresee)(const void *partial, size_t at, void **agreed, rs_error *err);
+    /* Puts what was agreed into the rules that hold from then on; NULL: the next round reads run->agreed. */
+    void (*adopt)(const void *agreed, rs_policy *policy);
+    void (*free_partial)(void *partial); /* made by rank or combine */
+    void (*free_agreed)(void *agreed);
+    const rs_layout *partial_layout; /* NULL: does not travel */
+    const rs_layout *agreed_layout;  /* values are compared as it packs them */
+} rs_rank_round;
 
 typedef struct rs_table_set {
     rs_compat compat;
     const rs_table_spec *const *tables;
     size_t n;
 } rs_table_set;
+
+/* The parts of a selection. */
+enum rs_follows {
+    RS_FOLLOWS_RANKS = 1,
+    RS_FOLLOWS_STEPS = 2,
+    RS_FOLLOWS_WINDOW = 4,
+    RS_FOLLOWS_ALL = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS | RS_FOLLOWS_WINDOW
+};
 
 struct rs_analysis {
     const char *name;
@@ -46,38 +79,85 @@ struct rs_analysis {
     const char *examples; /* command lines, one a line */
     const rs_option_spec *options;
     size_t n_options;
-    uint64_t columns;               /* RS_COLUMN_BIT(...) of the arguments it reads */
+    const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
+    uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
-    bool with_host; /* needs host events loaded too (all analyses get GPU events) */
-    bool two_sided; /* compares two jobs: rs_job_run_pair */
+    unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
+    const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
+    bool two_sided;          /* compares two jobs: rs_job_run_pair */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */
     rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
 
-    /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL. */
+    /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL where
+     * the row says `absent`: merge does not see that rank. */
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     /* All ranks: fills result->tables, already created in the order of the table set. Called once. */
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+    const rs_rank_round *rounds; /* what ranks agree on before they answer */
+    size_t n_rounds;
     void (*free_partial)(void *partial);
+    const char *absent; /* the note of a rank without a partial: "no GPU work" */
     /* What a partial consists of, for ranks that are analysed elsewhere; NULL: it does not travel. merge sees
      * such partials too and may only read them. */
     const rs_layout *partial_layout;
-    /* The steps this rank showed; NULL unless the analysis follows HTA's window. */
-    rs_steps_seen (*steps_seen)(const void *partial);
 };
+
+/* What imitates an analysis of another tool: a row of its own in src/peer,
+ * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of
+ * the analysis; the partial's layout and free_partial go with rank. */
+typedef struct rs_peer_row {
+    const char *analysis; /* by name */
+    unsigned modes;       /* RS_MODE(...) of each compatibility mode that it serves */
+    const rs_table_spec *const *tables;
+    size_t n_tables;
+    const rs_rank_round *rounds; /* NULL: none */
+    size_t n_rounds;
+    rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+    rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+    void (*free_partial)(void *partial);
+    const char *absent;
+    const rs_layout *partial_layout;
+} rs_peer_row;
+
+#define RS_MODE(mode) (1u << RS_COMPAT_##mode)
+
+/* How a question is answered under one mode: the functions of an analysis, or of a peer's row. */
+typedef struct rs_method {
+    const rs_rank_round *rounds; /* those before the last one */
+    size_t n_rounds;
+    rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+    rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+    void (*free_partial)(void *partial);
+    const char *absent;
+    const rs_layout *partial_layout;
+} rs_method;
+
+/* For a mode that the analysis does not know, its own method: it has no tables then, which the run says. */
+rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat);
 
 /* A column of a table spec: name, INT/REAL/TIME/TEXT, unit without RS_UNIT_, help, title (NULL: the name). */
 #define RS_COLUMN(name, type, unit, help, title)                                                             \
     {                                                                                                        \
         name, RS_##type, RS_UNIT_##unit, help, title                                                         \
     }
+/* The cells (table/record.h) of a table that names the file of each rank; the row is the rs_partial. */
+#define RS_FILE_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_partial, source), "file", TEXT, NONE, "the file it was read from", NULL)
 /* A table spec over an array of columns. */
 #define RS_TABLE(name, help, columns)                                                                        \
     {                                                                                                        \
         name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
     }
+
+/* All arguments it reads, those of its facets and of what they stand on among them. */
+static inline uint64_t rs_analysis_columns(const rs_analysis *analysis)
+{
+    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS);
+}
 
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
  * ignored. */

@@ -33,8 +33,6 @@ typedef struct rs_annotations {
     size_t n_work;
     size_t n_other_source; /* annotations of the other kind (host or GPU), not used */
     size_t n_too_deep;     /* annotations nested too deeply to be told apart */
-    size_t n_steps_seen;   /* HTA's window */
-    int64_t first_step;
 } rs_annotations;
 
 /* Which annotations: the host's, or the GPU's own (gpu_user_annotation). */

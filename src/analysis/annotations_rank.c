@@ -3,7 +3,7 @@
 
 #include "analysis/annotations.h"
 #include "base/interval.h"
-#include "base/ranges.h"
+#include "trace/selection.h"
 #include "base/strings.h"
 #include "peer/hta_window.h"
 
@@ -76,15 +76,7 @@ static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
 /* ---- annotations ----------------------------------------------------------------------------------------
  */
 
-static bool in_steps(const builder *b, const rs_ranges *wanted, const rs_step *steps, size_t n_steps,
-                     uint32_t row)
-{
-    if (!b->t->steps_wanted) return true;
-    int64_t pid = b->e->threads[b->e->thread[row]].pid;
-    return rs_ranges_has(wanted, rs_trace_step_at(steps, n_steps, pid, b->e->start[row]));
-}
-
-static bool list_spans(builder *b, bool gpu, const rs_ranges *wanted, const rs_step *steps, size_t n_steps)
+static bool list_spans(builder *b, bool gpu, const rs_selector *selector)
 {
     const rs_events *e = b->e;
     for (size_t i = 0; i < b->t->n_rows; i++) {
@@ -96,7 +88,7 @@ static bool list_spans(builder *b, bool gpu, const rs_ranges *wanted, const rs_s
             b->p->n_other_source++;
             continue;
         }
-        if (!in_steps(b, wanted, steps, n_steps, row)) continue;
+        if (!rs_selects_row(selector, row)) continue;
         if (!slot_of(b, e->name[row], &slot)) return false;
         if (!RS_GROW_ONE(b->spans, b->n_spans, b->spans_capacity)) return false;
         int64_t length = e->duration[row] > 0 ? e->duration[row] : 0;
@@ -299,8 +291,8 @@ static bool order(rs_annotations *p)
 /* HTA looks at the annotations alone, those its window left. */
 static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(b->t, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(b->t, run->policy, &f, err);
     if (status != RS_OK) return status;
     rs_kind wanted = gpu ? RS_KIND_GPU_USER_ANNOTATION : RS_KIND_USER_ANNOTATION;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -310,28 +302,18 @@ static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error
         if (!slot_of(b, b->e->name[f->row[i]], &slot)) status = rs_fail_nomem(err, "annotations");
         if (status == RS_OK) rs_moments_add(&b->p->items[slot].length, rs_sub_sat(f->end[i], f->start[i]));
     }
-    b->p->n_steps_seen = f->n_steps_seen;
-    b->p->first_step = f->first_step;
-    rs_hta_frame_free(f);
     return status;
 }
 
 static rs_status take_work(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
-    const rs_step *steps;
-    size_t n_steps;
-    rs_ranges wanted = {0};
+    rs_selector selector;
     rs_status status = rs_trace_work(b->t, run->policy, &b->w, err);
-    if (status == RS_OK)
-        status = gpu ? rs_trace_gpu_steps(b->t, &steps, &n_steps, err)
-                     : rs_trace_steps(b->t, &steps, &n_steps, err);
-    if (status == RS_OK && b->t->steps_wanted) status = rs_ranges_parse(b->t->steps_wanted, &wanted, err);
+    if (status == RS_OK) status = rs_trace_selector(b->t, &selector, err);
     if (status != RS_OK) return status;
     b->p->n_work = b->w->n;
-    if (b->w->n >= UINT32_MAX || !list_spans(b, gpu, &wanted, steps, n_steps) || !divide_work(b, gpu) ||
-        !order(b->p))
+    if (b->w->n >= UINT32_MAX || !list_spans(b, gpu, &selector) || !divide_work(b, gpu) || !order(b->p))
         status = rs_fail_nomem(err, "annotations");
-    rs_ranges_clear(&wanted);
     return status;
 }
 
@@ -341,7 +323,6 @@ rs_status rs_annotations_rank(const rs_run *run, rs_trace *t, void **partial, rs
     rs_annotations *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "annotations");
     *partial = p;
-    p->first_step = -1;
     builder b = {.t = t, .e = t->events, .p = p, .fold_steps = !hta};
     uint32_t none;
     rs_status status = new_slot(&b, NULL, 0, &none) ? RS_OK : rs_fail_nomem(err, "annotations");

@@ -21,13 +21,16 @@ rs_status rs_busy_rank(const rs_run *run, rs_trace *trace, void **partial, rs_er
     return RS_OK;
 }
 
+rs_status rs_busy_rank_at_work(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    rs_status status = rs_busy_rank(run, trace, partial, err);
+    if (status != RS_OK || ((const rs_busy *)*partial)->n) return status;
+    rs_busy_free(*partial);
+    *partial = NULL;
+    return RS_OK;
+}
+
 void rs_busy_free(void *partial)
 {
     rs_free(partial);
-}
-
-rs_steps_seen rs_busy_steps_seen(const void *partial)
-{
-    const rs_busy *b = partial;
-    return (rs_steps_seen){.n = b->n_steps_seen, .first = b->first_step};
 }

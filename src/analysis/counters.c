@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "peer/hta_window.h"
 #include "trace/nest.h"
+#include "trace/selection.h"
 
 static const rs_column_spec first_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
@@ -34,20 +35,6 @@ static const rs_column_spec fixed_columns[] = {
 };
 static const rs_table_spec fixed_table =
     RS_TABLE("counters", "one row is one range that the profiler measured", fixed_columns);
-static const rs_column_spec launch_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("index", INT, ID, "position of the range in traceEvents", NULL),
-    RS_COLUMN("launch", INT, ID, "position of the call that launched the measured kernel", NULL),
-};
-static const rs_table_spec launch_table =
-    RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
-static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
-
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
-
 typedef struct range {
     uint32_t row, launch; /* launch: RS_NO_ROW if nothing tells */
     const char *name;
@@ -57,13 +44,27 @@ typedef struct range {
     double *values; /* by counter; NaN when it has none */
 } range;
 
+#define LAUNCH_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(range, row), "index", INT, ID, "position of the range in traceEvents", NULL)                     \
+    CELL(OF(range, launch), "launch", INT, ID, "position of the call that launched the measured kernel", NULL)
+RS_RECORD(launch, LAUNCH_ROW);
+
+static const rs_table_spec launch_table =
+    RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
+static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
+
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
+
 typedef struct counters_partial {
     rs_arena arena;
     range *ranges; /* by start, then row */
     size_t n, n_launches;
     const char **counters; /* in order of first appearance in the file */
     size_t n_counters;
-    rs_steps_seen seen;
 } counters_partial;
 
 static void free_partial(void *partial)
@@ -74,11 +75,6 @@ static void free_partial(void *partial)
     rs_free(p->ranges);
     rs_free(p->counters);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    return ((const counters_partial *)partial)->seen;
 }
 
 typedef struct list {
@@ -134,20 +130,19 @@ static bool may_have_ranges(const rs_events *e)
     return may;
 }
 
-static rs_status collect(const rs_run *run, rs_trace *trace, counters_partial *p, sorted_rows *out,
-                         rs_error *err)
+static rs_status collect(const rs_run *run, rs_trace *trace, sorted_rows *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     bool hta = run->policy->rows_by_stream, ok = true;
     out->launching = rs_calloc(e->strings.n + 1, 1);
     if (!out->launching) return rs_fail_nomem(err, "counters");
     if (hta) {
-        rs_hta_frame *f;
-        rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+        const rs_hta_frame *f;
+        rs_policy all = *run->policy;
+        all.whole = true; /* launches are counted from the first */
+        rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
         if (status != RS_OK) return status;
-        p->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
         for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
-        rs_hta_frame_free(f);
     } else if (may_have_ranges(e)) {
         for (size_t i = 0; ok && i < trace->n_rows; i++) {
             uint32_t row = rs_trace_row(trace, i);
@@ -269,14 +264,31 @@ static rs_status match(const rs_events *e, const sorted_rows *rows, counters_par
     return ok ? status : rs_fail_nomem(err, "counters");
 }
 
+/* Keeps the selected ranges: by their launch, and where that is not known by their own time. Only when all
+ * are matched, since the n-th range belongs to the n-th launch of the whole trace. */
+static rs_status select_ranges(rs_trace *trace, counters_partial *p, rs_error *err)
+{
+    rs_selector selector;
+    rs_status status = rs_trace_selector(trace, &selector, err);
+    if (status != RS_OK || !selector.selection) return status;
+    size_t n = p->n;
+    p->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (rs_selects_row(&selector,
+                           p->ranges[i].launch == RS_NO_ROW ? p->ranges[i].row : p->ranges[i].launch))
+            p->ranges[p->n++] = p->ranges[i];
+    return RS_OK;
+}
+
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     sorted_rows rows = {0};
     counters_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    rs_status status = collect(run, trace, p, &rows, err);
+    rs_status status = collect(run, trace, &rows, err);
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
+    if (status == RS_OK) status = select_ranges(trace, p, err);
     rs_free(rows.ranges.items);
     rs_free(rows.launches.items);
     rs_free(rows.host.items);
@@ -358,10 +370,7 @@ static rs_status add_launches(rs_table *t, int64_t rank_number, const counters_p
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n; i++) {
         if (p->ranges[i].launch == RS_NO_ROW) continue;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, p->ranges[i].row);
-        rs_table_add_int(t, p->ranges[i].launch);
-        status = rs_table_end_row(t, err);
+        status = rs_table_put_row(t, &launch_record, rank_number, &p->ranges[i], err);
     }
     return status;
 }
@@ -418,8 +427,7 @@ static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lie
 
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),
                                            RS_FIELD_LIST(counters_partial, ranges, n, &range_layout),
-                                           RS_FIELD(counters_partial, n_launches),
-                                           RS_FIELD_STRUCT(counters_partial, seen, &rs_steps_seen_layout)};
+                                           RS_FIELD(counters_partial, n_launches)};
 static const rs_layout counters_layout = RS_LAYOUT(counters_partial, counters_fields);
 
 const rs_analysis rs_analysis_counters = {
@@ -430,13 +438,12 @@ const rs_analysis rs_analysis_counters = {
         "operators around\n"
         "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
     .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_hta_frame},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
-    .with_host = true,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
     .partial_layout = &counters_layout,
-    .steps_seen = steps_seen,
 };

@@ -6,7 +6,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "peer/delays_hta.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -19,61 +18,6 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a rank with the most operators"},
 };
 
-#define DELAY_COLUMNS                                                                                        \
-    RS_COLUMN("mean_op_delay_us", REAL, US, "from the operator's start to its first launch call, mean",      \
-              "op to launch"),                                                                               \
-        RS_COLUMN("max_op_delay_us", TIME, US, "longest of these", "max"),                                   \
-        RS_COLUMN("mean_launch_delay_us", REAL, US,                                                          \
-                  "from a launch call's start to the start of its first kernel, mean over the calls",        \
-                  "launch to start"),                                                                        \
-        RS_COLUMN("max_launch_delay_us", TIME, US, "longest of these", "max"),                               \
-        RS_COLUMN("mean_queued_us", REAL, US,                                                                \
-                  "of that, after the call had returned: waiting in the stream, mean", "queued")
-static const rs_column_spec operator_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("name", TEXT, NONE, "operator: the innermost around the launch on its thread", "operator"),
-    RS_COLUMN("operators", INT, COUNT, "executions that launched something themselves", "executions"),
-    RS_COLUMN("launches", INT, COUNT, "launch calls", NULL),
-    RS_COLUMN("kernels", INT, COUNT, "GPU work they launched; a graph launch has many", "GPU events"),
-    DELAY_COLUMNS,
-};
-static const rs_column_spec sequence_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("aten_op_name", TEXT, NONE, "operator", "operator"),
-    RS_COLUMN("kernel_sequence", TEXT, NONE, "the GPU work one execution launched, in order of launch",
-              "launches"),
-    RS_COLUMN("occurrence_count", INT, COUNT, "executions", "executions"),
-    DELAY_COLUMNS,
-};
-static const rs_table_spec operator_table =
-    RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
-static const rs_table_spec sequence_table =
-    RS_TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
-static const rs_table_spec *const tables[] = {&operator_table, &sequence_table};
-static const rs_column_spec hta_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("aten_op_name", TEXT, NONE,
-              "operator: of all around the launch, on any thread, the one that began last", NULL),
-    RS_COLUMN("kernel_sequence", TEXT, NONE, "the kernels one execution launched, in order", NULL),
-    RS_COLUMN("occurrence_count", INT, COUNT, "executions", NULL),
-    RS_COLUMN("avg_aten_op_launch_delay", REAL, US, "from the operator's start to its first launch, mean",
-              NULL),
-    RS_COLUMN("avg_runtime_delay", REAL, US, "from the first launch to its kernel's start, mean", NULL),
-};
-static const rs_table_spec hta_table = RS_TABLE(
-    "delays", "one row is one operator name and what it launched, as HTA's get_aten_op_kernels_and_delay",
-    hta_columns);
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-enum { OPERATORS, SEQUENCES };
-
-/* Longer sequences are told apart in full, but written down to this many names. */
-#define SHOWN_NAMES 24
-
-/* ---- one rank --------------------------------------------------------------------------------------------
- */
-
 typedef struct delay_row {
     const char *name, *sequence; /* in the partial's arena */
     uint32_t op;                 /* string id, while the trace is there */
@@ -82,6 +26,52 @@ typedef struct delay_row {
     int64_t executions, launches, kernels;
     rs_moments op_delay, launch_delay, queued; /* ns */
 } delay_row;
+
+#define DELAY_CELLS(CELL)                                                                                    \
+    CELL(MEAN(delay_row, op_delay), "mean_op_delay_us", REAL, US,                                            \
+         "from the operator's start to its first launch call, mean", "op to launch")                         \
+    CELL(OF(delay_row, op_delay.max), "max_op_delay_us", TIME, US, "longest of these", "max")                \
+    CELL(MEAN(delay_row, launch_delay), "mean_launch_delay_us", REAL, US,                                    \
+         "from a launch call's start to the start of its first kernel, mean over the calls",                 \
+         "launch to start")                                                                                  \
+    CELL(OF(delay_row, launch_delay.max), "max_launch_delay_us", TIME, US, "longest of these", "max")        \
+    CELL(MEAN(delay_row, queued), "mean_queued_us", REAL, US,                                                \
+         "of that, after the call had returned: waiting in the stream, mean", "queued")
+
+#define OPERATOR_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(delay_row, name), "name", TEXT, NONE, "operator: the innermost around the launch on its thread", \
+         "operator")                                                                                         \
+    CELL(OF(delay_row, executions), "operators", INT, COUNT,                                                 \
+         "executions that launched something themselves", "executions")                                      \
+    CELL(OF(delay_row, launches), "launches", INT, COUNT, "launch calls", NULL)                              \
+    CELL(OF(delay_row, kernels), "kernels", INT, COUNT, "GPU work they launched; a graph launch has many",   \
+         "GPU events")                                                                                       \
+    DELAY_CELLS(CELL)
+RS_RECORD(operator, OPERATOR_ROW);
+
+#define SEQUENCE_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(delay_row, name), "aten_op_name", TEXT, NONE, "operator", "operator")                            \
+    CELL(MAYBE(delay_row, sequence), "kernel_sequence", TEXT, NONE,                                          \
+         "the GPU work one execution launched, in order of launch", "launches")                              \
+    CELL(OF(delay_row, executions), "occurrence_count", INT, COUNT, "executions", "executions")              \
+    DELAY_CELLS(CELL)
+RS_RECORD(sequence, SEQUENCE_ROW);
+
+static const rs_table_spec operator_table =
+    RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
+static const rs_table_spec sequence_table =
+    RS_TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
+static const rs_table_spec *const tables[] = {&operator_table, &sequence_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+enum { OPERATORS, SEQUENCES };
+
+/* Longer sequences are told apart in full, but written down to this many names. */
+#define SHOWN_NAMES 24
+
+/* ---- one rank --------------------------------------------------------------------------------------------
+ */
 
 typedef struct row_list {
     delay_row *items;
@@ -93,7 +83,6 @@ typedef struct delays_partial {
     rs_arena names;
     row_list lists[2];
     size_t n_work, n_unlinked, n_outside;
-    rs_hta_delays *hta; /* under HTA's rules, instead of the rest */
 } delays_partial;
 
 static void free_partial(void *partial)
@@ -105,14 +94,7 @@ static void free_partial(void *partial)
         rs_map64_clear(&p->lists[i].places);
     }
     rs_arena_clear(&p->names);
-    rs_hta_delays_free(p->hta);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const rs_hta_delays *d = ((const delays_partial *)partial)->hta; /* NULL where the rank failed */
-    return d ? d->seen : (rs_steps_seen){.first = -1};
 }
 
 /* One execution of an operator: its calls (indexes into links), by their start. */
@@ -312,7 +294,6 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
     delays_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "delays");
     *partial = p;
-    if (run->policy->rows_by_stream) return rs_hta_delays_of(run, t, &p->hta, err);
     rs_status status = rs_trace_work(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_links(t, &links, err);
     if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
@@ -333,69 +314,8 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
 /* ---- tables ----------------------------------------------------------------------------------------------
  */
 
-static rs_status add_row(rs_table *t, int64_t number, const delay_row *r, bool sequence, rs_error *err)
-{
-    rs_table_add_int(t, number);
-    rs_table_add_text(t, r->name);
-    if (sequence) rs_table_add_text(t, r->sequence);
-    rs_table_add_int(t, r->executions);
-    if (!sequence) {
-        rs_table_add_int(t, r->launches);
-        rs_table_add_int(t, r->kernels);
-    }
-    rs_table_add_real(t, rs_moments_mean(&r->op_delay) / 1000);
-    rs_table_add_time(t, r->op_delay.max);
-    rs_table_add_real(t, rs_moments_mean(&r->launch_delay) / 1000);
-    rs_table_add_time(t, r->launch_delay.max);
-    rs_table_add_real(t, rs_moments_mean(&r->queued) / 1000);
-    return rs_table_end_row(t, err);
-}
-
-/* By division at the end, as pandas does. */
-static double mean_us(const rs_moments *m)
-{
-    return m->n ? (double)m->sum / (double)m->n / 1000 : (double)NAN;
-}
-
-static rs_status add_hta_rank(rs_table *t, int64_t number, const rs_hta_delays *d, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
-        const rs_hta_delay *r = &d->items[i];
-        rs_table_add_int(t, number);
-        rs_table_add_text(t, r->op);
-        rs_table_add_text(t, r->sequence);
-        rs_table_add_int(t, (int64_t)r->op_delay.n);
-        rs_table_add_real(t, rs_round(mean_us(&r->op_delay), 3));
-        rs_table_add_real(t, rs_round(mean_us(&r->launch_delay), 3));
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static rs_status merge_hta(rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_hta_delays *d = ((const delays_partial *)partials[i].value)->hta;
-        long long number = partials[i].rank;
-        if (!d) continue;
-        status = add_hta_rank(result->tables[0], number, d, err);
-        if (d->n_launches == 0)
-            rs_result_note(result, "rank %lld: no launches that HTA knows", number);
-        else if (d->n_without_kernel || d->n_outside)
-            rs_result_note(
-                result,
-                "rank %lld: of %zu launches %zu have no kernel and %zu no aten:: operator around them; they "
-                "are left out, where HTA fails",
-                number, d->n_launches, d->n_without_kernel, d->n_outside);
-    }
-    return status;
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    if (run->policy->rows_by_stream) return merge_hta(partials, n, result, err);
     bool limited = rs_options_is_set(run->options, "top");
     int64_t top = rs_options_int(run->options, "top");
     result->main_table = strcmp(rs_options_text(run->options, "by"), "sequence") == 0 ? SEQUENCES : OPERATORS;
@@ -405,7 +325,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         long long number = partials[i].rank;
         for (int k = 0; k < 2; k++)
             for (size_t r = 0; status == RS_OK && r < p->lists[k].n && (!limited || (int64_t)r < top); r++)
-                status = add_row(result->tables[k], number, &p->lists[k].items[r], k == SEQUENCES, err);
+                status =
+                    rs_table_put_row(result->tables[k], k == SEQUENCES ? &sequence_record : &operator_record,
+                                     number, &p->lists[k].items[r], err);
         if (p->n_work == 0)
             rs_result_note(result, "rank %lld: no GPU work", number);
         else if (p->lists[OPERATORS].n == 0)
@@ -443,7 +365,6 @@ static const rs_field delays_fields[] = {
     RS_FIELD(delays_partial, n_work),
     RS_FIELD(delays_partial, n_unlinked),
     RS_FIELD(delays_partial, n_outside),
-    RS_FIELD_ONE_OR_NONE(delays_partial, hta, &rs_hta_delays_layout),
 };
 static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
 
@@ -462,13 +383,12 @@ const rs_analysis rs_analysis_delays = {
     .examples = "rankscope delays trace.json.gz\nrankscope delays --by sequence --top 20 trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_links},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
-    .with_host = true,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,
-    .steps_seen = steps_seen,
     .partial_layout = &delays_layout,
 };

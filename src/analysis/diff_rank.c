@@ -4,14 +4,12 @@
 #include "analysis/diff.h"
 #include "analysis/frame_columns.h"
 #include "base/interval.h"
-#include "base/ranges.h"
+#include "trace/selection.h"
 #include "base/strings.h"
 
 const char *rs_diff_kind_name(unsigned kind)
 {
-    return kind == RS_DIFF_OPERATOR ? "operator"
-           : kind == RS_DIFF_CALL   ? "call"
-                                    : rs_class_name((rs_class)kind);
+    return kind == RS_DIFF_OPERATOR ? "operator" : kind == RS_DIFF_CALL ? "call" : rs_class_names[kind];
 }
 
 void rs_diff_free(void *partial)
@@ -101,7 +99,7 @@ static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
 }
 
 static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, size_t n_steps, bool in_steps,
-                     const rs_ranges *wanted)
+                     const rs_selector *selector)
 {
     const rs_events *e = t->e;
     for (size_t i = 0; i < trace->n_rows; i++) {
@@ -109,11 +107,9 @@ static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, siz
         rs_kind kind = rs_event_kind(e, row);
         bool call = rs_kind_is_call(kind);
         if ((kind != RS_KIND_CPU_OP && !call) || !rs_event_is_span(e, row)) continue;
-        if (in_steps || wanted) {
-            int64_t step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]);
-            if (in_steps && step < 0) continue;
-            if (wanted && !rs_ranges_has(wanted, step)) continue;
-        }
+        if (in_steps && rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]) < 0)
+            continue;
+        if (!rs_selects_row(selector, row)) continue;
         int64_t time = e->duration[row] > 0 ? e->duration[row] : 0;
         if (!add(t, call ? RS_DIFF_CALL : RS_DIFF_OPERATOR, e->name[row], time)) return false;
     }
@@ -127,13 +123,13 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* How many steps there are, and how long they are together. */
-static bool add_steps(const rs_step *steps, size_t n, const rs_ranges *wanted, rs_diff_rank *p)
+static bool add_steps(const rs_step *steps, size_t n, const rs_selector *selector, rs_diff_rank *p)
 {
     rs_step *sorted = rs_malloc((n + 1) * sizeof *sorted);
     size_t kept = 0;
     if (!sorted) return false;
     for (size_t i = 0; i < n; i++)
-        if (!wanted || rs_ranges_has(wanted, steps[i].number)) sorted[kept++] = steps[i];
+        if (rs_selects_step(selector, &steps[i])) sorted[kept++] = steps[i];
     if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
     for (size_t i = 0, next; i < kept; i = next) {
         int64_t start = sorted[i].start, end = sorted[i].end;
@@ -181,39 +177,35 @@ static rs_status add_gpu(totals *t, const rs_work *w, rs_error *err)
 }
 
 /* HTA compares its rows as they are read: nothing is cut off, and a row of the GPU is one with a stream. */
-static rs_status add_hta_rows(const rs_run *run, rs_trace *trace, totals *t, const rs_ranges *wanted,
-                              rs_error *err)
+static rs_status add_hta_rows(const rs_run *run, rs_trace *trace, totals *t, rs_error *err)
 {
     rs_policy policy = *run->policy;
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     rs_frame_columns made = {0};
     const char *kind = rs_options_text(run->options, "kind");
     bool gpu = strcmp(kind, "gpu") == 0, host = strcmp(kind, "host") == 0;
     policy.trim_steps = false;
-    rs_status status = rs_hta_frame_create(trace, &policy, &f, err);
+    policy.whole = true; /* HTA's own iterations tell what is selected */
+    rs_status status = rs_trace_hta_frame(trace, &policy, &f, err);
     if (status != RS_OK) return status;
     status = rs_frame_columns_make(trace, &policy, f, &made, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         bool has_stream = f->stream[i] != -1;
         if ((gpu && !has_stream) || (host && has_stream)) continue;
-        if (wanted && !rs_ranges_has(wanted, made.iteration[i])) continue;
+        if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
         if (!add(t, 0, t->e->name[f->row[i]], rs_sub_sat(f->end[i], f->start[i])))
             status = rs_fail_nomem(err, "names");
     }
     rs_frame_columns_clear(&made);
-    rs_hta_frame_free(f);
     return status;
 }
 
 static rs_status hta_rank_of(const rs_run *run, rs_trace *trace, rs_diff_rank *p, rs_error *err)
 {
-    rs_ranges wanted = {0};
     totals t = {
         .e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names"), .hta = true};
-    rs_status status = trace->steps_wanted ? rs_ranges_parse(trace->steps_wanted, &wanted, err) : RS_OK;
-    if (status == RS_OK) status = add_hta_rows(run, trace, &t, trace->steps_wanted ? &wanted : NULL, err);
+    rs_status status = add_hta_rows(run, trace, &t, err);
     rs_map64_clear(&t.places);
-    rs_ranges_clear(&wanted);
     return status;
 }
 
@@ -222,7 +214,7 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     const rs_work *work;
     const rs_step *steps;
     size_t n_steps;
-    rs_ranges wanted = {0};
+    rs_selector selector;
     rs_diff_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "names");
     *partial = p;
@@ -232,10 +224,9 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     rs_status status = in_steps ? rs_trace_work_details(trace, run->policy, &work, err)
                                 : rs_trace_work(trace, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
+    if (status == RS_OK) status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
-    const rs_ranges *only = trace->steps_wanted ? &wanted : NULL;
-    if (!add_steps(steps, n_steps, only, p)) status = rs_fail_nomem(err, "steps");
+    if (!add_steps(steps, n_steps, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK && in_steps) {
         rs_work part;
         void *memory = NULL;
@@ -245,9 +236,8 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     } else if (status == RS_OK) {
         status = add_gpu(&t, work, err);
     }
-    if (status == RS_OK && !add_host(&t, trace, steps, n_steps, in_steps, only))
+    if (status == RS_OK && !add_host(&t, trace, steps, n_steps, in_steps, &selector))
         status = rs_fail_nomem(err, "names");
     rs_map64_clear(&t.places);
-    rs_ranges_clear(&wanted);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "trace/selection.h"
 
 void rs_frame_columns_clear(rs_frame_columns *c)
 {
@@ -116,12 +117,13 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
 {
     const rs_events *e = trace->events;
     rs_policy whole = *policy;
-    rs_hta_frame *all = NULL;
+    const rs_hta_frame *all = NULL;
     step_span *steps = NULL;
     step_pieces pieces = {0};
     size_t n = 0;
     whole.trim_steps = false;
-    rs_status status = rs_hta_frame_create(trace, &whole, &all, err);
+    whole.whole = true;
+    rs_status status = rs_trace_hta_frame(trace, &whole, &all, err);
     if (status != RS_OK) return status;
     if (!list_steps(e, all, &steps, &n) || !paint_steps(steps, n, &pieces))
         status = rs_fail_nomem(err, "frame");
@@ -138,7 +140,6 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
     rs_free(steps);
     rs_free(pieces.from);
     rs_free(pieces.number);
-    rs_hta_frame_free(all);
     return status;
 }
 
@@ -149,11 +150,14 @@ static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const 
                                 int64_t *iteration, rs_error *err)
 {
     const rs_events *e = trace->events;
-    const rs_step *steps;
+    const rs_step *steps, *gpu_steps;
     const rs_work *work;
-    size_t n, at = 0;
+    rs_policy all = *policy;
+    size_t n, n_gpu, at = 0;
+    all.whole = true;
     rs_status status = rs_trace_steps(trace, &steps, &n, err);
-    if (status == RS_OK) status = rs_trace_work_details(trace, policy, &work, err);
+    if (status == RS_OK) status = rs_trace_gpu_steps(trace, &gpu_steps, &n_gpu, err);
+    if (status == RS_OK) status = rs_trace_work_details(trace, &all, &work, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         uint32_t row = f->row[i]; /* ascending, as nothing was cut */
         while (at < work->n && work->row[at] < row) at++;
@@ -162,7 +166,7 @@ static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const 
         else if (rs_kind_is_gpu_work(rs_event_kind(e, row)))
             iteration[i] = -1;
         else
-            iteration[i] = rs_trace_step_at(steps, n, e->threads[e->thread[row]].pid, f->start[i]);
+            iteration[i] = rs_row_step(e, steps, n, gpu_steps, n_gpu, row);
     }
     return status;
 }
@@ -293,6 +297,18 @@ static bool is_gpu_row(const rs_events *e, const rs_hta_frame *f, size_t i, bool
     if (kind != RS_KIND_SYNC) return false;
     const char *name = rs_event_name(e, f->row[i]);
     return strcmp(name, "Event Sync") == 0 || strcmp(name, "Context Sync") == 0;
+}
+
+bool rs_frame_row_is_selected(const rs_trace *trace, const rs_hta_frame *f, const rs_frame_columns *columns,
+                              size_t i)
+{
+    const rs_selection *s = trace->selection;
+    if (!rs_trace_is_selected(trace)) return true;
+    if (s->by_step && !rs_ranges_has(&s->steps, columns->iteration[i])) return false;
+    if (!s->by_window) return true;
+    bool launched = f->stream[i] != -1 && f->partner[i] != RS_NO_ROW;
+    int64_t start = trace->events->start[launched ? f->partner[i] : f->row[i]];
+    return rs_selection_has_time(s, start);
 }
 
 rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,

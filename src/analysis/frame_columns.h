@@ -17,6 +17,10 @@ typedef struct rs_frame_columns {
  * stream 0 without any. O(n log n). */
 rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *frame,
                                 rs_frame_columns *out, rs_error *err);
+/* Whether the row at place i is selected: steps by its iteration, a window by its launch's start or its own.
+ */
+bool rs_frame_row_is_selected(const rs_trace *trace, const rs_hta_frame *frame,
+                              const rs_frame_columns *columns, size_t i);
 void rs_frame_columns_clear(rs_frame_columns *columns);
 
 #endif

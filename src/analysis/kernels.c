@@ -1,14 +1,15 @@
 /* kernels: which kernels take the time, by name or by what runs together. */
+#include "analysis/kernels.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "trace/busy.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
@@ -19,87 +20,52 @@ static const rs_option_spec options[] = {
     {"no-memory", RS_OPTION_FLAG, NULL, NULL, NULL, "leave copies and memsets out"},
 };
 
-static const rs_column_spec name_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, copy or memset; others: all that are not named", NULL},
-    {"class", RS_TEXT, RS_UNIT_NONE, "computation, communication or memory; unknown for others", NULL},
-    {"names", RS_INT, RS_UNIT_COUNT, "different names in this row", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often it ran", NULL},
-    {"sum_us", RS_TIME, RS_UNIT_US, "total duration; simultaneous runs each count", "sum"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's total duration", "share %"},
-    {"cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"},
-    {"mean_us", RS_REAL, RS_UNIT_US, "mean duration", "mean"},
-    {"min_us", RS_TIME, RS_UNIT_US, "shortest", "min"},
-    {"max_us", RS_TIME, RS_UNIT_US, "longest", "max"},
-    {"std_us", RS_REAL, RS_UNIT_US, "standard deviation of a sample; unknown for one run", "std"},
-};
-static const rs_column_spec type_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time, and nothing else", NULL},
-    {"time_us", RS_TIME, RS_UNIT_US, "how long exactly this combination runs", "time"},
-    {"percent", RS_REAL, RS_UNIT_PERCENT, "of the time something runs", NULL},
-};
-static const rs_column_spec hta_name_columns[] = {
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, or others", NULL},
-    {"sum (us)", RS_REAL, RS_UNIT_US, "total duration", NULL},
-    {"max (us)", RS_REAL, RS_UNIT_US, "longest; of totals when HTA folded kernels", NULL},
-    {"min (us)", RS_REAL, RS_UNIT_US, "shortest; of totals when HTA folded kernels", NULL},
-    {"stddev", RS_REAL, RS_UNIT_US, "standard deviation; of totals when HTA folded kernels", NULL},
-    {"mean (us)", RS_REAL, RS_UNIT_US, "mean; of totals when HTA folded kernels", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "COMPUTATION, COMMUNICATION or MEMORY", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-};
-static const rs_column_spec hta_type_columns[] = {
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time", NULL},
-    {"sum", RS_INT, RS_UNIT_US, "over all ranks, each piece cut to whole microseconds", NULL},
-    {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
-};
+#define NAME_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_kernel, name), "name", TEXT, NONE, "kernel, copy or memset; others: all that are not named",  \
+         NULL)                                                                                               \
+    CELL(SET, "class", TEXT, NONE, "computation, communication or memory; unknown for others", NULL)         \
+    CELL(SET, "names", INT, COUNT, "different names in this row", NULL)                                      \
+    CELL(OF(rs_kernel, time.n), "count", INT, COUNT, "how often it ran", NULL)                               \
+    CELL(OF(rs_kernel, time.sum), "sum_us", TIME, US, "total duration; simultaneous runs each count", "sum") \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the rank's total duration", "share %")                         \
+    CELL(SET, "cumulative_pct", REAL, PERCENT, "share of this and all rows above it", "cumulative %")        \
+    CELL(MEAN(rs_kernel, time), "mean_us", REAL, US, "mean duration", "mean")                                \
+    CELL(OF(rs_kernel, time.min), "min_us", TIME, US, "shortest", "min")                                     \
+    CELL(OF(rs_kernel, time.max), "max_us", TIME, US, "longest", "max")                                      \
+    CELL(STD(rs_kernel, time), "std_us", REAL, US, "standard deviation of a sample; unknown for one run",    \
+         "std")
+RS_RECORD(name, NAME_ROW);
+
+typedef struct type_row {
+    const char *name;
+    int64_t time, all;
+} type_row;
+
+#define TYPE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(type_row, name), "kernel_type", TEXT, NONE, "what runs at the same time, and nothing else",      \
+         NULL)                                                                                               \
+    CELL(OF(type_row, time), "time_us", TIME, US, "how long exactly this combination runs", "time")          \
+    CELL(SHARE(type_row, time, all), "percent", REAL, PERCENT, "of the time something runs", NULL)
+RS_RECORD(type, TYPE_ROW);
 
 static const rs_table_spec own_names =
     RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
 static const rs_table_spec own_types =
     RS_TABLE("types", "one row is one combination of kinds of one rank", type_columns);
-static const rs_table_spec hta_names = RS_TABLE(
-    "kernels", "one row is one kernel name of one rank, as HTA's get_gpu_kernel_breakdown", hta_name_columns);
-static const rs_table_spec hta_types =
-    RS_TABLE("types", "one row is one combination of kinds over all ranks, as HTA has it", hta_type_columns);
 static const rs_table_spec *const own_tables[] = {&own_names, &own_types};
-static const rs_table_spec *const hta_tables[] = {&hta_names, &hta_types};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
-enum { TABLE_NAMES, TABLE_TYPES };
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 2}};
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
-typedef struct kernel {
-    const char *name; /* in the partial's arena */
-    uint32_t id;      /* while the trace is there */
-    rs_class class;
-    rs_moments time; /* ns */
-} kernel;
-
-typedef struct kernels_partial {
-    rs_arena names;
-    kernel *items;
-    size_t n, capacity;
-    int64_t together[8]; /* ns of each combination: 1 computation, 2 communication, 4 memory */
-    size_t n_steps_seen;
-    int64_t first_step;
-} kernels_partial;
-
-static void free_partial(void *partial)
+void rs_kernels_free(void *partial)
 {
-    kernels_partial *p = partial;
+    rs_kernels *p = partial;
     if (!p) return;
     rs_arena_clear(&p->names);
     rs_free(p->items);
     rs_free(p);
-}
-
-static rs_steps_seen steps_seen(const void *partial)
-{
-    const kernels_partial *p = partial;
-    return (rs_steps_seen){.n = p->n_steps_seen, .first = p->first_step};
 }
 
 static bool counts(rs_class class, bool memory)
@@ -110,13 +76,13 @@ static bool counts(rs_class class, bool memory)
 /* By time, then name, then class. */
 static int by_time(const void *a, const void *b)
 {
-    const kernel *x = a, *y = b;
+    const rs_kernel *x = a, *y = b;
     if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
     int c = strcmp(x->name, y->name);
     return c ? c : (int)x->class - (int)y->class;
 }
 
-static bool collect_names(const rs_events *e, const rs_work *work, bool memory, kernels_partial *p)
+static bool collect_names(const rs_events *e, const rs_work *work, bool memory, rs_kernels *p)
 {
     rs_map64 places = {0};
     bool ok = true;
@@ -130,7 +96,7 @@ static bool collect_names(const rs_events *e, const rs_work *work, bool memory, 
         if (!ok) break;
         if (is_new) {
             *place = (uint32_t)p->n;
-            p->items[p->n++] = (kernel){.id = id, .class = class};
+            p->items[p->n++] = (rs_kernel){.id = id, .class = class};
         }
         rs_moments_add(&p->items[*place].time, rs_sub_sat(work->end[i], work->start[i]));
     }
@@ -144,7 +110,7 @@ static bool collect_names(const rs_events *e, const rs_work *work, bool memory, 
     return ok;
 }
 
-static bool collect_types(const rs_work *work, bool memory, int64_t quantum, kernels_partial *p)
+static bool collect_types(const rs_work *work, bool memory, int64_t quantum, rs_kernels *p)
 {
     static const rs_class order[3] = {RS_CLASS_COMPUTE, RS_CLASS_COMM, RS_CLASS_MEMORY};
     rs_interval *items[3] = {NULL};
@@ -160,16 +126,15 @@ static bool collect_types(const rs_work *work, bool memory, int64_t quantum, ker
     return ok;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_kernels_rank(const rs_run *run, rs_trace *trace, int64_t quantum, void **partial, rs_error *err)
 {
     const rs_work *work;
     rs_status status = rs_trace_work(trace, run->policy, &work, err);
     if (status != RS_OK) return status;
     bool memory = !rs_options_flag(run->options, "no-memory");
-    int64_t quantum = run->policy->rows_by_stream ? 1000 : 1; /* HTA cuts every piece to whole microseconds */
-    kernels_partial *p = rs_calloc(1, sizeof *p);
+    rs_kernels *p = rs_calloc(1, sizeof *p);
     if (!p || !collect_names(trace->events, work, memory, p)) {
-        free_partial(p);
+        rs_kernels_free(p);
         return rs_fail_nomem(err, "kernels of a rank");
     }
     if (memory && quantum == 1) {
@@ -179,19 +144,21 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     } else if (!collect_types(work, memory, quantum, p)) {
         status = rs_fail_nomem(err, "kernels of a rank");
     }
-    if (status != RS_OK) {
-        free_partial(p);
-        return status;
-    }
-    p->n_steps_seen = work->n_steps_seen;
-    p->first_step = work->first_step;
-    *partial = p;
-    return RS_OK;
+    if (status != RS_OK || p->n == 0)
+        rs_kernels_free(p);
+    else
+        *partial = p;
+    return status;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_kernels_rank(run, trace, 1, partial, err);
 }
 
 /* ---- the default tables ------------------------------------------------------------------------------ */
 
-static const char *type_name(unsigned mask, const char *const names[3], const char *joint, char out[128])
+const char *rs_kernels_type(unsigned mask, const char *const names[3], const char *joint, char out[128])
 {
     size_t used = 0;
     out[0] = '\0';
@@ -206,28 +173,21 @@ static const char *type_name(unsigned mask, const char *const names[3], const ch
     return out;
 }
 
-static rs_status add_name(rs_table *t, int64_t rank_number, const kernel *k, const char *name, size_t n_names,
+static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, bool others, size_t n_names,
                           int64_t before, int64_t all, rs_error *err)
 {
-    rs_table_add_int(t, rank_number);
-    rs_table_add_text(t, name ? name : k->name);
-    rs_table_add_text(t, name ? NULL : rs_class_name(k->class));
-    rs_table_add_int(t, (int64_t)n_names);
-    rs_table_add_int(t, (int64_t)k->time.n);
-    rs_table_add_time(t, k->time.sum);
-    rs_table_add_real(t, rs_percent(k->time.sum, all));
-    rs_table_add_real(t, rs_percent(rs_add_sat(before, k->time.sum), all));
-    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
-    rs_table_add_time(t, k->time.min);
-    rs_table_add_time(t, k->time.max);
-    rs_table_add_real(t, rs_moments_std(&k->time) / 1000);
+    rs_table_put(t, &name_record, rank_number, k);
+    rs_table_set_text(t, "class", others ? NULL : rs_class_names[k->class]);
+    rs_table_set_int(t, "names", (int64_t)n_names);
+    rs_table_set_real(t, "share_pct", rs_percent(k->time.sum, all));
+    rs_table_set_real(t, "cumulative_pct", rs_percent(rs_add_sat(before, k->time.sum), all));
     return rs_table_end_row(t, err);
 }
 
 /* Names kernels by time until the asked share or number is reached; all others become one row with the
  * statistics of their runs. */
-static rs_status add_own_names(const rs_options *o, int64_t rank_number, const kernels_partial *p,
-                               rs_table *t, rs_error *err)
+static rs_status add_own_names(const rs_options *o, int64_t rank_number, const rs_kernels *p, rs_table *t,
+                               rs_error *err)
 {
     int64_t all = 0, before = 0;
     for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].time.sum);
@@ -236,16 +196,16 @@ static rs_status add_own_names(const rs_options *o, int64_t rank_number, const k
     size_t i = 0;
     rs_status status = RS_OK;
     for (; status == RS_OK && i < p->n && (int64_t)i < top && (i == 0 || (double)before < wanted); i++) {
-        status = add_name(t, rank_number, &p->items[i], NULL, 1, before, all, err);
+        status = add_name(t, rank_number, &p->items[i], false, 1, before, all, err);
         before = rs_add_sat(before, p->items[i].time.sum);
     }
     if (status != RS_OK || i >= p->n) return status;
-    kernel others = {0};
+    rs_kernel others = {.name = "others"};
     for (size_t k = i; k < p->n; k++) rs_moments_merge(&others.time, &p->items[k].time);
-    return add_name(t, rank_number, &others, "others", p->n - i, before, all, err);
+    return add_name(t, rank_number, &others, true, p->n - i, before, all, err);
 }
 
-static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs_table *t, rs_error *err)
+static rs_status add_own_types(int64_t rank_number, const rs_kernels *p, rs_table *t, rs_error *err)
 {
     static const char *const names[3] = {"computation", "communication", "memory"};
     int64_t all = 0;
@@ -258,96 +218,8 @@ static rs_status add_own_types(int64_t rank_number, const kernels_partial *p, rs
             if (!done[m] && p->together[m] > 0 && (!best || p->together[m] > p->together[best])) best = m;
         if (!best) return RS_OK;
         done[best] = true;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_text(t, type_name(best, names, " + ", text));
-        rs_table_add_time(t, p->together[best]);
-        rs_table_add_real(t, rs_percent(p->together[best], all));
-        rs_status status = rs_table_end_row(t, err);
-        if (status != RS_OK) return status;
-    }
-}
-
-/* ---- HTA's tables ----------------------------------------------------------------------------------- */
-
-static const char *hta_class_name(rs_class class)
-{
-    return class == RS_CLASS_COMPUTE ? "COMPUTATION" : class == RS_CLASS_COMM ? "COMMUNICATION" : "MEMORY";
-}
-
-static bool add_hta_rank(const rs_options *o, const rs_partial *partial, rs_hta_rows *out)
-{
-    const kernels_partial *p = partial->value;
-    size_t top = (size_t)rs_options_int(o, "top");
-    rs_hta_named *of_class = rs_malloc((p->n + 1) * sizeof *of_class);
-    bool ok = of_class != NULL;
-    for (int class = 0; ok && class < RS_CLASS_OTHER; class ++) {
-        size_t n = 0;
-        for (size_t i = 0; i < p->n; i++)
-            if ((int)p->items[i].class == class)
-                of_class[n++] = (rs_hta_named){
-                    .name = p->items[i].name, .time = p->items[i].time, .class = p->items[i].class};
-        ok = rs_hta_fold(of_class, n, partial->rank, rs_options_real(o, "duration-ratio"), top, out);
-    }
-    rs_free(of_class);
-    return ok;
-}
-
-static int by_hta_order(const void *a, const void *b)
-{
-    const rs_hta_row *x = a, *y = b;
-    int c = strcmp(hta_class_name(x->class), hta_class_name(y->class));
-    if (c == 0) c = strcmp(x->name, y->name);
-    return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-static rs_status add_hta_names(const rs_run *run, const rs_partial *partials, size_t n, rs_table *t,
-                               rs_error *err)
-{
-    rs_hta_rows rows = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++)
-        if (partials[i].value) ok = add_hta_rank(run->options, &partials[i], &rows);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
-    if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_hta_order);
-    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
-        const rs_hta_row *r = &rows.items[i];
-        rs_table_add_text(t, r->name);
-        rs_table_add_real(t, r->sum);
-        rs_table_add_real(t, r->max);
-        rs_table_add_real(t, r->min);
-        rs_table_add_real(t, r->std);
-        rs_table_add_real(t, r->mean);
-        rs_table_add_text(t, hta_class_name(r->class));
-        rs_table_add_int(t, r->rank);
-        status = rs_table_end_row(t, err);
-    }
-    rs_free(rows.items);
-    return status;
-}
-
-static rs_status add_hta_types(const rs_partial *partials, size_t n, rs_table *t, rs_error *err)
-{
-    static const char *const names[3] = {"COMPUTATION", "COMMUNICATION", "MEMORY"};
-    int64_t sums[8] = {0}, all = 0;
-    bool done[8] = {false};
-    char text[128];
-    for (size_t i = 0; i < n; i++) {
-        const kernels_partial *p = partials[i].value;
-        for (unsigned m = 1; p && m < 8; m++) {
-            sums[m] = rs_add_sat(sums[m], p->together[m] / 1000);
-            all = rs_add_sat(all, p->together[m] / 1000);
-        }
-    }
-    for (;;) {
-        unsigned best = 0;
-        for (unsigned m = 1; m < 8; m++)
-            if (!done[m] && sums[m] > 0 && (!best || sums[m] > sums[best])) best = m;
-        if (!best) return RS_OK;
-        done[best] = true;
-        rs_table_add_text(t, type_name(best, names, " overlapping ", text));
-        rs_table_add_int(t, sums[best]);
-        rs_table_add_real(t, rs_round(100 * ((double)sums[best] / (double)all), 1));
-        rs_status status = rs_table_end_row(t, err);
+        type_row row = {rs_kernels_type(best, names, " + ", text), p->together[best], all};
+        rs_status status = rs_table_put_row(t, &type_record, rank_number, &row, err);
         if (status != RS_OK) return status;
     }
 }
@@ -356,19 +228,11 @@ static rs_status add_hta_types(const rs_partial *partials, size_t n, rs_table *t
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    rs_table *names = result->tables[TABLE_NAMES], *types = result->tables[TABLE_TYPES];
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "type") == 0 ? TABLE_TYPES : TABLE_NAMES;
-    for (size_t i = 0; i < n; i++) {
-        const kernels_partial *p = partials[i].value;
-        if (!p || p->n == 0) rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
-    }
-    if (run->policy->rows_by_stream) {
-        rs_status status = add_hta_names(run, partials, n, names, err);
-        return status == RS_OK ? add_hta_types(partials, n, types, err) : status;
-    }
+    rs_table *names = result->tables[RS_KERNELS_BY_NAME], *types = result->tables[RS_KERNELS_BY_TYPE];
+    result->main_table =
+        strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        if (!partials[i].value) continue;
         status = add_own_names(run->options, partials[i].rank, partials[i].value, names, err);
         if (status == RS_OK) status = add_own_types(partials[i].rank, partials[i].value, types, err);
     }
@@ -378,19 +242,17 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field kernel_fields[] = {
-    RS_FIELD(kernel, name),
-    RS_FIELD_BELOW(kernel, class, RS_N_CLASSES),
-    RS_FIELD_STRUCT(kernel, time, &rs_moments_layout),
+    RS_FIELD(rs_kernel, name),
+    RS_FIELD_BELOW(rs_kernel, class, RS_N_CLASSES),
+    RS_FIELD_STRUCT(rs_kernel, time, &rs_moments_layout),
 };
-static const rs_layout kernel_layout = RS_LAYOUT(kernel, kernel_fields);
+static const rs_layout kernel_layout = RS_LAYOUT(rs_kernel, kernel_fields);
 
 static const rs_field kernels_fields[] = {
-    RS_FIELD_LIST(kernels_partial, items, n, &kernel_layout),
-    RS_FIELD_ARRAY(kernels_partial, together),
-    RS_FIELD(kernels_partial, n_steps_seen),
-    RS_FIELD(kernels_partial, first_step),
+    RS_FIELD_LIST(rs_kernels, items, n, &kernel_layout),
+    RS_FIELD_ARRAY(rs_kernels, together),
 };
-static const rs_layout kernels_layout = RS_LAYOUT(kernels_partial, kernels_fields);
+const rs_layout rs_kernels_layout = RS_LAYOUT(rs_kernels, kernels_fields);
 
 const rs_analysis rs_analysis_kernels = {
     .name = "kernels",
@@ -404,12 +266,13 @@ const rs_analysis rs_analysis_kernels = {
         "rankscope kernels --by type --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS,
+    .facets = {&rs_facet_work, &rs_facet_busy},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &kernels_layout,
-    .steps_seen = steps_seen,
+    .free_partial = rs_kernels_free,
+    .absent = "no GPU work",
+    .partial_layout = &rs_kernels_layout,
 };

@@ -18,12 +18,6 @@ static const rs_field description_fields[] = {
 };
 const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);
 
-static const rs_field steps_seen_fields[] = {
-    RS_FIELD(rs_steps_seen, n),
-    RS_FIELD(rs_steps_seen, first),
-};
-const rs_layout rs_steps_seen_layout = RS_LAYOUT(rs_steps_seen, steps_seen_fields);
-
 static const rs_field busy_fields[] = {
     RS_FIELD(rs_busy, n),
     RS_FIELD(rs_busy, n_unlinked),
@@ -40,8 +34,6 @@ static const rs_field busy_fields[] = {
     RS_FIELD(rs_busy, overlapped_comm),
     RS_FIELD(rs_busy, idle),
     RS_FIELD_ARRAY(rs_busy, sweep),
-    RS_FIELD(rs_busy, n_steps_seen),
-    RS_FIELD(rs_busy, first_step),
 };
 const rs_layout rs_busy_layout = RS_LAYOUT(rs_busy, busy_fields);
 

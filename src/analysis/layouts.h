@@ -4,7 +4,6 @@
 
 #include "base/layout.h"
 
-extern const rs_layout rs_moments_layout, rs_description_layout, rs_steps_seen_layout, rs_busy_layout,
-    rs_queue_series_layout;
+extern const rs_layout rs_moments_layout, rs_description_layout, rs_busy_layout, rs_queue_series_layout;
 
 #endif

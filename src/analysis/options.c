@@ -1,7 +1,5 @@
 /* Option values: parsed and checked once, read by name. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -9,6 +7,7 @@
 #include "base/strings.h"
 #include "base/suggest.h"
 #include "analysis/analysis.h"
+#include "text/numbers.h"
 
 typedef struct value {
     bool set;   /* by the user, not by the fallback */
@@ -69,16 +68,6 @@ static rs_status refuse_choice(const rs_option_spec *spec, const char *text, rs_
     return rs_fail(err, RS_ERR_USAGE, "--%s takes one of %s, not \"%.60s\"", spec->name, words, text);
 }
 
-/* A number in plain or exponent notation, read the same under every locale. */
-static bool parse_real(const char *text, double *out)
-{
-    size_t n = strspn(text, "+-0123456789.eE");
-    if (n == 0 || text[n] || n > 60) return false;
-    char *end;
-    *out = strtod(text, &end);
-    return *end == '\0' && isfinite(*out);
-}
-
 static rs_status parse_value(const rs_option_spec *spec, const char *text, value *v, rs_error *err)
 {
     const char *end;
@@ -89,7 +78,7 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
         if (rs_parse_whole(text, &v->number, &end) && !*end) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "--%s takes a whole number, not \"%.60s\"", spec->name, text);
     case RS_OPTION_REAL:
-        if (parse_real(text, &v->real)) return RS_OK;
+        if (rs_parse_real(text, strlen(text), &v->real)) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "--%s takes a number, not \"%.60s\"", spec->name, text);
     case RS_OPTION_CHOICE: return is_choice(spec->choices, text) ? RS_OK : refuse_choice(spec, text, err);
     case RS_OPTION_RANGES: {
@@ -116,20 +105,28 @@ static rs_status assign(const rs_option_spec *spec, const char *text, value *v, 
     return RS_OK;
 }
 
-rs_options *rs_options_create(const rs_option_spec *specs, size_t n)
+rs_status rs_options_create(const rs_option_spec *specs, size_t n, rs_options **out, rs_error *err)
 {
+    *out = NULL;
     rs_options *options = rs_calloc(1, sizeof *options);
-    if (!options) return NULL;
-    options->specs = specs;
-    options->n = n;
-    options->values = rs_calloc(n, sizeof *options->values);
-    bool ok = options->values != NULL;
-    for (size_t i = 0; ok && i < n; i++)
-        if (specs[i].fallback && specs[i].type != RS_OPTION_FLAG)
-            ok = assign(&specs[i], specs[i].fallback, &options->values[i], NULL) == RS_OK;
-    if (ok) return options;
-    rs_options_free(options);
-    return NULL;
+    value *values = rs_calloc(n, sizeof *values);
+    if (!options || !values) {
+        rs_free(options);
+        rs_free(values);
+        return rs_fail_nomem(err, "the options");
+    }
+    *options = (rs_options){.specs = specs, .n = n, .values = values};
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        if (!specs[i].fallback || specs[i].type == RS_OPTION_FLAG) continue;
+        status = assign(&specs[i], specs[i].fallback, &values[i], err);
+        if (status == RS_ERR_USAGE) rs_error_wrap(err, "the default of --%s", specs[i].name);
+    }
+    if (status == RS_OK)
+        *out = options;
+    else
+        rs_options_free(options);
+    return status;
 }
 
 void rs_options_free(rs_options *options)

@@ -17,7 +17,7 @@ typedef enum rs_bound {
     RS_N_BOUNDS
 } rs_bound;
 
-const char *rs_bound_name(rs_bound bound);
+extern const char *const rs_bound_names[RS_N_BOUNDS];
 
 #define RS_NO_POSITION (-1)
 
@@ -65,10 +65,8 @@ typedef struct rs_path_answer {
     int64_t start, end;
     size_t n_nodes, n_edges, n_path;
     int64_t weight;
-    int64_t time[RS_N_BOUNDS]; /* of the path */
-    size_t n_untold;           /* waits of which no work could be named */
-    size_t n_steps_seen;       /* HTA's window */
-    int64_t first_step;
+    int64_t time[RS_N_BOUNDS];  /* of the path */
+    size_t n_untold;            /* waits of which no work could be named */
     rs_path_edge *path, *edges; /* edges only when asked for */
     size_t n_path_rows, n_edge_rows;
     rs_path_node *nodes; /* by time, event, start before end; only when asked for */

@@ -51,8 +51,21 @@ const rs_option_spec *rs_analysis_options(const rs_analysis *analysis, size_t *n
     return analysis->options;
 }
 
+/* The row of a peer that answers under this mode, or NULL. */
+static const rs_peer_row *find_peer(const rs_analysis *analysis, rs_compat compat)
+{
+    for (const rs_peer_row *const *row = rs_registry_peers; compat != RS_COMPAT_NONE && *row; row++)
+        if (((*row)->modes >> compat & 1) && strcmp((*row)->analysis, analysis->name) == 0) return *row;
+    return NULL;
+}
+
 const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat, size_t *n)
 {
+    const rs_peer_row *peer = find_peer(analysis, compat);
+    if (peer && peer->tables) {
+        *n = peer->n_tables;
+        return peer->tables;
+    }
     for (size_t i = 0; i < analysis->n_table_sets; i++) {
         const rs_table_set *set = &analysis->table_sets[i];
         if (set->compat != compat) continue;
@@ -61,6 +74,29 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
     }
     *n = 0;
     return NULL;
+}
+
+rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
+{
+    const rs_peer_row *peer = find_peer(analysis, compat);
+    rs_method method = {.rounds = analysis->rounds,
+                        .n_rounds = analysis->n_rounds,
+                        .rank = analysis->rank,
+                        .merge = analysis->merge,
+                        .free_partial = analysis->free_partial,
+                        .absent = analysis->absent,
+                        .partial_layout = analysis->partial_layout};
+    if (!peer) return method;
+    method.rounds = peer->rounds;
+    method.n_rounds = peer->n_rounds;
+    if (peer->rank) {
+        method.rank = peer->rank;
+        method.free_partial = peer->free_partial;
+        method.partial_layout = peer->partial_layout;
+    }
+    if (peer->merge) method.merge = peer->merge;
+    if (peer->absent) method.absent = peer->absent;
+    return method;
 }
 
 rs_input_kind rs_analysis_input(const rs_analysis *analysis)

@@ -2,8 +2,9 @@
 #ifndef RS_ANALYSIS_REGISTRY_H
 #define RS_ANALYSIS_REGISTRY_H
 
-#include "rankscope/analysis.h"
+#include "analysis/analysis.h"
 
 extern const rs_analysis *const rs_registry_rows[];
+extern const rs_peer_row *const rs_registry_peers[];
 
 #endif

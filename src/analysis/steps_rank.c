@@ -4,7 +4,7 @@
 #include "analysis/steps.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/ranges.h"
+#include "trace/selection.h"
 
 void rs_steps_free(void *partial)
 {
@@ -67,17 +67,17 @@ static void unite_steps(rs_rank_steps *p)
 }
 
 static bool list_steps(const rs_step *host, size_t n_host, const rs_step *gpu, size_t n_gpu,
-                       const rs_ranges *wanted, rs_rank_steps *p)
+                       const rs_selector *selector, rs_rank_steps *p)
 {
     p->items = rs_calloc(n_host + n_gpu + 1, sizeof *p->items);
     if (!p->items) return false;
     for (size_t i = 0; i < n_host; i++)
-        if (!wanted || rs_ranges_has(wanted, host[i].number))
+        if (rs_selects_step(selector, &host[i]))
             p->items[p->n++] = (rs_step_times){.number = host[i].number,
                                                .start = host[i].start,
                                                .length = rs_sub_sat(host[i].end, host[i].start)};
     for (size_t i = 0; i < n_gpu; i++)
-        if (!wanted || rs_ranges_has(wanted, gpu[i].number))
+        if (rs_selects_step(selector, &gpu[i]))
             p->items[p->n++] =
                 (rs_step_times){.number = gpu[i].number, .start = RS_NO_TIME, .length = RS_NO_TIME};
     unite_steps(p);
@@ -230,22 +230,18 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     const rs_work *work;
     const rs_step *host, *gpu;
     size_t n_host, n_gpu;
-    int64_t last;
-    rs_ranges wanted = {0};
+    rs_selector selector;
     rs_rank_steps *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "steps");
     *partial = p;
-    rs_status status = rs_trace_span(t, &p->first_ns, &last, err);
-    if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);
+    rs_status status = rs_trace_work_details(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &host, &n_host, err);
     if (status == RS_OK) status = rs_trace_gpu_steps(t, &gpu, &n_gpu, err);
-    if (status == RS_OK && t->steps_wanted) status = rs_ranges_parse(t->steps_wanted, &wanted, err);
+    if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status != RS_OK) return status;
     p->n_gpu = work->n;
-    if (!list_steps(host, n_host, gpu, n_gpu, t->steps_wanted ? &wanted : NULL, p))
-        status = rs_fail_nomem(err, "steps");
+    if (!list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK) status = divide_work(t, work, p, err);
     if (status == RS_OK && !add_loading(t, host, n_host, p)) status = rs_fail_nomem(err, "steps");
-    rs_ranges_clear(&wanted);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/stats.h"
 
 static const rs_column_spec rank_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
@@ -73,24 +74,6 @@ static const rs_option_spec options[] = {
 };
 
 /* ---- small sums ------------------------------------------------------------------------------------- */
-
-int64_t rs_summary_own_time(const rs_rank_summary *s)
-{
-    return s->gpu_span - s->exposed_comm;
-}
-
-static int compare_int64(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-int64_t rs_median(int64_t *values, size_t n)
-{
-    if (n == 0) return 0;
-    qsort(values, n, sizeof *values, compare_int64);
-    return n % 2 ? values[n / 2] : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
-}
 
 static void add_percent(rs_table *table, int64_t part, int64_t whole)
 {
@@ -197,7 +180,7 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     if (status != RS_OK) return status;
     for (size_t i = 0; status == RS_OK && i < n_names && (int64_t)i < top; i++) {
         rs_table_add_text(table, names[i].name);
-        if (kernels) rs_table_add_text(table, rs_class_name((rs_class)names[i].class));
+        if (kernels) rs_table_add_text(table, rs_class_names[names[i].class]);
         rs_table_add_int(table, names[i].count);
         rs_table_add_time(table, names[i].time);
         add_percent(table, names[i].time, whole);
@@ -297,6 +280,7 @@ const rs_analysis rs_analysis_summary = {
     .n_options = 1,
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
     .rank = rs_summary_rank,
     .merge = summary_merge,
     .free_partial = rs_summary_free,

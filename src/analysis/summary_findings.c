@@ -8,7 +8,9 @@
 
 #include "analysis/summary.h"
 #include "base/memory.h"
-#include "rankscope/render.h"
+#include "base/stats.h"
+#include "rankscope/text.h"
+#include "text/numbers.h"
 
 #define MAX_SENTENCES 5
 #define MAX_CANDIDATES 16
@@ -86,7 +88,9 @@ static worst worst_of(const rs_partial *p, size_t n, size_t field)
 static const char *on_rank(const rs_partial *p, size_t n, const worst *w, char *out, size_t size)
 {
     out[0] = '\0';
-    if (n > 1) snprintf(out, size, " on rank %lld (%.1f%% on average)", (long long)p[w->index].rank, w->mean);
+    if (n > 1)
+        snprintf(out, size, " on rank %lld (%s%% on average)", (long long)p[w->index].rank,
+                 RS_FIXED(w->mean, 1));
     return out;
 }
 
@@ -103,37 +107,37 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
     double after = percent(r->latency, r->idle);
     if (bound < WORTH_BOUND && after >= WORTH_BOUND && r->mean_launch >= 0) {
         say(s, w.share, w.share, rank,
-            "The GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it after the call that launches the "
+            "The GPU is idle %s%% of its time%s, %s in all, %s%% of it after the call that launches the "
             "next "
             "kernel has begun: launch calls take %s on average (first calls load code), or the kernel waits "
             "for "
             "another stream.",
-            w.share, where, idle, after, rs_human_time(r->mean_launch, launch));
+            RS_FIXED(w.share, 1), where, idle, RS_FIXED(after, 0), rs_human_time(r->mean_launch, launch));
         return;
     }
     if (bound < WORTH_BOUND || r->mean_kernel < 0) {
-        say(s, w.share, w.share, rank, "The GPU is idle %.1f%% of its time%s, %s in all.", w.share, where,
-            idle);
+        say(s, w.share, w.share, rank, "The GPU is idle %s%% of its time%s, %s in all.", RS_FIXED(w.share, 1),
+            where, idle);
         return;
     }
     rs_human_time(r->mean_kernel, kernel);
     rs_human_time(r->mean_launch, launch);
     if (r->mean_kernel < SMALL_KERNEL * r->mean_launch)
         say(s, w.share, w.share, rank,
-            "Launch-bound: the GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it before the next "
+            "Launch-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched; a kernel takes %s on average, its launch call %s. Fewer and larger kernels, "
             "torch.compile or "
             "CUDA graphs would help.",
-            w.share, where, idle, bound, kernel, launch);
+            RS_FIXED(w.share, 1), where, idle, RS_FIXED(bound, 0), kernel, launch);
     else
         say(s, w.share, w.share, rank,
-            "Host-bound: the GPU is idle %.1f%% of its time%s, %s in all, %.0f%% of it before the next "
+            "Host-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched, though kernels are long (%s on average) and launches short (%s): look at what the "
             "host does "
             "between launches (data loading, Python code, synchronization).",
-            w.share, where, idle, bound, kernel, launch);
+            RS_FIXED(w.share, 1), where, idle, RS_FIXED(bound, 0), kernel, launch);
 }
 
 static const rs_name_total *largest(const rs_rank_summary *s, int class)
@@ -158,10 +162,10 @@ static void about_communication(const rs_partial *p, size_t n, sentences *s)
     on_rank(p, n, &w, where, sizeof where);
     if (top) short_name(top->name, name, sizeof name);
     say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
-        "Communication that computation does not hide takes %.1f%% of the GPU's time%s, %s; %.0f%% of all "
+        "Communication that computation does not hide takes %s%% of the GPU's time%s, %s; %s%% of all "
         "communication is hidden. Most of it is %s.",
-        w.share, where, rs_human_time(r->exposed_comm, time),
-        percent(r->communication - r->exposed_comm, r->communication), name);
+        RS_FIXED(w.share, 1), where, rs_human_time(r->exposed_comm, time),
+        RS_FIXED(percent(r->communication - r->exposed_comm, r->communication), 0), name);
 }
 
 static void about_copies(const rs_partial *p, size_t n, sentences *s)
@@ -174,8 +178,8 @@ static void about_copies(const rs_partial *p, size_t n, sentences *s)
     on_rank(p, n, &w, where, sizeof where);
     if (top) short_name(top->name, name, sizeof name);
     say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
-        "Copies and memsets that nothing hides take %.1f%% of the GPU's time%s, %s; most of it is %s.",
-        w.share, where, rs_human_time(r->exposed_copies, time), name);
+        "Copies and memsets that nothing hides take %s%% of the GPU's time%s, %s; most of it is %s.",
+        RS_FIXED(w.share, 1), where, rs_human_time(r->exposed_copies, time), name);
 }
 
 static void about_slowest(const rs_partial *p, size_t n, sentences *s)
@@ -195,11 +199,11 @@ static void about_slowest(const rs_partial *p, size_t n, sentences *s)
     if (behind < WORTH_SLOWER) return;
     char time[32], by[32];
     say(s, behind, percent(rs_summary_own_time(r) - median, r->gpu_span), p[slowest].rank,
-        "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%.1f%%) more than the "
+        "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%s%%) more than the "
         "median "
         "rank; the others wait for it.",
         (long long)p[slowest].rank, rs_human_time(rs_summary_own_time(r), time),
-        rs_human_time(rs_summary_own_time(r) - median, by), behind);
+        rs_human_time(rs_summary_own_time(r) - median, by), RS_FIXED(behind, 1));
 }
 
 static void about_kernels(const rs_partial *p, size_t n, sentences *s)
@@ -221,7 +225,7 @@ static void about_kernels(const rs_partial *p, size_t n, sentences *s)
     short_name(top->name, name, sizeof name);
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[best].rank);
     say(s, share / 2, share, n > 1 ? p[best].rank : -1,
-        "One kernel makes %.1f%% of all GPU time%s: %s, %lld times %s.", share, where, name,
+        "One kernel makes %s%% of all GPU time%s: %s, %lld times %s.", RS_FIXED(share, 1), where, name,
         (long long)top->count, rs_human_time(top->time / top->count, mean));
 }
 
@@ -240,10 +244,10 @@ static void about_unlinked(const rs_partial *p, size_t n, sentences *s)
     char where[40] = "";
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[worst_index].rank);
     say(s, share / 2, share, n > 1 ? p[worst_index].rank : -1,
-        "%zu of %zu GPU events%s (%.1f%% of the GPU time) have no launch in the file: the recording began "
+        "%zu of %zu GPU events%s (%s%% of the GPU time) have no launch in the file: the recording began "
         "after they "
         "were launched, and numbers by operator leave them out.",
-        r->n_unlinked, r->n_gpu, where, share);
+        r->n_unlinked, r->n_gpu, where, RS_FIXED(share, 1));
 }
 
 static void about_gap(const rs_partial *p, size_t n, sentences *s)
@@ -254,8 +258,8 @@ static void about_gap(const rs_partial *p, size_t n, sentences *s)
     char gap[32], at[32], where[40] = "";
     if (n > 1) snprintf(where, sizeof where, " of rank %lld", (long long)p[w.index].rank);
     say(s, w.share * 0.75, w.share, n > 1 ? p[w.index].rank : -1,
-        "The longest single gap in the GPU's work%s lasts %s (%.1f%%), %s after the first event.", where,
-        rs_human_time(r->longest_gap, gap), w.share, rs_human_time(r->longest_gap_at, at));
+        "The longest single gap in the GPU's work%s lasts %s (%s%%), %s after the first event.", where,
+        rs_human_time(r->longest_gap, gap), RS_FIXED(w.share, 1), rs_human_time(r->longest_gap_at, at));
 }
 
 static void about_loading(const rs_partial *p, size_t n, sentences *s)
@@ -266,8 +270,8 @@ static void about_loading(const rs_partial *p, size_t n, sentences *s)
     char where[80], time[32];
     on_rank(p, n, &w, where, sizeof where);
     say(s, w.share * 0.9, w.share, n > 1 ? p[w.index].rank : -1,
-        "The host spends %s in the data loader, %.1f%% of the GPU's time%s.",
-        rs_human_time(r->data_loading, time), w.share, where);
+        "The host spends %s in the data loader, %s%% of the GPU's time%s.",
+        rs_human_time(r->data_loading, time), RS_FIXED(w.share, 1), where);
 }
 
 static void about_nothing(const rs_partial *p, size_t n, sentences *s)

@@ -246,6 +246,16 @@ int64_t rs_select_number(int64_t *values, size_t n, size_t place)
     return values[place];
 }
 
+int64_t rs_median(int64_t *values, size_t n)
+{
+    if (n == 0) return 0;
+    int64_t high = rs_select_number(values, n, n / 2);
+    if (n % 2) return high;
+    int64_t low = rs_select_number(values, n, n / 2 - 1);
+    return low +
+           (int64_t)(((uint64_t)high - (uint64_t)low) / 2); /* the distance of two int64 fits in uint64 */
+}
+
 double rs_round(double value, int decimals)
 {
     double scale = 1;

@@ -30,6 +30,9 @@ void rs_sort_doubles(double *values, size_t n);
 void rs_place_quantiles(double *values, size_t n, const double *shares, size_t n_shares);
 /* The number at that place (below n) of the sorted order; the others stand anywhere. O(n). */
 int64_t rs_select_number(int64_t *values, size_t n, size_t place);
+/* The median of n values, which are reordered; between two middle ones, rounded towards the lower. 0 for
+ * none. */
+int64_t rs_median(int64_t *values, size_t n);
 
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);

@@ -32,15 +32,21 @@ uint32_t rs_strings_add_hashed(rs_strings *strings, const char *text, size_t len
 /* The id of text, or RS_NO_STRING. */
 uint32_t rs_strings_find(const rs_strings *strings, const char *text, size_t length);
 
+/* The same on every machine and in every version: packed partial results carry it as their checksum, and in
+ * the fingerprints of options and layouts. tests/unit/test_partial.c holds its values. */
 uint64_t rs_hash_bytes(const void *bytes, size_t n);
 uint64_t rs_hash_u64(uint64_t x);
 
 /* ---- a map from 64-bit keys to 32-bit values ------------------------------------------------------- */
 
+/* All of a slot lies in one cache line: large maps wait for memory, and once a look-up is enough. */
+typedef struct rs_map64_slot {
+    uint64_t key;
+    uint32_t value, used;
+} rs_map64_slot;
+
 typedef struct rs_map64 {
-    uint64_t *keys;
-    uint32_t *values;
-    uint8_t *used;
+    rs_map64_slot *slots;
     size_t n, n_slots;
 } rs_map64;
 

@@ -1,6 +1,6 @@
+#include "base/ascii.h"
 #include "base/suggest.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool same_letter(char a, char b)
     /* '-' and '_' are easily mistaken too */
     if (a == '_') a = '-';
     if (b == '_') b = '-';
-    return tolower((unsigned char)a) == tolower((unsigned char)b);
+    return rs_lower(a) == rs_lower(b);
 }
 
 unsigned rs_word_distance(const char *a, const char *b, unsigned limit)

@@ -1,7 +1,7 @@
 /* Linking: both traces are read, matched, and only then is anything written. */
 #include "chakra/link.h"
 
-#include "job/job_internal.h"
+#include "job/job.h"
 
 #define COLUMNS                                                                                              \
     (RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(COLLECTIVE) |     \
@@ -11,48 +11,39 @@
 
 /* ---- the device trace ------------------------------------------------------------------------------- */
 
-static int64_t rank_of(const rs_input *input, size_t i)
-{
-    const rs_trace *t = &input->traces[i];
-    if (t->rank != RS_NO_VALUE) return t->rank;
-    if (input->n_traces > 1) return (int64_t)i;
-    if (t->events->info.rank != RS_NO_VALUE && t->events->info.rank >= 0) return t->events->info.rank;
-    return rs_rank_in_name(input->path);
-}
-
-static rs_status choose_rank(rs_linker *x, rs_input *input, rs_error *err)
+static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error *err)
 {
     const rs_chakra_link_settings *s = x->settings;
-    if (!s->rank_set && input->n_traces > 1)
+    if (!s->rank_set && file->n > 1)
         return rs_fail_at(err, RS_ERR_AMBIGUOUS, s->device, RS_NO_OFFSET,
-                          "holds %zu ranks (%s): say which with --rank", input->n_traces, input->domain_rule);
-    for (size_t i = 0; i < input->n_traces && !x->trace; i++) {
-        int64_t rank = rank_of(input, i);
+                          "holds %zu ranks (%s): say which with --rank", file->n, file->domain_rule);
+    for (size_t i = 0; i < file->n && !x->trace; i++) {
+        int64_t rank = file->traces[i].rank;
         /* a single file that does not say its rank is the one that is meant */
-        if (!s->rank_set || rank == s->rank || (input->n_traces == 1 && rank == RS_NO_VALUE))
-            x->trace = &input->traces[i];
+        if (!s->rank_set || rank == s->rank || (file->n == 1 && rank == RS_NO_VALUE))
+            x->trace = &file->traces[i];
     }
     if (x->trace) return RS_OK;
-    if (input->n_traces == 1)
+    if (file->n == 1)
         return rs_fail_at(err, RS_ERR_FORMAT, s->device, RS_NO_OFFSET, "holds rank %lld, not rank %lld",
-                          (long long)rank_of(input, 0), (long long)s->rank);
+                          (long long)file->traces[0].rank, (long long)s->rank);
     return rs_fail_at(err, RS_ERR_FORMAT, s->device, RS_NO_OFFSET, "none of its %zu ranks is rank %lld",
-                      input->n_traces, (long long)s->rank);
+                      file->n, (long long)s->rank);
 }
 
 static rs_status load_device(rs_linker *x, rs_error *err)
 {
     rs_job_settings settings = {.jobs = x->settings->jobs, .max_ratio = x->settings->max_ratio};
+    rs_loaded_file file;
     rs_status status = rs_job_open(&x->settings->device, 1, &settings, &x->job, err);
     if (status != RS_OK) return status;
-    if (x->job->n_inputs != 1)
+    if (rs_job_n_files(x->job) != 1)
         return rs_fail_at(err, RS_ERR_USAGE, x->settings->device, RS_NO_OFFSET,
-                          "the device trace is one file, not %zu", x->job->n_inputs);
-    rs_input *input = &x->job->inputs[0];
-    status = rs_input_load(x->job, input, COLUMNS, x->job->settings.jobs, err);
+                          "the device trace is one file, not %zu", rs_job_n_files(x->job));
+    status = rs_job_load_file(x->job, COLUMNS, &file, err);
     if (status != RS_OK) return status;
-    rs_problems_move(&x->report->problems, &input->problems);
-    status = choose_rank(x, input, err);
+    rs_problems_move(&x->report->problems, file.problems);
+    status = choose_rank(x, &file, err);
     if (status == RS_OK) x->e = x->trace->events;
     return status;
 }

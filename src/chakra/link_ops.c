@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "chakra/link.h"
+#include "text/numbers.h"
 
 /* A thread that did nothing for this long, ns, begins anew. */
 #define PAUSE 1000000
@@ -156,9 +157,9 @@ static rs_status judge(rs_linker *x, size_t n_device_ids, rs_error *err)
                       : r->linked == 0   ? "the traces are of two different runs"
                                          : "fewer than --min-match asks for";
     return rs_fail_at(err, RS_ERR_FORMAT, x->settings->host, RS_NO_OFFSET,
-                      "%llu of %llu host nodes (%.0f %%) have their operator in %.150s: %s",
-                      (unsigned long long)r->linked, (unsigned long long)r->near_nodes, ratio * 100,
-                      x->settings->device, why);
+                      "%llu of %llu host nodes (%s %%) have their operator in %.150s: %s",
+                      (unsigned long long)r->linked, (unsigned long long)r->near_nodes,
+                      RS_FIXED(ratio * 100, 0), x->settings->device, why);
 }
 
 /* ---- times ------------------------------------------------------------------------------------------ */

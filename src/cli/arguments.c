@@ -1,7 +1,7 @@
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/suggest.h"
@@ -13,6 +13,8 @@ static const rs_option_spec input_specs[] = {
      "numbers, columns and rounding of another tool, digit by digit"},
     {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
     {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
+    {"window", RS_OPTION_TEXT, "FROM-TO", NULL, NULL,
+     "only what starts in this time, ms from the job's first event: 10-12.5"},
     {"recursive", RS_OPTION_FLAG, NULL, NULL, NULL, "descend into directories"},
     {"renumber", RS_OPTION_FLAG, NULL, NULL, NULL,
      "number ranks by sorted file name, whatever the files say"},
@@ -191,17 +193,15 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
 {
     *out = (rs_arguments){.n_groups = command->n_groups};
     out->paths = rs_calloc((size_t)argc + 1, sizeof *out->paths);
-    bool ok = out->paths != NULL;
-    for (size_t g = 0; ok && g < command->n_groups; g++) {
+    rs_status status = out->paths ? RS_OK : rs_fail_nomem(err, "the arguments");
+    for (size_t g = 0; status == RS_OK && g < command->n_groups; g++) {
         const rs_option_group *all = lists(&command->groups[g]);
-        out->options[g] = rs_options_create(all->specs, all->n);
-        ok = out->options[g] != NULL;
+        status = rs_options_create(all->specs, all->n, &out->options[g], err);
     }
-    for (size_t i = 0; ok && i < RS_MAX_REPEATED && command->repeated[i]; i++) {
+    for (size_t i = 0; status == RS_OK && i < RS_MAX_REPEATED && command->repeated[i]; i++) {
         out->repeated[i].values = rs_calloc((size_t)argc + 1, sizeof *out->repeated[i].values);
-        ok = out->repeated[i].values != NULL;
+        if (!out->repeated[i].values) status = rs_fail_nomem(err, "the arguments");
     }
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "the options");
     bool options_end = false;
     for (int i = 0; i < argc && status == RS_OK; i++) {
         const char *word = argv[i];
@@ -239,7 +239,7 @@ bool rs_parse_size(const char *text, uint64_t *bytes)
     const char *end;
     if (!rs_parse_whole(text, &number, &end)) return false;
     uint64_t value = (uint64_t)number;
-    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    const char *suffix = *end ? strchr(suffixes, rs_upper(*end)) : NULL;
     if (suffix) {
         if (__builtin_mul_overflow(value, UINT64_C(1024) << (10 * (suffix - suffixes)), &value)) return false;
         end++;
@@ -280,6 +280,7 @@ rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_e
         .absolute = rs_options_flag(input, "absolute"),
         .ranks = rs_options_text(input, "ranks"),
         .steps = rs_options_text(input, "steps"),
+        .window = rs_options_text(input, "window"),
     };
     return RS_OK;
 }

@@ -1,6 +1,5 @@
 /* Asking a machine's tools what it is: the profiler for its version, rocm-smi and its like for the devices.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "cli/capture.h"
 #include "input/json.h"
@@ -133,13 +133,12 @@ char *rs_capture_output(const char *const *words, size_t max, char *reason, size
 bool rs_capture_version(const char *text, char *out, size_t size)
 {
     for (const char *p = text; *p; p++) {
-        bool begins = isdigit((unsigned char)*p) &&
-                      (p == text || (!isalnum((unsigned char)p[-1]) && p[-1] != '.' && p[-1] != '/'));
+        bool begins = rs_is_digit(*p) && (p == text || (!rs_is_alnum(p[-1]) && p[-1] != '.' && p[-1] != '/'));
         size_t digits = begins ? strspn(p, "0123456789") : 0;
-        if (!digits || p[digits] != '.' || !isdigit((unsigned char)p[digits + 1])) continue;
+        if (!digits || p[digits] != '.' || !rs_is_digit(p[digits + 1])) continue;
         size_t n = 0;
-        while (isalnum((unsigned char)p[n]) || (p[n] && strchr(".-+", p[n]))) n++;
-        while (n && !isalnum((unsigned char)p[n - 1])) n--;
+        while (rs_is_alnum(p[n]) || (p[n] && strchr(".-+", p[n]))) n++;
+        while (n && !rs_is_alnum(p[n - 1])) n--;
         snprintf(out, size, "%.*s", (int)(n < 60 ? n : 60), p);
         return true;
     }
@@ -193,15 +192,15 @@ static void device_ends(listing *l)
 
 static void member(listing *l, const char *name, const char *value, size_t n)
 {
-    while (n && isspace((unsigned char)*value)) value++, n--;
-    while (n && isspace((unsigned char)value[n - 1])) n--;
+    while (n && rs_is_space(*value)) value++, n--;
+    while (n && rs_is_space(value[n - 1])) n--;
     if (!n) return;
     if (l->in_object) put(l, ", ", 2);
     l->in_object = true;
     put_string(l, name, strlen(name));
     put(l, ": ", 2);
     bool number = n < 10 && strcmp(name, "index") == 0;
-    for (size_t i = 0; i < n; i++) number = number && isdigit((unsigned char)value[i]);
+    for (size_t i = 0; i < n; i++) number = number && rs_is_digit(value[i]);
     if (number)
         put(l, value, n);
     else

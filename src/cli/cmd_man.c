@@ -1,7 +1,7 @@
 /* Manual pages from the command table. */
-#include <ctype.h>
 
 #include "cli/cli.h"
+#include "base/ascii.h"
 
 /* Text that roff takes for nothing but text. */
 static void put(rs_writer *writer, const char *text, size_t n)
@@ -28,7 +28,7 @@ static void put_text(rs_writer *writer, const char *text)
 static void put_upper(rs_writer *writer, const char *text)
 {
     for (; *text; text++) {
-        char c = (char)toupper((unsigned char)*text);
+        char c = rs_upper(*text);
         put(writer, &c, 1);
     }
 }
@@ -38,7 +38,7 @@ static void put_page_name(rs_writer *writer, const char *command, bool upper)
 {
     for (; *command; command++) {
         char c = *command == ' ' ? '-' : *command;
-        if (upper) c = (char)toupper((unsigned char)c);
+        if (upper) c = rs_upper(c);
         put(writer, &c, 1);
     }
 }

@@ -141,9 +141,8 @@ static rs_status write_files(const rs_request *r, rs_metrics *m, rs_error *err)
     rs_status status = make_folder(folder, err);
     bool plots = !rs_request_flag(r, "no-plots");
     if (plots && !rs_metrics_can_plot()) {
-        rs_complain(
-            "no pictures: this program was built without the plotting library PLplot (libplplot-dev and "
-            "plplot-driver-cairo); --no-plots silences this");
+        rs_complain("no pictures: this program was built without cairo, FreeType or the font DejaVu Sans "
+                    "(libcairo2-dev, libfreetype-dev, fonts-dejavu-core); --no-plots silences this");
         plots = false;
     }
     for (size_t i = 0; plots && status == RS_OK && i < rs_metrics_count(m); i++)

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/try.h"
 #include "cli/cli.h"
+#include "text/numbers.h"
 
 int rs_command_call(const rs_command *command, int argc, char **argv)
 {
@@ -165,12 +166,13 @@ static void tell_stats(const rs_request *r)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     char read[32], text[32], events[32], peak[32];
-    rs_complain(
-        "%s read, %s of text, %s events, %.3f s (loading %.3f s, links %.3f s, analysis %.3f s), peak memory "
-        "%s",
-        rs_human_bytes((int64_t)stats->bytes_read, read), rs_human_bytes((int64_t)stats->bytes_text, text),
-        rs_human_count((int64_t)stats->events, events), rs_clock_seconds() - r->start, stats->load_seconds,
-        stats->index_seconds, stats->analysis_seconds, rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
+    rs_complain("%s read, %s of text, %s events, %s s (loading %s s, links %s s, analysis %s s), peak memory "
+                "%s",
+                rs_human_bytes((int64_t)stats->bytes_read, read),
+                rs_human_bytes((int64_t)stats->bytes_text, text),
+                rs_human_count((int64_t)stats->events, events), RS_FIXED(rs_clock_seconds() - r->start, 3),
+                RS_FIXED(stats->load_seconds, 3), RS_FIXED(stats->index_seconds, 3),
+                RS_FIXED(stats->analysis_seconds, 3), rs_human_bytes((int64_t)usage.ru_maxrss * 1024, peak));
 }
 
 /* ---- showing ------------------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "base/ranges.h"
 #include "cli/cli.h"
 #include "text/utf8.h"
+#include "text/numbers.h"
 
 bool rs_terminal_utf8(void)
 {
@@ -206,7 +207,7 @@ bool rs_progress_step(void *context, uint64_t done, uint64_t total)
         memset(bar, '#', cells);
         bar[30] = '\0';
         rs_human_bytes((int64_t)(total > INT64_MAX ? INT64_MAX : total), all);
-        fprintf(stderr, "\r[%s] %3.0f%%  %s of %s\033[K", bar, share * 100, have, all);
+        fprintf(stderr, "\r[%s] %3s%%  %s of %s\033[K", bar, RS_FIXED(share * 100, 0), have, all);
     } else {
         fprintf(stderr, "\r%s read\033[K", have);
     }

@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "base/stats.h"
 #include "engine/own_graph.h"
+#include "trace/selection.h"
 
 /* ---- the window and its items ------------------------------------------------------------------------ */
 
@@ -18,12 +19,13 @@ static bool is_host(rs_kind kind)
     return kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
 }
 
-/* Instances by start, then row, among the host events of that name; if it names none, among all events. */
+/* Instances by start, then row, among the selected host events of that name; if it names none, among all
+ * selected events. */
 static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
 {
     const rs_events *e = b->e;
     if (w->annotation[0] == '\0') {
-        rs_status status = rs_trace_span(b->trace, &b->start, &b->end, err);
+        rs_status status = rs_trace_selected_span(b->trace, &b->start, &b->end, err);
         *n_instances = b->start != RS_NO_TIME;
         return status;
     }
@@ -32,12 +34,19 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
     size_t n = 0, capacity = 0;
     bool ok = named != NULL;
     for (int any = 0; ok && any < 2 && n == 0; any++) {
+        rs_row_test test;
+        rs_status status = rs_row_test_begin(b->trace, &test, err);
+        if (status != RS_OK) {
+            rs_free(named);
+            return status;
+        }
         for (size_t i = 0; ok && i < b->trace->n_rows; i++) {
             uint32_t row = rs_trace_row(b->trace, i);
             rs_kind kind = rs_event_kind(e, row);
             if (!named[e->name[row]] || !rs_event_is_span(e, row)) continue;
             if (!any && !is_host(kind) && kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_PYTHON_FUNCTION)
                 continue;
+            if (!rs_row_test_next(&test, row)) continue;
             ok = RS_GROW_ONE(found, n, capacity);
             if (ok) found[n++] = (rs_keyed){e->start[row], row};
         }
@@ -412,8 +421,11 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
 {
     *out = (rs_path_part){0};
     rs_own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
-    rs_status status = rs_trace_work_details(trace, policy, &b.w, err);
-    if (status == RS_OK) status = rs_trace_work_by_start(trace, policy, &b.by_start, err);
+    /* what was selected chooses the window; in it whatever runs can be what others wait for */
+    rs_policy all = *policy;
+    all.whole = true;
+    rs_status status = rs_trace_work_details(trace, &all, &b.w, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &b.by_start, err);
     if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
     if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);
     rs_path_graph_free(b.g);

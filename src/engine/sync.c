@@ -17,12 +17,8 @@
 /* How much later than a call's return work may end that the call waited for: the clocks' disagreement. */
 #define CLOCK_SLACK 1000
 
-const char *rs_sync_kind_name(rs_sync_kind kind)
-{
-    static const char *const names[] = {"stream_wait_event", "event_sync", "stream_sync", "context_sync",
-                                        "copy"};
-    return names[kind];
-}
+const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "event_sync", "stream_sync",
+                                                         "context_sync", "copy"};
 
 void rs_sync_clear(rs_sync_edges *edges)
 {
@@ -470,9 +466,11 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     const rs_events *e = trace->events;
     const rs_work *work;
     const uint32_t *by_start;
+    rs_policy all = *policy;
+    all.whole = true; /* the caller takes those of its window */
     *out = (rs_sync_edges){0};
-    rs_status status = rs_trace_work_details(trace, policy, &work, err);
-    if (status == RS_OK) status = rs_trace_work_by_start(trace, policy, &by_start, err);
+    rs_status status = rs_trace_work_details(trace, &all, &work, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &by_start, err);
     if (status != RS_OK) return status;
     finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out};
     x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};

@@ -2,6 +2,7 @@
  * (whoever comes last waits least). */
 #include "flight/analyse.h"
 #include "flight/tables.h"
+#include "text/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -256,9 +257,10 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
         status =
             accuse(a, r,
                    rs_fl_print(flight,
-                               "it comes %s after the others to all of its %zu collectives, %.0f %% of the "
+                               "it comes %s after the others to all of its %zu collectives, %s %% of the "
                                "usual time between two, while the others' clocks agree",
-                               rs_human_time((int64_t)lag, one), l.tallies[r].ops, 100 * lag / l.period_ns),
+                               rs_human_time((int64_t)lag, one), l.tallies[r].ops,
+                               RS_FIXED(100 * lag / l.period_ns, 0)),
                    err);
     } else if (status == RS_OK && (r = by_varying_lag(&l)) != SIZE_MAX) {
         const tally *t = &l.tallies[r];

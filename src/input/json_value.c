@@ -1,52 +1,16 @@
 /* What JSON strings and numbers mean. */
 #include "input/json.h"
 
-#include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
- */
+#include "base/utf8.h"
+#include "text/numbers.h"
+
+/* Length of the valid UTF-8 sequence at p, 0 if there is none. */
 static size_t utf8_sequence(const uint8_t *p, size_t left)
 {
-    uint8_t c = p[0];
-    if (c < 0x80) return 1;
-    if (c < 0xc2 || c > 0xf4) return 0;
-    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (left < n) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if (c == 0xe0 && p[1] < 0xa0) return 0;
-    if (c == 0xed && p[1] > 0x9f) return 0;
-    if (c == 0xf0 && p[1] < 0x90) return 0;
-    if (c == 0xf4 && p[1] > 0x8f) return 0;
-    return n;
-}
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
+    uint32_t code;
+    return rs_utf8_next((const char *)p, left, &code);
 }
 
 size_t rs_utf8_repair(const uint8_t *bytes, size_t length, char *out)
@@ -54,7 +18,7 @@ size_t rs_utf8_repair(const uint8_t *bytes, size_t length, char *out)
     size_t o = 0;
     for (size_t i = 0, n; i < length; i += n ? n : 1) {
         n = utf8_sequence(bytes + i, length - i);
-        if (n == 0) o += put_utf8(out + o, 0xfffd);
+        if (n == 0) o += rs_utf8_put(0xfffd, out + o);
         for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
     }
     return o;
@@ -112,7 +76,7 @@ static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t
     if (c >= 0xd800 && c < 0xdc00 && left >= 12 && bytes[6] == '\\' && bytes[7] == 'u') {
         int low = hex4(bytes + 8);
         if (low >= 0xdc00 && low < 0xe000) {
-            *written = put_utf8(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            *written = rs_utf8_put(0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00), out);
             return 12;
         }
     }
@@ -120,7 +84,7 @@ static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t
         *bad = true; /* half a surrogate pair stands for nothing */
         c = 0xfffd;
     }
-    *written = put_utf8(out, (uint32_t)c);
+    *written = rs_utf8_put((uint32_t)c, out);
     return 6;
 }
 
@@ -161,7 +125,7 @@ size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repa
             for (size_t k = 0; k < n; k++) out[o++] = (char)bytes[i + k];
             i += n;
         } else {
-            o += put_utf8(out + o, 0xfffd);
+            o += rs_utf8_put(0xfffd, out + o);
             bad = true;
             i++;
         }
@@ -242,56 +206,8 @@ bool rs_json_int(const uint8_t *text, size_t length, int64_t *out)
     return true;
 }
 
-/* More digits than this decide nothing but whether there is a rest. */
-#define REAL_DIGITS 780
-
-/* strtod without the user's decimal comma. */
-static bool real_of(const char *text, double *out)
-{
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) return false;
-    locale_t before = uselocale(plain);
-    *out = strtod(text, NULL);
-    uselocale(before);
-    freelocale(plain);
-    return isfinite(*out);
-}
-
 bool rs_json_real(const uint8_t *text, size_t length, double *out)
 {
     number d;
-    char copy[REAL_DIGITS + 48];
-    size_t n = 0, kept = 0;
-    int64_t dropped = 0; /* digits before the point that are not in copy */
-    bool fraction = false, rest = false;
-    if (!split_number(text, length, &d)) return false;
-    if (d.negative) copy[n++] = '-';
-    copy[n++] = '0';
-    for (size_t i = 0; i < d.n_digits; i++) {
-        uint8_t c = d.digits[i];
-        if (c == '.') {
-            fraction = true;
-            continue;
-        }
-        if (kept == 0 && c == '0') {
-            dropped -= fraction;
-        } else if (kept < REAL_DIGITS) {
-            copy[n++] = (char)c;
-            kept++;
-            dropped -= fraction;
-        } else {
-            rest |= c != '0';
-            dropped += !fraction;
-        }
-    }
-    if (rest) {
-        copy[n++] = '1';
-        dropped--;
-    }
-    if (kept == 0) {
-        *out = d.negative ? -0.0 : 0.0;
-        return true;
-    }
-    snprintf(copy + n, sizeof copy - n, "e%lld", (long long)(d.exponent + dropped));
-    return real_of(copy, out);
+    return split_number(text, length, &d) && rs_parse_real((const char *)text, length, out);
 }

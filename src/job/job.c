@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "job/job.h"
 #include "job/job_internal.h"
-#include "format/native.h"
+#include "format/format.h"
 
 /* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
  * is read when it turns out to be one. */
@@ -18,20 +19,25 @@
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
-static rs_job *job_create(const rs_job_settings *settings, rs_error *err)
+static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_error *err)
 {
     rs_job *job = rs_calloc(1, sizeof *job);
-    if (!job) {
-        rs_fail_nomem(err, "job");
-        return NULL;
-    }
+    if (!job) return rs_fail_nomem(err, "job");
     if (settings) job->settings = *settings;
+    rs_status status = rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window,
+                                          &job->selection, err);
+    if (status != RS_OK) {
+        rs_selection_clear(&job->selection);
+        rs_free(job);
+        return status;
+    }
     if (job->settings.jobs == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
     }
     pthread_mutex_init(&job->lock, NULL);
-    return job;
+    *out = job;
+    return RS_OK;
 }
 
 static uint64_t file_size(const char *path)
@@ -78,9 +84,10 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
                       rs_error *err)
 {
     *out = NULL;
-    rs_job *job = job_create(settings, err);
-    if (!job) return RS_ERR_NOMEM;
-    rs_status status = rs_inputs_resolve(job, paths, n_paths, err);
+    rs_job *job;
+    rs_status status = job_create(settings, &job, err);
+    if (status != RS_OK) return status;
+    status = rs_inputs_resolve(job, paths, n_paths, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -94,10 +101,11 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
                             rs_job **out, rs_error *err)
 {
     *out = NULL;
-    rs_job *job = job_create(settings, err);
-    if (!job) return RS_ERR_NOMEM;
+    rs_job *job;
+    rs_status status = job_create(settings, &job, err);
+    if (status != RS_OK) return status;
     rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};
-    rs_status status = rs_job_add(job, &file, err);
+    status = rs_job_add(job, &file, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -126,6 +134,11 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
     return RS_OK;
 }
 
+const rs_job_settings *rs_job_get_settings(const rs_job *job)
+{
+    return &job->settings;
+}
+
 size_t rs_job_n_files(const rs_job *job)
 {
     return job->n_inputs;
@@ -149,6 +162,7 @@ void rs_job_close(rs_job *job)
     if (!job) return;
     for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
     rs_free(job->inputs);
+    rs_selection_clear(&job->selection);
     pthread_mutex_destroy(&job->lock);
     rs_free(job);
 }
@@ -217,7 +231,8 @@ static bool on_progress(void *context)
 }
 
 /* *needs: columns that have to be loaded before the ranks of this file can be told apart; 0 when they are. */
-static rs_status make_traces(rs_input *input, const rs_job_settings *settings, uint64_t *needs, rs_error *err)
+static rs_status make_traces(rs_input *input, const rs_job_settings *settings, const rs_selection *selection,
+                             uint64_t *needs, rs_error *err)
 {
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
@@ -256,7 +271,7 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, u
         t->n_parts = input->n_parts;
         t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
-        t->steps_wanted = settings->steps;
+        t->selection = selection;
     }
     rs_domains_clear(&domains);
     return RS_OK;
@@ -283,7 +298,8 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
                                     : rs_source_open(input->path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
     progress->source = source;
-    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, settings, &input->events, err);
+    rs_trace_input in = {input->path, input->bytes, input->n_bytes, source};
+    status = rs_trace_load(&in, settings, &input->events, err);
     on_progress(progress);
     *bytes_in = rs_source_bytes_in(source);
     rs_source_close(source);
@@ -291,15 +307,16 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
 }
 
 /* One of the files of a run. */
-static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const rs_load_settings *settings,
-                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+static rs_status load_part(rs_job *job, const char *path, const rs_format *format, rs_run_reader *run,
+                           const rs_load_settings *settings, load_progress *progress, uint64_t *bytes_in,
+                           rs_error *err)
 {
     rs_source *source;
     rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
     progress->source = source;
     progress->reported = 0;
-    status = rs_csv_run_add(run, source, settings, err);
+    status = format->run_add(run, source, settings, err);
     on_progress(progress);
     *bytes_in += rs_source_bytes_in(source);
     rs_source_close(source);
@@ -310,16 +327,17 @@ static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const
 static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *settings,
                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
 {
-    rs_csv_run *run;
+    const rs_format *format = rs_run_name_of(input->parts[0]).format;
+    rs_run_reader *run;
     rs_problems unusable = {0};
     size_t usable = 0;
-    rs_status status = rs_csv_run_open(settings, &run, err);
+    rs_status status = format->run_open(settings, &run, err);
     for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
         rs_error one = RS_ERROR_INIT;
         char line[1024];
-        status = load_part(job, input->parts[i], run, settings, progress, bytes_in, &one);
+        status = load_part(job, input->parts[i], format, run, settings, progress, bytes_in, &one);
         if (status == RS_OK) {
-            usable += !rs_rocprof_name_of(input->parts[i]).agents;
+            usable += !rs_run_name_of(input->parts[i]).alone_useless;
         } else if ((status == RS_ERR_FORMAT || status == RS_ERR_IO) && (usable || i + 1 < input->n_parts)) {
             rs_problems_add_many(&unusable, input->parts[i], -1, RS_LOSS, "unusable_file",
                                  "one of a run's files could not be used", RS_NO_OFFSET, 1,
@@ -332,7 +350,7 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     if (status == RS_OK && !usable)
         status = rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
                             "none of the %zu files of its run holds a trace", input->n_parts);
-    rs_csv_run_close(run, status == RS_OK ? &input->events : NULL);
+    format->run_close(run, status == RS_OK ? &input->events : NULL);
     if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
     rs_problems_clear(&unusable);
     return status;
@@ -375,7 +393,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
     uint64_t needs;
-    status = make_traces(input, &job->settings, &needs, err);
+    status = make_traces(input, &job->settings, &job->selection, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;
@@ -387,5 +405,49 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     job->stats.events += input->events->n;
     job->stats.load_seconds += rs_clock_seconds() - begin;
     pthread_mutex_unlock(&job->lock);
+    return RS_OK;
+}
+
+int64_t rs_input_rank(const rs_input *input, const rs_trace *t, const char **rule)
+{
+    if (input->given_rank != RS_NO_VALUE && input->n_traces == 1) {
+        *rule = "given on the command line";
+        return input->given_rank;
+    }
+    if (t->rank != RS_NO_VALUE) {
+        *rule = "named by the events";
+        return t->rank;
+    }
+    if (input->n_traces > 1) {
+        *rule = "order of the launching processes in the merged file";
+        return RS_NO_VALUE;
+    }
+    if (t->events->info.rank != RS_NO_VALUE && t->events->info.rank >= 0) {
+        *rule = "distributedInfo.rank";
+        return t->events->info.rank;
+    }
+    int64_t named = rs_rank_in_name(input->path);
+    *rule = "the file's name";
+    return named;
+}
+
+rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, rs_error *err)
+{
+    rs_input *input = &job->inputs[0];
+    *out = (rs_loaded_file){0};
+    if (job->n_inputs != 1)
+        return rs_fail(err, RS_ERR_USAGE, "one file is loaded at a time, not %zu", job->n_inputs);
+    rs_status status = rs_input_load(job, input, columns, job->settings.jobs, err);
+    if (status != RS_OK) return status;
+    for (size_t i = 0; i < input->n_traces; i++) {
+        const char *rule;
+        int64_t rank = rs_input_rank(input, &input->traces[i], &rule);
+        if (rank == RS_NO_VALUE && input->n_traces > 1) rank = (int64_t)i;
+        input->traces[i].rank = rank;
+    }
+    *out = (rs_loaded_file){.traces = input->traces,
+                            .n = input->n_traces,
+                            .domain_rule = input->domain_rule,
+                            .problems = &input->problems};
     return RS_OK;
 }

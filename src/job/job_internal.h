@@ -7,7 +7,7 @@
 #include "analysis/analysis.h"
 #include "rankscope/partial.h"
 #include "format/kineto.h"
-#include "trace/trace.h"
+#include "trace/selection.h"
 
 /* One input: a file, or the files of one profiler run. */
 typedef struct rs_input {
@@ -34,6 +34,7 @@ struct rs_job {
     rs_input *inputs; /* sorted by path */
     size_t n_inputs, capacity;
     rs_job_settings settings;
+    rs_selection selection; /* of the settings */
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
@@ -55,6 +56,9 @@ void rs_input_release(rs_input *input);
  */
 void rs_input_keep(rs_job *job, rs_input *input);
 
+/* What a file says of a rank before others are known: its own word, then its name. */
+int64_t rs_input_rank(const rs_input *input, const rs_trace *trace, const char **rule);
+
 /* The columns that an analysis which reads these would load by itself. */
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns);
 /* Calls the job's progress function without news; false when the run is cancelled. */
@@ -62,62 +66,115 @@ bool rs_job_goes_on(rs_job *job);
 
 /* ---- a run ------------------------------------------------------------------------------------------ */
 
-/* One rank's part in the answer, until all ranks have theirs. */
-typedef struct rs_rank_part {
-    void *value;
-    int64_t rank; /* RS_NO_VALUE until settled */
-    const char *rule;
-    size_t share, index; /* of which input, and its how manieth rank */
-} rs_rank_part;
+/* One rank's word in one round and, below it, in the next round under each value that was agreed on or
+ * foreseen. So a rank's answers are a tree as deep as there are rounds; settling a round chooses a branch. */
+typedef struct rs_answer {
+    rs_bytes given;         /* packed: what it was asked under; empty in the first round */
+    rs_status status;       /* of that round; never of a first one, which fails the whole input */
+    const rs_error *error;  /* NULL when it could not even be kept */
+    void *partial;          /* NULL: has nothing to say */
+    struct rs_answer *next; /* in the next round */
+    size_t n_next;
+} rs_answer;
 
-/* What one input gave one analysis. */
-typedef struct rs_share {
+/* What one rank said. */
+typedef struct rs_rank_answer {
+    rs_answer first;
+    rs_answer *at;    /* of the round that was settled last */
+    bool asked;       /* not so when it is known not to be wanted */
+    bool behind;      /* what was agreed on last was not foreseen: to be asked in the next pass */
+    int64_t own_rank; /* by its own word, RS_NO_VALUE if none */
+    const char *own_rule;
+    int64_t begin;       /* its first event, where a table has moments; RS_NO_TIME: unknown */
+    size_t input, index; /* of which input, and its how manieth rank */
+    int64_t rank;        /* settled */
+    const char *rule;
+    rs_selected selected; /* what it has of the steps and the window asked for */
+} rs_rank_answer;
+
+/* What one input gave one question. */
+typedef struct rs_input_answer {
     const char *path, *domain_rule;
     bool from_directory; /* what is no trace is passed over */
     const char *instead; /* the file that is read in its place, or NULL */
     rs_status status;
     const rs_error *error; /* NULL when it could not even be kept */
     rs_problems problems;
-    rs_rank_part *units;
-    size_t n_units;
-} rs_share;
+    rs_rank_answer *ranks;
+    size_t n_ranks;
+} rs_input_answer;
+
+/* What a round came to. */
+typedef struct rs_agreed {
+    void *value;
+    rs_bytes packed;
+} rs_agreed;
+
+/* What is known beforehand of the first rounds of a question. */
+typedef struct rs_told {
+    const rs_agreed *values;
+    size_t n;
+} rs_told;
 
 /* What is asked, and what the inputs had to say. The run refers to the policy beside it: stays where it is.
  */
 typedef struct rs_question {
     const rs_analysis *analysis;
+    rs_method how;
     rs_run run;
     rs_policy policy;
-    rs_options *defaults; /* owned, when the caller gave no options */
-    rs_share *shares;     /* in the order of the inputs */
-    size_t n_shares;
-    bool due;      /* to be asked in the next pass over the inputs */
-    bool borrowed; /* the values of the shares belong to someone else */
+    rs_options *defaults;     /* owned, when the caller gave no options */
+    rs_input_answer *answers; /* in the order of the inputs */
+    size_t n_answers;
+    rs_agreed *agreed; /* by round */
+    size_t round;      /* how many of them are settled: the one that is asked next */
+    rs_told told;      /* to a map only; borrowed */
+    bool moments;      /* a table has a column of them */
+    bool due;          /* to be asked in the next pass over the inputs */
+    bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;
 
 /* What decides which ranks there are and how they are called. */
 typedef struct rs_ranking {
     bool renumber, single_rank;
+    const rs_job_settings *settings;
     rs_options *wanted; /* "ranks" */
 } rs_ranking;
 
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err);
 void rs_ranking_clear(rs_ranking *ranking);
 
-/* policy and options of a question; its shares are still to come. */
+/* policy and options of a question; its answers are still to come. */
 rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
-                           void *context, rs_error *err);
-rs_status rs_question_reserve(rs_question *q, size_t n_shares, rs_error *err);
-void rs_question_clear_share(rs_question *q, rs_share *share);
+                           rs_error *err);
+rs_status rs_question_reserve(rs_question *q, size_t n_answers, rs_error *err);
+void rs_question_clear_input(rs_question *q, rs_input_answer *answer);
 void rs_question_clear(rs_question *q);
-/* Whether HTA's rule makes ranks trim their steps that alone would not: they are asked again then. */
-bool rs_question_must_trim(const rs_question *q);
+/* Changes whenever the layout of anything that travels does. */
+uint64_t rs_method_fingerprint(const rs_method *how);
 /* Whether what befell an input is the caller's doing and no matter of one file. */
-bool rs_share_is_fatal(const rs_share *share, const rs_ranking *ranking);
+bool rs_status_is_fatal(rs_status status, const rs_ranking *ranking);
+
+/* ---- rounds: job_rounds.c */
+
+/* The branch below an answer that was made under this value, or NULL. */
+rs_answer *rs_answer_under(const rs_answer *answer, const rs_bytes *agreed);
+/* A new branch, to be filled. */
+rs_status rs_answer_add(rs_answer *answer, const rs_layout *layout, const void *agreed, rs_answer **out,
+                        rs_error *err);
+/* The rank's answer in the round that is settled last. One that failed makes its input unusable. */
+void rs_answer_take(rs_input_answer *input, rs_rank_answer *rank, rs_answer *answer);
+/* Settles rounds as far as the answers reach. q->due: some ranks have to be asked in round q->round. */
+rs_status rs_question_settle(rs_question *q, const rs_ranking *ranking, rs_error *err);
+
+/* ---- after the last round: job_merge.c */
+
 /* Reports inputs that could not be used. Fails when there is none that could. */
 rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err);
-/* Settles the numbers of the ranks and makes the tables of all of them. n_sides: 2 for a comparison, the
- * second one's ranks come last. */
+/* What usable inputs said in the round that was settled last, sorted by rank, added behind *partials. */
+rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned side, rs_partial **partials,
+                             size_t *n_partials, rs_error *err);
+/* Makes the tables of all ranks. n_sides: 2 for a comparison, the second one's ranks come last. */
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err);
 /* As many empty tables as the analysis has. */
@@ -126,8 +183,15 @@ rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *
 /* Orders paths as the inputs of a job: numbers by value. */
 int rs_path_compare(const char *a, const char *b);
 
-/* As rs_job_run, for work that is no row of the registry: context is handed to its functions. */
-rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
-                          rs_result *result, rs_error *err);
+/* Whether an analysis can follow the selection that the settings ask for: RS_ERR_USAGE with the reason if
+ * not. */
+rs_status rs_analysis_can_follow(const rs_analysis *analysis, const rs_job_settings *settings, rs_error *err);
+/* The job's first event over all ranks, from which a window counts: without a window, or once it is known,
+ * nothing is done. columns are those that the questions will read: where all inputs fit into the workers at
+ * once they stay loaded, else each is loaded twice. */
+void rs_job_find_origin(rs_job *job, uint64_t columns);
+/* Refuses steps or a window that select nothing on any rank. */
+rs_status rs_selected_judge(const rs_selected *const *ranks, size_t n, const rs_job_settings *settings,
+                            rs_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/problems.h"
+#include "job/job.h"
 #include "job/job_internal.h"
 #include "job/partial.h"
 
@@ -19,12 +20,11 @@ typedef struct run_side {
     rs_job *job;
     rs_ranking ranking;
     rs_question *questions;
-    rs_question *trimmed; /* rs_job_map only: the same, trimming every rank, for inputs that may need it */
     size_t n;
+    size_t n_foreseen; /* how many values that ranks may agree on are followed in the same load */
     kept_error *errors;
 
     /* of the pass over the inputs that goes on */
-    uint64_t columns;    /* of all questions that are due */
     _Atomic size_t next; /* the input to take */
     unsigned threads_each;
 } run_side;
@@ -43,53 +43,100 @@ static const rs_error *keep_error(run_side *s, const rs_error *err)
 
 /* ---- one input -------------------------------------------------------------------------------------- */
 
-/* What a file says of its rank before others are known: its own word, then its name. */
-static int64_t own_rank(const rs_input *input, const rs_trace *t, const char **rule)
+static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, size_t round, rs_trace *t,
+                          rs_answer *answer, rs_error *err);
+
+/* A rank in this round, should the round before come to that. A failure is kept with the answer: it counts
+ * when it does. */
+static rs_status ask_under(run_side *s, const rs_question *q, const rs_run *before, const void *agreed,
+                           size_t round, rs_trace *t, rs_answer *answer, rs_error *err)
 {
-    if (input->given_rank != RS_NO_VALUE && input->n_traces == 1) {
-        *rule = "given on the command line";
-        return input->given_rank;
-    }
-    if (t->rank != RS_NO_VALUE) {
-        *rule = "named by the events";
-        return t->rank;
-    }
-    if (input->n_traces > 1) {
-        *rule = "order of the launching processes in the merged file";
-        return RS_NO_VALUE;
-    }
-    if (t->events->info.rank != RS_NO_VALUE && t->events->info.rank >= 0) {
-        *rule = "distributedInfo.rank";
-        return t->events->info.rank;
-    }
-    int64_t named = rs_rank_in_name(input->path);
-    *rule = "the file's name";
-    return named;
+    const rs_rank_round *last = &q->how.rounds[round - 1];
+    rs_policy policy = *before->policy;
+    rs_run run = *before;
+    rs_answer *next;
+    rs_error one = RS_ERROR_INIT;
+    run.policy = &policy;
+    run.agreed = agreed;
+    if (last->adopt) last->adopt(agreed, &policy);
+    rs_status status = rs_answer_add(answer, last->agreed_layout, agreed, &next, err);
+    if (status != RS_OK) return status;
+    next->status = ask_from(s, q, &run, round, t, next, &one);
+    if (next->status == RS_OK) return RS_OK;
+    if (next->status != RS_ERR_USAGE) rs_error_wrap(&one, "%s", t->file);
+    next->error = keep_error(s, &one);
+    return RS_OK;
 }
 
-/* Puts one question to every rank of a loaded input. */
-static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, size_t at, rs_share *share,
-                           rs_error *err)
+/* One round, and those after it as far as it is known or foreseen what the rank will be told. */
+static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, size_t round, rs_trace *t,
+                          rs_answer *answer, rs_error *err)
 {
-    share->units = rs_calloc(input->n_traces, sizeof *share->units);
-    if (!share->units) return rs_fail_nomem(err, "results");
+    if (round == q->how.n_rounds) return q->how.rank(run, t, &answer->partial, err);
+    const rs_rank_round *r = &q->how.rounds[round];
+    rs_status status = r->rank(run, t, &answer->partial, err);
+    if (status == RS_OK && round < q->told.n)
+        return ask_under(s, q, run, q->told.values[round].value, round + 1, t, answer, err);
+    for (size_t i = 0; status == RS_OK && r->foresee && i < s->n_foreseen; i++) {
+        void *agreed = NULL;
+        status = r->foresee(answer->partial, i, &agreed, err);
+        if (status != RS_OK || !agreed) break;
+        status = ask_under(s, q, run, agreed, round + 1, t, answer, err);
+        r->free_agreed(agreed);
+    }
+    return status;
+}
+
+/* Puts the first round of a question to every rank of a loaded input. */
+static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, size_t at,
+                           rs_input_answer *answer, rs_error *err)
+{
+    answer->ranks = rs_calloc(input->n_traces, sizeof *answer->ranks);
+    if (!answer->ranks) return rs_fail_nomem(err, "results");
     for (size_t k = 0; k < input->n_traces; k++) {
         rs_trace *t = &input->traces[k];
-        rs_rank_part *u = &share->units[share->n_units++];
-        u->share = at;
+        rs_rank_answer *u = &answer->ranks[answer->n_ranks++];
+        u->input = at;
         u->index = k;
-        u->rank = own_rank(input, t, &u->rule);
-        bool wanted = s->ranking.renumber || u->rank == RS_NO_VALUE ||
-                      rs_options_in_ranges(s->ranking.wanted, "ranks", u->rank);
-        if (!wanted) continue;
-        t->problems = &share->problems;
-        rs_status status = q->analysis->rank(&q->run, t, &u->value, err);
+        u->at = &u->first;
+        u->begin = RS_NO_TIME;
+        u->own_rank = rs_input_rank(input, t, &u->own_rule);
+        u->asked = s->ranking.renumber || u->own_rank == RS_NO_VALUE ||
+                   rs_options_in_ranges(s->ranking.wanted, "ranks", u->own_rank);
+        if (!u->asked) continue;
+        rs_status looked = rs_trace_look(t, &u->selected, err);
+        if (looked != RS_OK) return looked;
+        t->problems = &answer->problems;
+        int64_t last;
+        rs_status status = q->moments ? rs_trace_span(t, &u->begin, &last, err) : RS_OK;
+        if (status == RS_OK) status = ask_from(s, q, &q->run, 0, t, &u->first, err);
         t->problems = &input->problems;
         if (status != RS_OK) {
             /* a wrong option is wrong for every file */
             if (status != RS_ERR_USAGE) rs_error_wrap(err, "%s", input->path);
             return status;
         }
+    }
+    return RS_OK;
+}
+
+/* Tells the ranks what was agreed on and they did not foresee. */
+static rs_status ask_again(run_side *s, const rs_question *q, rs_input *input, rs_input_answer *answer,
+                           rs_error *err)
+{
+    if (input->n_traces != answer->n_ranks)
+        return rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
+                          "has changed while it was read: it held %zu ranks, now %zu", answer->n_ranks,
+                          input->n_traces);
+    for (size_t k = 0; k < input->n_traces; k++) {
+        rs_trace *t = &input->traces[k];
+        rs_rank_answer *u = &answer->ranks[k];
+        if (!u->behind) continue;
+        t->problems = &answer->problems;
+        rs_status status = ask_under(s, q, &q->run, q->agreed[q->round - 1].value, q->round, t, u->at, err);
+        t->problems = &input->problems;
+        if (status != RS_OK) return status;
+        rs_answer_take(answer, u, &u->at->next[u->at->n_next - 1]);
     }
     return RS_OK;
 }
@@ -101,33 +148,47 @@ static double index_seconds(const rs_input *input)
     return sum;
 }
 
-/* Puts one question to a loaded input. */
-static void ask_input(run_side *s, rs_question *q, size_t i)
+/* Whether a question that is due is so for this input. */
+static bool is_due(const rs_question *q, const rs_input_answer *answer)
+{
+    if (!q->due) return false;
+    if (!answer->path) return true;
+    bool behind = false;
+    for (size_t k = 0; k < answer->n_ranks; k++) behind |= answer->ranks[k].behind;
+    return answer->status == RS_OK && behind;
+}
+
+/* Puts one question to an input that was loaded, or not. */
+static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, const rs_error *load_error)
 {
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
-    rs_share *share = &q->shares[i];
+    rs_input_answer *answer = &q->answers[i];
+    bool first = !answer->path;
     rs_error err = RS_ERROR_INIT;
+    if (first)
+        *answer = (rs_input_answer){
+            .path = input->path, .from_directory = input->from_directory, .instead = input->instead};
+    if (loaded != RS_OK) {
+        answer->status = loaded;
+        answer->error = load_error;
+        return;
+    }
+    answer->domain_rule = input->domain_rule;
+    rs_status status;
     if (!rs_job_goes_on(job)) {
-        share->status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+        status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+    } else if (first) {
+        rs_problems_view(&answer->problems, &input->problems,
+                         rs_input_columns(job, input, rs_analysis_columns(q->analysis)));
+        status = ask_ranks(s, q, input, i, answer, &err);
     } else {
-        rs_problems_view(&share->problems, &input->problems,
-                         rs_input_columns(job, input, q->analysis->columns));
-        share->status = ask_ranks(s, q, input, i, share, &err);
+        status = ask_again(s, q, input, answer, &err);
     }
-    if (share->status == RS_OK) return;
-    rs_question_clear_share(q, share);
-    share->error = keep_error(s, &err);
-}
-
-/* Whether HTA's rule over all ranks, once they are together, may ask this input again. */
-static bool may_be_trimmed(const rs_question *q, const rs_share *share)
-{
-    for (size_t k = 0; k < share->n_units; k++) {
-        const void *value = share->units[k].value;
-        if (value && q->analysis->steps_seen(value).n < 2) return true;
-    }
-    return share->status != RS_OK;
+    if (status == RS_OK) return;
+    rs_question_clear_input(q, answer);
+    answer->status = status;
+    answer->error = keep_error(s, &err);
 }
 
 /* All questions that are due, to one input. */
@@ -135,31 +196,26 @@ static void run_input(run_side *s, size_t i)
 {
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
+    uint64_t columns = 0;
+    bool due = false;
+    for (size_t k = 0; k < s->n; k++) {
+        const rs_question *q = &s->questions[k];
+        if (!q->due || !is_due(q, &q->answers[i])) continue;
+        columns |= rs_analysis_columns(q->analysis);
+        due = true;
+    }
+    if (!due) return;
     rs_error err = RS_ERROR_INIT;
-    rs_status loaded = rs_input_load(job, input, s->columns, s->threads_each, &err);
+    rs_status loaded = rs_input_load(job, input, columns, s->threads_each, &err);
     const rs_error *load_error = NULL;
     if (loaded != RS_OK) {
         if (err.n_causes && !err.causes[0].file[0]) rs_error_wrap(&err, "%s", input->path);
         load_error = keep_error(s, &err);
     }
     double begin = rs_clock_seconds(), shared = -index_seconds(input);
-    for (size_t k = 0; k < s->n; k++) {
-        rs_question *q = &s->questions[k];
-        if (!q->due) continue;
-        const rs_share fresh = {.path = input->path,
-                                .domain_rule = input->domain_rule,
-                                .from_directory = input->from_directory,
-                                .instead = input->instead,
-                                .status = loaded,
-                                .error = load_error};
-        q->shares[i] = fresh;
-        if (loaded != RS_OK) continue;
-        ask_input(s, q, i);
-        rs_question *trimmed = s->trimmed ? &s->trimmed[k] : NULL;
-        if (!trimmed || !trimmed->shares || !may_be_trimmed(q, &q->shares[i])) continue;
-        trimmed->shares[i] = fresh;
-        ask_input(s, trimmed, i);
-    }
+    for (size_t k = 0; k < s->n; k++)
+        if (s->questions[k].due && is_due(&s->questions[k], &s->questions[k].answers[i]))
+            ask_input(s, &s->questions[k], i, loaded, load_error);
     shared += index_seconds(input);
     double spent = rs_clock_seconds() - begin;
     pthread_mutex_lock(&job->lock);
@@ -190,9 +246,10 @@ static void pass_over_inputs(run_side *s)
     if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
     s->threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1;
     s->next = 0;
-    s->columns = 0;
+    uint64_t columns = 0;
     for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due) s->columns |= s->questions[k].analysis->columns;
+        if (s->questions[k].due) columns |= rs_analysis_columns(s->questions[k].analysis);
+    rs_job_find_origin(s->job, columns);
     size_t started = 0;
     for (; started + 1 < n_workers; started++)
         if (pthread_create(&threads[started], NULL, worker, s) != 0) break;
@@ -200,27 +257,10 @@ static void pass_over_inputs(run_side *s)
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-/* HTA trims every rank as soon as the ranks together show two steps: where some saw fewer, all are asked
- * again.
- */
-static bool ask_again(run_side *s)
-{
-    bool any = false;
-    for (size_t k = 0; k < s->n; k++) {
-        rs_question *q = &s->questions[k];
-        q->due = q->due && rs_question_must_trim(q);
-        if (!q->due) continue;
-        for (size_t i = 0; i < q->n_shares; i++) rs_question_clear_share(q, &q->shares[i]);
-        q->policy.force_trim = true;
-        any = true;
-    }
-    return any;
-}
-
-static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, void *context,
-                            rs_error *err)
+static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, rs_error *err)
 {
     s->job = job;
+    s->n_foreseen = 1;
     pthread_mutex_lock(&job->lock);
     job->cancelled = false;
     job->bytes_done = 0;
@@ -230,18 +270,14 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
     s->questions = rs_calloc(n, sizeof *s->questions);
     if (!s->questions && n) return rs_fail_nomem(err, "run");
     for (s->n = 0; status == RS_OK && s->n < n; s->n++)
-        status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, context, err);
+        status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     return status;
 }
 
 static void end_side(run_side *s)
 {
-    for (size_t k = 0; k < s->n; k++) {
-        rs_question_clear(&s->questions[k]);
-        if (s->trimmed) rs_question_clear(&s->trimmed[k]);
-    }
+    for (size_t k = 0; k < s->n; k++) rs_question_clear(&s->questions[k]);
     rs_free(s->questions);
-    rs_free(s->trimmed);
     rs_ranking_clear(&s->ranking);
     while (s->errors) {
         kept_error *next = s->errors->next;
@@ -281,20 +317,31 @@ static void settle(outcome *o, rs_status status, const rs_error *err)
     if (status != RS_OK) o->error = *err;
 }
 
-/* Asks one job all that is still to be asked. */
+/* Asks one job all that is still to be asked: a pass over its inputs, and another one as long as ranks have
+ * to be told what they did not foresee. */
 static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
 {
-    bool any = false;
+    bool due = false;
     for (size_t k = 0; k < s->n; k++) {
         rs_question *q = &s->questions[k];
         rs_error err = RS_ERROR_INIT;
         if (q->analysis->file || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k], rs_question_reserve(q, s->job->n_inputs, &err), &err);
         q->due = outcomes[k].status == RS_OK;
-        any |= q->due;
+        due |= q->due;
     }
-    if (any) pass_over_inputs(s);
-    if (any && ask_again(s)) pass_over_inputs(s);
+    while (due) {
+        pass_over_inputs(s);
+        due = false;
+        for (size_t k = 0; k < s->n && !s->job->cancelled; k++) {
+            rs_question *q = &s->questions[k];
+            rs_error err = RS_ERROR_INIT;
+            if (!q->due) continue;
+            settle(&outcomes[k], rs_question_settle(q, &s->ranking, &err), &err);
+            q->due = q->due && outcomes[k].status == RS_OK;
+            due |= q->due;
+        }
+    }
     for (size_t k = 0; k < s->n; k++) {
         rs_error err = RS_ERROR_INIT;
         if (s->questions[k].analysis->file || outcomes[k].status != RS_OK) continue;
@@ -322,7 +369,7 @@ static void answer(run_side *sides, unsigned n_sides, size_t k, outcome *o, rs_r
 }
 
 static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_query *queries, size_t n,
-                             void *context, rs_result *results, rs_error *err)
+                             rs_result *results, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
@@ -331,12 +378,14 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     outcome *outcomes = rs_calloc(n, sizeof *outcomes);
     rs_status status = outcomes || !n ? RS_OK : rs_fail_nomem(err, "run");
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
-        status = begin_side(&sides[i], jobs[i], queries, n, context, err);
+        status = begin_side(&sides[i], jobs[i], queries, n, err);
     for (size_t k = 0; status == RS_OK && k < n; k++) {
         const rs_analysis *a = queries[k].analysis;
         if (n_jobs != (a->two_sided ? 2u : 1u))
             outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
                                          a->two_sided ? "compares two jobs" : "takes one job");
+        for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
     }
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
@@ -358,15 +407,29 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
 
 /* ---- packed ----------------------------------------------------------------------------------------- */
 
-/* What would fail a run over these inputs whatever other machines say. */
+/* The first answer below this one that would fail a run whatever other machines say. As deep as there are
+ * rounds. */
+static const rs_answer *find_fatal(const rs_answer *answer, const rs_ranking *ranking)
+{
+    const rs_answer *found = NULL;
+    if (rs_status_is_fatal(answer->status, ranking)) return answer;
+    for (size_t i = 0; !found && i < answer->n_next; i++) found = find_fatal(&answer->next[i], ranking);
+    return found;
+}
+
 static rs_status fail_early(const run_side *s, rs_error *err)
 {
     for (size_t k = 0; k < s->n; k++) {
-        for (size_t i = 0; i < s->questions[k].n_shares; i++) {
-            const rs_share *share = &s->questions[k].shares[i];
-            if (!rs_share_is_fatal(share, &s->ranking)) continue;
-            if (share->error)
-                *err = *share->error;
+        for (size_t i = 0; i < s->questions[k].n_answers; i++) {
+            const rs_input_answer *input = &s->questions[k].answers[i];
+            const rs_answer *fatal = NULL;
+            for (size_t u = 0; !fatal && u < input->n_ranks; u++)
+                fatal = find_fatal(&input->ranks[u].first, &s->ranking);
+            bool all = rs_status_is_fatal(input->status, &s->ranking);
+            if (!all && !fatal) continue;
+            const rs_error *error = all ? input->error : fatal->error;
+            if (error)
+                *err = *error;
             else
                 rs_fail_nomem(err, "run");
             if (s->n > 1) rs_error_wrap(err, "%s", s->questions[k].analysis->name);
@@ -376,22 +439,11 @@ static rs_status fail_early(const run_side *s, rs_error *err)
     return s->job->cancelled ? rs_fail(err, RS_ERR_CANCELLED, "interrupted") : RS_OK;
 }
 
-static rs_status begin_trimmed(run_side *s, const rs_query *queries, rs_error *err)
+static bool rounds_travel(const rs_method *how)
 {
-    s->trimmed = rs_calloc(s->n, sizeof *s->trimmed);
-    if (!s->trimmed && s->n) return rs_fail_nomem(err, "run");
-    for (size_t k = 0; k < s->n; k++) {
-        rs_question *q = &s->questions[k];
-        rs_status status = rs_question_reserve(q, s->job->n_inputs, err);
-        q->due = true;
-        if (status == RS_OK && q->policy.trim_steps && q->analysis->steps_seen) {
-            status = rs_question_init(&s->trimmed[k], &queries[k], &s->job->settings, NULL, err);
-            s->trimmed[k].policy.force_trim = true;
-            if (status == RS_OK) status = rs_question_reserve(&s->trimmed[k], s->job->n_inputs, err);
-        }
-        if (status != RS_OK) return status;
-    }
-    return RS_OK;
+    for (size_t r = 0; r < how->n_rounds; r++)
+        if (!how->rounds[r].partial_layout) return false;
+    return how->partial_layout != NULL;
 }
 
 bool rs_analysis_can_map(const rs_analysis *analysis)
@@ -399,27 +451,105 @@ bool rs_analysis_can_map(const rs_analysis *analysis)
     return analysis->partial_layout != NULL;
 }
 
-rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const rs_told *told, rs_bytes *out,
+                          rs_error *err)
 {
-    rs_error local = RS_ERROR_INIT;
-    if (!err) err = &local;
-    *out = (rs_bytes){0};
     for (size_t k = 0; k < n; k++) {
         size_t n_tables;
-        if (!rs_analysis_can_map(queries[k].analysis))
+        rs_method how = rs_analysis_method(queries[k].analysis, queries[k].compat);
+        if (!rounds_travel(&how))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, err);
+        if (follows != RS_OK) return follows;
     }
+    if (job->selection.by_window)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "a window counts from the job's first event, which a part of the job "
+                       "does not know: give --steps, or analyse all ranks in one place");
     run_side side = {0};
-    rs_status status = begin_side(&side, job, queries, n, NULL, err);
-    if (status == RS_OK) status = begin_trimmed(&side, queries, err);
+    rs_status status = begin_side(&side, job, queries, n, err);
+    side.n_foreseen = SIZE_MAX;
+    for (size_t k = 0; status == RS_OK && k < n; k++) {
+        rs_question *q = &side.questions[k];
+        status = rs_question_reserve(q, job->n_inputs, err);
+        q->due = true;
+        if (told) q->told = told[k];
+    }
     if (status == RS_OK) {
         pass_over_inputs(&side);
         status = fail_early(&side, err);
     }
-    if (status == RS_OK) status = rs_partials_write(job, side.questions, side.trimmed, n, out, err);
+    if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
+    end_side(&side);
+    return status;
+}
+
+rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    *out = (rs_bytes){0};
+    return map_with(job, queries, n, NULL, out, err ? err : &local);
+}
+
+rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, const rs_bytes *agreed,
+                            rs_bytes *out, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    rs_arena arena = {0};
+    const rs_told *told = NULL;
+    if (!err) err = &local;
+    *out = (rs_bytes){0};
+    rs_status status = rs_agreed_read(agreed, queries, n, &arena, &told, err);
+    if (status == RS_OK) status = map_with(job, queries, n, told, out, err);
+    rs_arena_clear(&arena);
+    return status;
+}
+
+/* ---- work that is no analysis ------------------------------------------------------------------------- */
+
+/* Hands over what the wanted ranks made. */
+static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_value **values, size_t *n,
+                             rs_error *err)
+{
+    rs_partial *partials = NULL;
+    size_t n_partials = 0;
+    rs_status status = rs_question_gather(q, ranking, 0, &partials, &n_partials, err);
+    rs_rank_value *out = status == RS_OK ? rs_malloc((n_partials + 1) * sizeof *out) : NULL;
+    if (status == RS_OK && !out) status = rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; status == RS_OK && i < n_partials; i++)
+        if (partials[i].value)
+            out[(*n)++] = (rs_rank_value){partials[i].rank, partials[i].source, partials[i].value};
+    for (size_t i = 0; status == RS_OK && i < q->n_answers; i++)
+        for (size_t k = 0; q->answers[i].status == RS_OK && k < q->answers[i].n_ranks; k++)
+            if (rs_options_in_ranges(ranking->wanted, "ranks", q->answers[i].ranks[k].rank))
+                q->answers[i].ranks[k].first.partial = NULL;
+    rs_free(partials);
+    *values = out;
+    return status;
+}
+
+rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value **values, size_t *n,
+                           rs_result *result, rs_error *err)
+{
+    const rs_analysis work = {
+        .name = each->name, .columns = each->columns, .rank = each->rank, .free_partial = each->free_value};
+    run_side side = {0};
+    outcome o = {.status = RS_OK};
+    rs_error local = RS_ERROR_INIT;
+    if (!err) err = &local;
+    *values = NULL;
+    *n = 0;
+    rs_status status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
+    if (status == RS_OK) {
+        side.questions[0].run.context = each->context;
+        run_side_of(&side, &o, result);
+        status = o.status;
+        if (status != RS_OK) *err = o.error;
+    }
+    if (status == RS_OK) status = take_values(&side.questions[0], &side.ranking, values, n, err);
     end_side(&side);
     return status;
 }
@@ -429,23 +559,16 @@ rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *o
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, NULL, result, err);
+    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
 {
-    return run_queries(&job, 1, queries, n, NULL, results, err);
+    return run_queries(&job, 1, queries, n, results, err);
 }
 
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, NULL, result,
-                       err);
-}
-
-rs_status rs_job_run_with(rs_job *job, const rs_analysis *analysis, const rs_options *options, void *context,
-                          rs_result *result, rs_error *err)
-{
-    return run_queries(&job, 1, &(rs_query){analysis, options, RS_COMPAT_NONE}, 1, context, result, err);
+    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, result, err);
 }

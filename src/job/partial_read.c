@@ -9,17 +9,11 @@
 #include "job/job_internal.h"
 #include "job/partial.h"
 
-/* What one input gave one query, still packed. */
-typedef struct block {
-    rs_wire_reader plain, trimmed;
-    bool has_trimmed;
-} block;
-
 typedef struct packed_input {
     const char *path, *instead;
     bool from_directory;
-    size_t part, order; /* which packed bytes it came with, and where it stood */
-    block *blocks;      /* by query */
+    size_t part, order;     /* which packed bytes it came with, and where it stood */
+    rs_wire_reader *blocks; /* by query: what it said, still packed */
 } packed_input;
 
 typedef struct merger {
@@ -27,6 +21,7 @@ typedef struct merger {
     const rs_query *queries;
     size_t n;
     uint64_t *options, *layouts; /* fingerprints by query */
+    const char *what;            /* the bytes are called that in messages */
     size_t n_parts;
     rs_job_settings settings; /* of the first part; all others have the same */
     rs_ranking ranking;
@@ -34,9 +29,18 @@ typedef struct merger {
     size_t n_inputs, capacity;
 } merger;
 
+static const char PARTIALS[] = "packed partial results";
+
+static void merger_clear(merger *m)
+{
+    rs_ranking_clear(&m->ranking);
+    rs_free(m->inputs);
+    rs_arena_clear(&m->arena);
+}
+
 static rs_status fail_part(const merger *m, size_t part, rs_status status, rs_error *err, const char *why)
 {
-    return rs_fail(err, status, "packed partial results %zu of %zu %s", part + 1, m->n_parts, why);
+    return rs_fail(err, status, "%s %zu of %zu %s", m->what, part + 1, m->n_parts, why);
 }
 
 static rs_status damaged(const merger *m, size_t part, const rs_wire_reader *r, rs_error *err)
@@ -52,10 +56,11 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, rs_wire_reader *r, rs_error *err)
+static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, const char *magic,
+                           rs_wire_reader *r, rs_error *err)
 {
     const uint8_t *data = bytes->data;
-    if (bytes->n < RS_PARTIAL_HEAD || memcmp(data, RS_PARTIAL_MAGIC, 8) != 0)
+    if (bytes->n < RS_PARTIAL_HEAD || memcmp(data, magic, 8) != 0)
         return fail_part(m, part, RS_ERR_FORMAT, err, "are none: rs_job_map makes them");
     *r = (rs_wire_reader){.p = data + 8, .end = data + bytes->n, .arena = &m->arena};
     uint64_t n = rs_wire_fixed(r), sum = rs_wire_fixed(r);
@@ -63,10 +68,10 @@ static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, rs_wir
     const char *version = rs_wire_text(r);
     if (r->bad || !version) return damaged(m, part, r, err);
     if (strcmp(version, rs_version()) != 0)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "packed partial results %zu of %zu were made by rankscope %.40s, this is %s: map and "
-                       "merge with one version",
-                       part + 1, m->n_parts, version, rs_version());
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "%s %zu of %zu were made by rankscope %.40s, this is %s: map and merge with one version", m->what,
+            part + 1, m->n_parts, version, rs_version());
     if (rs_wire_unsigned(r) != RS_PARTIAL_FORMAT || r->bad)
         return fail_part(m, part, RS_ERR_USAGE, err, "have another format: map and merge with one version");
     return RS_OK;
@@ -83,7 +88,7 @@ static rs_status read_settings(merger *m, size_t part, rs_wire_reader *r, rs_err
     if (r->bad) return damaged(m, part, r, err);
     if (part == 0) {
         m->settings = s;
-        return rs_ranking_init(&m->ranking, &s, err);
+        return rs_ranking_init(&m->ranking, &m->settings, err);
     }
     const rs_job_settings *first = &m->settings;
     if (s.renumber != first->renumber || s.single_rank != first->single_rank ||
@@ -124,11 +129,9 @@ static rs_status read_queries(merger *m, size_t part, rs_wire_reader *r, size_t 
     }
     for (size_t k = 0; k < m->n; k++) {
         if (found[k]) continue;
-        return rs_fail(
-            err, RS_ERR_USAGE,
-            "packed partial results %zu of %zu hold no %s with these options and this mode: map with "
-            "what is merged",
-            part + 1, m->n_parts, m->queries[k].analysis->name);
+        return rs_fail(err, RS_ERR_USAGE,
+                       "%s %zu of %zu hold no %s with these options and this mode: map with what is merged",
+                       m->what, part + 1, m->n_parts, m->queries[k].analysis->name);
     }
     *places = place;
     *n_places = (size_t)n;
@@ -147,10 +150,8 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
         input.blocks = rs_wire_room(r, m->n, sizeof *input.blocks, 0);
         if (!input.path) r->bad = true;
         for (size_t k = 0; !r->bad && k < n_places; k++) {
-            block b = {.plain = rs_wire_part(r, rs_wire_unsigned(r))};
-            b.has_trimmed = rs_wire_bool(r);
-            if (b.has_trimmed) b.trimmed = rs_wire_part(r, rs_wire_unsigned(r));
-            if (places[k] != SIZE_MAX) input.blocks[places[k]] = b;
+            rs_wire_reader block = rs_wire_part(r, rs_wire_unsigned(r));
+            if (places[k] != SIZE_MAX) input.blocks[places[k]] = block;
         }
         if (r->bad) break;
         if (!RS_GROW_ONE(m->inputs, m->n_inputs, m->capacity))
@@ -172,7 +173,7 @@ static rs_status read_parts(merger *m, const rs_bytes *packed, rs_error *err)
     for (size_t i = 0; i < m->n_parts; i++) {
         rs_wire_reader r;
         size_t *places = NULL, n_places = 0;
-        rs_status status = open_part(m, i, &packed[i], &r, err);
+        rs_status status = open_part(m, i, &packed[i], RS_PARTIAL_MAGIC, &r, err);
         if (status == RS_OK) status = read_settings(m, i, &r, err);
         if (status == RS_OK) status = read_queries(m, i, &r, &places, &n_places, err);
         if (status == RS_OK) status = read_inputs(m, i, &r, places, n_places, err);
@@ -182,7 +183,7 @@ static rs_status read_parts(merger *m, const rs_bytes *packed, rs_error *err)
     return RS_OK;
 }
 
-/* ---- shares ----------------------------------------------------------------------------------------- */
+/* ---- what inputs said -------------------------------------------------------------------------------- */
 
 static void copy_text(rs_wire_reader *r, char *out, size_t size)
 {
@@ -229,70 +230,125 @@ static void read_problems(rs_wire_reader *r, rs_problems *out)
     out->n_dropped += dropped;
 }
 
-static void read_part(const merger *m, const rs_question *q, rs_wire_reader *r, rs_rank_part *u)
+static void read_selected(rs_wire_reader *r, rs_selected *out)
 {
-    u->rank = rs_wire_signed(r);
-    u->rule = rs_wire_text(r);
-    bool wanted = m->ranking.renumber || u->rank == RS_NO_VALUE ||
-                  rs_options_in_ranges(m->ranking.wanted, "ranks", u->rank);
-    bool has_value = rs_wire_bool(r);
-    if (has_value) u->value = rs_layout_unpack(q->analysis->partial_layout, r);
-    if (wanted && !has_value) r->bad = true;
+    *out = (rs_selected){.any = rs_wire_bool(r)};
+    out->any_step = rs_wire_bool(r);
+    uint64_t n = rs_wire_unsigned(r);
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        int64_t number = rs_wire_signed(r);
+        if (!RS_GROW_ONE(out->steps.items, out->steps.n, out->steps.capacity)) r->bad = true;
+        if (!r->bad) out->steps.items[out->steps.n++] = (rs_span){number, number};
+    }
 }
 
-/* Makes a share of the packed one; its values live in the arena. */
-static rs_status read_share(const merger *m, rs_question *q, size_t at, rs_wire_reader r, rs_arena *values,
+/* A rank's word in one round and what stands below it. As deep as there are rounds. */
+static void read_answer(rs_question *q, rs_wire_reader *r, size_t round, rs_answer *answer)
+{
+    bool last = round == q->how.n_rounds;
+    answer->status = (rs_status)rs_wire_below(r, RS_ERR_CANCELLED + 1);
+    if (answer->status != RS_OK) {
+        answer->error = read_error(r, answer->status);
+        if (round == 0) r->bad = true;
+        return;
+    }
+    bool has_partial = rs_wire_bool(r);
+    if (has_partial)
+        answer->partial =
+            rs_layout_unpack(last ? q->how.partial_layout : q->how.rounds[round].partial_layout, r);
+    else if (!last || !q->how.absent)
+        r->bad = true;
+    uint64_t n = last ? 0 : rs_wire_unsigned(r);
+    if (n > rs_wire_left(r) / 2) r->bad = true;
+    if (r->bad || n == 0) return;
+    answer->next = rs_calloc((size_t)n, sizeof *answer->next);
+    if (!answer->next) r->bad = r->out_of_memory = true;
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        rs_answer *next = &answer->next[answer->n_next++];
+        next->given.data = rs_wire_text_n(r, &next->given.n);
+        if (!next->given.data) r->bad = true;
+        if (!r->bad) read_answer(q, r, round + 1, next);
+    }
+}
+
+static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_rank_answer *u)
+{
+    u->at = &u->first;
+    u->own_rank = rs_wire_signed(r);
+    u->own_rule = rs_wire_text(r);
+    u->begin = rs_wire_signed(r);
+    read_selected(r, &u->selected);
+    u->asked = rs_wire_bool(r);
+    bool wanted = m->ranking.renumber || u->own_rank == RS_NO_VALUE ||
+                  rs_options_in_ranges(m->ranking.wanted, "ranks", u->own_rank);
+    if (wanted != u->asked) r->bad = true;
+    if (!r->bad && u->asked) read_answer(q, r, 0, &u->first);
+}
+
+/* Unpacks what an input said; the values live in the arena. */
+static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at, rs_arena *values,
                             rs_error *err)
 {
     const packed_input *input = &m->inputs[at];
-    rs_share *share = &q->shares[at];
+    rs_input_answer *answer = &q->answers[at];
+    rs_wire_reader r = input->blocks[k];
     r.arena = values;
-    rs_question_clear_share(q, share);
-    *share =
-        (rs_share){.path = input->path, .from_directory = input->from_directory, .instead = input->instead};
-    share->status = (rs_status)rs_wire_below(&r, RS_ERR_CANCELLED + 1);
-    if (share->status != RS_OK) {
-        share->error = read_error(&r, share->status);
+    *answer = (rs_input_answer){
+        .path = input->path, .from_directory = input->from_directory, .instead = input->instead};
+    answer->status = (rs_status)rs_wire_below(&r, RS_ERR_CANCELLED + 1);
+    if (answer->status != RS_OK) {
+        answer->error = read_error(&r, answer->status);
     } else {
-        share->domain_rule = rs_wire_text(&r);
-        read_problems(&r, &share->problems);
+        answer->domain_rule = rs_wire_text(&r);
+        read_problems(&r, &answer->problems);
         uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 3) r.bad = true;
-        share->units = r.bad ? NULL : rs_calloc((size_t)n, sizeof *share->units);
-        if (!r.bad && !share->units) return rs_fail_nomem(err, "packed partial results");
-        for (uint64_t k = 0; !r.bad && k < n; k++) {
-            rs_rank_part *u = &share->units[share->n_units++];
-            u->share = at;
-            u->index = (size_t)k;
-            read_part(m, q, &r, u);
+        if (n > rs_wire_left(&r) / 7) r.bad = true;
+        answer->ranks = r.bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);
+        if (!r.bad && !answer->ranks) return rs_fail_nomem(err, "packed partial results");
+        for (uint64_t i = 0; !r.bad && i < n; i++) {
+            rs_rank_answer *u = &answer->ranks[answer->n_ranks++];
+            u->input = at;
+            u->index = (size_t)i;
+            read_rank(m, q, &r, u);
         }
     }
     return r.bad || r.p != r.end ? damaged(m, input->part, &r, err) : RS_OK;
 }
 
-static rs_status read_shares(const merger *m, rs_question *q, size_t k, rs_arena *values, rs_error *err)
+/* Unpacks what all inputs said to one query and settles rounds as far as that reaches. */
+static rs_status read_question(const merger *m, size_t k, rs_question *q, rs_arena *values, rs_error *err)
 {
-    rs_status status = rs_question_reserve(q, m->n_inputs, err);
-    for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++)
-        status = read_share(m, q, i, m->inputs[i].blocks[k].plain, values, err);
-    if (status != RS_OK || !rs_question_must_trim(q)) return status;
-    q->policy.force_trim = true;
-    for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++)
-        if (m->inputs[i].blocks[k].has_trimmed)
-            status = read_share(m, q, i, m->inputs[i].blocks[k].trimmed, values, err);
-    return status;
+    rs_status status = rs_question_init(q, &m->queries[k], &m->settings, err);
+    q->borrowed = true;
+    if (status == RS_OK) status = rs_question_reserve(q, m->n_inputs, err);
+    for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++) status = read_input(m, q, k, i, values, err);
+    return status == RS_OK ? rs_question_settle(q, &m->ranking, err) : status;
 }
 
 /* ---- the merge -------------------------------------------------------------------------------------- */
+
+/* The first part whose ranks do not know what was agreed on. */
+static rs_status fail_behind(const merger *m, const rs_question *q, rs_error *err)
+{
+    for (size_t i = 0; i < q->n_answers; i++)
+        for (size_t u = 0; u < q->answers[i].n_ranks; u++)
+            if (q->answers[i].ranks[u].behind)
+                return rs_fail(
+                    err, RS_ERR_USAGE,
+                    "%s %zu of %zu lack what %s needs to know of all ranks, %s: rs_agree_packed says "
+                    "it, rs_job_map_agreed maps with it",
+                    m->what, m->inputs[i].part + 1, m->n_parts, q->analysis->name,
+                    q->how.rounds[q->round - 1].name);
+    return RS_OK;
+}
 
 static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_error *err)
 {
     rs_question q = {0}, *side = &q;
     const rs_ranking *ranking = &m->ranking;
     rs_arena values = {0};
-    rs_status status = rs_question_init(&q, &m->queries[k], &m->settings, NULL, err);
-    q.borrowed = true;
-    if (status == RS_OK) status = read_shares(m, &q, k, &values, err);
+    rs_status status = read_question(m, k, &q, &values, err);
+    if (status == RS_OK) status = fail_behind(m, &q, err);
     if (status == RS_OK) status = rs_question_judge(&q, ranking, result, err);
     if (status == RS_OK) status = rs_question_answer(&side, &ranking, 1, result, err);
     if (status != RS_OK) rs_result_drop_tables(result);
@@ -312,10 +368,14 @@ static rs_status take_queries(merger *m, rs_error *err)
         if (!rs_analysis_can_map(a))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped: its partial results do not travel",
                            a->name);
-        rs_options *defaults = m->queries[k].options ? NULL : rs_options_create(a->options, a->n_options);
-        if (!m->queries[k].options && !defaults) return rs_fail_nomem(err, "packed partial results");
+        rs_options *defaults = NULL;
+        if (!m->queries[k].options) {
+            rs_status status = rs_options_create(a->options, a->n_options, &defaults, err);
+            if (status != RS_OK) return status;
+        }
         m->options[k] = rs_options_fingerprint(defaults ? defaults : m->queries[k].options);
-        m->layouts[k] = rs_layout_fingerprint(a->partial_layout);
+        rs_method how = rs_analysis_method(a, m->queries[k].compat);
+        m->layouts[k] = rs_method_fingerprint(&how);
         rs_options_free(defaults);
     }
     return RS_OK;
@@ -328,7 +388,7 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to merge");
-    merger m = {.queries = queries, .n = n, .n_parts = n_packed};
+    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
     rs_status status = take_queries(&m, err);
     if (status == RS_OK) status = read_parts(&m, packed, err);
     bool read = status == RS_OK;
@@ -340,8 +400,83 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
         *err = error;
         if (n > 1) rs_error_wrap(err, "%s", queries[k].analysis->name);
     }
-    rs_ranking_clear(&m.ranking);
-    rs_free(m.inputs);
-    rs_arena_clear(&m.arena);
+    merger_clear(&m);
+    return status;
+}
+
+/* ---- what ranks agree on ------------------------------------------------------------------------------ */
+
+rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_query *queries, size_t n,
+                          rs_bytes *agreed, bool *complete, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    if (!err) err = &local;
+    *agreed = (rs_bytes){0};
+    *complete = true;
+    if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to agree on");
+    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
+    rs_arena values = {0};
+    rs_question *questions = rs_calloc(n, sizeof *questions);
+    rs_status status = questions || !n ? take_queries(&m, err) : rs_fail_nomem(err, "run");
+    if (status == RS_OK) status = read_parts(&m, packed, err);
+    for (size_t k = 0; status == RS_OK && k < n; k++) {
+        status = read_question(&m, k, &questions[k], &values, err);
+        if (questions[k].due) *complete = false;
+    }
+    if (status == RS_OK) status = rs_agreed_write(&m.settings, questions, n, agreed, err);
+    for (size_t k = 0; questions && k < n; k++) rs_question_clear(&questions[k]);
+    rs_free(questions);
+    rs_arena_clear(&values);
+    merger_clear(&m);
+    return status;
+}
+
+/* The values that one query agreed on. */
+static bool read_told(const rs_query *query, rs_wire_reader *r, rs_told *told)
+{
+    rs_method how = rs_analysis_method(query->analysis, query->compat);
+    uint64_t n = rs_wire_below(r, how.n_rounds + 1);
+    rs_agreed *values = rs_wire_room(r, n, sizeof *values, 1);
+    for (size_t i = 0; !r->bad && i < n; i++) {
+        values[i].packed.data = rs_wire_text_n(r, &values[i].packed.n);
+        if (r->bad || !values[i].packed.data) return false;
+        rs_wire_reader part = {.p = values[i].packed.data,
+                               .end = (const uint8_t *)values[i].packed.data + values[i].packed.n,
+                               .arena = r->arena};
+        values[i].value = rs_layout_unpack(how.rounds[i].agreed_layout, &part);
+        if (part.out_of_memory) r->out_of_memory = true;
+        if (!values[i].value || part.p != part.end) return false;
+    }
+    *told = (rs_told){values, (size_t)n};
+    return !r->bad;
+}
+
+rs_status rs_agreed_read(const rs_bytes *packed, const rs_query *queries, size_t n, rs_arena *arena,
+                         const rs_told **told, rs_error *err)
+{
+    merger m = {.what = "packed agreement", .queries = queries, .n = n, .n_parts = 1};
+    rs_wire_reader r = {0};
+    size_t *places = NULL, n_places = 0;
+    rs_told *out = rs_arena_alloc(arena, (n + 1) * sizeof *out);
+    rs_status status = out ? take_queries(&m, err) : rs_fail_nomem(err, m.what);
+    if (status == RS_OK) memset(out, 0, (n + 1) * sizeof *out);
+    if (status == RS_OK) status = open_part(&m, 0, packed, RS_AGREED_MAGIC, &r, err);
+    if (status == RS_OK) status = read_settings(&m, 0, &r, err);
+    if (status == RS_OK) status = read_queries(&m, 0, &r, &places, &n_places, err);
+    r.arena = arena;
+    for (size_t i = 0; status == RS_OK && i < n_places; i++) {
+        if (places[i] == SIZE_MAX) {
+            for (uint64_t left = rs_wire_unsigned(&r); !r.bad && left > 0; left--) {
+                size_t length;
+                if (!rs_wire_text_n(&r, &length)) r.bad = true;
+            }
+        } else if (!read_told(&queries[places[i]], &r, &out[places[i]])) {
+            r.bad = true;
+        }
+        if (r.bad) status = damaged(&m, 0, &r, err);
+    }
+    if (status == RS_OK && r.p != r.end) status = damaged(&m, 0, &r, err);
+    if (status == RS_OK) *told = out;
+    merger_clear(&m);
     return status;
 }

@@ -39,36 +39,62 @@ static void write_problems(rs_wire_writer *w, const rs_problems *list)
     }
 }
 
-static void write_share(rs_wire_writer *w, const rs_question *q, const rs_share *share)
+/* A window does not travel, so steps are all there is to tell. */
+static void write_selected(rs_wire_writer *w, const rs_selected *selected)
+{
+    rs_wire_put_unsigned(w, selected->any);
+    rs_wire_put_unsigned(w, selected->any_step);
+    rs_wire_put_unsigned(w, selected->steps.n);
+    for (size_t i = 0; i < selected->steps.n; i++) rs_wire_put_signed(w, selected->steps.items[i].first);
+}
+
+static void write_failure(rs_wire_writer *w, const rs_error *err)
 {
     rs_error none = RS_ERROR_INIT;
-    rs_wire_put_unsigned(w, share->status);
-    if (share->status != RS_OK) {
-        if (!share->error) rs_fail_nomem(&none, "run");
-        write_error(w, share->error ? share->error : &none);
+    if (!err) rs_fail_nomem(&none, "run");
+    write_error(w, err ? err : &none);
+}
+
+/* As deep as there are rounds. */
+static void write_answer(rs_wire_writer *w, const rs_question *q, const rs_answer *answer, size_t round)
+{
+    bool last = round == q->how.n_rounds;
+    rs_wire_put_unsigned(w, answer->status);
+    if (answer->status != RS_OK) {
+        write_failure(w, answer->error);
         return;
     }
-    rs_wire_put_text(w, share->domain_rule);
-    write_problems(w, &share->problems);
-    rs_wire_put_unsigned(w, share->n_units);
-    for (size_t k = 0; k < share->n_units; k++) {
-        const rs_rank_part *u = &share->units[k];
-        rs_wire_put_signed(w, u->rank);
-        rs_wire_put_text(w, u->rule);
-        rs_wire_put_unsigned(w, u->value != NULL);
-        if (u->value) rs_layout_pack(q->analysis->partial_layout, u->value, w);
+    rs_wire_put_unsigned(w, answer->partial != NULL);
+    if (answer->partial)
+        rs_layout_pack(last ? q->how.partial_layout : q->how.rounds[round].partial_layout, answer->partial,
+                       w);
+    if (last) return;
+    rs_wire_put_unsigned(w, answer->n_next);
+    for (size_t i = 0; i < answer->n_next; i++) {
+        rs_wire_put_text_n(w, answer->next[i].given.data, answer->next[i].given.n);
+        write_answer(w, q, &answer->next[i], round + 1);
     }
 }
 
-/* A share behind its length; scratch is kept for the next one. */
-static void write_block(rs_wire_writer *w, const rs_question *q, const rs_share *share,
-                        rs_wire_writer *scratch)
+static void write_input(rs_wire_writer *w, const rs_question *q, const rs_input_answer *input)
 {
-    scratch->n = 0;
-    write_share(scratch, q, share);
-    if (scratch->out_of_memory) w->out_of_memory = true;
-    rs_wire_put_unsigned(w, scratch->n);
-    rs_wire_put(w, scratch->bytes, scratch->n);
+    rs_wire_put_unsigned(w, input->status);
+    if (input->status != RS_OK) {
+        write_failure(w, input->error);
+        return;
+    }
+    rs_wire_put_text(w, input->domain_rule);
+    write_problems(w, &input->problems);
+    rs_wire_put_unsigned(w, input->n_ranks);
+    for (size_t k = 0; k < input->n_ranks; k++) {
+        const rs_rank_answer *u = &input->ranks[k];
+        rs_wire_put_signed(w, u->own_rank);
+        rs_wire_put_text(w, u->own_rule);
+        rs_wire_put_signed(w, u->begin);
+        write_selected(w, &u->selected);
+        rs_wire_put_unsigned(w, u->asked);
+        if (u->asked) write_answer(w, q, &u->first, 0);
+    }
 }
 
 static void write_settings(rs_wire_writer *w, const rs_job_settings *s)
@@ -79,13 +105,23 @@ static void write_settings(rs_wire_writer *w, const rs_job_settings *s)
     rs_wire_put_text(w, s->steps);
 }
 
-void rs_partials_seal(rs_bytes *packed)
+static void seal(rs_bytes *packed, const char *magic)
 {
     uint8_t *bytes = packed->data;
     uint64_t head[2] = {packed->n - RS_PARTIAL_HEAD,
                         rs_hash_bytes(bytes + RS_PARTIAL_HEAD, packed->n - RS_PARTIAL_HEAD)};
-    memcpy(bytes, RS_PARTIAL_MAGIC, 8);
+    memcpy(bytes, magic, 8);
     for (unsigned i = 0; i < 16; i++) bytes[8 + i] = (uint8_t)(head[i / 8] >> 8 * (i % 8));
+}
+
+void rs_partials_seal(rs_bytes *packed)
+{
+    seal(packed, RS_PARTIAL_MAGIC);
+}
+
+void rs_agreed_seal(rs_bytes *packed)
+{
+    seal(packed, RS_AGREED_MAGIC);
 }
 
 void rs_partials_begin(rs_wire_writer *w, const rs_job_settings *settings, const rs_question *questions,
@@ -101,14 +137,24 @@ void rs_partials_begin(rs_wire_writer *w, const rs_job_settings *settings, const
         rs_wire_put_text(w, questions[k].analysis->name);
         rs_wire_put_unsigned(w, questions[k].run.compat);
         rs_wire_put_fixed(w, rs_options_fingerprint(questions[k].run.options));
-        rs_wire_put_fixed(w, rs_layout_fingerprint(questions[k].analysis->partial_layout));
+        rs_wire_put_fixed(w, rs_method_fingerprint(&questions[k].how));
     }
 }
 
-rs_status rs_partials_write(const rs_job *job, const rs_question *questions, const rs_question *trimmed,
-                            size_t n, rs_bytes *out, rs_error *err)
+static rs_status finish(rs_wire_writer *w, rs_bytes *out, rs_error *err)
 {
-    rs_wire_writer w = {0}, scratch = {0};
+    if (w->out_of_memory) {
+        rs_wire_clear(w);
+        return rs_fail_nomem(err, "packed partial results");
+    }
+    *out = (rs_bytes){w->bytes, w->n};
+    return RS_OK;
+}
+
+rs_status rs_partials_write(const rs_job *job, const rs_question *questions, size_t n, rs_bytes *out,
+                            rs_error *err)
+{
+    rs_wire_writer w = {0}, block = {0};
     rs_partials_begin(&w, &job->settings, questions, n);
     rs_wire_put_unsigned(&w, job->n_inputs);
     for (size_t i = 0; i < job->n_inputs; i++) {
@@ -116,18 +162,30 @@ rs_status rs_partials_write(const rs_job *job, const rs_question *questions, con
         rs_wire_put_unsigned(&w, job->inputs[i].from_directory);
         rs_wire_put_text(&w, job->inputs[i].instead);
         for (size_t k = 0; k < n; k++) {
-            write_block(&w, &questions[k], &questions[k].shares[i], &scratch);
-            bool has = trimmed[k].shares && trimmed[k].shares[i].path;
-            rs_wire_put_unsigned(&w, has);
-            if (has) write_block(&w, &trimmed[k], &trimmed[k].shares[i], &scratch);
+            block.n = 0;
+            write_input(&block, &questions[k], &questions[k].answers[i]);
+            if (block.out_of_memory) w.out_of_memory = true;
+            rs_wire_put_unsigned(&w, block.n);
+            rs_wire_put(&w, block.bytes, block.n);
         }
     }
-    rs_wire_clear(&scratch);
-    if (w.out_of_memory) {
-        rs_wire_clear(&w);
-        return rs_fail_nomem(err, "packed partial results");
+    rs_wire_clear(&block);
+    rs_status status = finish(&w, out, err);
+    if (status == RS_OK) rs_partials_seal(out);
+    return status;
+}
+
+rs_status rs_agreed_write(const rs_job_settings *settings, const rs_question *questions, size_t n,
+                          rs_bytes *out, rs_error *err)
+{
+    rs_wire_writer w = {0};
+    rs_partials_begin(&w, settings, questions, n);
+    for (size_t k = 0; k < n; k++) {
+        rs_wire_put_unsigned(&w, questions[k].round);
+        for (size_t r = 0; r < questions[k].round; r++)
+            rs_wire_put_text_n(&w, questions[k].agreed[r].packed.data, questions[k].agreed[r].packed.n);
     }
-    *out = (rs_bytes){w.bytes, w.n};
-    rs_partials_seal(out);
-    return RS_OK;
+    rs_status status = finish(&w, out, err);
+    if (status == RS_OK) rs_agreed_seal(out);
+    return status;
 }

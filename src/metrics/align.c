@@ -12,17 +12,6 @@
 
 #define NAMED 160 /* bytes of a line that names steps */
 
-/* The steps of one rank in the table: rows [from, to). */
-typedef struct rank_steps {
-    const rs_table *table;
-    size_t from, to;
-} rank_steps;
-
-static int64_t number_of(const rank_steps *s, size_t row)
-{
-    return rs_table_int(s->table, row, RS_TRACE_NUMBER);
-}
-
 /* Steps -> index of the record; the first where a step is repeated, which one run never does. */
 static bool index_records(const rs_series *s, rs_keymap *map)
 {
@@ -38,7 +27,7 @@ static bool index_records(const rs_series *s, rs_keymap *map)
     return ok;
 }
 
-static bool add_pair(rs_dataset *d, const rs_series *s, size_t record, const rank_steps *steps, size_t row,
+static bool add_pair(rs_dataset *d, const rs_series *s, size_t record, const rs_traced_step *step,
                      bool by_number)
 {
     static const int time_of[RS_N_OF] = {[RS_OF_TOTAL] = RS_TRACE_TOTAL,
@@ -51,12 +40,11 @@ static bool add_pair(rs_dataset *d, const rs_series *s, size_t record, const ran
     rs_step_pair *p = &d->pairs[d->n_pairs++];
     *p = (rs_step_pair){.rank = s->rank,
                         .step = rs_series_step(s, record, &hint),
-                        .trace_step = number_of(steps, row),
+                        .trace_step = step->number,
                         .by_number = by_number};
     for (int k = 0; k < RS_N_OF; k++) {
         p->recorded[k] = s->of[k][record];
-        p->traced[k] =
-            (double)rs_table_int(steps->table, row, (size_t)(RS_TRACE_FIRST_TIME + time_of[k])) / 1e6;
+        p->traced[k] = (double)step->ns[time_of[k]] / 1e6;
     }
     return true;
 }
@@ -130,7 +118,8 @@ static bool tell_unmatched(rs_dataset *d, int64_t rank, const step_list *traced,
     return !(by_order || traced->n || records->n) || add_line(d, line);
 }
 
-static bool align_rank(rs_dataset *d, const rs_series *s, const rank_steps *steps, rs_trace_report *report)
+static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *steps,
+                       rs_trace_report *report)
 {
     rs_keymap map = {.min = 0, .max = -1};
     uint8_t *used = rs_calloc(s->n + 1, 1);
@@ -138,20 +127,21 @@ static bool align_rank(rs_dataset *d, const rs_series *s, const rank_steps *step
     step_list traced = {.used = 0}, records = {.used = 0};
     size_t before = d->n_pairs, hint = 0;
     report->by_number = false;
-    for (size_t row = steps->from; ok && row < steps->to && !report->by_number; row++)
-        report->by_number = rs_keymap_get(&map, number_of(steps, row)) != RS_KEYMAP_NONE;
-    for (size_t row = steps->from; ok && row < steps->to; row++) {
-        size_t record = row - steps->from;
+    for (size_t i = 0; ok && i < steps->n_steps && !report->by_number; i++)
+        report->by_number = rs_keymap_get(&map, steps->steps[i].number) != RS_KEYMAP_NONE;
+    for (size_t i = 0; ok && i < steps->n_steps; i++) {
+        const rs_traced_step *step = &steps->steps[i];
+        size_t record = i;
         if (report->by_number) {
-            uint32_t found = rs_keymap_get(&map, number_of(steps, row));
+            uint32_t found = rs_keymap_get(&map, step->number);
             record = found == RS_KEYMAP_NONE ? SIZE_MAX : found;
         }
         if (record >= s->n || used[record]) {
-            list_add(&traced, number_of(steps, row));
+            list_add(&traced, step->number);
             continue;
         }
         used[record] = 1;
-        ok = add_pair(d, s, record, steps, row, report->by_number);
+        ok = add_pair(d, s, record, step, report->by_number);
     }
     for (size_t i = 0; ok && i < s->n; i++)
         if (!used[i]) list_add(&records, rs_series_step(s, i, &hint));
@@ -164,21 +154,16 @@ static bool align_rank(rs_dataset *d, const rs_series *s, const rank_steps *step
     return ok;
 }
 
-rs_status rs_dataset_align(rs_dataset *d, const rs_table *t, rs_error *err)
+rs_status rs_dataset_align(rs_dataset *d, const rs_rank_value *ranks, rs_error *err)
 {
     char line[96];
-    size_t row = 0;
     bool ok = true;
-    /* reports and steps both stand by rank */
     for (size_t i = 0; ok && i < d->n_traces; i++) {
-        rank_steps steps = {.table = t, .from = row};
-        while (row < rs_table_n_rows(t) && rs_table_int(t, row, RS_TRACE_RANK) == d->traces[i].rank) row++;
-        steps.to = row;
         const rs_series *s = NULL;
         for (size_t k = 0; k < d->n_series; k++)
             if (d->series[k].rank == d->traces[i].rank && !d->series[k].skipped) s = &d->series[k];
         if (s) {
-            ok = align_rank(d, s, &steps, &d->traces[i]);
+            ok = align_rank(d, s, ranks[i].value, &d->traces[i]);
             continue;
         }
         snprintf(line, sizeof line, "rank %lld: there is a trace and no record to set beside it",

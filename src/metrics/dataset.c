@@ -1,12 +1,12 @@
 #include "metrics/dataset.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 
 const char *const rs_quantity_names[RS_N_Q] = {"step_ms",         "compute_ms", "comm_ms",
@@ -47,7 +47,7 @@ static bool rank_file(const char *name, int64_t *rank)
     if (strncmp(name, "rank_", 5) != 0 || !fits) return false;
     const char *p = name + 5;
     int64_t v = 0;
-    for (; isdigit((unsigned char)*p) && v < INT32_MAX; p++) v = v * 10 + (*p - '0');
+    for (; rs_is_digit(*p) && v < INT32_MAX; p++) v = v * 10 + (*p - '0');
     *rank = p > name + 5 && *p == '_' && v < INT32_MAX ? v : RS_NO_RANK;
     return true;
 }

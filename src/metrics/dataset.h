@@ -2,6 +2,7 @@
 #ifndef RS_METRICS_DATASET_H
 #define RS_METRICS_DATASET_H
 
+#include "job/job.h"
 #include "metrics/series.h"
 #include "rankscope/metrics.h"
 
@@ -117,9 +118,9 @@ rs_status rs_dataset_dips(rs_dataset *dataset, rs_error *err);
 /* Per step, the same from the torch profiler's kernels; rs_dataset.traces. */
 rs_status rs_dataset_traces(rs_dataset *dataset, unsigned jobs, rs_problems *problems, rs_error *err);
 
-/* Sets the records of each rank beside the steps of its trace (the table RS_TRACE_STEPS); rs_dataset.pairs.
- */
-rs_status rs_dataset_align(rs_dataset *dataset, const rs_table *steps, rs_error *err);
+/* Sets the records of each rank beside the steps of its trace; rs_dataset.pairs. ranks: what
+ * rs_metrics_by_steps made of them, in the order of rs_dataset.traces. */
+rs_status rs_dataset_align(rs_dataset *dataset, const rs_rank_value *ranks, rs_error *err);
 
 /* Quantiles (linear interpolation) of values, which are reordered. qs ascending. NaN for none. */
 void rs_select_quantiles(double *values, size_t n, const double *qs, size_t n_qs, double *out);

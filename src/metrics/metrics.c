@@ -1,5 +1,4 @@
 /* The life of a metrics question: labels, reading in parallel, what is missing. */
-#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/suggest.h"
+#include "base/workers.h"
 #include "metrics/dataset.h"
 
 rs_status rs_metrics_create(const rs_metrics_settings *settings, rs_metrics **out, rs_error *err)
@@ -118,7 +118,6 @@ rs_status rs_metrics_compare(rs_metrics *m, const char *reference, const char *c
 typedef struct crew {
     rs_metrics *metrics;
     pthread_mutex_t lock;
-    size_t dataset, file; /* the next one to read */
     uint64_t done, total;
     bool stop;
 } crew;
@@ -135,44 +134,33 @@ static bool on_progress(void *context, uint64_t more)
     return go_on;
 }
 
-static rs_series *take_file(crew *c)
+static rs_series *file_at(crew *c, size_t index)
 {
-    rs_series *s = NULL;
-    pthread_mutex_lock(&c->lock);
-    while (!s && !c->stop && c->dataset < c->metrics->n) {
-        rs_dataset *d = &c->metrics->datasets[c->dataset];
-        if (c->file < d->n_series) {
-            s = &d->series[c->file++];
-        } else {
-            c->dataset++;
-            c->file = 0;
-        }
-    }
-    pthread_mutex_unlock(&c->lock);
-    return s;
+    rs_dataset *d = c->metrics->datasets;
+    for (; index >= d->n_series; d++) index -= d->n_series;
+    return &d->series[index];
 }
 
-static void *work(void *context)
+/* What becomes of a file stays with it: only a stop ends the reading of the others. */
+static rs_status read_one(void *context, size_t item, unsigned worker, rs_error *err)
 {
+    (void)worker;
     crew *c = context;
     const rs_metrics_settings *m = &c->metrics->settings;
     rs_series_settings settings = {
         .aorta = m->aorta, .skip_warmup = m->skip_warmup, .progress = on_progress, .progress_context = c};
-    for (rs_series *s; (s = take_file(c));) s->status = rs_series_read(s, &settings, &s->error);
-    return NULL;
+    rs_series *s = file_at(c, item);
+    s->status = rs_series_read(s, &settings, &s->error);
+    if (s->status != RS_ERR_CANCELLED) return RS_OK;
+    *err = s->error;
+    return s->status;
 }
 
-static void read_all(crew *c)
+static rs_status read_all(crew *c, rs_error *err)
 {
-    size_t n_files = 0, n = 0;
+    size_t n_files = 0;
     for (size_t i = 0; i < c->metrics->n; i++) n_files += c->metrics->datasets[i].n_series;
-    size_t wanted = c->metrics->settings.jobs < n_files ? c->metrics->settings.jobs : n_files;
-    pthread_t *threads = wanted > 1 ? rs_malloc((wanted - 1) * sizeof *threads) : NULL;
-    /* fewer threads than wished for do the same work */
-    while (threads && n < wanted - 1 && pthread_create(&threads[n], NULL, work, c) == 0) n++;
-    work(c);
-    for (size_t i = 0; i < n; i++) pthread_join(threads[i], NULL);
-    rs_free(threads);
+    return rs_workers_run(n_files, c->metrics->settings.jobs, read_one, c, err);
 }
 
 /* ---- what is missing ---------------------------------------------------------------------------------- */
@@ -266,7 +254,7 @@ rs_status rs_metrics_read(rs_metrics *m, rs_problems *problems, rs_error *err)
     }
     if (status != RS_OK) return status;
     pthread_mutex_init(&c.lock, NULL);
-    read_all(&c);
+    status = read_all(&c, err);
     pthread_mutex_destroy(&c.lock);
     for (size_t i = 0; i < m->n && status == RS_OK; i++) {
         rs_dataset *d = &m->datasets[i];

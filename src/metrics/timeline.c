@@ -9,7 +9,8 @@
 
 #include "base/memory.h"
 #include "metrics/dataset.h"
-#include "output/plot.h"
+#include "metrics/plot.h"
+#include "text/numbers.h"
 
 #define WIDTH 1400
 #define HEIGHT 700
@@ -43,9 +44,10 @@ static void points_clear(points *p)
 
 static size_t point_of(const points *p, int64_t step)
 {
-    double share = ((double)step - (double)p->first) / ((double)p->last - (double)p->first + 1);
-    size_t at = (size_t)(share * (double)p->n);
-    return at < p->n ? at : p->n - 1;
+    /* whole numbers: a rounded share would put some steps into the point of the one before */
+    __extension__ typedef unsigned __int128 wide;
+    wide behind = (uint64_t)step - (uint64_t)p->first, span = (uint64_t)p->last - (uint64_t)p->first;
+    return (size_t)(behind * p->n / (span + 1));
 }
 
 static bool make_points(const rs_dataset *d, points *p)
@@ -142,9 +144,9 @@ static void describe(const rs_metrics *m, const rs_dataset *d, char *out, size_t
                              d->n_series == 1 ? "" : "s", (unsigned long long)d->count);
     if (m->settings.aorta) return;
     if (isfinite(hidden) && used < size)
-        used += (size_t)snprintf(out + used, size - used,
-                                 "; %.0f %% of communication hidden, %.2f ms a step exposed", hidden * 100,
-                                 rs_dataset_metric(d, RS_M_EXPOSED));
+        used +=
+            (size_t)snprintf(out + used, size - used, "; %s %% of communication hidden, %s ms a step exposed",
+                             RS_FIXED(hidden * 100, 0), RS_FIXED(rs_dataset_metric(d, RS_M_EXPOSED), 2));
     else if (used < size)
         used += (size_t)snprintf(out + used, size - used, "; no communication recorded");
     if (d->n_dips && used < size)
@@ -166,8 +168,8 @@ static rs_status draw(const rs_metrics *m, const rs_dataset *d, points *p, curve
     }
     snprintf(title, sizeof title, "Overlap of computation and communication: %s", d->label);
     describe(m, d, subtitle, sizeof subtitle);
-    snprintf(straggler, sizeof straggler, "computation of rank %lld (%.2fx the middle rank)",
-             (long long)d->straggler_rank, d->straggler_index);
+    snprintf(straggler, sizeof straggler, "computation of rank %lld (%sx the middle rank)",
+             (long long)d->straggler_rank, RS_FIXED(d->straggler_index, 2));
     rs_plot_line lines[N_CURVES];
     size_t n = 0;
     static const struct {

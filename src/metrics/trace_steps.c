@@ -14,29 +14,9 @@ typedef struct set {
     size_t n;
 } set;
 
-typedef struct step_times {
-    int64_t number, ns[RS_TRACE_N_TIMES];
-} step_times;
-
-/* The kernels of one collective in one process group. */
-typedef struct exposed {
-    rs_coll_kind kind;
-    uint32_t group, description; /* in the pool of ops */
-    int64_t n, time, alone;
-} exposed;
-
-typedef struct trace_part {
-    step_times all; /* number: how many steps */
-    step_times *steps;
-    size_t n_steps;
-    rs_coll_rank *ops;
-    exposed *exposed;
-    size_t n_exposed;
-} trace_part;
-
 static void part_free(void *partial)
 {
-    trace_part *p = partial;
+    rs_traced_rank *p = partial;
     if (!p) return;
     rs_free(p->steps);
     rs_free(p->exposed);
@@ -102,7 +82,7 @@ static void measure(const unions *u, int64_t start, int64_t end, int64_t ns[RS_T
     ns[RS_TRACE_IDLE] += total - within(&u->all, start, end);
 }
 
-static bool measure_steps(const unions *u, const rs_step *steps, const set *spans, trace_part *p)
+static bool measure_steps(const unions *u, const rs_step *steps, const set *spans, rs_traced_rank *p)
 {
     p->steps = rs_calloc(p->n_steps + 1, sizeof *p->steps);
     if (!p->steps) return false;
@@ -134,7 +114,7 @@ static bool same_collective(const rs_coll_op *a, const rs_coll_op *b)
 }
 
 /* spans: the steps' time, or everything where there are none. */
-static bool measure_collectives(const unions *u, const set *spans, trace_part *p)
+static bool measure_collectives(const unions *u, const set *spans, rs_traced_rank *p)
 {
     size_t n = p->ops->n;
     const rs_coll_op **order = rs_malloc((n + 1) * sizeof(*order));
@@ -144,11 +124,12 @@ static bool measure_collectives(const unions *u, const set *spans, trace_part *p
     for (size_t i = 0; ok && i < n; i++) order[i] = &p->ops->ops[i];
     if (ok && n) qsort(order, n, sizeof *order, compare_ops);
     for (size_t i = 0, end; ok && i < n; i = end) {
-        exposed *e = &p->exposed[p->n_exposed];
+        rs_traced_kind *e = &p->exposed[p->n_exposed];
         set own = {mine, 0};
         for (end = i; end < n && same_collective(order[i], order[end]); end++)
             mine[own.n++] = (rs_interval){order[end]->start, order[end]->end};
-        *e = (exposed){order[i]->kind, order[i]->group, order[i]->description, (int64_t)(end - i), 0, 0};
+        *e = (rs_traced_kind){
+            order[i]->kind, order[i]->group, order[i]->description, (int64_t)(end - i), 0, 0};
         own.n = rs_intervals_unite(mine, own.n);
         rs_interval *lone = rs_malloc((own.n + u->compute.n + 1) * sizeof *lone);
         ok = lone != NULL;
@@ -166,7 +147,7 @@ static bool measure_collectives(const unions *u, const set *spans, trace_part *p
     return ok;
 }
 
-/* ---- the analysis ---------------------------------------------------------------------------------------
+/* ---- one rank ---------------------------------------------------------------------------------------
  */
 
 static bool union_of_steps(const rs_step *steps, size_t n, set *out)
@@ -187,7 +168,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_status status = rs_trace_steps(trace, &steps, &n, err);
     if (status == RS_OK) status = rs_trace_work(trace, run->policy, &work, err);
     if (status != RS_OK) return status;
-    trace_part *p = rs_calloc(1, sizeof *p);
+    rs_traced_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "the steps of a trace");
     unions u = {.compute = {0}};
     set spans = {0};
@@ -205,75 +186,5 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
-#define TIMES                                                                                                \
-    {"total_us", RS_TIME, RS_UNIT_US, "", NULL}, {"compute_us", RS_TIME, RS_UNIT_US, "", NULL},              \
-        {"comm_us", RS_TIME, RS_UNIT_US, "", NULL}, {"overlap_us", RS_TIME, RS_UNIT_US, "", NULL},           \
-    {                                                                                                        \
-        "idle_us", RS_TIME, RS_UNIT_US, "", NULL                                                             \
-    }
-static const rs_column_spec ranks_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "", NULL}, {"steps", RS_INT, RS_UNIT_COUNT, "", NULL}, TIMES};
-static const rs_column_spec steps_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "", NULL}, {"number", RS_INT, RS_UNIT_ID, "", NULL}, TIMES};
-static const rs_column_spec exposed_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "", NULL},        {"collective", RS_TEXT, RS_UNIT_NONE, "", NULL},
-    {"group", RS_TEXT, RS_UNIT_NONE, "", NULL},    {"description", RS_TEXT, RS_UNIT_NONE, "", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "", NULL},    {"time_us", RS_TIME, RS_UNIT_US, "", NULL},
-    {"exposed_us", RS_TIME, RS_UNIT_US, "", NULL},
-};
-static const rs_table_spec ranks_table = {"ranks", "one row a rank", ranks_columns,
-                                          sizeof ranks_columns / sizeof *ranks_columns};
-static const rs_table_spec steps_table = {"steps", "one row a rank and step", steps_columns,
-                                          sizeof steps_columns / sizeof *steps_columns};
-static const rs_table_spec exposed_table = {"exposed", "one row a rank, collective and group",
-                                            exposed_columns,
-                                            sizeof exposed_columns / sizeof *exposed_columns};
-static const rs_table_spec *const tables[RS_TRACE_N_TABLES] = {&ranks_table, &steps_table, &exposed_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, RS_TRACE_N_TABLES}};
-
-static rs_status add_times(rs_table *t, int64_t rank_number, const step_times *times, rs_error *err)
-{
-    rs_table_add_int(t, rank_number);
-    rs_table_add_int(t, times->number);
-    for (int i = 0; i < RS_TRACE_N_TIMES; i++) rs_table_add_time(t, times->ns[i]);
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_exposed(rs_table *t, int64_t rank_number, const trace_part *p, const exposed *e,
-                             rs_error *err)
-{
-    rs_table_add_int(t, rank_number);
-    rs_table_add_text(t, rs_coll_kind_name(e->kind));
-    rs_table_add_text(t, rs_pool_text(&p->ops->pool, e->group));
-    rs_table_add_text(t, rs_pool_text(&p->ops->pool, e->description));
-    rs_table_add_int(t, e->n);
-    rs_table_add_time(t, e->time);
-    rs_table_add_time(t, e->alone);
-    return rs_table_end_row(t, err);
-}
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < n && status == RS_OK; i++) {
-        const trace_part *p = partials[i].value;
-        if (!p) continue;
-        status = add_times(result->tables[RS_TRACE_RANKS], partials[i].rank, &p->all, err);
-        for (size_t k = 0; k < p->n_steps && status == RS_OK; k++)
-            status = add_times(result->tables[RS_TRACE_STEPS], partials[i].rank, &p->steps[k], err);
-        for (size_t k = 0; k < p->n_exposed && status == RS_OK; k++)
-            status = add_exposed(result->tables[RS_TRACE_EXPOSED], partials[i].rank, p, &p->exposed[k], err);
-    }
-    return status;
-}
-
-const rs_analysis rs_metrics_by_steps = {.name = "metrics",
-                                         .help = "",
-                                         .columns = RS_COLL_COLUMNS,
-                                         .table_sets = sets,
-                                         .n_table_sets = 1,
-                                         .with_host = true,
-                                         .rank = rank,
-                                         .merge = merge,
-                                         .free_partial = part_free};
+const rs_each_rank rs_metrics_by_steps = {
+    .name = "metrics", .columns = RS_COLL_COLUMNS, .rank = rank, .free_value = part_free};

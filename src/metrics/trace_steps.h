@@ -1,23 +1,33 @@
-/* What a trace's kernels say of each training step, as an analysis whose tables src/metrics reads. */
+/* What a trace's kernels say of each training step. */
 #ifndef RS_METRICS_TRACE_STEPS_H
 #define RS_METRICS_TRACE_STEPS_H
 
-#include "analysis/analysis.h"
+#include "job/job.h"
+#include "match/collective_ops.h"
 
-/* Its tables and their columns. Times are nanoseconds (RS_TIME). */
-enum { RS_TRACE_RANKS, RS_TRACE_STEPS, RS_TRACE_EXPOSED, RS_TRACE_N_TABLES };
-enum { RS_TRACE_RANK, RS_TRACE_NUMBER, RS_TRACE_FIRST_TIME }; /* of the first two; then the times: */
 enum { RS_TRACE_TOTAL, RS_TRACE_COMPUTE, RS_TRACE_COMM, RS_TRACE_OVERLAP, RS_TRACE_IDLE, RS_TRACE_N_TIMES };
-enum {
-    RS_EXPOSED_RANK,
-    RS_EXPOSED_COLLECTIVE,
-    RS_EXPOSED_GROUP,
-    RS_EXPOSED_DESCRIPTION,
-    RS_EXPOSED_COUNT,
-    RS_EXPOSED_TIME,
-    RS_EXPOSED_EXPOSED
-};
 
-extern const rs_analysis rs_metrics_by_steps;
+typedef struct rs_traced_step {
+    int64_t number, ns[RS_TRACE_N_TIMES];
+} rs_traced_step;
+
+/* The kernels of one collective in one process group. */
+typedef struct rs_traced_kind {
+    rs_coll_kind kind;
+    uint32_t group, description; /* in the pool of ops */
+    int64_t n, time, alone;
+} rs_traced_kind;
+
+/* The value of one rank. */
+typedef struct rs_traced_rank {
+    rs_traced_step all; /* number: how many steps */
+    rs_traced_step *steps;
+    size_t n_steps;
+    rs_coll_rank *ops;
+    rs_traced_kind *exposed;
+    size_t n_exposed;
+} rs_traced_rank;
+
+extern const rs_each_rank rs_metrics_by_steps;
 
 #endif

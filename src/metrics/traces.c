@@ -1,11 +1,11 @@
 /* metrics --traces: the same numbers from the kernels that the torch profiler recorded, which is what really
  * ran. Traces lie beside the rank files in torch_profiler/rankR/. */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
 #include "metrics/trace_steps.h"
@@ -69,8 +69,8 @@ static rs_status find_traces(const rs_dataset *d, list *l, rs_error *err)
         if (strncmp(e->d_name, "rank", 4) != 0) continue;
         const char *p = e->d_name + 4 + (e->d_name[4] == '_');
         int64_t rank = 0;
-        if (!isdigit((unsigned char)*p)) continue;
-        for (; isdigit((unsigned char)*p) && rank < INT32_MAX; p++) rank = rank * 10 + (*p - '0');
+        if (!rs_is_digit(*p)) continue;
+        for (; rs_is_digit(*p) && rank < INT32_MAX; p++) rank = rank * 10 + (*p - '0');
         if (*p == '\0') status = add_rank(l, folder, e->d_name, rank, err);
     }
     closedir(dir);
@@ -80,22 +80,21 @@ static rs_status find_traces(const rs_dataset *d, list *l, rs_error *err)
 /* ---- keeping what they say ------------------------------------------------------------------------------
  */
 
-static rs_status keep_ranks(rs_dataset *d, const rs_table *t, rs_error *err)
+static rs_status keep_ranks(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_error *err)
 {
-    size_t n = rs_table_n_rows(t);
     d->traces = rs_calloc(n + 1, sizeof *d->traces);
     if (!d->traces) return rs_fail_nomem(err, "the steps of traces");
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        d->traces[d->n_traces++] =
-            (rs_trace_report){.rank = rs_table_int(t, i, RS_TRACE_RANK),
-                              .steps = rs_table_int(t, i, RS_TRACE_NUMBER),
-                              .total_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_TOTAL),
-                              .compute_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_COMPUTE),
-                              .comm_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_COMM),
-                              .overlap_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_OVERLAP),
-                              .idle_ns = rs_table_int(t, i, RS_TRACE_FIRST_TIME + RS_TRACE_IDLE)};
-        any |= rs_table_int(t, i, RS_TRACE_NUMBER) > 0;
+        const rs_traced_rank *p = ranks[i].value;
+        d->traces[d->n_traces++] = (rs_trace_report){.rank = ranks[i].rank,
+                                                     .steps = p->all.number,
+                                                     .total_ns = p->all.ns[RS_TRACE_TOTAL],
+                                                     .compute_ns = p->all.ns[RS_TRACE_COMPUTE],
+                                                     .comm_ns = p->all.ns[RS_TRACE_COMM],
+                                                     .overlap_ns = p->all.ns[RS_TRACE_OVERLAP],
+                                                     .idle_ns = p->all.ns[RS_TRACE_IDLE]};
+        any |= p->all.number > 0;
     }
     if (!any)
         d->trace_reason = "the traces hold no training step (ProfilerStep#N), so nothing can be set beside";
@@ -107,11 +106,10 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static char *text_of(const rs_table *t, size_t row, size_t column, bool *ok)
+static char *text_of(const rs_traced_rank *p, uint32_t id, bool *ok)
 {
-    size_t length;
-    const char *text = rs_table_text(t, row, column, &length);
-    char *copy = text ? rs_strndup(text, length) : NULL;
+    const char *text = rs_pool_text(&p->ops->pool, id);
+    char *copy = text ? rs_strdup(text) : NULL;
     *ok = *ok && (!text || copy);
     return copy;
 }
@@ -126,45 +124,54 @@ static int by_exposed(const void *a, const void *b)
     return c ? c : strcmp(x->description ? x->description : "", y->description ? y->description : "");
 }
 
-/* Ranks are added up. */
-static rs_status keep_exposed(rs_dataset *d, const rs_table *t, rs_error *err)
+/* Adds one rank's kernels of one kind to those of other ranks. */
+static bool add_exposed(rs_dataset *d, const rs_traced_rank *p, const rs_traced_kind *kind)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < rs_table_n_rows(t); i++) {
-        rs_exposed one = {.collective = text_of(t, i, RS_EXPOSED_COLLECTIVE, &ok),
-                          .group = text_of(t, i, RS_EXPOSED_GROUP, &ok),
-                          .description = text_of(t, i, RS_EXPOSED_DESCRIPTION, &ok)};
-        size_t k = 0;
-        while (k < d->n_exposed && !(same_text(d->exposed[k].collective, one.collective) &&
-                                     same_text(d->exposed[k].group, one.group) &&
-                                     same_text(d->exposed[k].description, one.description)))
-            k++;
-        bool added = ok && k == d->n_exposed && RS_GROW_ONE(d->exposed, d->n_exposed, d->exposed_capacity);
-        if (added) {
-            d->exposed[d->n_exposed++] = one;
-        } else {
-            ok = ok && k < d->n_exposed;
-            rs_free(one.collective);
-            rs_free(one.group);
-            rs_free(one.description);
-        }
-        if (!ok) break;
-        rs_exposed *e = &d->exposed[k];
-        e->n_ranks++;
-        e->count += rs_table_int(t, i, RS_EXPOSED_COUNT);
-        e->time_ns = rs_add_sat(e->time_ns, rs_table_int(t, i, RS_EXPOSED_TIME));
-        e->exposed_ns = rs_add_sat(e->exposed_ns, rs_table_int(t, i, RS_EXPOSED_EXPOSED));
+    size_t k = 0;
+    rs_exposed one = {.collective = rs_strdup(rs_coll_kind_name(kind->kind)),
+                      .group = text_of(p, kind->group, &ok),
+                      .description = text_of(p, kind->description, &ok)};
+    ok = ok && one.collective;
+    while (ok && k < d->n_exposed &&
+           !(same_text(d->exposed[k].collective, one.collective) &&
+             same_text(d->exposed[k].group, one.group) &&
+             same_text(d->exposed[k].description, one.description)))
+        k++;
+    bool added = ok && k == d->n_exposed && RS_GROW_ONE(d->exposed, d->n_exposed, d->exposed_capacity);
+    if (added) {
+        d->exposed[d->n_exposed++] = one;
+    } else {
+        ok = ok && k < d->n_exposed;
+        rs_free(one.collective);
+        rs_free(one.group);
+        rs_free(one.description);
     }
-    if (!ok) return rs_fail_nomem(err, "exposed collectives");
+    if (!ok) return false;
+    rs_exposed *e = &d->exposed[k];
+    e->n_ranks++;
+    e->count += kind->n;
+    e->time_ns = rs_add_sat(e->time_ns, kind->time);
+    e->exposed_ns = rs_add_sat(e->exposed_ns, kind->alone);
+    return true;
+}
+
+static rs_status keep_exposed(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const rs_traced_rank *p = ranks[i].value;
+        for (size_t k = 0; k < p->n_exposed; k++)
+            if (!add_exposed(d, p, &p->exposed[k])) return rs_fail_nomem(err, "exposed collectives");
+    }
     if (d->n_exposed) qsort(d->exposed, d->n_exposed, sizeof *d->exposed, by_exposed);
     return RS_OK;
 }
 
-static rs_status keep(rs_dataset *d, const rs_result *result, rs_error *err)
+static rs_status keep(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_error *err)
 {
-    rs_status status = keep_ranks(d, result->tables[RS_TRACE_RANKS], err);
-    if (status == RS_OK) status = keep_exposed(d, result->tables[RS_TRACE_EXPOSED], err);
-    if (status == RS_OK) status = rs_dataset_align(d, result->tables[RS_TRACE_STEPS], err);
+    rs_status status = keep_ranks(d, ranks, n, err);
+    if (status == RS_OK) status = keep_exposed(d, ranks, n, err);
+    if (status == RS_OK) status = rs_dataset_align(d, ranks, err);
     return status;
 }
 
@@ -173,17 +180,20 @@ rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems,
     list l = {0};
     rs_job *job = NULL;
     rs_result result = {0};
+    rs_rank_value *ranks = NULL;
+    size_t n = 0;
     rs_job_settings settings = {.jobs = jobs};
     rs_status status = find_traces(d, &l, err);
     if (status == RS_OK && !l.n) {
         d->trace_reason = "there are no traces in torch_profiler/rank*/ of the directory";
     } else if (status == RS_OK) {
         status = rs_job_open((const char *const *)l.items, l.n, &settings, &job, err);
-        if (status == RS_OK)
-            status = rs_job_run(job, &rs_metrics_by_steps, NULL, RS_COMPAT_NONE, &result, err);
+        if (status == RS_OK) status = rs_job_each_rank(job, &rs_metrics_by_steps, &ranks, &n, &result, err);
         rs_problems_move(problems, &result.problems);
-        if (status == RS_OK) status = keep(d, &result, err);
+        if (status == RS_OK) status = keep(d, ranks, n, err);
     }
+    for (size_t i = 0; i < n; i++) rs_metrics_by_steps.free_value(ranks[i].value);
+    rs_free(ranks);
     rs_result_clear(&result);
     rs_job_close(job);
     list_clear(&l);

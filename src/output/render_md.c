@@ -1,15 +1,15 @@
 /* Markdown: the same cells as the text table, whole, with every character that Markdown would interpret
  * escaped. */
-#include <ctype.h>
 
-#include "text/display.h"
+#include "output/display.h"
 #include "output/form.h"
 #include "text/utf8.h"
+#include "base/ascii.h"
 #include "base/memory.h"
 
 static bool is_word(char c)
 {
-    return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+    return rs_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
 static void write_escaped(rs_writer *writer, const char *text, size_t length)

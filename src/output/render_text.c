@@ -4,12 +4,12 @@
  * that a long table costs no more memory than a short one. */
 #define _GNU_SOURCE
 #include <libsmartcols.h>
-#include <locale.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "text/display.h"
+#include "output/display.h"
 #include "output/form.h"
+#include "text/locale.h"
 #include "text/utf8.h"
 
 #define GAP 2
@@ -348,9 +348,8 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     /* libsmartcols measures by the locale: this thread's is UTF-8 while it works, whatever the program's is
      */
     rs_render_settings own = *settings;
-    locale_t locale = own.utf8 ? newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0) : (locale_t)0;
-    if (own.utf8 && !locale) own.utf8 = false;
-    locale_t before = locale ? uselocale(locale) : (locale_t)0;
+    rs_locale locale = {0};
+    if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
 
     text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
     t.columns = rs_calloc(t.n_columns, sizeof *t.columns);
@@ -359,10 +358,7 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     rs_free(t.clean);
     rs_free(t.brief);
 
-    if (locale) {
-        uselocale(before);
-        freelocale(locale);
-    }
+    rs_locale_leave(&locale);
     return status;
 }
 

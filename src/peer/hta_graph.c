@@ -8,6 +8,7 @@
 #include "engine/build.h"
 #include "trace/call_stacks.h"
 #include "peer/hta_window.h"
+#include "trace/selection.h"
 
 typedef struct builder {
     rs_trace *trace;
@@ -30,8 +31,15 @@ static const char *name_of(const builder *b, size_t place)
 
 /* ---- the clip --------------------------------------------------------------------------------------- */
 
-/* Instances in the order of the frame, not of time. */
-static bool find_window(builder *b, const rs_path_window *w, size_t *n_instances)
+static bool is_selected(const rs_selector *selector, const rs_hta_frame *f, size_t i)
+{
+    if (f->stream[i] != -1 && f->partner[i] != RS_NO_ROW)
+        return rs_selects_work(selector, f->row[i], f->partner[i]);
+    return rs_selects_row(selector, f->row[i]);
+}
+
+/* Instances in the order of the frame, not of time, among the selected rows. */
+static bool find_window(builder *b, const rs_path_window *w, const rs_selector *selector, size_t *n_instances)
 {
     const rs_hta_frame *f = b->f;
     b->window_start = INT64_MAX;
@@ -41,6 +49,7 @@ static bool find_window(builder *b, const rs_path_window *w, size_t *n_instances
     if (!named) return false;
     bool all = w->annotation[0] == '\0';
     for (size_t i = 0; i < f->n; i++) {
+        if (!is_selected(selector, f, i)) continue;
         if (!all) {
             if (!named[b->e->name[f->row[i]]]) continue;
             int64_t k = (int64_t)(*n_instances)++;
@@ -50,9 +59,9 @@ static bool find_window(builder *b, const rs_path_window *w, size_t *n_instances
         if (f->end[i] > b->window_end) b->window_end = f->end[i];
     }
     b->clip_end = b->window_end;
-    if (all && f->n) {
+    if (all && b->window_start != INT64_MAX) {
         *n_instances = 1;
-        b->clip_end = INT64_MAX;
+        if (!selector->selection) b->clip_end = INT64_MAX;
     }
     rs_free(named);
     return true;
@@ -518,11 +527,15 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
                             rs_path_part *out, rs_error *err)
 {
     *out = (rs_path_part){0};
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(trace, policy, &f, err);
+    const rs_hta_frame *f;
+    rs_selector selector;
+    rs_policy all = *policy;
+    all.whole = true; /* what was selected chooses the window alone */
+    rs_status status = rs_trace_selector(trace, &selector, err);
+    if (status == RS_OK) status = rs_trace_hta_frame(trace, &all, &f, err);
     if (status != RS_OK) return status;
     builder b = {.trace = trace, .e = trace->events, .f = f, .data_load = window->data_load};
-    if (!find_window(&b, window, &out->n_instances))
+    if (!find_window(&b, window, &selector, &out->n_instances))
         status = rs_fail_nomem(err, "critical path");
     else if (b.window_start != INT64_MAX)
         status = build(&b, out, err);
@@ -531,6 +544,5 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
     rs_free(b.item_of);
     rs_free(b.at);
     rs_free(b.next_source);
-    rs_hta_frame_free(f);
     return status;
 }

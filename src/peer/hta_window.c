@@ -6,10 +6,13 @@
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "base/ranges.h"
+#include "trace/facet.h"
+#include "trace/selection.h"
 #include "trace/trace_internal.h"
 
-void rs_hta_frame_free(rs_hta_frame *f)
+static void free_frame(void *value)
 {
+    rs_hta_frame *f = value;
     if (!f) return;
     rs_free(f->row);
     rs_free(f->start);
@@ -67,11 +70,21 @@ int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32
 
 /* ---- the rows before the cut ------------------------------------------------------------------------- */
 
+static bool has_category(const rs_events *e, size_t category)
+{
+    return e->categories[category].kind != RS_KIND_SPAN &&
+           e->strings.items[e->categories[category].name].length > 0;
+}
+
+bool rs_hta_has_row(const rs_events *e, uint32_t row)
+{
+    return has_category(e, e->category[row]) && rs_event_is_span(e, row);
+}
+
 static bool *frame_categories(const rs_events *e)
 {
     bool *in = rs_malloc(e->n_categories * sizeof *in);
-    for (size_t i = 0; in && i < e->n_categories; i++)
-        in[i] = e->categories[i].kind != RS_KIND_SPAN && e->strings.items[e->categories[i].name].length > 0;
+    for (size_t i = 0; in && i < e->n_categories; i++) in[i] = has_category(e, i);
     return in;
 }
 
@@ -98,7 +111,7 @@ static rs_hta_frame *all_rows(const rs_trace *trace, bool round)
     }
     if (!in || !f || !reserve(f, n)) {
         rs_free(in);
-        rs_hta_frame_free(f);
+        free_frame(f);
         return NULL;
     }
     rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), correlation = rs_cursor_of(e, RS_COL_CORRELATION);
@@ -162,8 +175,7 @@ static bool find_partners(rs_hta_frame *f, const uint8_t *gpu)
 
 /* ---- the cut ---------------------------------------------------------------------------------------- */
 
-/* Which strings are named ProfilerStep#N: its number, else -1. NULL when out of memory. */
-static int64_t *number_steps(const rs_strings *strings)
+int64_t *rs_hta_step_numbers(const rs_strings *strings)
 {
     int64_t *numbers = rs_malloc(strings->n * sizeof *numbers);
     for (size_t i = 0; numbers && i < strings->n; i++) {
@@ -175,22 +187,6 @@ static int64_t *number_steps(const rs_strings *strings)
         numbers[i] = is ? number : -1;
     }
     return numbers;
-}
-
-static bool count_steps(const rs_trace *trace, rs_hta_frame *f, const int64_t *numbers)
-{
-    uint8_t *seen = rs_calloc(trace->events->strings.n, 1);
-    f->first_step = -1;
-    for (size_t i = 0; seen && i < f->n; i++) {
-        uint32_t name = trace->events->name[f->row[i]];
-        if (numbers[name] < 0 || seen[name]) continue;
-        seen[name] = 1;
-        f->n_steps_seen++;
-        if (f->first_step < 0 || numbers[name] < f->first_step) f->first_step = numbers[name];
-    }
-    bool ok = seen != NULL;
-    rs_free(seen);
-    return ok;
 }
 
 typedef struct last_step {
@@ -263,12 +259,10 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
     if (ok) {
         out->min_start = f->min_start;
         out->rounded = f->rounded;
-        out->n_steps_seen = f->n_steps_seen;
-        out->first_step = f->first_step;
         *result = out;
         return RS_OK;
     }
-    rs_hta_frame_free(out);
+    free_frame(out);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -281,20 +275,20 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
 static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_frame **frame, rs_error *err)
 {
     rs_hta_frame *f = *frame;
-    int64_t *numbers = number_steps(&trace->events->strings);
+    int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
     uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
         gpu[i] = is_gpu_row(trace, f, i);
         host = host || !gpu[i];
     }
-    ok = ok && find_partners(f, gpu) && count_steps(trace, f, numbers);
+    ok = ok && find_partners(f, gpu);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "HTA's rows");
-    if (ok && host && policy->trim_steps && (f->n_steps_seen >= 2 || policy->force_trim)) {
+    if (ok && host && policy->trim_steps) {
         rs_hta_frame *less = NULL;
         status = cut(trace, f, gpu, numbers, policy->keep_last_step, &less, err);
         if (status == RS_OK) {
-            rs_hta_frame_free(f);
+            free_frame(f);
             *frame = less;
         }
     }
@@ -303,33 +297,83 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_f
     return status;
 }
 
-rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err)
+/* Keeps the selected rows: those with a stream by the row that HTA takes for their launch. */
+static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
 {
+    rs_selector selector;
+    rs_status status = rs_trace_selector(trace, &selector, err);
+    if (status != RS_OK || !selector.selection) return status;
+    size_t n = f->n;
+    f->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool work = rs_kind_is_gpu_work(rs_event_kind(trace->events, f->row[i]));
+        bool linked = f->stream[i] != -1 && f->partner[i] != RS_NO_ROW;
+        bool stays = work || linked
+                         ? rs_selects_work(&selector, f->row[i], linked ? f->partner[i] : RS_NO_ROW)
+                         : rs_selects_row(&selector, f->row[i]);
+        if (stays) move_row(f, f, i);
+    }
+    return RS_OK;
+}
+
+static rs_status make_frame(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    const rs_policy *policy = key;
     rs_hta_frame *f = all_rows(trace, policy->round_to_us && has_fractions(trace));
     if (!f) return rs_fail_nomem(err, "HTA's rows");
     rs_status status = window(trace, policy, &f, err);
+    if (status == RS_OK && !policy->whole) status = select_rows(trace, f, err);
     if (status != RS_OK) {
-        rs_hta_frame_free(f);
+        free_frame(f);
         return status;
     }
     *out = f;
     return RS_OK;
 }
 
+/* What makes a difference to the frame: without steps to cut off, how they are cut makes none. */
+static bool same_frame(const void *x, const void *y)
+{
+    const rs_policy *a = x, *b = y;
+    if (a->round_to_us != b->round_to_us || a->whole != b->whole || a->trim_steps != b->trim_steps)
+        return false;
+    return !a->trim_steps || a->keep_last_step == b->keep_last_step;
+}
+
+const rs_facet rs_facet_hta_frame = {.name = "HTA's rows",
+                                     .columns = RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(CORRELATION),
+                                     .needs = {&rs_facet_steps},
+                                     .key_size = sizeof(rs_policy),
+                                     .same = same_frame,
+                                     .selected = true,
+                                     .make = make_frame,
+                                     .release = free_frame};
+
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err)
+{
+    rs_policy key = *policy;
+    void *value;
+    if (!rs_trace_is_selected(trace)) key.whole = true; /* the same, then */
+    rs_status status = rs_trace_facet(trace, &rs_facet_hta_frame, &key, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
 /* HTA's GPU rows: whatever has a stream. */
 rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     const rs_step *steps;
+    const rs_classes *classes;
     size_t n_steps, n = 0;
-    rs_ranges wanted = {0};
-    rs_status status = rs_hta_frame_create(trace, policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, policy, &f, err);
+    if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &classes, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
     if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status == RS_OK && trace->steps_wanted) status = rs_ranges_parse(trace->steps_wanted, &wanted, err);
     const rs_events *e = trace->events;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (f->stream[i] == -1) continue;
@@ -337,12 +381,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         int64_t step = -1, device = -1;
         if (launch != RS_NO_ROW || rs_kind_is_call(rs_event_kind(e, from)))
             step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[from]].pid, e->start[from]);
-        if (trace->steps_wanted && !rs_ranges_has(&wanted, step)) continue;
-        rs_class class;
-        if (!rs_trace_class(trace, policy->classes, f->row[i], &class)) {
-            status = rs_fail_nomem(err, "kernel classes");
-            break;
-        }
+        rs_class class = rs_class_at(classes, f->row[i]);
         rs_events_int(e, RS_COL_DEVICE, f->row[i], &device);
         size_t at = w->n++;
         w->row[at] = f->row[i];
@@ -358,14 +397,10 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         w->n_unlinked += launch == RS_NO_ROW;
     }
     if (status == RS_OK) {
-        w->n_steps_seen = f->n_steps_seen;
-        w->first_step = f->first_step;
         w->has_details = true;
         *out = w;
     } else {
         rs_work_free(w);
     }
-    rs_ranges_clear(&wanted);
-    rs_hta_frame_free(f);
     return status;
 }

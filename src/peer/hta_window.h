@@ -17,17 +17,22 @@ typedef struct rs_hta_frame {
     int64_t *correlation; /* -1 when none */
     uint32_t *partner;    /* the row at the other end of the correlation, RS_NO_ROW if none */
     int64_t min_start;    /* of all rows before the cut; RS_NO_TIME if there are none */
-    size_t n_steps_seen;  /* distinct names ProfilerStep#N */
     bool rounded;         /* times are whole microseconds */
-    int64_t first_step;   /* the smallest N, -1 if none */
 } rs_hta_frame;
 
-/* Owned by the caller; release with rs_hta_frame_free. */
-rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err);
-void rs_hta_frame_free(rs_hta_frame *frame);
+/* A facet: the trace's, by policy. */
+extern const rs_facet rs_facet_hta_frame;
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err);
 
 /* The start of any row as the frame has it, also of one that was cut off. */
 int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row);
+
+/* Whether a row stands in the frame before the cut. */
+bool rs_hta_has_row(const rs_events *events, uint32_t row);
+
+/* By string: N where it is named ProfilerStep#N, else -1. The caller's; NULL when out of memory. */
+int64_t *rs_hta_step_numbers(const rs_strings *strings);
 
 /* A time in the doubles of microseconds that HTA reads from the file. */
 double rs_hta_us(int64_t ns);

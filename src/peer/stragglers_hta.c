@@ -8,6 +8,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
+#include "text/numbers.h"
 
 /* Shorter kernels than this share of a step are left out. */
 #define LEAST_SHARE 0.01
@@ -77,23 +78,21 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f
 
 rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err)
 {
-    rs_hta_frame *f = NULL;
+    const rs_hta_frame *f = NULL;
     rs_frame_columns made = {0};
     rs_hta_arrivals *a = rs_calloc(1, sizeof *a);
     if (!a) return rs_fail_nomem(err, "stragglers");
     *out = a;
     a->first = a->last = RS_NO_TIME;
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    a->seen = (rs_steps_seen){.n = f->n_steps_seen, .first = f->first_step};
     status = rs_frame_columns_make(trace, run->policy, f, &made, err);
     rs_map64 known = {0};
     if (status == RS_OK && !collect(run, trace->events, f, &made, a, &known))
         status = rs_fail_nomem(err, "stragglers");
     rs_map64_clear(&known);
     rs_frame_columns_clear(&made);
-    rs_hta_frame_free(f);
     return status;
 }
 
@@ -283,8 +282,8 @@ rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const
     if (status == RS_OK) status = add_counts(result->tables[0], ranks, count, n, err);
     if (status == RS_OK && length == 0)
         rs_result_note(result,
-                       "no kernel named ncclKernel... runs in one step on two ranks for %g %% of a step",
-                       100 * LEAST_SHARE);
+                       "no kernel named ncclKernel... runs in one step on two ranks for %s %% of a step",
+                       RS_FIXED(100 * LEAST_SHARE, 0));
     rs_strings_clear(&x.names);
     rs_free(x.items);
     rs_free(count);
@@ -306,6 +305,5 @@ static const rs_field arrivals_fields[] = {
     RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
     RS_FIELD(rs_hta_arrivals, first),
     RS_FIELD(rs_hta_arrivals, last),
-    RS_FIELD_STRUCT(rs_hta_arrivals, seen, &rs_steps_seen_layout),
 };
 const rs_layout rs_hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, arrivals_fields);

@@ -20,7 +20,6 @@ typedef struct rs_hta_arrivals {
     int64_t *steps; /* numbers seen, ascending */
     size_t n_steps, steps_capacity;
     int64_t first, last; /* ns, of all rows of the steps asked for; RS_NO_TIME: none */
-    rs_steps_seen seen;
 } rs_hta_arrivals;
 
 rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err);

@@ -115,18 +115,16 @@ static void put_text(rs_writer *writer, const char *text)
 
 static void put_columns(rs_writer *writer, const rs_table_spec *spec, const size_t *columns, size_t n)
 {
-    static const char *const types[] = {"int", "real", "time", "text"};
-    static const char *const units[] = {"",   "count",   "id",    "ns",    "us",
-                                        "ms", "percent", "ratio", "bytes", "GB/s"};
     rs_writer_text(writer, "{\"columns\":[");
     for (size_t i = 0; i < n; i++) {
         const rs_column_spec *column = &spec->columns[columns[i]];
         rs_writer_text(writer, i ? ",[" : "[");
         put_text(writer, column->name);
         rs_writer_char(writer, ',');
-        put_text(writer, types[column->type]);
+        put_text(writer, rs_type_name(column->type));
         rs_writer_char(writer, ',');
-        put_text(writer, units[column->unit]);
+        const char *unit = rs_unit_name(column->unit);
+        put_text(writer, unit ? unit : "");
         rs_writer_char(writer, ',');
         put_text(writer, column->title);
         rs_writer_char(writer, ',');

@@ -98,19 +98,17 @@ static rs_status make_options(const rs_report_question *q, const rs_analysis *an
     size_t n;
     if (!analysis) return rs_fail(err, RS_ERR_USAGE, "there is no analysis \"%s\"", q->analysis);
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    *out = rs_options_create(specs, n);
-    if (!*out) return rs_fail_nomem(err, "the options");
-    for (size_t i = 0; i < RS_REPORT_OPTIONS && q->options[i][0]; i++) {
-        rs_status status = rs_options_set(*out, q->options[i][0], q->options[i][1], err);
-        if (status != RS_OK) return status;
-    }
-    return RS_OK;
+    rs_status status = rs_options_create(specs, n, out, err);
+    for (size_t i = 0; status == RS_OK && i < RS_REPORT_OPTIONS && q->options[i][0]; i++)
+        status = rs_options_set(*out, q->options[i][0], q->options[i][1], err);
+    return status;
 }
 
 /* Each rank is loaded once for all questions. */
 static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told, rs_error *err)
 {
     const size_t n = rs_report_n_questions;
+    size_t n_asked = 0; /* what looks at the whole job is left out where only a part is asked about */
     rs_query *queries = rs_calloc(n, sizeof *queries);
     rs_options **options = rs_calloc(n, sizeof *options);
     rs_status status = RS_OK;
@@ -119,11 +117,18 @@ static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_analysis *analysis = rs_analysis_find(rs_report_questions[i].analysis);
         status = make_options(&rs_report_questions[i], analysis, &options[i], err);
-        queries[i] = (rs_query){.analysis = analysis, .options = options[i]};
+        if (analysis && rs_job_can_ask(job, analysis, NULL) == RS_OK)
+            queries[n_asked++] = (rs_query){.analysis = analysis, .options = options[i]};
     }
     if (status == RS_OK) {
-        status = rs_job_run_many(job, queries, n, out->results, err);
+        status = rs_job_run_many(job, queries, n_asked, out->results, err);
         out->n = n;
+        for (size_t i = n, at = n_asked; at > 0; i--) { /* each to its question */
+            if (queries[at - 1].options != options[i - 1]) continue;
+            if (--at == i - 1) continue;
+            out->results[i - 1] = out->results[at];
+            out->results[at] = (rs_result){0};
+        }
     }
     for (size_t i = 0; i < out->n; i++) tell(told, &out->results[i]);
     for (size_t i = 0; options && i < n; i++) rs_options_free(options[i]);

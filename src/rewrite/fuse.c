@@ -1,12 +1,15 @@
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/settings.h"
+#include "base/try.h"
 #include "input/windows.h"
-#include "job/job_internal.h"
+#include "input/source.h"
+#include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
 static const rs_column_spec columns[] = {
@@ -130,7 +133,7 @@ static uint32_t rank_of_row(reading *r)
 /* Tells now and then how far it is; false when it shall stop. */
 static bool report_progress(const reading *r)
 {
-    const rs_job_settings *s = &r->job->settings;
+    const rs_job_settings *s = rs_job_get_settings(r->job);
     if (!s->progress || r->row % PROGRESS_ROWS != 0) return true;
     return s->progress(s->progress_context, r->window.offset + (uint64_t)(r->p - r->window.data), 0);
 }
@@ -302,24 +305,25 @@ static bool take_owners(reading *r, const char *source)
     return true;
 }
 
-static rs_status copy_file(const rs_job *job, const rs_fuse_plan *plan, const rs_input *input,
+static rs_status copy_file(const rs_job *job, const rs_fuse_plan *plan, const rs_job_file *file,
                            const rs_fuse_filter *filter, rs_writer *writer, bool *any, buffer *header,
                            rs_result *result, rs_error *err)
 {
     reading r = {.job = job, .plan = plan, .filter = filter, .writer = writer, .any = any, .header = header};
+    uint64_t max_ratio = rs_job_get_settings(job)->max_ratio;
     rs_source *source = NULL;
     bool lines = false;
     for (size_t i = 0; i < plan->n; i++)
-        if (plan->ranks[i]->source == input->path) lines = plan->ranks[i]->lines;
-    rs_status status = take_owners(&r, input->path) ? RS_OK : rs_fail_nomem(err, "ranks");
+        if (plan->ranks[i]->source == file->name) lines = plan->ranks[i]->lines;
+    rs_status status = take_owners(&r, file->name) ? RS_OK : rs_fail_nomem(err, "ranks");
     if (status == RS_OK)
-        status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
-                                                     job->settings.max_ratio, &source, err)
-                              : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+        status = file->bytes
+                     ? rs_source_open_bytes(file->bytes, file->n_bytes, file->name, max_ratio, &source, err)
+                     : rs_source_open(file->name, max_ratio, &source, err);
     if (status == RS_OK) status = rs_windows_open(source, true, MAX_RECORD, &r.windows, err);
     if (status == RS_OK) status = documents(&r, lines, err);
     if (status == RS_OK && r.damaged)
-        rs_problems_add(&result->problems, input->path, -1, RS_LOSS, "copy_ends",
+        rs_problems_add(&result->problems, file->name, -1, RS_LOSS, "copy_ends",
                         "the text is damaged here: what comes after it was not copied", r.damaged_at);
     rs_windows_close(r.windows);
     rs_source_close(source);
@@ -444,11 +448,11 @@ static void put_frame(const rs_fuse_plan *plan, const rs_job *job, const buffer 
     }
     rs_writer_text(w, "],\n  \"files\": {");
     bool first = true;
-    for (size_t i = 0; i < job->n_inputs; i++) {
+    for (size_t i = 0; i < rs_job_n_files(job); i++) {
         if (!headers[i].n) continue;
         rs_writer_text(w, first ? "\n    " : ",\n    ");
         first = false;
-        put_string(w, job->inputs[i].path);
+        put_string(w, rs_job_get_file(job, i).name);
         rs_writer_text(w, ": {");
         rs_writer_bytes(w, headers[i].text, headers[i].n);
         rs_writer_char(w, '}');
@@ -461,7 +465,13 @@ static void put_frame(const rs_fuse_plan *plan, const rs_job *job, const buffer 
 
 static rs_status report(const rs_fuse_plan *plan, rs_result *result, rs_error *err)
 {
-    rs_table *t = result->tables[0];
+    rs_table *t = rs_table_create(rs_fuse_tables[0]);
+    result->tables = rs_calloc(1, sizeof *result->tables);
+    if (!t || !result->tables) {
+        rs_table_free(t);
+        return rs_fail_nomem(err, "tables");
+    }
+    result->tables[result->n_tables++] = t;
     rs_status status = RS_OK;
     int64_t worst = 0;
     size_t n_aligned = 0;
@@ -500,43 +510,49 @@ static rs_status report(const rs_fuse_plan *plan, rs_result *result, rs_error *e
 static rs_status copy_all(const rs_job *job, rs_fuse_plan *plan, const rs_fuse_filter *filter,
                           rs_writer *writer, rs_result *result, rs_error *err)
 {
-    buffer *headers = rs_calloc(job->n_inputs + 1, sizeof *headers);
-    uint8_t *done = rs_calloc(job->n_inputs + 1, 1);
+    size_t n_files = rs_job_n_files(job);
+    buffer *headers = rs_calloc(n_files + 1, sizeof *headers);
+    uint8_t *done = rs_calloc(n_files + 1, 1);
     rs_status status = headers && done ? RS_OK : rs_fail_nomem(err, "headers");
     bool any = false;
     if (status == RS_OK) rs_writer_text(writer, "{\"traceEvents\": [");
     for (size_t i = 0; status == RS_OK && i < plan->n; i++)
-        for (size_t k = 0; status == RS_OK && k < job->n_inputs; k++) {
-            if (done[k] || job->inputs[k].path != plan->ranks[i]->source) continue;
+        for (size_t k = 0; status == RS_OK && k < n_files; k++) {
+            rs_job_file file = rs_job_get_file(job, k);
+            if (done[k] || file.name != plan->ranks[i]->source) continue;
             done[k] = 1;
-            status = copy_file(job, plan, &job->inputs[k], filter, writer, &any, &headers[k], result, err);
-            if (status != RS_OK) rs_error_wrap(err, "%s", job->inputs[k].path);
+            status = copy_file(job, plan, &file, filter, writer, &any, &headers[k], result, err);
+            if (status != RS_OK) rs_error_wrap(err, "%s", file.name);
         }
     if (status == RS_OK) {
         put_processes(plan, &any, writer);
         put_frame(plan, job, headers, writer);
         status = rs_writer_finish(writer, err);
     }
-    for (size_t i = 0; headers && i < job->n_inputs; i++) rs_free(headers[i].text);
+    for (size_t i = 0; headers && i < n_files; i++) rs_free(headers[i].text);
     rs_free(headers);
     rs_free(done);
     return status;
 }
 
-rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink, rs_result *result,
+rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sink, rs_result *result,
                   rs_error *err)
 {
     rs_fuse_plan plan = {0};
-    rs_fuse_filter filter = {settings->categories, settings->without};
+    rs_fuse_settings settings;
     *result = (rs_result){0};
-    for (size_t i = 0; i < job->n_inputs; i++)
-        if (!job->inputs[i].bytes && strcmp(job->inputs[i].path, "-") == 0)
+    RS_TRY(rs_settings_read(given, given->size, &settings, sizeof settings, "rs_fuse_settings", err));
+    rs_fuse_filter filter = {settings.categories, settings.without};
+    for (size_t i = 0; i < rs_job_n_files(job); i++) {
+        rs_job_file file = rs_job_get_file(job, i);
+        if (!file.bytes && strcmp(file.name, "-") == 0)
             return rs_fail(err, RS_ERR_USAGE,
                            "fuse reads its input twice, which standard input does not allow");
+    }
     rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
-    rs_status status = rs_fuse_make_plan(job, settings, &plan, result, err);
+    rs_status status = rs_fuse_make_plan(job, &settings, &plan, result, err);
     if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);

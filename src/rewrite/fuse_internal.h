@@ -10,7 +10,7 @@
 #include "match/collective_ops.h"
 #include "input/json.h"
 #include "text/writer.h"
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 /* Kinds of identifiers that are kept apart. */
 typedef enum rs_fuse_id {
@@ -62,7 +62,7 @@ typedef struct rs_fuse_rank {
 
 typedef struct rs_fuse_plan {
     rs_fuse_rank **ranks; /* by rank */
-    size_t n, capacity;
+    size_t n;
     int64_t step[RS_N_FUSE_IDS]; /* 0: identifiers of that kind are too large to be moved */
     bool by_base;
     int64_t base_time_ns; /* of the output, RS_NO_VALUE */

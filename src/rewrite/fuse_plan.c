@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "job/job_internal.h"
+#include "clock/collective_clocks.h"
+#include "format/format.h"
+#include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
 const char *const rs_fuse_id_names[RS_N_FUSE_IDS] = {
@@ -27,8 +29,9 @@ static const struct {
     {RS_FUSE_MODULE, RS_COL_PYTHON_MODULE_ID},
 };
 
-static void free_rank(rs_fuse_rank *r)
+static void free_rank(void *rank)
 {
+    rs_fuse_rank *r = rank;
     if (!r) return;
     rs_coll_rank_free(r->collectives);
     for (size_t i = 0; i < r->n_processes; i++) {
@@ -47,19 +50,6 @@ void rs_fuse_plan_clear(rs_fuse_plan *plan)
     for (size_t i = 0; i < plan->n; i++) free_rank(plan->ranks[i]);
     rs_free(plan->ranks);
     *plan = (rs_fuse_plan){0};
-}
-
-/* The partial: a pointer that the merge takes out. */
-typedef struct holder {
-    rs_fuse_rank *rank;
-} holder;
-
-static void free_partial(void *partial)
-{
-    holder *h = partial;
-    if (!h) return;
-    free_rank(h->rank);
-    rs_free(h);
 }
 
 /* ---- one rank
@@ -152,17 +142,14 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
     return ok;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
-    if (trace->events->recorder != RS_RECORDER_TORCH)
+    if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
-    holder *h = rs_calloc(1, sizeof *h);
-    rs_fuse_rank *r = h ? h->rank = rs_calloc(1, sizeof *r) : NULL;
-    if (!r) {
-        free_partial(h);
-        return rs_fail_nomem(err, "ranks");
-    }
+    rs_fuse_rank *r = rs_calloc(1, sizeof *r);
+    if (!r) return rs_fail_nomem(err, "ranks");
+    *value = r;
     r->lines = strcmp(trace->events->form, "lines") == 0;
     take_identifiers(trace, r);
     rs_status status = take_runs(trace, r) && take_processes(trace, r) ? RS_OK : rs_fail_nomem(err, "ranks");
@@ -172,32 +159,11 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         r->n_weights = trace->n_rows;
         status = rs_fuse_weigh(trace, &r->weights, err);
     }
-    if (status != RS_OK) {
-        free_partial(h);
-        return status;
-    }
-    *partial = h;
-    return RS_OK;
+    return status;
 }
 
 /* ---- all ranks
  * ---------------------------------------------------------------------------------------------- */
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    (void)result;
-    rs_fuse_plan *plan = run->context;
-    for (size_t i = 0; i < n; i++) {
-        holder *h = partials[i].value;
-        if (!h) continue;
-        if (!RS_GROW_ONE(plan->ranks, plan->n, plan->capacity)) return rs_fail_nomem(err, "ranks");
-        h->rank->rank = partials[i].rank;
-        h->rank->source = partials[i].source;
-        plan->ranks[plan->n++] = h->rank;
-        h->rank = NULL;
-    }
-    return RS_OK;
-}
 
 /* JSON readers hold whole numbers exactly up to here. */
 #define MAX_EXACT (INT64_C(1) << 53)
@@ -237,7 +203,7 @@ static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
-    rs_status status = rs_coll_match(ranks, plan->n, align, &job, err);
+    rs_status status = rs_clock_match(ranks, plan->n, align, &job, err);
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         plan->ranks[i]->shift = job.shift[i];
         plan->ranks[i]->clock = job.clocks[i];
@@ -251,29 +217,40 @@ static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
     return status;
 }
 
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, rs_fuse_tables, 1}};
-static const rs_analysis first_reading = {
-    .name = "fuse",
-    .columns = RS_COLL_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID) | RS_COLUMN_BIT(WAIT_ON_EVENT) |
-               RS_COLUMN_BIT(SEQUENCE_NUMBER) | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(EV_IDX) |
-               RS_COLUMN_BIT(PYTHON_ID) | RS_COLUMN_BIT(PYTHON_PARENT_ID) | RS_COLUMN_BIT(PYTHON_MODULE_ID) |
-               RS_COLUMN_BIT(META_NAME) | RS_COLUMN_BIT(META_LABELS) | RS_COLUMN_BIT(META_SORT_INDEX),
-    .table_sets = sets,
-    .n_table_sets = 1,
-    .with_host = true,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-};
+#define COLUMNS                                                                                              \
+    (RS_COLL_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID) | RS_COLUMN_BIT(WAIT_ON_EVENT) |                           \
+     RS_COLUMN_BIT(SEQUENCE_NUMBER) | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(EV_IDX) |            \
+     RS_COLUMN_BIT(PYTHON_ID) | RS_COLUMN_BIT(PYTHON_PARENT_ID) | RS_COLUMN_BIT(PYTHON_MODULE_ID) |          \
+     RS_COLUMN_BIT(META_NAME) | RS_COLUMN_BIT(META_LABELS) | RS_COLUMN_BIT(META_SORT_INDEX))
+
+static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, rs_error *err)
+{
+    const rs_each_rank first_reading = {
+        .name = "fuse", .columns = COLUMNS, .rank = read_rank, .free_value = free_rank, .context = plan};
+    rs_rank_value *values;
+    size_t n;
+    rs_status status = rs_job_each_rank(job, &first_reading, &values, &n, result, err);
+    if (status != RS_OK) return status;
+    plan->ranks = rs_calloc(n + 1, sizeof *plan->ranks);
+    for (size_t i = 0; i < n; i++) {
+        rs_fuse_rank *r = values[i].value;
+        r->rank = values[i].rank;
+        r->source = values[i].source;
+        if (plan->ranks)
+            plan->ranks[plan->n++] = r;
+        else
+            free_rank(r);
+    }
+    rs_free(values);
+    return plan->ranks ? RS_OK : rs_fail_nomem(err, "ranks");
+}
 
 rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
                             rs_result *result, rs_error *err)
 {
-    *plan = (rs_fuse_plan){.weigh = settings->max_events || job->settings.steps};
-    rs_options *none = rs_options_create(NULL, 0);
-    if (!none) return rs_fail_nomem(err, "run");
-    rs_status status = rs_job_run_with(job, &first_reading, none, plan, result, err);
-    rs_options_free(none);
+    const rs_job_settings *asked = rs_job_get_settings(job);
+    *plan = (rs_fuse_plan){.weigh = settings->max_events || asked->steps || asked->window};
+    rs_status status = read_ranks(job, plan, result, err);
     if (status == RS_OK) status = choose_steps(plan, result, err);
     if (status == RS_OK) status = set_clocks(plan, settings->align, err);
     if (status == RS_OK && plan->weigh) status = rs_fuse_choose(plan, settings->max_events, result, err);

@@ -7,8 +7,9 @@
 
 #include "base/keymap.h"
 #include "base/memory.h"
-#include "base/ranges.h"
-#include "trace/trace.h"
+#include "analysis/analysis.h"
+#include "base/interval.h"
+#include "trace/selection.h"
 #include "rewrite/fuse_internal.h"
 
 /* A kind that is left out first comes first. */
@@ -53,9 +54,9 @@ typedef struct weighing {
     const rs_work *work;
     const rs_step *steps;
     size_t n_steps;
-    bool all;          /* no steps are asked for */
-    rs_ranges wanted;  /* numbers of steps */
-    int64_t from, to;  /* the time of the wanted steps and their work */
+    bool all; /* nothing is left out by steps or a window */
+    rs_selector selector;
+    int64_t from, to;  /* the time of the wanted steps or the window, and of their work */
     rs_keymap arrows;  /* weight by correlation */
     bool arrows_tell;  /* some arrow has the correlation of a piece of work */
     uint16_t *weights; /* by index of the row in the rank */
@@ -90,13 +91,16 @@ static rs_status find_window(weighing *w, rs_error *err)
 {
     w->from = INT64_MIN;
     w->to = INT64_MAX;
-    w->all = !w->trace->steps_wanted;
-    if (w->all) return RS_OK;
-    rs_status status = rs_ranges_parse(w->trace->steps_wanted, &w->wanted, err);
+    rs_status status = rs_trace_selector(w->trace, &w->selector, err);
+    const rs_selection *s = w->selector.selection;
+    w->all = !s;
+    if (w->all) return status;
     w->from = INT64_MAX;
     w->to = INT64_MIN;
-    for (size_t i = 0; status == RS_OK && i < w->n_steps; i++)
-        if (rs_ranges_has(&w->wanted, w->steps[i].number)) widen(w, w->steps[i].start, w->steps[i].end);
+    for (size_t i = 0; s->by_step && status == RS_OK && i < w->n_steps; i++)
+        if (rs_selects_step(&w->selector, &w->steps[i])) widen(w, w->steps[i].start, w->steps[i].end);
+    if (s->by_window && !s->by_step)
+        widen(w, rs_add_sat(s->origin, s->from), rs_add_sat(s->origin, rs_sub_sat(s->to, 1)));
     for (size_t i = 0; status == RS_OK && i < w->work->n; i++) widen(w, w->work->start[i], w->work->end[i]);
     return status;
 }
@@ -133,13 +137,6 @@ static bool in_window(const weighing *w, uint32_t row)
     return w->all || (w->e->start[row] >= w->from && w->e->start[row] <= w->to);
 }
 
-static bool in_steps(const weighing *w, uint32_t row)
-{
-    return w->all || rs_ranges_has(&w->wanted,
-                                   rs_trace_step_at(w->steps, w->n_steps,
-                                                    w->e->threads[w->e->thread[row]].pid, w->e->start[row]));
-}
-
 static uint16_t weight_of_flow(const weighing *w, rs_cursor *ids, uint32_t row)
 {
     uint32_t weight = rs_keymap_get(&w->arrows, rs_cursor_int(ids, row, -1));
@@ -160,7 +157,7 @@ static uint16_t weight_of(const weighing *w, rs_cursor *ids, uint32_t row)
         return in_window(w, row) ? rs_fuse_weight(kind == RS_KIND_SYNC ? GPU : ANNOTATION, ns) : OUTSIDE;
     if (kind == RS_KIND_SPAN) return in_window(w, row) ? rs_fuse_weight(ANNOTATION, ns) : OUTSIDE;
     if (!rs_event_is_span(e, row)) return in_window(w, row) ? rs_fuse_weight(LITTLE, 0) : OUTSIDE;
-    if (!in_steps(w, row)) return OUTSIDE;
+    if (!rs_selects_row(&w->selector, row)) return OUTSIDE;
     return rs_fuse_weight(kind == RS_KIND_USER_ANNOTATION   ? ANNOTATION
                           : kind == RS_KIND_PYTHON_FUNCTION ? PYTHON
                                                             : HOST,
@@ -187,7 +184,7 @@ static void weigh_rows(weighing *w)
     for (size_t i = 0; i < w->trace->n_rows; i++)
         raise_to(&w->weights[i], weight_of(w, &ids, rs_trace_row(w->trace, i)));
     for (size_t i = 0; i < w->n_steps; i++)
-        if (w->all || rs_ranges_has(&w->wanted, w->steps[i].number))
+        if (rs_selects_step(&w->selector, &w->steps[i]))
             raise_to(&w->weights[index_of(w->trace, w->steps[i].row)], rs_fuse_weight(FRAME, 0));
 }
 
@@ -209,7 +206,6 @@ rs_status rs_fuse_weigh(rs_trace *trace, uint16_t **weights, rs_error *err)
         rs_free(w.weights);
     }
     rs_keymap_clear(&w.arrows);
-    rs_ranges_clear(&w.wanted);
     return status;
 }
 

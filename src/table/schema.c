@@ -1,5 +1,5 @@
 /* What --schema prints: the columns of an analysis' tables as a table. */
-#include "rankscope/render.h"
+#include "rankscope/table.h"
 
 static const rs_column_spec schema_columns[] = {
     {"table", RS_TEXT, RS_UNIT_NONE, "the table's name, as --table and the json object call it", NULL},
@@ -12,12 +12,15 @@ static const rs_column_spec schema_columns[] = {
 static const rs_table_spec schema_spec = {"schema", "one row is one column of a table", schema_columns,
                                           sizeof schema_columns / sizeof *schema_columns};
 
+/* The only place where types and units have names. Neither switch has a default, so that the compiler refuses
+ * a build in which a new one has none. */
 const char *rs_type_name(rs_type type)
 {
     switch (type) {
     case RS_INT: return "int";
     case RS_REAL: return "real";
-    case RS_TIME: return "time";
+    case RS_TIME:
+    case RS_MOMENT: return "time";
     case RS_TEXT: return "text";
     }
     return "";

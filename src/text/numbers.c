@@ -1,5 +1,6 @@
 #include "text/numbers.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
+#include "text/locale.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,17 +132,20 @@ static bool shortest_digits(double value, uint64_t *digits, int *exponent)
 static void printed_digits(double value, uint64_t *digits, int *exponent)
 {
     char text[40];
+    rs_locale plain;
+    rs_locale_enter(&plain, "C");
     for (int precision = 0; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, value);
         if (strtod(text, NULL) == value) break;
     }
+    rs_locale_leave(&plain);
     uint64_t d = 0;
     int places = 0;
     bool after = false;
     const char *c = text;
     for (; *c && *c != 'e'; c++) {
         if (*c < '0' || *c > '9') {
-            after = true; /* the locale's point, whatever it is */
+            after = true;
             continue;
         }
         d = d * 10 + (uint64_t)(*c - '0');
@@ -204,6 +208,52 @@ size_t rs_format_real(double value, char *out)
     return n + write_decimal(digits, exponent, out + n);
 }
 
+/* ---- as printf would ---------------------------------------------------------------------------------- */
+
+size_t rs_format_exponent(double value, unsigned places, char out[RS_NUMBER_SIZE])
+{
+    rs_locale plain;
+    rs_locale_enter(&plain, "C");
+    int n = snprintf(out, RS_NUMBER_SIZE, "%.*e", places > 16 ? 16 : (int)places, value);
+    rs_locale_leave(&plain);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* 0 <= value < 2^63 times 10^decimals, rounded to whole, ties to even: exact, for a double is a whole number
+ * times a power of two. */
+static u128 scaled_whole(double value, unsigned decimals)
+{
+    int e2;
+    u128 f = (u128)ldexp(frexp(value, &e2), 53);
+    for (unsigned i = 0; i < decimals; i++) f *= 10; /* < 2^53 * 10^9 < 2^83 */
+    e2 -= 53;
+    if (e2 >= 0) return f << e2; /* e2 <= 10 */
+    if (e2 < -100) return 0;     /* less than a half */
+    u128 whole = f >> -e2, rest = f - (whole << -e2), half = (u128)1 << (-e2 - 1);
+    return whole + (rest > half || (rest == half && (whole & 1)));
+}
+
+const char *rs_format_fixed(double value, unsigned decimals, char out[RS_FIXED_SIZE])
+{
+    double positive = fabs(value);
+    if (!(positive < 0x1p63)) {
+        out[rs_format_real(value, out)] = '\0';
+        return out;
+    }
+    if (decimals > 9) decimals = 9;
+    u128 scaled = scaled_whole(positive, decimals);
+    uint64_t scale = 1;
+    for (unsigned i = 0; i < decimals; i++) scale *= 10;
+    uint64_t rest = (uint64_t)(scaled % scale);
+    size_t n = 0;
+    if (signbit(value)) out[n++] = '-';
+    n += rs_format_uint((uint64_t)(scaled / scale), out + n);
+    if (decimals) out[n++] = '.';
+    for (unsigned i = decimals; i-- > 0; rest /= 10) out[n + i] = (char)('0' + rest % 10);
+    out[n + decimals] = '\0';
+    return out;
+}
+
 /* ---- for people --------------------------------------------------------------------------------------- */
 
 static size_t group_digits(const char *digits, size_t n, char *out)
@@ -221,7 +271,7 @@ size_t rs_format_grouped(double value, unsigned decimals, char out[48])
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
     if (decimals > 9) decimals = 9;
     double positive = fabs(value);
-    if (!(positive < 1e15)) return (size_t)snprintf(out, 48, "%.3e", value);
+    if (!(positive < 1e15)) return rs_format_exponent(value, 3, out);
     while (decimals > 0 && positive * powers[decimals] >= 9e15) decimals--;
     uint64_t scaled = (uint64_t)llrint(positive * powers[decimals]);
     uint64_t scale = (uint64_t)powers[decimals], whole = scaled / scale, rest = scaled % scale;

@@ -2,7 +2,7 @@
 #ifndef RS_TEXT_PACKER_H
 #define RS_TEXT_PACKER_H
 
-#include "rankscope/render.h"
+#include "rankscope/text.h"
 
 typedef enum rs_pack { RS_PACK_NONE, RS_PACK_GZIP, RS_PACK_ZSTD } rs_pack;
 

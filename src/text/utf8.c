@@ -2,30 +2,7 @@
 
 #include <string.h>
 
-#include "rankscope/render.h"
-
-size_t rs_utf8_next(const char *text, size_t length, uint32_t *code)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    if (p[0] < 0x80) {
-        *code = p[0];
-        return 1;
-    }
-    size_t n = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
-               : (p[0] & 0xF0) == 0xE0        ? 3
-               : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4
-                                              : 0;
-    if (n == 0 || n > length) return 0;
-    uint32_t c = p[0] & (0xFFu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80) return 0;
-        c = c << 6 | (p[i] & 0x3Fu);
-    }
-    if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10FFFF)) || (c >= 0xD800 && c <= 0xDFFF))
-        return 0;
-    *code = c;
-    return n;
-}
+#include "rankscope/text.h"
 
 typedef struct range {
     uint32_t first, last;

@@ -1,4 +1,4 @@
-/* UTF-8 as terminals and parsers need it: validity, width, and names that cannot steer a terminal. */
+/* UTF-8 as terminals need it: width, and names that cannot steer a terminal. */
 #ifndef RS_TEXT_UTF8_H
 #define RS_TEXT_UTF8_H
 
@@ -6,11 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RS_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+#include "base/utf8.h"
 
-/* Bytes of the character at text, 0 when it is no valid UTF-8 (overlong, surrogate, truncated, > U+10FFFF).
- * *code is set when valid. length must be > 0. */
-size_t rs_utf8_next(const char *text, size_t length, uint32_t *code);
+#define RS_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
 /* Columns of a terminal that the character takes: 0 (combining), 1 or 2 (East Asian wide, emoji). */
 unsigned rs_utf8_width(uint32_t code);

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#include "rankscope/render.h"
+#include "rankscope/table.h"
+#include "rankscope/text.h"
 
 #define RS_WRITER_BUFFER 32768
 

@@ -22,8 +22,6 @@ typedef struct rs_busy {
     int64_t overlapped_comm; /* communication and computation run */
     int64_t idle;            /* span - busy */
     int64_t sweep[8];        /* time of each exact combination: 1 compute, 2 communication, 4 memory */
-    size_t n_steps_seen;     /* HTA's window */
-    int64_t first_step;
 } rs_busy;
 
 /* The intervals of one class, or of all with RS_N_CLASSES, sorted and united; freed by the caller. false when
@@ -32,6 +30,7 @@ bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_
 
 rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err);
 /* The same of a rank's work, computed once and kept with it; the trace's. */
+extern const rs_facet rs_facet_busy;
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err);
 
 #endif

@@ -17,7 +17,6 @@
  * ROCm before 5.x reported them as kernels:
  *              __amd_rocclr_copyBuffer*, __amd_rocclr_fillBuffer* (ROCclr blit kernels), MEMORY_COPY_*_TO_*
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "trace/trace.h"
@@ -169,8 +168,4 @@ rs_class rs_class_of_hta(const char *name, size_t length)
     return is_hta_compute(name) ? RS_CLASS_COMPUTE : RS_CLASS_OTHER;
 }
 
-const char *rs_class_name(rs_class class)
-{
-    static const char *const names[RS_N_CLASSES] = {"computation", "communication", "memory", "other"};
-    return names[class];
-}
+const char *const rs_class_names[RS_N_CLASSES] = {"computation", "communication", "memory", "other"};

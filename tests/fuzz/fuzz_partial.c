@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     const rs_job_settings settings = {0};
     rs_question q;
-    PROMISE(rs_question_init(&q, &query, &settings, NULL, NULL) == RS_OK);
+    PROMISE(rs_question_init(&q, &query, &settings, NULL) == RS_OK);
     rs_wire_writer w = {0};
     rs_partials_begin(&w, &settings, &q, 1);
     rs_wire_put(&w, end + 1, n - (size_t)(end + 1 - data));

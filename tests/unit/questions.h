@@ -24,9 +24,9 @@ static inline void add_query(questions *q, const rs_analysis *a, rs_compat compa
 {
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(a, &n);
-    rs_options *options = name ? rs_options_create(specs, n) : NULL;
+    rs_options *options = NULL;
     if (name) {
-        assert_non_null(options);
+        assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
         assert_int_equal(rs_options_set(options, name, value, NULL), RS_OK);
     }
     assert_true(q->n < MAX_QUERIES);

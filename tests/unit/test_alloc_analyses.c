@@ -82,7 +82,8 @@ static void test_traces(void **state)
         if (strcmp(runs[i].name, "diff") == 0 && runs[i].compat == RS_COMPAT_NONE) {
             size_t n;
             const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-            rs_options *options = rs_options_create(specs, n);
+            rs_options *options;
+            assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
             assert_int_equal(rs_options_set(options, "per", "step", NULL), RS_OK);
             assert_int_equal(rs_options_set(options, "short-names", NULL, NULL), RS_OK);
             fail_each(a, b, analysis, options, RS_COMPAT_NONE);
@@ -102,7 +103,8 @@ static void test_file(void **state)
     const rs_analysis *analysis = rs_analysis_find("memory");
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
-    rs_options *options = rs_options_create(specs, n);
+    rs_options *options;
+    assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
     assert_int_equal(rs_options_set(options, "series", NULL, NULL), RS_OK);
     text_puts(&t, "[[-1,1,5,0]");
     for (int i = 0; i < 200; i++) text_printf(&t, ",[%d,2,%d,%d]", i, i, i % 8);

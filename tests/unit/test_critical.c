@@ -207,8 +207,8 @@ static rs_status ask(const char *name, const char *trace, const char *const *set
     *result = (rs_result){0};
     rs_status status = rs_job_open_bytes(trace, strlen(trace), "trace.json", &job_settings, &job, err);
     if (status != RS_OK) return status;
-    rs_options *options = rs_options_create(specs, n_specs);
-    status = options ? RS_OK : RS_ERR_NOMEM;
+    rs_options *options;
+    status = rs_options_create(specs, n_specs, &options, err);
     for (size_t i = 0; status == RS_OK && i < n; i += 2)
         status = rs_options_set(options, settings[i], settings[i + 1], err);
     if (status == RS_OK) status = rs_job_run(job, a, options, compat, result, err);

@@ -52,8 +52,8 @@ static rs_status run(const char *name, const char *option, rs_compat compat, con
     *result = (rs_result){0};
     rs_status status = rs_job_open_bytes(trace, sizeof trace - 1, "trace.json", &settings, &job, err);
     if (status != RS_OK) return status;
-    rs_options *options = rs_options_create(specs, n);
-    status = options ? RS_OK : RS_ERR_NOMEM;
+    rs_options *options;
+    status = rs_options_create(specs, n, &options, err);
     if (status == RS_OK && option) status = rs_options_set(options, option, NULL, err);
     if (status == RS_OK) status = rs_job_run(job, a, options, compat, result, err);
     rs_options_free(options);

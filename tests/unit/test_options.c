@@ -24,7 +24,8 @@ static const rs_option_spec specs[] = {
 static void test_defaults(void **state)
 {
     (void)state;
-    rs_options *o = rs_options_create(specs, N_SPECS);
+    rs_options *o;
+    assert_int_equal(rs_options_create(specs, N_SPECS, &o, NULL), RS_OK);
     assert_false(rs_options_flag(o, "memory"));
     assert_int_equal(rs_options_int(o, "top"), 10);
     assert_true(rs_options_real(o, "ratio") == 0.8);
@@ -38,7 +39,8 @@ static void test_defaults(void **state)
 static void test_setting(void **state)
 {
     (void)state;
-    rs_options *o = rs_options_create(specs, N_SPECS);
+    rs_options *o;
+    assert_int_equal(rs_options_create(specs, N_SPECS, &o, NULL), RS_OK);
     assert_int_equal(rs_options_set(o, "memory", NULL, NULL), RS_OK);
     assert_true(rs_options_flag(o, "memory"));
     assert_int_equal(rs_options_set(o, "top", "3", NULL), RS_OK);
@@ -57,7 +59,8 @@ static void test_setting(void **state)
 
 static void refuse(const char *name, const char *value, const char *message)
 {
-    rs_options *o = rs_options_create(specs, N_SPECS);
+    rs_options *o;
+    assert_int_equal(rs_options_create(specs, N_SPECS, &o, NULL), RS_OK);
     rs_error err = RS_ERROR_INIT;
     char text[512];
     assert_int_equal(rs_options_set(o, name, value, &err), RS_ERR_USAGE);
@@ -142,9 +145,10 @@ static void test_suggestions(void **state)
 
 static rs_status allocate(void)
 {
-    rs_options *o = rs_options_create(specs, N_SPECS);
-    if (!o) return RS_ERR_NOMEM;
-    rs_status status = rs_options_set(o, "streams", "1,3,5", NULL);
+    rs_options *o;
+    rs_status status = rs_options_create(specs, N_SPECS, &o, NULL);
+    if (status != RS_OK) return status;
+    status = rs_options_set(o, "streams", "1,3,5", NULL);
     if (status == RS_OK) status = rs_options_set(o, "name", "x", NULL);
     rs_options_free(o);
     return status;
@@ -203,7 +207,8 @@ static void test_registry_rows(void **state)
         assert_true(a->file ? !a->rank && !a->merge : a->rank && a->merge);
         size_t n_options, n_tables;
         const rs_option_spec *own = rs_analysis_options(a, &n_options);
-        rs_options *options = rs_options_create(own, n_options); /* the defaults parse */
+        rs_options *options;
+        assert_int_equal(rs_options_create(own, n_options, &options, NULL), RS_OK); /* the defaults parse */
         assert_non_null(options);
         rs_options_free(options);
         for (size_t k = 0; k < n_options; k++) {

@@ -1,0 +1,45 @@
+# rs_collect_rows(LIST TYPE PREFIX ROOM [FIRST])
+#
+# Rows: each file of src/ROOM that defines `const TYPE PREFIX_NAME = ` enters that room's list, in the order of the files;
+# FIRST is the name of the row that leads it: what the room takes when nothing is said. Sets RS_LIST_DECLARATIONS and
+# RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
+#
+# A line that speaks of such a row at file level in any other way is an error: a row that is left out would be missed by
+# nobody until a user asks for it.
+function(rs_collect_rows list type prefix room)
+  file(GLOB files CONFIGURE_DEPENDS src/${room}/*.c)
+  list(SORT files)
+  set(declarations "")
+  set(entries "")
+  set(names "")
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} rows REGEX "^([^ /*].*)?${type}[ \t]+${prefix}_[A-Za-z0-9_]*")
+    foreach(row IN LISTS rows)
+      if(row MATCHES "^extern ")
+        continue()
+      endif()
+      if(NOT row MATCHES "^const ${type} (${prefix}_([a-z0-9_]+)) = *({|$)")
+        message(FATAL_ERROR "${file}: \"${row}\" is no row that the build collects. "
+                            "Write it as: const ${type} ${prefix}_NAME = {")
+      endif()
+      set(symbol ${CMAKE_MATCH_1})
+      set(name ${CMAKE_MATCH_2})
+      string(APPEND declarations "extern const ${type} ${symbol};\n")
+      if(name STREQUAL "${ARGN}")
+        string(PREPEND entries "    &${symbol},\n")
+        list(PREPEND names ${name})
+      else()
+        string(APPEND entries "    &${symbol},\n")
+        list(APPEND names ${name})
+      endif()
+    endforeach()
+  endforeach()
+  if(names STREQUAL "")
+    message(FATAL_ERROR "no row of ${type} was found in src/${room}")
+  endif()
+  string(JOIN "|" names ${names})
+  set(RS_${list}_DECLARATIONS "${declarations}" PARENT_SCOPE)
+  set(RS_${list}_ENTRIES "${entries}" PARENT_SCOPE)
+  set(RS_${list}_NAMES "${names}" PARENT_SCOPE)
+endfunction()

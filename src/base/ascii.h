@@ -1,0 +1,39 @@
+/* Letters and digits of ASCII. The C library's isalpha, tolower and the like follow the locale; these do not.
+ */
+#ifndef RS_BASE_ASCII_H
+#define RS_BASE_ASCII_H
+
+#include <stdbool.h>
+
+static inline bool rs_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool rs_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool rs_is_alnum(char c)
+{
+    return rs_is_digit(c) || rs_is_letter(c);
+}
+
+/* White space: blanks, tabs, line ends. */
+static inline bool rs_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline char rs_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static inline char rs_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* What of a job is asked about, over all of its ranks: which analyses can follow a selection, where the
+ * window counts from, and whether anything was selected at all. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "job/job_internal.h"
+
+/* ---- rows that cannot follow ----------------------------------------------------------------------------
+ */
+
+rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, rs_error *err)
+{
+    const struct {
+        const char *given, *name;
+        unsigned part;
+    } parts[] = {{settings->ranks, "ranks", RS_FOLLOWS_RANKS},
+                 {settings->steps, "steps", RS_FOLLOWS_STEPS},
+                 {settings->window, "window", RS_FOLLOWS_WINDOW}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].given && !(a->follows & parts[i].part))
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot follow --%s: %s", a->name, parts[i].name,
+                           a->follows_not ? a->follows_not : "it looks at the whole job");
+    return RS_OK;
+}
+
+rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err)
+{
+    return rs_analysis_can_follow(analysis, &job->settings, err);
+}
+
+/* ---- where the window counts from -----------------------------------------------------------------------
+ */
+
+typedef struct origin_search {
+    rs_job *job;
+    uint64_t columns;
+    unsigned threads_each;
+    bool stays; /* what was loaded is kept for the questions */
+    _Atomic size_t next;
+    int64_t first; /* under the job's lock */
+} origin_search;
+
+/* What fails here fails again when the questions load it, and is told then. */
+static void look_at(origin_search *s, rs_input *input)
+{
+    int64_t first = RS_NO_TIME;
+    if (!rs_job_goes_on(s->job) || rs_input_load(s->job, input, s->columns, s->threads_each, NULL) != RS_OK)
+        return;
+    for (size_t k = 0; k < input->n_traces; k++) {
+        int64_t start, end;
+        if (rs_trace_span(&input->traces[k], &start, &end, NULL) != RS_OK || start == RS_NO_TIME) continue;
+        if (first == RS_NO_TIME || start < first) first = start;
+    }
+    pthread_mutex_lock(&s->job->lock);
+    if (first != RS_NO_TIME && (s->first == RS_NO_TIME || first < s->first)) s->first = first;
+    pthread_mutex_unlock(&s->job->lock);
+    bool once = !input->bytes && strcmp(input->path, "-") == 0; /* standard input cannot be read again */
+    if (!s->stays && !once) rs_input_keep(s->job, input);
+}
+
+static void *search(void *context)
+{
+    origin_search *s = context;
+    for (;;) {
+        size_t i = atomic_fetch_add(&s->next, 1);
+        if (i >= s->job->n_inputs) return NULL;
+        look_at(s, &s->job->inputs[i]);
+    }
+}
+
+void rs_job_find_origin(rs_job *job, uint64_t columns)
+{
+    enum { MAX_WORKERS = 256 };
+    if (!job->selection.by_window || job->selection.origin != RS_NO_TIME) return;
+    pthread_t threads[MAX_WORKERS];
+    size_t jobs = job->settings.jobs, n = job->n_inputs, started = 0;
+    size_t n_workers = jobs < n ? jobs : n;
+    if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
+    origin_search s = {.job = job,
+                       .columns = columns,
+                       .threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1,
+                       .stays = n <= n_workers,
+                       .first = RS_NO_TIME};
+    for (; started + 1 < n_workers; started++)
+        if (pthread_create(&threads[started], NULL, search, &s) != 0) break;
+    search(&s);
+    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    job->selection.origin = s.first == RS_NO_TIME ? 0 : s.first;
+    /* what the traces keep was made before the origin was known */
+}
+
+/* ---- what was selected ----------------------------------------------------------------------------------
+ */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* "10-13, 20" of the numbers in the order of size; cut off with "..." */
+static void write_numbers(const int64_t *numbers, size_t n, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        int64_t last = numbers[i];
+        for (end = i + 1; end < n && numbers[end] <= last + 1; end++) last = numbers[end];
+        if (used + 48 > size) {
+            snprintf(text + used, size - used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? ", " : "", (long long)numbers[i]);
+        if (last > numbers[i]) used += (size_t)snprintf(text + used, size - used, "-%lld", (long long)last);
+    }
+}
+
+static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const char *wanted, rs_error *err)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++) total += ranks[i]->steps.n;
+    if (!total)
+        return rs_fail(err, RS_ERR_USAGE, "no step %.80s: the traces have no steps (ProfilerStep#N)", wanted);
+    int64_t *numbers = rs_malloc(total * sizeof *numbers);
+    if (!numbers) return rs_fail_nomem(err, "steps");
+    total = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < ranks[i]->steps.n; k++) numbers[total++] = ranks[i]->steps.items[k].first;
+    qsort(numbers, total, sizeof *numbers, by_number);
+    char text[200];
+    write_numbers(numbers, total, text, sizeof text);
+    bool one = numbers[0] == numbers[total - 1];
+    rs_free(numbers);
+    return rs_fail(err, RS_ERR_USAGE, "no step %.80s: the traces have %s %s", wanted, one ? "step" : "steps",
+                   text);
+}
+
+static rs_status refuse_window(const rs_selected *const *ranks, size_t n, const char *wanted, rs_error *err)
+{
+    int64_t last = RS_NO_TIME;
+    for (size_t i = 0; i < n; i++)
+        if (ranks[i]->last_start != RS_NO_TIME && (last == RS_NO_TIME || ranks[i]->last_start > last))
+            last = ranks[i]->last_start;
+    if (last == RS_NO_TIME || last < 0)
+        return rs_fail(err, RS_ERR_USAGE, "--window %.80s: the traces have no events with times", wanted);
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "--window %.80s: no host event starts there and no GPU work was launched there; the job's last "
+        "event starts at %lld.%03lld ms",
+        wanted, (long long)(last / 1000000), (long long)(last / 1000 % 1000));
+}
+
+rs_status rs_selected_judge(const rs_selected *const *ranks, size_t n, const rs_job_settings *settings,
+                            rs_error *err)
+{
+    bool any = false, any_step = false, any_time = false;
+    for (size_t i = 0; i < n; i++) {
+        any = any || ranks[i]->any;
+        any_step = any_step || ranks[i]->any_step;
+        any_time = any_time || ranks[i]->any_time;
+    }
+    if (any || n == 0 || (!settings->steps && !settings->window)) return RS_OK;
+    if (settings->steps && !any_step) return refuse_steps(ranks, n, settings->steps, err);
+    if (settings->window && !any_time) return refuse_window(ranks, n, settings->window, err);
+    if (!settings->window) return RS_OK; /* the steps are there, and nothing lies in them */
+    return rs_fail(err, RS_ERR_USAGE, "nothing lies both in --steps %.80s and in --window %.80s",
+                   settings->steps ? settings->steps : "", settings->window);
+}

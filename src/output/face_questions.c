@@ -1,0 +1,222 @@
+/* Commands that answer one question: a sentence that says it, then the table that shows it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/face_tools.h"
+#include "text/numbers.h"
+
+/* Text is for reading: longer tables are for --format csv, or a smaller question. */
+#define MAX_ROWS 60
+
+static rs_status show_first(const rs_table *table, const char *const *columns, size_t limit,
+                            rs_layout *layout, rs_error *err)
+{
+    size_t n = rs_table_n_rows(table), shown = n < limit ? n : limit;
+    rs_status status = rs_face_part(layout, table, columns, NULL, shown, err);
+    if (status == RS_OK && shown < n) {
+        char text[120];
+        snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
+        rs_layout_wrap(layout, "  ", text);
+    }
+    return status;
+}
+
+static size_t largest(const rs_table *table, const char *column)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < rs_table_n_rows(table); i++)
+        if (rs_face_number(table, i, column) > rs_face_number(table, best, column)) best = i;
+    return best;
+}
+
+static const char *human_us(double us, char out[32])
+{
+    if (isnan(us)) return "?";
+    rs_human_time((int64_t)(us * 1000), out);
+    return out;
+}
+
+/* ---- stragglers -------------------------------------------------------------------------------------- */
+
+static void name_straggler(const rs_table *t, rs_layout *layout)
+{
+    char text[400], late[32], cost[32], waited[32];
+    double waits = 0;
+    size_t worst = largest(t, "late_us");
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waited_us");
+    snprintf(
+        text, sizeof text,
+        "Latest: rank %lld, last at %lld of %lld collectives, on average %s after the first member. Had it "
+        "always come with the last but one, up to %s of waiting would be saved. All ranks together waited "
+        "%s.",
+        (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
+        (long long)rs_face_int(t, worst, "collectives", 0),
+        human_us(rs_face_number(t, worst, "mean_late_us"), late),
+        human_us(rs_face_number(t, worst, "cost_us"), cost), human_us(waits, waited));
+    rs_layout_wrap(layout, "", text);
+    rs_layout_blank(layout);
+}
+
+rs_status rs_face_stragglers(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_rank[] = {"rank",      "collectives",    "times_last",      "last_pct",
+                                          "late_us",   "mean_late_us",   "max_late_us",     "cost_us",
+                                          "waited_us", "mean_waited_us", "clock_offset_us", NULL};
+    static const char *const of_collective[] = {
+        "group",      "group_desc", "op",      "seq",     "step",        "ranks", "start_us",
+        "first_rank", "last_rank",  "late_us", "cost_us", "transfer_us", NULL};
+    static const char *const of_clock[] = {"rank",      "reference_rank", "offset_us",
+                                           "spread_us", "collectives",    NULL};
+    static const char *const *const columns[] = {of_rank, of_collective, of_clock};
+    const rs_table *ranks = result->tables[0];
+    size_t main = result->main_table;
+    if (rs_table_n_rows(ranks) && main == 0) name_straggler(ranks, layout);
+    return show_first(result->tables[main], columns[main], main == 0 ? 1024 : MAX_ROWS, layout, err);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_step[] = {"rank",        "step",       "length_us",        "vs_median_pct",
+                                          "gpu_span_us", "compute_us", "exposed_comm_us",  "exposed_copy_us",
+                                          "idle_us",     "busy_pct",   "launch_bound_pct", "data_loading_us",
+                                          "outlier",     NULL};
+    static const char *const of_rank[] = {"rank",   "steps",        "mean_us", "median_us", "min_us",
+                                          "max_us", "slowest_step", "std_us",  "outliers",  NULL};
+    const rs_table *steps = result->tables[0];
+    if (result->main_table == 1) return show_first(result->tables[1], of_rank, 1024, layout, err);
+    size_t n = rs_table_n_rows(steps), out = 0, shown = 0, rows[MAX_ROWS];
+    for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
+    if (n <= MAX_ROWS) return show_first(steps, of_step, MAX_ROWS, layout, err);
+    char text[160];
+    snprintf(text, sizeof text, "%zu steps, %zu stand out%s; all of them: --format csv", n, out,
+             out > MAX_ROWS ? ", the first of these"
+             : out          ? ", these"
+                            : "; the first");
+    rs_layout_wrap(layout, "", text);
+    rs_layout_blank(layout);
+    for (size_t i = 0; i < n && shown < MAX_ROWS; i++)
+        if (!out || *rs_face_string(steps, i, "outlier")) rows[shown++] = i;
+    return rs_face_part(layout, steps, of_step, rows, shown, err);
+}
+
+/* ---- annotations, delays ------------------------------------------------------------------------------ */
+
+rs_status rs_face_annotations(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_annotation[] = {"rank",    "name",       "count",      "mean_length_us",
+                                                "gpu_us",  "gpu_pct",    "gpu_events", "own_us",
+                                                "own_pct", "own_events", NULL};
+    static const char *const of_kernel[] = {"rank",   "annotation", "name",    "count",
+                                            "sum_us", "share_pct",  "mean_us", NULL};
+    if (result->n_tables == 1) return rs_layout_table(layout, result->tables[0], err); /* a peer's */
+    bool kernels = result->main_table == 1;
+    return show_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
+                      layout, err);
+}
+
+rs_status rs_face_delays(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_operator[] = {"rank",
+                                              "name",
+                                              "operators",
+                                              "launches",
+                                              "kernels",
+                                              "mean_op_delay_us",
+                                              "max_op_delay_us",
+                                              "mean_launch_delay_us",
+                                              "max_launch_delay_us",
+                                              "mean_queued_us",
+                                              NULL};
+    static const char *const of_sequence[] = {"rank",
+                                              "aten_op_name",
+                                              "occurrence_count",
+                                              "mean_op_delay_us",
+                                              "mean_launch_delay_us",
+                                              "mean_queued_us",
+                                              "kernel_sequence",
+                                              NULL};
+    bool sequences = result->main_table == 1;
+    return show_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, MAX_ROWS,
+                      layout, err);
+}
+
+/* ---- diff --------------------------------------------------------------------------------------------- */
+
+#define MAX_CHANGES 15
+
+/* The rows of one group that changed most: GPU work is whatever is neither operator nor call. */
+static size_t choose_changes(const rs_table *t, const char *kind, size_t rows[MAX_CHANGES], size_t *all)
+{
+    size_t n = 0;
+    *all = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        const char *is = rs_face_string(t, i, "kind");
+        bool host = strcmp(is, "operator") == 0 || strcmp(is, "call") == 0;
+        if (strcmp(kind, "gpu") == 0 ? host : strcmp(is, kind) != 0) continue;
+        ++*all;
+        if (n < MAX_CHANGES) rows[n++] = i;
+    }
+    return n;
+}
+
+rs_status rs_face_diff(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_name[] = {
+        "count_a",         "count_b",    "time_a_us", "time_b_us", "time_diff_us",
+        "time_change_pct", "impact_pct", "change",    "name",      NULL};
+    static const char *const of_total[] = {"metric", "a", "b", "diff", "change_pct", NULL};
+    static const char *const kinds[] = {"gpu", "operator", "call"};
+    static const char *const headings[] = {"GPU work, by how much its time changed", "Operators (host time)",
+                                           "Runtime calls (host time)"};
+    const rs_table *names = result->tables[0];
+    rs_layout_heading(layout, "A and B as a whole", true);
+    rs_status status = show_first(result->tables[1], of_total, MAX_ROWS, layout, err);
+    for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
+        size_t rows[MAX_CHANGES], all, n = choose_changes(names, kinds[k], rows, &all);
+        if (n == 0) continue;
+        rs_layout_heading(layout, headings[k], false);
+        status = rs_face_part(layout, names, of_name, rows, n, err);
+        if (n == all) continue;
+        char text[120];
+        snprintf(text, sizeof text, "%zu of %zu names; all of them: --format csv", n, all);
+        rs_layout_wrap(layout, "  ", text);
+    }
+    return status;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------- */
+
+rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *err)
+{
+    static const char *const of_category[] = {
+        "category",       "at_peak_bytes", "at_peak_pct", "own_peak_bytes",
+        "own_peak_at_us", "before_bytes",  "end_bytes",   "allocated_bytes",
+        "allocations",    "freed_bytes",   NULL};
+    static const char *const of_series[] = {
+        "time_us",  "parameter",       "optimizer_state", "input", "temporary", "activation",
+        "gradient", "autograd_detail", "unknown",         "total", NULL};
+    const rs_table *t = result->tables[0];
+    size_t n = rs_table_n_rows(t);
+    if (result->main_table == 1) return show_first(result->tables[1], of_series, MAX_ROWS, layout, err);
+    if (n) {
+        char text[200], bytes[32], when[32];
+        double at = rs_face_number(t, n - 1, "own_peak_at_us");
+        snprintf(text, sizeof text, "Peak: %s%s%s",
+                 rs_human_bytes(rs_face_int(t, n - 1, "own_peak_bytes", 0), bytes), isnan(at) ? "" : ", at ",
+                 isnan(at) ? "" : human_us(at, when));
+        rs_layout_heading(layout, text, true);
+    }
+    for (size_t i = 0; i + 1 < n; i++) {
+        char value[64], bytes[32];
+        double share = rs_face_number(t, i, "at_peak_pct");
+        if (isnan(share) || share <= 0) continue;
+        snprintf(value, sizeof value, "%5s%%  %s", RS_FIXED(share, 1),
+                 rs_human_bytes(rs_face_int(t, i, "at_peak_bytes", 0), bytes));
+        rs_layout_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
+    }
+    if (n) rs_layout_blank(layout);
+    return show_first(t, of_category, MAX_ROWS, layout, err);
+}

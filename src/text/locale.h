@@ -1,0 +1,18 @@
+/* The calling thread's locale while a function of the C library works that obeys it. Other threads, and the
+ * program's own setting, see nothing of it. */
+#ifndef RS_TEXT_LOCALE_H
+#define RS_TEXT_LOCALE_H
+
+#include <stdbool.h>
+
+typedef struct rs_locale {
+    void *own, *before;
+} rs_locale;
+
+/* Sets the locale of that name ("C", "C.UTF-8") in every category. False when the machine has none of it:
+ * then nothing changed, and rs_locale_leave does nothing. */
+bool rs_locale_enter(rs_locale *locale, const char *name);
+/* Gives the thread back what it had. */
+void rs_locale_leave(rs_locale *locale);
+
+#endif
