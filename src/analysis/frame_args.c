@@ -346,7 +346,7 @@ static bool gather_wanted(rs_frame_wide *w, const char *wanted, const rs_frame_f
         const wide_column *c = column_of_argument(w, fixed, &name);
         if (!c) return false;
         if (!c->has)
-            rs_result_note(result, "no event has an argument %.*s", (int)name.length, name.text);
+            rs_result_note(result, "no row has an argument %.*s", (int)name.length, name.text);
     }
     return true;
 }
