@@ -68,6 +68,12 @@ RS_API void rs_result_clear(rs_result *result);
 /* The table of that name, or NULL. */
 RS_API rs_table *rs_result_table(const rs_result *result, const char *name);
 
+struct rs_gate; /* rankscope/gate.h */
+/* Judges a table for a result: where rows meet the gate, result->found is set and a note says which.
+ * RS_ERR_USAGE when the table's columns cannot answer it. */
+RS_API rs_status rs_gate_judge(const struct rs_gate *gate, const rs_table *table, rs_result *result,
+                               rs_error *err);
+
 /* ---- the registry ----------------------------------------------------------------------------------- */
 
 typedef enum rs_compat {

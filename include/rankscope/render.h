@@ -58,6 +58,13 @@ RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 
+/* A whole result as the command of its analysis prints it: as text in the layout that the analysis has (the
+ * first screen of summary, the verdict of doctor, ...), else as rs_render_result; json nests what is a tree.
+ * compat: the mode under which it was run. Errors as rs_render_table. What the text shows is for people and
+ * may change. */
+RS_API rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
+                                  const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,22 +7,28 @@
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 from . import _engine, _settings, chakra, errors, flight, metrics, sources as _sources
 from ._job import Events, Job, diff, memory
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open",
+           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
            "summarize"]
 __version__: str = _engine.version()
 
 
+def output_forms() -> List[str]:
+    """The names that Table.render takes."""
+    return _engine.output_forms()
+
+
 def open(source: Any, *, ranks: _settings.Ranges = None, steps: _settings.Ranges = None,
-         window: Optional[str] = None, recursive: bool = False, renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: _settings.Size = None,
+         window: Optional[str] = None, recursive: bool = False, renumber: bool = False, single_rank: bool = False,
+         jobs: int = 0, max_memory: _settings.Size = None,
          absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False,
          storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = "auto") -> Job:
     """Opens the traces of one training run; no path is read before the first analysis.

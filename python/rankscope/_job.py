@@ -2,13 +2,14 @@
 import difflib
 import inspect
 import keyword
+import os
 import re
 import textwrap
 import warnings
 
 from . import _engine, _settings
 from ._progress import progress as _progress
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .errors import InputWarning, UsageError
 
 REGISTRY = {row["name"]: row for row in _engine.analyses()}
@@ -52,6 +53,11 @@ def finish(engine_result, stacklevel):
     return result
 
 
+def _names(value):
+    """One name or several, as the engine takes them."""
+    return value if value is None or isinstance(value, str) else ",".join(value)
+
+
 def choose(result, name):
     return result.table if name is None else result[name]
 
@@ -75,6 +81,8 @@ class Job:
         for file in files:
             self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
+        self._given = paths + [file.name for file in files]
+        self._selected = settings
         self._name = ", ".join(paths + [file.name for file in files])
 
     def __enter__(self):
@@ -112,6 +120,45 @@ class Job:
             else:
                 result = self._job.run(row["name"], given, compat, call)
         return finish(result, stacklevel + 1)
+
+    def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
+        """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
+        row a rank.
+
+        categories, without: only events of these categories, or none of these: a name or several
+        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        max_events: about that many events of all ranks, those that tell most"""
+        if clocks not in ("ends", "file"):
+            raise UsageError("clocks takes \"ends\" or \"file\", not %r" % (clocks,))
+        if max_events is not None and max_events < 1:
+            raise UsageError("max_events takes 1 or more, not %r" % (max_events,))
+        settings = {"categories": _names(categories), "without": _names(without), "align": clocks == "ends",
+                    "max_events": max_events}
+        return choose(self._write(self._job.fuse, path, os.fspath(path), settings, progress), None)
+
+    def report(self, path, *, flight=(), metrics=None, progress=None):
+        """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
+
+        flight: flight-recorder dumps (a path or several) whose verdict it shows, too
+        metrics: {label: directory} of rank metrics; the second is compared with the first"""
+        metrics = dict(metrics or {})
+        settings = {"inputs": list(self._given), "flight": [flight] if isinstance(flight, (str, os.PathLike)) else list(flight),
+                    "labels": list(metrics), "directories": list(metrics.values()), "ranks": self._selected.get("ranks"),
+                    "steps": self._selected.get("steps")}
+        self._write(self._job.report, path, None, settings, progress)
+
+    def _write(self, write, path, name, settings, progress):
+        path = os.fspath(path)
+        part = path + ".part"
+        try:
+            with _progress(self._progress if progress is None else progress, "reading") as call:
+                result = finish(write(part, name, settings, call), 3)
+            os.replace(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
+        return result
 
     @property
     def ranks(self):
@@ -251,7 +298,10 @@ def _make_method(row):
     name = row["name"]
 
     def method(self, *, compat=None, table=None, progress=None, **options):
-        return choose(self._run(name, compat, progress, options, 2), table)
+        result = self._run(name, compat, progress, options, 2)
+        if name == "summary" and table is None and compat is None:
+            return Summary(result.table._given, result)
+        return choose(result, table)
 
     return method
 

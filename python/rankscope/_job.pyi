@@ -3,7 +3,7 @@ from types import TracebackType
 from typing import Any, Dict, List, Literal, Optional, Sequence, Type, Union
 
 from ._settings import Path, Progress, Ranges
-from ._table import Result, Table
+from ._table import Result, Summary, Table
 from .sources import File
 
 Text = Union[str, Path, int, float, Sequence[Union[str, int, float]]]
@@ -36,6 +36,21 @@ class Job:
         """Runs an analysis by name; returns the Result with all its tables.
 
         compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+    def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
+             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
+             max_events: Optional[int] = None, progress: Progress = None) -> Table:
+        """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
+        row a rank.
+
+        categories, without: only events of these categories, or none of these: a name or several
+        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        max_events: about that many events of all ranks, those that tell most"""
+    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
+               progress: Progress = None) -> None:
+        """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
+
+        flight: flight-recorder dumps (a path or several) whose verdict it shows, too
+        metrics: {label: directory} of rank metrics; the second is compared with the first"""
     @property
     def ranks(self) -> List[int]:
         """The ranks of the job."""
@@ -203,9 +218,15 @@ class Job:
         """Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late.
 
         Kernels of different ranks are one collective when group name, members and sequence number agree;
-        where no number was recorded, and for send and receive, the order within the group decides, and a
-        rank whose trace starts late is set to where its ends fit. A rank waits from its arrival to the last
-        one's; the transfer time is the least duration of all ranks.
+        where no number was recorded, and for send and receive, the order within the group decides: a rank
+        whose trace starts late is set to where its ends fit, and a kernel that was over before the others
+        began is not theirs. A SendRecv kernel belongs to the collective whose annotation or operator
+        launched it (nccl:all_to_all). A rank waits from its arrival until the last member arrived; the
+        transfer time is what is left then until the first member ends.
+
+        A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
+        rank arrives where the operator that submitted one starts. Their ends are no common moment: clocks
+        stay as recorded.
 
         Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
         are corrected (clocks file leaves them); the table clocks tells by how much, and what distance
@@ -234,7 +255,7 @@ class Job:
             group_size [count]: ranks in the group
             ranks [count]: of them, those whose kernel is in the traces
             start_us [us]: first arrival, from the job's first event (with absolute: on rank 0's clock)
-            transfer_us [us]: least duration of all ranks: nobody waits any more
+            transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
             max_wait_us [us]: from the first arrival to the last
             sum_wait_us [us]: waits of all ranks for the last arrival
             end_spread_us [us]: from the first end to the last
@@ -1077,7 +1098,7 @@ class Job:
             gpu_events_outside [count]: GPU work that belongs to no step"""
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
-        clocks: Literal['align', 'trust'] = 'align',
+        clocks: Literal['ends', 'file'] = 'ends',
         candidates: int = 2,
         in_steps: Ranges = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
@@ -1086,20 +1107,20 @@ class Job:
         """Which rank arrives last at collectives, how late, and what it costs the others.
 
         A rank arrives at a collective when its kernel starts; the kernel then runs until all members have
-        come and the data is through. Kernels of different ranks belong together by process group and
-        sequence number where the trace records them, else by their order within the group and the step,
-        provided all members recorded equally many; traces without group names are matched by stream and
-        operation. Sends and receives are left out: they wait by design.
+        come and the data is through. Kernels of different ranks are matched, and clocks corrected, as by
+        the command collectives: both give the same matches, clocks and waits. A rank waits from its arrival
+        until the last member arrived. Sends and receives are left out: they wait by design.
 
-        The ranks' clocks differ. An all-reduce, all-gather, reduce-scatter, all-to-all or barrier ends on
-        all members at once, so the median difference of the ends is the difference of the clocks; it is
-        taken out along the most certain links and shown. clocks trust leaves the times as they are.
+        A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
+        rank arrives where the operator that submitted one starts.
+
+        clocks file leaves the times as they are.
 
         Options:
             by: rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are
                 apart; one of rank, collective, clock
-            clocks: align: take out of the clocks what the common ends of collectives show; trust: use them
-                as they are; one of align, trust
+            clocks: ends: clocks are corrected so that collectives end together; file: as the traces have
+                them; one of ends, file
             candidates: only under compat hta: its num_candidates, how many of a step count as late
             in_steps: only under compat hta: its profiler_steps
 
@@ -1120,7 +1141,7 @@ class Job:
             clock_offset_us [us]: how far its clock is ahead of the reference; taken out of the numbers
 
         Table collectives: one row is one collective, by its first arrival
-            group: process group; the stream where the trace names none
+            group: process group
             group_desc: its description
             op: operation
             seq [id]: its number in the group; unknown: matched by order
@@ -1132,19 +1153,19 @@ class Job:
             late_us [us]: last arrival after the first
             cost_us [us]: last arrival after the last but one
             waited_us [us]: sum over members of the time until the last came
-            transfer_us [us]: from the last arrival to the last end
+            transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
 
         Table clocks: one row is one rank's clock
             rank [id]: rank
             reference_rank [id]: whose clock it is compared with
             offset_us [us]: how far it is ahead
-            spread_us [us]: median distance of single collectives from that, over all links to the reference
-            collectives [count]: collectives of the weakest link; 0: nothing to compare with"""
+            spread_us [us]: median distance of its ends from the others' after correction
+            collectives [count]: collectives that tell it; 0: nothing to compare with"""
     def summary(self, *,
         top: int = 5,
         compat: None = None,
         table: Optional[Literal['ranks', 'kernels', 'operators', 'findings']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None) -> Summary:
         """One screen: where each rank's time goes, who is slowest, what to look at first.
 
         The time between a rank's first and last GPU work (GPU span) is divided without overlap:

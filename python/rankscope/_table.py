@@ -275,6 +275,26 @@ def _terminal_width() -> int:
     return max(40, shutil.get_terminal_size((120, 24)).columns)
 
 
+class Summary(Table):
+    """What `job.summary()` gives: the table of ranks, shown as the program's whole first screen. The findings are
+    in `summary.tables["findings"]`."""
+
+    __slots__ = ()
+
+    def screen(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
+        """The first screen: where the time goes, the slowest rank, what to look at first."""
+        return self._engine.answer("summary", None, width=width, color=color, utf8=utf8)
+
+    def __str__(self) -> str:
+        return self.screen(width=_terminal_width())
+
+    def __repr__(self) -> str:
+        return str(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return '<pre class="rankscope" style="line-height: 1.2">%s</pre>' % html.escape(self.screen(width=100))
+
+
 class Result:
     """All tables of one run, what was wrong with its input and what is merely absent."""
 

@@ -125,4 +125,8 @@ bool rs_py_add_many(PyObject *module);
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 
+/* A fused trace and the report page, written into files: methods of Job. */
+PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
+PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
+
 #endif

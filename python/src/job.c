@@ -492,6 +492,10 @@ static PyMethodDef job_methods[] = {
      "loaded once for all of them"},
     {"map", (PyCFunction)(void (*)(void))rs_py_map, METH_VARARGS | METH_KEYWORDS,
      "map(queries, progress=None) -> bytes for merge: what the job's ranks contribute"},
+    {"fuse", (PyCFunction)(void (*)(void))rs_py_fuse, METH_VARARGS | METH_KEYWORDS,
+     "fuse(to, name, settings, progress=None) -> Result: all ranks as one trace, packed as name ends"},
+    {"report", (PyCFunction)(void (*)(void))rs_py_report, METH_VARARGS | METH_KEYWORDS,
+     "report(to, name, settings, progress=None) -> Result without tables: the page; name is None"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},

@@ -100,8 +100,19 @@ static PyObject *analyses(PyObject *module, PyObject *args)
     return list;
 }
 
+static PyObject *output_forms(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    PyObject *names = rs_py_text(rs_output_form_names);
+    PyObject *list = names ? PyObject_CallMethod(names, "split", "s", "|") : NULL;
+    Py_XDECREF(names);
+    return list;
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version() -> str"},
+    {"output_forms", output_forms, METH_NOARGS, "output_forms() -> list of the names that render takes"},
     {"analyses", analyses, METH_NOARGS, "analyses() -> list of dicts: the registry"},
     {NULL, NULL, 0, NULL},
 };

@@ -185,7 +185,8 @@ static PyObject *make_cell(const rs_table *table, size_t row, size_t at, memory 
     switch (rs_table_get_spec(table)->columns[at].type) {
     case RS_INT: return PyLong_FromLongLong(rs_table_int(table, row, at));
     case RS_REAL:
-    case RS_TIME: return PyFloat_FromDouble(rs_table_real(table, row, at));
+    case RS_TIME:
+    case RS_MOMENT: return PyFloat_FromDouble(rs_table_real(table, row, at));
     case RS_TEXT: break;
     }
     const char *text = rs_table_text(table, row, at, &length);
@@ -251,23 +252,7 @@ static rs_table *copy_rows(const rs_table *from, size_t first, size_t last, rs_e
     rs_status status = into ? RS_OK : rs_fail_nomem(err, "a table");
     const rs_table_spec *spec = rs_table_get_spec(from);
     for (size_t row = first; status == RS_OK && row < last; row++) {
-        for (size_t at = 0; at < spec->n_columns; at++) {
-            size_t length;
-            const char *text;
-            if (rs_table_is_null(from, row, at)) {
-                rs_table_add_null(into);
-                continue;
-            }
-            switch (spec->columns[at].type) {
-            case RS_INT: rs_table_add_int(into, rs_table_int(from, row, at)); break;
-            case RS_TIME: rs_table_add_time(into, rs_table_int(from, row, at)); break;
-            case RS_REAL: rs_table_add_real(into, rs_table_real(from, row, at)); break;
-            case RS_TEXT:
-                text = rs_table_text(from, row, at, &length);
-                rs_table_add_text_n(into, text, length);
-                break;
-            }
-        }
+        for (size_t at = 0; at < spec->n_columns; at++) rs_table_add_cell(into, from, row, at);
         status = rs_table_end_row(into, err);
     }
     if (status == RS_OK) return into;
@@ -457,6 +442,37 @@ static PyObject *table_render(PyObject *self, PyObject *args, PyObject *words)
     return rs_py_raise(&err);
 }
 
+/* The run's whole answer in text, as the command of its analysis prints it. */
+static PyObject *table_answer(PyObject *self, PyObject *args, PyObject *words)
+{
+    static char *names[] = {"analysis", "compat", "width", "color", "utf8", NULL};
+    const char *name;
+    PyObject *compat = Py_None;
+    unsigned width = 0;
+    int color = 0, utf8 = 1;
+    rs_compat mode;
+    rs_error err = RS_ERROR_INIT;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "s|OIpp:answer", names, &name, &compat, &width, &color,
+                                     &utf8) ||
+        !rs_py_compat(compat, &mode))
+        return NULL;
+    const rs_analysis *analysis = rs_analysis_find(name);
+    if (!analysis) return rs_py_refuse("there is no such analysis");
+    const rs_result *result = &((table_object *)self)->owner->result;
+    rs_render_settings settings = {.size = sizeof settings, .width = width, .color = color, .utf8 = utf8};
+    rs_py_sink buffer = {0};
+    rs_sink sink = rs_py_sink_of(&buffer);
+    rs_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rs_render_answer(analysis, mode, result, &settings, &sink, &err);
+    Py_END_ALLOW_THREADS;
+    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
+                     : status == RS_OK ? rs_py_sink_text(&buffer)
+                                       : rs_py_raise(&err);
+    rs_py_sink_clear(&buffer);
+    return text;
+}
+
 /* ---- the types --------------------------------------------------------------------------------------------
  */
 
@@ -476,6 +492,10 @@ static PyMethodDef table_methods[] = {
      "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints "
      "it; the "
      "rest is for text, where width 0 shortens nothing"},
+    {"answer", (PyCFunction)(void (*)(void))table_answer, METH_VARARGS | METH_KEYWORDS,
+     "answer(analysis, compat=None, width=0, color=False, utf8=True) -> str: the whole run's answer as the "
+     "command "
+     "prints it"},
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "
      "into to, "

@@ -291,8 +291,8 @@ static bool order(rs_annotations *p)
 /* HTA looks at the annotations alone, those its window left. */
 static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(b->t, run->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(b->t, run->policy, &f, err);
     if (status != RS_OK) return status;
     rs_kind wanted = gpu ? RS_KIND_GPU_USER_ANNOTATION : RS_KIND_USER_ANNOTATION;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -302,7 +302,6 @@ static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error
         if (!slot_of(b, b->e->name[f->row[i]], &slot)) status = rs_fail_nomem(err, "annotations");
         if (status == RS_OK) rs_moments_add(&b->p->items[slot].length, rs_sub_sat(f->end[i], f->start[i]));
     }
-    rs_hta_frame_free(f);
     return status;
 }
 

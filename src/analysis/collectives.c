@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "match/collective_ops.h"
+#include "analysis/collective_notes.h"
+#include "clock/collective_clocks.h"
+#include "match/collective_wait.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
@@ -32,7 +34,8 @@ static const rs_column_spec one_columns[] = {
     {"ranks", RS_INT, RS_UNIT_COUNT, "of them, those whose kernel is in the traces", NULL},
     {"start_us", RS_TIME, RS_UNIT_US,
      "first arrival, from the job's first event (with --absolute: on rank 0's clock)", "start"},
-    {"transfer_us", RS_TIME, RS_UNIT_US, "least duration of all ranks: nobody waits any more", "transfer"},
+    {"transfer_us", RS_TIME, RS_UNIT_US,
+     "from the last arrival to the first end after it: nobody waits any more", "transfer"},
     {"max_wait_us", RS_TIME, RS_UNIT_US, "from the first arrival to the last", "max wait"},
     {"sum_wait_us", RS_TIME, RS_UNIT_US, "waits of all ranks for the last arrival", "sum of waits"},
     {"end_spread_us", RS_TIME, RS_UNIT_US, "from the first end to the last", "end spread"},
@@ -110,22 +113,17 @@ enum { TABLE_ONE, TABLE_SUMMARY, TABLE_LATE, TABLE_ARRIVALS, TABLE_CLOCKS };
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_coll_rank *r;
-    rs_status status = rs_coll_rank_of(trace, run->policy, &r, err);
+    rs_status status = rs_coll_rank_any(trace, run->policy, &r, err);
     if (status == RS_OK) *partial = r;
     return status;
 }
 
-/* ---- one collective
- * ----------------------------------------------------------------------------------------- */
+/* ---- one collective ----------------------------------------------------------------------------------- */
 
 typedef struct measure {
-    int64_t first, last;         /* arrivals */
-    int64_t first_end, last_end; /* ends */
-    int64_t transfer, sum_wait, sum_duration;
-    uint32_t first_at, last_at; /* arrivals */
-    int64_t bytes;              /* -1: unknown */
+    rs_coll_wait times;
+    int64_t bytes; /* -1: unknown */
     int64_t members;
-    rs_coll_kind kind;
 } measure;
 
 /* https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: what of the message crosses the
@@ -157,30 +155,14 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
 
 static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c)
 {
-    const rs_coll_arrival *a = &job->arrivals[c->first];
-    const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
-    measure m = {.first = INT64_MAX,
-                 .last = INT64_MIN,
-                 .first_end = INT64_MAX,
-                 .last_end = INT64_MIN,
-                 .transfer = INT64_MAX,
-                 .bytes = -1,
-                 .members = op->group_size > 0 ? op->group_size : c->n,
-                 .kind = op->kind};
+    const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
+    measure m = {
+        .times = rs_coll_measure(job, c), .bytes = -1, .members = op->group_size > 0 ? op->group_size : c->n};
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
-        a = &job->arrivals[i];
-        int64_t start = rs_coll_start(job, a), end = rs_coll_end(job, a);
-        int64_t bytes = bytes_of(job->ranks[a->rank], &job->ranks[a->rank]->ops[a->op]);
-        if (start < m.first) m.first = start, m.first_at = i;
-        if (start > m.last) m.last = start, m.last_at = i;
-        if (end < m.first_end) m.first_end = end;
-        if (end > m.last_end) m.last_end = end;
-        if (end - start < m.transfer) m.transfer = end - start;
+        const rs_coll_arrival *a = &job->arrivals[i];
+        int64_t bytes = bytes_of(job->ranks[a->rank], rs_coll_op_at(job, a));
         if (bytes > m.bytes) m.bytes = bytes;
-        m.sum_duration = rs_add_sat(m.sum_duration, end - start);
     }
-    for (uint32_t i = c->first; i < c->first + c->n; i++)
-        m.sum_wait = rs_add_sat(m.sum_wait, m.last - rs_coll_start(job, &job->arrivals[i]));
     return m;
 }
 
@@ -205,29 +187,29 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     const rs_coll_arrival *a = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[a->rank];
     const rs_coll_op *op = &r->ops[a->op];
-    double algorithm = algorithm_gbps(m->bytes, m->transfer);
+    double algorithm = algorithm_gbps(m->bytes, m->times.transfer);
     rs_table_add_int(t, (int64_t)index);
     rs_table_add_text(t, rs_pool_text(&r->pool, op->group));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->members));
     rs_table_add_int(t, c->number);
     rs_table_add_text(t, c->by_seq ? "seq" : "order");
-    rs_table_add_text(t, c->mixed ? "mixed" : rs_coll_kind_name(m->kind));
+    rs_table_add_text(t, c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->dtype));
     add_known(t, op->in_elements >= 0, op->in_elements);
     add_known(t, op->out_elements >= 0, op->out_elements);
     add_known(t, m->bytes >= 0, m->bytes);
     add_known(t, op->group_size > 0, op->group_size);
     rs_table_add_int(t, c->n);
-    rs_table_add_time(t, m->first - base);
-    rs_table_add_time(t, m->transfer);
-    rs_table_add_time(t, m->last - m->first);
-    rs_table_add_time(t, m->sum_wait);
-    rs_table_add_time(t, m->last_end - m->first_end);
-    rs_table_add_int(t, of[job->arrivals[m->first_at].rank]->rank);
-    rs_table_add_int(t, of[job->arrivals[m->last_at].rank]->rank);
+    rs_table_add_time(t, m->times.first - base);
+    rs_table_add_time(t, m->times.transfer);
+    rs_table_add_time(t, m->times.last - m->times.first);
+    rs_table_add_time(t, m->times.sum_wait);
+    rs_table_add_time(t, m->times.last_end - m->times.first_end);
+    rs_table_add_int(t, of[job->arrivals[m->times.first_at].rank]->rank);
+    rs_table_add_int(t, of[job->arrivals[m->times.last_at].rank]->rank);
     rs_table_add_real(t, algorithm);
-    rs_table_add_real(t, algorithm * bus_factor(m->kind, m->members));
+    rs_table_add_real(t, algorithm * bus_factor(m->times.kind, m->members));
     return rs_table_end_row(t, err);
 }
 
@@ -245,9 +227,9 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
         rs_table_add_int(t, op->row);
         add_known(t, op->seq >= 0, op->seq);
         rs_table_add_time(t, start - base);
-        rs_table_add_time(t, start - m->first);
-        rs_table_add_time(t, m->last - start);
-        rs_table_add_time(t, op->end - op->start);
+        rs_table_add_time(t, start - m->times.first);
+        rs_table_add_time(t, m->times.last - start);
+        rs_table_add_time(t, op->duration);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -288,16 +270,16 @@ static bucket bucket_of(const rs_coll_job *job, const rs_coll_instance *c, const
     const rs_coll_arrival *a = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[a->rank];
     const char *dtype = rs_pool_text(&r->pool, r->ops[a->op].dtype);
-    bucket b = {.collective = c->mixed ? "mixed" : rs_coll_kind_name(m->kind),
+    bucket b = {.collective = c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind),
                 .dtype = dtype ? dtype : "",
                 .members = m->members,
                 .bytes = m->bytes,
-                .kind = m->kind,
-                .sum_wait = m->sum_wait,
-                .sum_duration = m->sum_duration,
+                .kind = m->times.kind,
+                .sum_wait = m->times.sum_wait,
+                .sum_duration = m->times.sum_duration,
                 .all_bytes = m->bytes < 0 ? 0 : (double)m->bytes};
-    rs_moments_add(&b.transfer, m->transfer);
-    rs_moments_add(&b.wait, m->last - m->first);
+    rs_moments_add(&b.transfer, m->times.transfer);
+    rs_moments_add(&b.wait, m->times.last - m->times.first);
     return b;
 }
 
@@ -356,17 +338,17 @@ static int by_lateness(const void *a, const void *b)
 
 static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, late *ranks)
 {
-    if (c->n < 2 || m->kind == RS_COLL_SEND_RECV) return;
+    if (!rs_coll_compares(job, c)) return;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         late *l = &ranks[job->arrivals[i].rank];
         int64_t start = rs_coll_start(job, &job->arrivals[i]);
         l->n++;
-        l->lateness = rs_add_sat(l->lateness, start - m->first);
-        l->wait = rs_add_sat(l->wait, m->last - start);
+        l->lateness = rs_add_sat(l->lateness, start - m->times.first);
+        l->wait = rs_add_sat(l->wait, m->times.last - start);
     }
-    late *l = &ranks[job->arrivals[m->last_at].rank];
+    late *l = &ranks[job->arrivals[m->times.last_at].rank];
     l->last++;
-    l->others = rs_add_sat(l->others, m->sum_wait);
+    l->others = rs_add_sat(l->others, m->times.sum_wait);
 }
 
 static rs_status add_late(rs_table *t, const late *l, rs_error *err)
@@ -436,9 +418,10 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
 
 static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 {
+    rs_coll_note_host(job, result);
     size_t nameless = 0, incomplete = 0, mixed = 0;
     for (size_t i = 0; i < a->n; i++) {
-        nameless += a->ranks[i]->n_nameless;
+        if (!a->ranks[i]->many_groups) nameless += a->ranks[i]->n_nameless;
         if (a->ranks[i]->n == 0)
             rs_result_note(result, "rank %lld: no communication kernels", (long long)a->of[i]->rank);
     }
@@ -467,7 +450,7 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     bool align = strcmp(rs_options_text(run->options, "clocks"), "ends") == 0;
-    answer a = {.base = INT64_MAX};
+    answer a = {0};
     rs_coll_job job = {0};
     a.of = rs_malloc((n + 1) * sizeof *a.of);
     a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
@@ -479,13 +462,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         a.late[a.n].rank = partials[i].rank;
         a.ranks[a.n++] = partials[i].value;
     }
-    if (status == RS_OK) status = rs_coll_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
     if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
         status = rs_fail_nomem(err, "collectives");
-    for (size_t i = 0; status == RS_OK && i < a.n; i++)
-        if (a.ranks[i]->first_ns != RS_NO_TIME && rs_add_sat(a.ranks[i]->first_ns, job.shift[i]) < a.base)
-            a.base = rs_add_sat(a.ranks[i]->first_ns, job.shift[i]);
-    if (run->absolute || a.base == INT64_MAX) a.base = 0;
+    if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
     if (status == RS_OK) status = fill(&job, &a, result, err);
     if (status == RS_OK) remark(&job, &a, result);
     rs_coll_job_clear(&job);
@@ -496,64 +476,42 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return status;
 }
 
-/* ---- what travels ------------------------------------------------------------------------------------- */
-
-static const rs_field op_fields[] = {
-    RS_FIELD(rs_coll_op, start),
-    RS_FIELD(rs_coll_op, end),
-    RS_FIELD(rs_coll_op, seq),
-    RS_FIELD(rs_coll_op, group_size),
-    RS_FIELD(rs_coll_op, in_elements),
-    RS_FIELD(rs_coll_op, out_elements),
-    RS_FIELD(rs_coll_op, source),
-    RS_FIELD(rs_coll_op, target),
-    RS_FIELD(rs_coll_op, row),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, group, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, description, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, members, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, name, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, dtype, rs_coll_rank, pool.strings.n),
-    RS_FIELD_BELOW(rs_coll_op, kind, RS_N_COLL_KINDS),
-};
-static const rs_layout op_layout = RS_LAYOUT(rs_coll_op, op_fields);
-
-static const rs_field collectives_fields[] = {
-    RS_FIELD_STRINGS(rs_coll_rank, pool.strings),
-    RS_FIELD_LIST(rs_coll_rank, ops, n, &op_layout),
-    RS_FIELD(rs_coll_rank, n_nameless),
-    RS_FIELD(rs_coll_rank, base_time_ns),
-    RS_FIELD(rs_coll_rank, first_ns),
-};
-static const rs_layout collectives_layout = RS_LAYOUT(rs_coll_rank, collectives_fields);
-
 const rs_analysis rs_analysis_collectives = {
     .name = "collectives",
     .help = "Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late",
-    .about = "Kernels of different ranks are one collective when group name, members and sequence number "
-             "agree; where no\n"
-             "number was recorded, and for send and receive, the order within the group decides, and a rank "
-             "whose trace\n"
-             "starts late is set to where its ends fit. A rank waits from its arrival to the last one's; the "
-             "transfer time\n"
-             "is the least duration of all ranks.\n\n"
-             "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
-             "clocks are\n"
-             "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
-             "remains.\n\n"
-             "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
-             "for all-reduce,\n"
-             "x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the rest, as "
-             "nccl-tests\n"
-             "counts (doc/PERFORMANCE.md there).",
+    .about =
+        "Kernels of different ranks are one collective when group name, members and sequence number "
+        "agree; where no\n"
+        "number was recorded, and for send and receive, the order within the group decides: a rank whose "
+        "trace starts\n"
+        "late is set to where its ends fit, and a kernel that was over before the others began is not "
+        "theirs. A SendRecv\n"
+        "kernel belongs to the collective whose annotation or operator launched it (nccl:all_to_all). A "
+        "rank waits from\n"
+        "its arrival until the last member arrived; the transfer time is what is left then until the "
+        "first member ends.\n\n"
+        "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, "
+        "and a rank arrives\n"
+        "where the operator that submitted one starts. Their ends are no common moment: clocks stay as "
+        "recorded.\n\n"
+        "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
+        "clocks are\n"
+        "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
+        "remains.\n\n"
+        "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
+        "for all-reduce,\n"
+        "x (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, x 1 for the rest, as "
+        "nccl-tests\n"
+        "counts (doc/PERFORMANCE.md there).",
     .examples = "rankscope collectives traces/\nrankscope collectives --table lateness --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_COLL_COLUMNS,
+    .columns = RS_COLL_HOST_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
     .free_partial = rs_coll_rank_free,
-    .partial_layout = &collectives_layout,
+    .partial_layout = &rs_coll_rank_layout,
 };

@@ -9,9 +9,7 @@
 
 const char *rs_diff_kind_name(unsigned kind)
 {
-    return kind == RS_DIFF_OPERATOR ? "operator"
-           : kind == RS_DIFF_CALL   ? "call"
-                                    : rs_class_name((rs_class)kind);
+    return kind == RS_DIFF_OPERATOR ? "operator" : kind == RS_DIFF_CALL ? "call" : rs_class_names[kind];
 }
 
 void rs_diff_free(void *partial)
@@ -182,13 +180,13 @@ static rs_status add_gpu(totals *t, const rs_work *w, rs_error *err)
 static rs_status add_hta_rows(const rs_run *run, rs_trace *trace, totals *t, rs_error *err)
 {
     rs_policy policy = *run->policy;
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     rs_frame_columns made = {0};
     const char *kind = rs_options_text(run->options, "kind");
     bool gpu = strcmp(kind, "gpu") == 0, host = strcmp(kind, "host") == 0;
     policy.trim_steps = false;
     policy.whole = true; /* HTA's own iterations tell what is selected */
-    rs_status status = rs_hta_frame_create(trace, &policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, &policy, &f, err);
     if (status != RS_OK) return status;
     status = rs_frame_columns_make(trace, &policy, f, &made, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
@@ -199,7 +197,6 @@ static rs_status add_hta_rows(const rs_run *run, rs_trace *trace, totals *t, rs_
             status = rs_fail_nomem(err, "names");
     }
     rs_frame_columns_clear(&made);
-    rs_hta_frame_free(f);
     return status;
 }
 

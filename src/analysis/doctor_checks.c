@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "format/format.h"
 #include "text/numbers.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
@@ -18,90 +19,50 @@
 
 static const rs_check damage = {
     "damaged text", "whatever the lost events would have shown",
-    "let the profiler finish before the process ends; write to a local disk, then copy",
-    "let the program end by itself or with SIGTERM: rocprofv3 writes its files at the end",
-    "let nsys finish its report, then export it again"};
-static const rs_check gpu_work = {
-    "GPU work", "every GPU-time analysis",
-    "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-    "rocprofv3 --kernel-trace --memory-copy-trace, around the process that uses "
-    "the GPU (inside torchrun, not around it)",
-    "nsys profile -t cuda, around the process that uses the GPU"};
-static const rs_check host_work = {
-    "host operators", "ops, launchers, tree, critical-path, operators in summary",
-    "profile with ProfilerActivity.CPU",
-    "rocprofv3 knows no operators: record with the PyTorch profiler where they are wanted",
-    "nsys knows no operators: record with the PyTorch profiler where they are wanted"};
-static const rs_check launches = {
-    "launches without work", "queue, launches, idle causes, critical-path",
-    "record whole steps (schedule with warmup), synchronize before stopping; update the "
-    "driver's CUPTI or roctracer if one call never shows work",
-    "add --kernel-trace --memory-copy-trace; give all files of the run together",
-    "export the whole report; update nsys if one call never shows work"};
+    "let the profiler finish before the process ends; write to a local disk, then copy"};
+static const rs_check gpu_work = {"GPU work", "every GPU-time analysis",
+                                  "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
+static const rs_check host_work = {"host operators",
+                                   "ops, launchers, tree, critical-path, operators in summary",
+                                   "profile with ProfilerActivity.CPU"};
+static const rs_check launches = {"launches without work", "queue, launches, idle causes, critical-path",
+                                  "record whole steps (schedule with warmup), synchronize before stopping; "
+                                  "update the driver's CUPTI or roctracer if one call never shows work"};
 static const rs_check unlinked = {
     "work without launch", "launch-bound share, idle causes, ops, launchers",
-    "start the profiler one step before the steps you want (schedule warmup=1)",
-    "add --hip-trace (or --runtime-trace); of CSV files give the run's folder, so that *_hip_api_trace.csv "
-    "is "
-    "read with the kernels",
-    "record with -t cuda from the start of the process, without --capture-range cutting a step"};
-static const rs_check graphs = {"graph launches", "kernels of the graphs, busy time, idle",
-                                "newer drivers record every replay; or profile once with graphs switched off",
-                                "profile once with graphs switched off",
-                                "nsys profile --cuda-graph-trace=node"};
+    "start the profiler one step before the steps you want (schedule warmup=1)"};
+static const rs_check graphs = {
+    "graph launches", "kernels of the graphs, busy time, idle",
+    "newer drivers record every replay; or profile once with graphs switched off"};
 static const rs_check early = {"work before launch", "queue, launches, idle causes",
-                               "a clock skew of the driver: newer CUPTI or roctracer; restart the process",
-                               "a clock skew of the driver: a newer ROCm; restart the process",
-                               "a clock skew of the driver: a newer nsys; restart the process"};
-static const rs_check duplicates = {
-    "repeated correlations", "every launch-based number; perhaps several ranks in one file",
-    "write one file a rank; do not concatenate traces",
-    "one run's files only: -o 'rank%env{RANK}%_%pid%' gives each process its own",
-    "one report a rank: -o rank%q{RANK}"};
+                               "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
+static const rs_check duplicates = {"repeated correlations",
+                                    "every launch-based number; perhaps several ranks in one file",
+                                    "write one file a rank; do not concatenate traces"};
 static const rs_check overlaps = {
     "overlap on one stream", "sums of kernel time; viewers drop such events",
-    "programmatic dependent launch or a driver's timestamps; compare busy time, not sums",
-    "timestamps of one hardware queue overlap by microseconds; compare busy time, not sums", NULL};
+    "programmatic dependent launch or a driver's timestamps; compare busy time, not sums"};
 static const rs_check rank = {
     "rank", "telling ranks apart by the file itself",
-    "initialise torch.distributed before profiling, or put rank_N in the file name",
-    "rocprofv3 -o 'rank%env{RANK}%_%pid%', or rankscope capture, puts the rank in the file name",
-    "nsys profile -o 'rank%q{RANK}', or rankscope capture, puts the rank in the file name"};
+    "initialise torch.distributed before profiling, or put rank_N in the file name"};
 static const rs_check steps = {"steps", "steps, --steps, per-step numbers, HTA's window",
-                               "call profiler.step() once an iteration",
-                               "put each iteration in a roctx range \"ProfilerStep#N\" (roctxRangePush, or "
-                               "torch.cuda.nvtx.range_push) and "
-                               "add --marker-trace",
-                               "put each iteration in an NVTX range \"ProfilerStep#N\" "
-                               "(torch.cuda.nvtx.range_push) and add -t cuda,nvtx"};
+                               "call profiler.step() once an iteration"};
 static const rs_check shapes = {"shapes", "ops --by args, shapes in launchers, sizes of collectives",
-                                "record_shapes=True", NULL, NULL};
-static const rs_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True", NULL, NULL};
+                                "record_shapes=True"};
+static const rs_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True"};
 static const rs_check sync = {"sync events", "exact GPU to CPU dependencies in critical-path and chakra",
-                              "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)", NULL,
-                              "nsys profile -t cuda --cuda-event-trace=true"};
-static const rs_check collectives = {
-    "collective arguments", "collectives: sizes, groups, bandwidth",
-    "record_shapes=True with PyTorch 2.2 or later",
-    "kernels of RCCL do not say which collective they are: record with the PyTorch profiler where sizes and "
-    "groups are wanted",
-    "add -t cuda,nvtx with an NCCL that tells its arguments to NVTX (2.20 or later), and export with a "
-    "current "
-    "nsys"};
-static const rs_check dropped = {"dropped buffers", "completeness of GPU work",
-                                 "fewer steps a recording; larger buffers (KINETO_USE_DAEMON off, "
-                                 "CUPTI buffer size up)",
-                                 "fewer steps a recording (--collection-period); fewer kinds of traces",
-                                 "a shorter recording (--duration, --capture-range); fewer kinds of traces"};
+                              "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)"};
+static const rs_check collectives = {"collective arguments", "collectives: sizes, groups, bandwidth",
+                                     "record_shapes=True with PyTorch 2.2 or later"};
+static const rs_check dropped = {
+    "dropped buffers", "completeness of GPU work",
+    "fewer steps a recording; larger buffers (KINETO_USE_DAEMON off, CUPTI buffer size up)"};
 static const rs_check clocks = {"clock units", "every duration",
-                                "do not rescale ts and dur: Chrome traces hold microseconds",
-                                "the files hold nanoseconds since the machine's start: do not rescale them",
-                                "the export holds nanoseconds: do not rescale them"};
+                                "do not rescale ts and dur: Chrome traces hold microseconds"};
 static const rs_check resolution = {"clock resolution", "kernels under a microsecond; gaps between kernels",
-                                    "PyTorch 2.3 or later writes nanoseconds",
-                                    "do not convert the files' times", "do not convert the export's times"};
+                                    "PyTorch 2.3 or later writes nanoseconds"};
 static const rs_check durations = {"durations", "busy time and idle around them",
-                                   "a driver's bad timestamps: update it, or cut the events out", NULL, NULL};
+                                   "a driver's bad timestamps: update it, or cut the events out"};
 
 void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
                     const char *format, ...)
@@ -117,16 +78,14 @@ void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *chec
         f->out_of_memory = true;
         return;
     }
-    f->items[f->n++] = (rs_finding){.level = level, .check = check, .count = count, .text = copy};
+    const char *own = rs_format_remedy(f->events, check->name);
+    f->items[f->n++] = (rs_finding){
+        .level = level, .check = check, .count = count, .text = copy, .remedy = own ? own : check->remedy};
 }
 
-const char *rs_finding_remedy(const rs_findings *f, const rs_finding *finding)
+static bool tells_operators(const rs_events *events)
 {
-    const rs_check *c = finding->check;
-    const char *own = f->recorder == RS_RECORDER_ROCPROF ? c->rocprof
-                      : f->recorder == RS_RECORDER_NSYS  ? c->nsys
-                                                         : NULL;
-    return own ? own : c->remedy;
+    return !events->format || events->format->tells_operators;
 }
 
 /* ---- what one pass over the rows tells --------------------------------------------------------------- */
@@ -185,10 +144,8 @@ static void count_rows(const rs_trace *t, counts *c)
 
 /* ---- launches and their work ------------------------------------------------------------------------ */
 
-static rs_call_coverage *coverage_of(rs_findings *f, const rs_string *name)
+static rs_call_coverage *add_coverage(rs_findings *f, const rs_string *name)
 {
-    for (size_t i = 0; i < f->n_calls; i++)
-        if (strcmp(f->calls[i].name, name->text) == 0) return &f->calls[i];
     char *copy = rs_strndup(name->text, name->length);
     if (!copy || !RS_GROW_ONE(f->calls, f->n_calls, f->calls_capacity)) {
         rs_free(copy);
@@ -204,12 +161,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const rs_call_coverage *)a)->name, ((const rs_call_coverage *)b)->name);
 }
 
+/* What is known of a call's name, by string id: names are few and calls are many. */
+typedef struct call_name {
+    uint8_t launches; /* 1 it does, 2 it does not, 0 not asked yet */
+    uint32_t place;   /* in the findings' calls, counted from 1; 0: not there yet */
+} call_name;
+
 static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f)
 {
     const rs_events *e = t->events;
-    uint8_t *launching = rs_calloc(e->strings.n + 1, 1); /* by string id: 1 launches, 2 does not */
+    call_name *names = rs_calloc(e->strings.n + 1, sizeof *names);
     size_t at = 0;
-    f->out_of_memory = f->out_of_memory || !launching;
+    f->out_of_memory = f->out_of_memory || !names;
     for (size_t i = 0; i < t->n_rows && !f->out_of_memory; i++) {
         uint32_t row = rs_trace_row(t, i);
         if (!rs_kind_is_call(rs_event_kind(e, row))) continue;
@@ -217,16 +180,17 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
         int64_t work =
             at < links->n_calls && links->call[at] == row ? links->first[at + 1] - links->first[at] : 0;
         const rs_string *name = &e->strings.items[e->name[row]];
-        uint8_t *known = &launching[e->name[row]];
-        if (work == 0 && !*known) *known = launches_work(name) ? 1 : 2;
-        if (work == 0 && *known == 2) continue;
-        rs_call_coverage *c = coverage_of(f, name);
-        if (!c) break;
+        call_name *known = &names[e->name[row]];
+        if (work == 0 && !known->launches) known->launches = launches_work(name) ? 1 : 2;
+        if (work == 0 && known->launches == 2) continue;
+        if (!known->place && !add_coverage(f, name)) break;
+        if (!known->place) known->place = (uint32_t)f->n_calls;
+        rs_call_coverage *c = &f->calls[known->place - 1];
         c->calls++;
         c->with_work += work > 0;
         c->work += work;
     }
-    rs_free(launching);
+    rs_free(names);
     if (f->n_calls) qsort(f->calls, f->n_calls, sizeof *f->calls, by_name);
 }
 
@@ -318,7 +282,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
     judge_calls(f, true);
     double share = 100.0 * (double)links->n_unlinked / (double)work->n;
     /* kernels by themselves are what was asked of the profiler */
-    if (links->n_unlinked && f->recorder != RS_RECORDER_TORCH && c->runtime_calls == 0)
+    if (links->n_unlinked && !tells_operators(f->events) && c->runtime_calls == 0)
         rs_finding_add(f, RS_WEAK, &unlinked, (int64_t)links->n_unlinked,
                        "no calls of the device's API were recorded, so none of %zu GPU events has a launch",
                        work->n);
@@ -349,7 +313,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
 static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
 {
     const rs_file_info *info = &t->events->info;
-    bool torch = f->recorder == RS_RECORDER_TORCH;
+    bool torch = tells_operators(f->events);
     if (c->cpu_ops == 0)
         rs_finding_add(f, torch ? RS_WEAK : RS_REMARK, &host_work, 0,
                        torch ? "no operators (cpu_op)" : "no operators");
@@ -469,7 +433,7 @@ rs_status rs_doctor_examine(rs_trace *t, rs_findings *f, rs_error *err)
     const rs_step *list;
     size_t n_steps;
     int64_t first, last;
-    f->recorder = t->events->recorder;
+    f->events = t->events;
     check_damage(t, f);
     count_rows(t, &c);
     rs_status status = check_links(t, f, &c, err);

@@ -10,16 +10,16 @@ typedef enum rs_finding_level { RS_FINE, RS_REMARK, RS_WEAK, RS_UNFIT } rs_findi
 typedef struct rs_check {
     const char *name;
     const char *disables; /* what a bad outcome takes away */
-    const char *remedy;   /* for the next recording, with the PyTorch profiler ... */
-    const char *rocprof;  /* ... with rocprofv3, and Nsight Systems; NULL: the same */
-    const char *nsys;
+    const char
+        *remedy; /* for the next recording; the row of a format may know a better one (format/format.h) */
 } rs_check;
 
 typedef struct rs_finding {
     rs_finding_level level;
     const rs_check *check;
     int64_t count;
-    char *text; /* owned by the list */
+    char *text;         /* owned by the list */
+    const char *remedy; /* for who recorded this trace */
 } rs_finding;
 
 typedef struct rs_call_coverage {
@@ -33,10 +33,9 @@ typedef struct rs_findings {
     rs_call_coverage *calls; /* by name */
     size_t n_calls, calls_capacity;
     bool out_of_memory;
-    rs_recorder recorder; /* whose remedies are asked for */
+    const rs_events *events; /* of the rank while it is examined */
 } rs_findings;
 
-const char *rs_finding_remedy(const rs_findings *findings, const rs_finding *finding);
 void rs_finding_add(rs_findings *findings, rs_finding_level level, const rs_check *check, int64_t count,
                     const char *format, ...) RS_PRINTF(5, 6);
 

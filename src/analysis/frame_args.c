@@ -435,6 +435,7 @@ rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, c
     if (status == RS_OK && w->n) {
         rs_table *table = make_table(w, fixed->spec);
         if (table) {
+            rs_table_widens(table, fixed->record);
             rs_table_free(result->tables[0]);
             result->tables[0] = table;
         } else {

@@ -3,6 +3,7 @@
 #define RS_ANALYSIS_FRAME_ARGS_H
 
 #include "analysis/analysis.h"
+#include "table/record.h"
 
 /* An argument that has a column of its own in any case. */
 typedef struct rs_shown_argument {
@@ -13,6 +14,7 @@ typedef struct rs_shown_argument {
 /* The frame's own columns. */
 typedef struct rs_frame_fixed {
     const rs_table_spec *spec;
+    const rs_row_spec *record;
     const rs_shown_argument *shown;
     size_t n_shown;
 } rs_frame_fixed;

@@ -117,13 +117,13 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
 {
     const rs_events *e = trace->events;
     rs_policy whole = *policy;
-    rs_hta_frame *all = NULL;
+    const rs_hta_frame *all = NULL;
     step_span *steps = NULL;
     step_pieces pieces = {0};
     size_t n = 0;
     whole.trim_steps = false;
     whole.whole = true;
-    rs_status status = rs_hta_frame_create(trace, &whole, &all, err);
+    rs_status status = rs_trace_hta_frame(trace, &whole, &all, err);
     if (status != RS_OK) return status;
     if (!list_steps(e, all, &steps, &n) || !paint_steps(steps, n, &pieces))
         status = rs_fail_nomem(err, "frame");
@@ -140,7 +140,6 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
     rs_free(steps);
     rs_free(pieces.from);
     rs_free(pieces.number);
-    rs_hta_frame_free(all);
     return status;
 }
 

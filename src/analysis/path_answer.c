@@ -6,18 +6,14 @@
 #include "base/interval.h"
 #include "peer/hta_window.h"
 
-const char *rs_bound_name(rs_bound bound)
-{
-    static const char *const names[] = {"cpu_bound",
-                                        "data_loading",
-                                        "gpu_compute_bound",
-                                        "gpu_communication_bound",
-                                        "gpu_copy_bound",
-                                        "gpu_kernel_launch_overhead",
-                                        "gpu_kernel_kernel_overhead",
-                                        ""};
-    return names[bound];
-}
+const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
+                                                 "data_loading",
+                                                 "gpu_compute_bound",
+                                                 "gpu_communication_bound",
+                                                 "gpu_copy_bound",
+                                                 "gpu_kernel_launch_overhead",
+                                                 "gpu_kernel_kernel_overhead",
+                                                 ""};
 
 void rs_path_answer_free(void *answer)
 {
@@ -35,6 +31,7 @@ typedef struct maker {
     rs_trace *trace;
     const rs_events *e;
     const rs_policy *policy;
+    const rs_classes *classes;
     const rs_path_graph *g;
     rs_path_answer *a;
     uint32_t *copied;      /* by the trace's string id: the answer's, + 1 */
@@ -78,8 +75,7 @@ static bool is_gpu_side(const maker *m, uint32_t row)
 
 static rs_bound bound_of_work(maker *m, uint32_t row)
 {
-    rs_class class = RS_CLASS_COMPUTE;
-    if (!rs_trace_class(m->trace, m->policy->classes, row, &class)) m->failed = true;
+    rs_class class = rs_class_at(m->classes, row);
     if (class == RS_CLASS_COMM) return RS_BOUND_COMM;
     return class == RS_CLASS_MEMORY && !m->hta ? RS_BOUND_COPY : RS_BOUND_COMPUTE;
 }
@@ -111,7 +107,8 @@ static rs_path_point point_of(maker *m, uint32_t node)
 {
     const rs_path_graph *g = m->g;
     uint32_t item = node >> 1, row = g->row[item];
-    rs_path_point p = {.position = RS_NO_POSITION, .time = rs_node_time(g, node), .is_end = node & 1};
+    rs_path_point p = {
+        .position = RS_NO_POSITION, .time = rs_node_time(g, node), .name = RS_NO_STRING, .is_end = node & 1};
     int64_t length = rs_sub_sat(g->end[item], g->start[item]);
     p.within = p.is_end && length > 0 ? rs_sub_sat(p.time, length < 1000 ? length : 1000) : p.time;
     if (row == RS_NO_ROW) return p;
@@ -128,6 +125,10 @@ static rs_path_edge edge_row(maker *m, size_t i)
                       .weight = g->weight[i],
                       .owner = RS_NO_POSITION,
                       .owner_stream = -1,
+                      .owner_name = RS_NO_STRING,
+                      .owner_category = RS_NO_STRING,
+                      .owner_pid = RS_NO_STRING,
+                      .owner_tid = RS_NO_STRING,
                       .type = g->type[i],
                       .bound = (uint8_t)bound_of(m, i),
                       .critical = g->critical[i]};
@@ -328,11 +329,10 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
 /* A rank that shows fewer than two steps is cut as its peers are: the job must learn what this one saw. */
 static rs_status note_steps(maker *m, rs_error *err)
 {
-    rs_hta_frame *f;
-    rs_status status = rs_hta_frame_create(m->trace, m->policy, &f, err);
+    const rs_hta_frame *f;
+    rs_status status = rs_trace_hta_frame(m->trace, m->policy, &f, err);
     if (status != RS_OK) return status;
     m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
-    rs_hta_frame_free(f);
     return RS_OK;
 }
 
@@ -352,6 +352,7 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
     rs_status status = RS_OK;
     if (!a || !m.copied || !rs_strings_init(&a->strings)) status = rs_fail_nomem(err, "critical path");
     if (status == RS_OK) status = rs_trace_span(trace, &a->base, &last, err);
+    if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &m.classes, err);
     if (status == RS_OK) a->absent = a->base == RS_NO_TIME;
     if (status == RS_OK && m.hta) status = note_steps(&m, err);
     if (status == RS_OK) status = fill(&m, window, default_window, wanted, err);

@@ -1,19 +1,21 @@
-/* stragglers: which rank arrives late at collectives, and what that costs. */
-#include "analysis/stragglers.h"
-
+/* stragglers: which rank arrives late at collectives, and what that costs. Columns over the matched
+ * collectives of match/. */
 #include <math.h>
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "peer/stragglers_hta.h"
+#include "analysis/collective_notes.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "clock/collective_clocks.h"
+#include "match/collective_wait.h"
+#include "peer/stragglers_hta.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
      "rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are apart"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", "align|trust", "align",
-     "align: take out of the clocks what the common ends of collectives show; trust: use them as they are"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
+     "ends: clocks are corrected so that collectives end together; file: as the traces have them"},
     {"candidates", RS_OPTION_INT, "N", NULL, "2",
      "only under --compat hta: its num_candidates, how many of a step count as late"},
     {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
@@ -39,7 +41,7 @@ static const rs_column_spec rank_columns[] = {
               "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead"),
 };
 static const rs_column_spec collective_columns[] = {
-    RS_COLUMN("group", TEXT, NONE, "process group; the stream where the trace names none", NULL),
+    RS_COLUMN("group", TEXT, NONE, "process group", NULL),
     RS_COLUMN("group_desc", TEXT, NONE, "its description", "description"),
     RS_COLUMN("op", TEXT, NONE, "operation", NULL),
     RS_COLUMN("seq", INT, ID, "its number in the group; unknown: matched by order", NULL),
@@ -51,15 +53,16 @@ static const rs_column_spec collective_columns[] = {
     RS_COLUMN("late_us", TIME, US, "last arrival after the first", "late"),
     RS_COLUMN("cost_us", TIME, US, "last arrival after the last but one", "cost"),
     RS_COLUMN("waited_us", TIME, US, "sum over members of the time until the last came", "waited"),
-    RS_COLUMN("transfer_us", TIME, US, "from the last arrival to the last end", "transfer"),
+    RS_COLUMN("transfer_us", TIME, US,
+              "from the last arrival to the first end after it: nobody waits any more", "transfer"),
 };
 static const rs_column_spec clock_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
     RS_COLUMN("reference_rank", INT, ID, "whose clock it is compared with", "reference"),
     RS_COLUMN("offset_us", TIME, US, "how far it is ahead", "ahead"),
-    RS_COLUMN("spread_us", TIME, US,
-              "median distance of single collectives from that, over all links to the reference", "spread"),
-    RS_COLUMN("collectives", INT, COUNT, "collectives of the weakest link; 0: nothing to compare with", NULL),
+    RS_COLUMN("spread_us", TIME, US, "median distance of its ends from the others' after correction",
+              "spread"),
+    RS_COLUMN("collectives", INT, COUNT, "collectives that tell it; 0: nothing to compare with", NULL),
 };
 static const rs_table_spec rank_table = RS_TABLE("stragglers", "one row is one rank", rank_columns);
 static const rs_table_spec collective_table =
@@ -84,58 +87,55 @@ static const rs_table_set sets[] = {
     {RS_COMPAT_NONE, tables, 3}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
 enum { RANKS, COLLECTIVES, CLOCKS };
 
+/* ---- one rank --------------------------------------------------------------------------------------- */
+
+/* What a rank brings: one of the two. */
+typedef struct part {
+    rs_coll_rank *ops;
+    rs_hta_arrivals *hta; /* under HTA's rules */
+} part;
+
+static void free_part(void *partial)
+{
+    part *p = partial;
+    if (!p) return;
+    rs_coll_rank_free(p->ops);
+    rs_hta_arrivals_free(p->hta);
+    rs_free(p);
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    part *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "collectives");
+    *partial = p;
+    if (run->policy->rows_by_stream) return rs_hta_arrivals_of(run, trace, &p->hta, err);
+    return rs_coll_rank_any(trace, run->policy, &p->ops, err);
+}
+
+/* ---- all ranks -------------------------------------------------------------------------------------- */
+
 typedef struct sums {
     int64_t n, last, late, max_late, cost, waited;
 } sums;
 
-/* What one collective shows. */
-typedef struct arrival_order {
-    const rs_member *first, *last;
-    int64_t late, cost, waited, transfer;
-} arrival_order;
-
-static arrival_order judge(const rs_matches *m, const rs_collective *c)
+static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, sums *of_rank)
 {
-    const rs_member *members = &m->members[c->first];
-    arrival_order o = {.first = members, .last = members};
-    int64_t end = members->end;
-    for (uint32_t i = 1; i < c->n; i++) {
-        if (members[i].start < o.first->start) o.first = &members[i];
-        if (members[i].start > o.last->start) o.last = &members[i];
-        if (members[i].end > end) end = members[i].end;
-    }
-    o.late = rs_sub_sat(o.last->start, o.first->start);
-    o.transfer = rs_sub_sat(end, o.last->start);
-    o.cost = o.late;
-    for (uint32_t i = 0; i < c->n; i++) {
-        int64_t wait = rs_sub_sat(o.last->start, members[i].start);
-        o.waited = rs_add_sat(o.waited, wait);
-        if (&members[i] != o.last && wait < o.cost) o.cost = wait;
-    }
-    return o;
-}
-
-static void add_up(const rs_matches *m, sums *of_rank)
-{
-    for (size_t i = 0; i < m->n; i++) {
-        const rs_collective *c = &m->items[i];
-        arrival_order o = judge(m, c);
-        for (uint32_t k = 0; k < c->n; k++) {
-            const rs_member *x = &m->members[c->first + k];
-            sums *s = &of_rank[x->rank];
-            int64_t late = rs_sub_sat(x->start, o.first->start);
-            s->n++;
-            s->late = rs_add_sat(s->late, late);
-            if (late > s->max_late) s->max_late = late;
-            s->waited = rs_add_sat(s->waited, rs_sub_sat(o.last->start, x->start));
-            if (x != o.last) continue;
-            s->last++;
-            s->cost = rs_add_sat(s->cost, o.cost);
-        }
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &job->arrivals[i];
+        sums *s = &of_rank[a->rank];
+        int64_t late = rs_sub_sat(rs_coll_start(job, a), w->first);
+        s->n++;
+        s->late = rs_add_sat(s->late, late);
+        if (late > s->max_late) s->max_late = late;
+        s->waited = rs_add_sat(s->waited, rs_sub_sat(w->last, rs_coll_start(job, a)));
+        if (i != w->last_at) continue;
+        s->last++;
+        s->cost = rs_add_sat(s->cost, w->cost);
     }
 }
 
-static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_clock *clock, rs_error *err)
+static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_coll_clock *clock, rs_error *err)
 {
     double n = (double)s->n;
     rs_table_add_int(t, rank);
@@ -152,101 +152,90 @@ static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_clo
     return rs_table_end_row(t, err);
 }
 
-static void add_name(rs_table *t, const rs_string *s)
-{
-    if (s->length)
-        rs_table_add_text_n(t, s->text, s->length);
-    else
-        rs_table_add_null(t);
-}
+typedef struct answer {
+    const rs_partial **of; /* by the job's rank index */
+    const rs_coll_rank **ranks;
+    size_t n;
+    sums *sums;
+    size_t n_compared;
+    int64_t origin; /* the first event of all ranks, clocks corrected */
+} answer;
 
-static rs_status add_collective(rs_table *t, const rs_partial *partials, const rs_matches *m,
-                                const rs_collective *c, int64_t origin, rs_error *err)
+static rs_status add_collective(const rs_coll_job *job, const answer *a, const rs_coll_instance *c,
+                                const rs_coll_wait *w, rs_table *t, rs_error *err)
 {
-    const rs_arrival *a = c->arrival;
-    arrival_order o = judge(m, c);
-    add_name(t, &c->from->names.items[a->label]);
-    add_name(t, &c->from->names.items[a->desc]);
-    add_name(t, &c->from->names.items[a->op]);
-    if (a->seq == RS_NO_SEQ)
+    const rs_coll_arrival *first = &job->arrivals[c->first];
+    const rs_coll_rank *r = job->ranks[first->rank];
+    const rs_coll_op *op = rs_coll_op_at(job, first);
+    const char *group = rs_pool_text(&r->pool, op->group), *name = rs_pool_text(&r->pool, op->name);
+    rs_table_add_text(t, group && *group ? group : rs_pool_text(&r->pool, op->members));
+    rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
+    rs_table_add_text(t, name ? name : rs_coll_kind_name(op->kind));
+    if (c->by_seq)
+        rs_table_add_int(t, c->number);
+    else
+        rs_table_add_null(t);
+    if (op->step < 0)
         rs_table_add_null(t);
     else
-        rs_table_add_int(t, a->seq);
-    if (a->step < 0)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, a->step);
-    rs_table_add_int(t, (int64_t)c->n);
-    rs_table_add_time(t, rs_sub_sat(o.first->start, origin));
-    rs_table_add_int(t, partials[o.first->rank].rank);
-    rs_table_add_int(t, partials[o.last->rank].rank);
-    rs_table_add_time(t, o.late);
-    rs_table_add_time(t, o.cost);
-    rs_table_add_time(t, o.waited);
-    rs_table_add_time(t, o.transfer);
+        rs_table_add_int(t, op->step);
+    rs_table_add_int(t, c->n);
+    rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
+    rs_table_add_int(t, a->of[job->arrivals[w->first_at].rank]->rank);
+    rs_table_add_int(t, a->of[job->arrivals[w->last_at].rank]->rank);
+    rs_table_add_time(t, rs_sub_sat(w->last, w->first));
+    rs_table_add_time(t, w->cost);
+    rs_table_add_time(t, w->sum_wait);
+    rs_table_add_time(t, w->transfer);
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_clock(rs_table *t, const rs_partial *partials, size_t i, const rs_clock *c,
-                           rs_error *err)
+static rs_status add_clock(const answer *a, size_t i, const rs_coll_clock *c, rs_table *t, rs_error *err)
 {
-    rs_table_add_int(t, partials[i].rank);
-    rs_table_add_int(t, partials[c->reference].rank);
+    rs_table_add_int(t, a->of[i]->rank);
+    rs_table_add_int(t, a->of[c->reference]->rank);
     rs_table_add_time(t, c->offset);
-    rs_table_add_time(t, c->spread);
+    rs_table_add_time(t, c->residual);
     rs_table_add_int(t, (int64_t)c->n);
     return rs_table_end_row(t, err);
 }
 
-/* The first event of all ranks, clocks aligned; collectives' starts are told from there. */
-static int64_t find_origin(const rs_run *run, const rs_partial *partials, size_t n, const rs_matches *m)
+static void explain(const rs_coll_job *job, const answer *a, bool align, rs_result *result)
 {
-    int64_t origin = RS_NO_TIME;
-    for (size_t i = 0; i < n && !run->absolute; i++) {
-        const rs_arrivals *a = partials[i].value;
-        if (a->first_ns == RS_NO_TIME) continue;
-        int64_t first = rs_sub_sat(a->first_ns, m->clocks[i].offset);
-        if (origin == RS_NO_TIME || first < origin) origin = first;
+    size_t n_ops = 0, p2p = 0, alone = 0, mixed = 0, outside = 0;
+    for (size_t i = 0; i < a->n; i++) n_ops += a->ranks[i]->n;
+    for (size_t i = 0; i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
+        if (op->kind == RS_COLL_SEND_RECV)
+            p2p += c->n;
+        else if (c->n < 2)
+            alone++;
+        else if (c->mixed)
+            mixed++;
+        else
+            outside += op->group_size > c->n;
     }
-    return origin == RS_NO_TIME ? 0 : origin;
-}
-
-static void explain(const rs_partial *partials, size_t n, const rs_matches *m, rs_result *result)
-{
-    size_t p2p = 0, pairs = 0, all = 0, apart = 0;
-    for (size_t i = 0; i < n; i++) {
-        const rs_arrivals *a = partials[i].value;
-        p2p += a->n_p2p;
-        all += a->n;
-        for (size_t k = 0; n != 2 && k < a->n; k++) pairs += a->items[k].pair_only;
-        apart += m->n && i > 0 && m->clocks[i].reference == i;
-    }
-    if (n < 2) rs_result_note(result, "one rank: nobody to be late for; give the traces of all ranks");
-    if (n >= 2 && all == 0) rs_result_note(result, "no collectives in these traces");
+    if (a->n < 2) rs_result_note(result, "one rank: nobody to be late for; give the traces of all ranks");
+    if (a->n >= 2 && n_ops == 0) rs_result_note(result, "no collectives in these traces");
     if (p2p) rs_result_note(result, "%zu sends and receives are left out", p2p);
-    if (pairs)
-        rs_result_note(result,
-                       "%zu send/receive kernels are left out: the traces do not say between which ranks",
-                       pairs);
-    if (n >= 2 && m->n_alone)
-        rs_result_note(result, "%zu collectives are of groups of which only one rank is here", m->n_alone);
-    if (m->n_incomplete)
-        rs_result_note(result, "%zu collectives are left out: not all ranks of their group recorded them",
-                       m->n_incomplete);
-    if (m->n_contradicting)
+    if (a->n >= 2 && alone)
+        rs_result_note(result, "%zu collectives are left out: only one rank recorded them", alone);
+    if (mixed)
         rs_result_note(result,
                        "%zu collectives are left out: ranks recorded different operations in their place",
-                       m->n_contradicting);
-    if (m->n_outside)
-        rs_result_note(
-            result,
-            "%zu collectives have members whose traces were not given: late and last are among those "
-            "that were",
-            m->n_outside);
-    if (apart)
+                       mixed);
+    if (outside)
+        rs_result_note(result,
+                       "%zu collectives have members that the traces do not show: late and last are among "
+                       "those that they do",
+                       outside);
+    rs_coll_note_host(job, result);
+    size_t parts = rs_coll_n_parts(job);
+    if (align && a->n_compared && parts > 1 && !rs_coll_on_host(job))
         rs_result_note(
             result, "the ranks fall into %zu parts that share no collective: clocks are compared within each",
-            apart + 1);
+            parts);
 }
 
 static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
@@ -257,7 +246,7 @@ static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t
     size_t n_of = 0;
     rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_hta_arrivals *a = ((const rs_arrivals *)partials[i].value)->hta;
+        const rs_hta_arrivals *a = ((const part *)partials[i].value)->hta;
         if (!a) continue;
         of[n_of] = a;
         ranks[n_of++] = partials[i].rank;
@@ -268,88 +257,87 @@ static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t
     return status;
 }
 
+static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        if (!rs_coll_compares(job, c)) continue;
+        rs_coll_wait w = rs_coll_measure(job, c);
+        add_up(job, c, &w, a->sums);
+        a->n_compared++;
+        status = add_collective(job, a, c, &w, result->tables[COLLECTIVES], err);
+    }
+    for (size_t i = 0; status == RS_OK && a->n_compared && i < a->n; i++) {
+        status = add_rank(result->tables[RANKS], a->of[i]->rank, &a->sums[i], &job->clocks[i], err);
+        if (status == RS_OK) status = add_clock(a, i, &job->clocks[i], result->tables[CLOCKS], err);
+    }
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     if (run->policy->rows_by_stream) return merge_hta(run, partials, n, result, err);
     const char *by = rs_options_text(run->options, "by");
-    bool align = strcmp(rs_options_text(run->options, "clocks"), "align") == 0;
+    bool align = strcmp(rs_options_text(run->options, "clocks"), "ends") == 0;
     result->main_table = strcmp(by, "collective") == 0 ? COLLECTIVES
                          : strcmp(by, "clock") == 0    ? CLOCKS
                                                        : RANKS;
-    rs_matches m;
-    rs_status status = rs_matches_find(partials, n, align, &m, err);
-    if (status != RS_OK) return status;
-    sums *of_rank = rs_calloc(n + 1, sizeof *of_rank);
-    if (!of_rank) status = rs_fail_nomem(err, "collectives");
-    if (status == RS_OK) add_up(&m, of_rank);
-    for (size_t i = 0; status == RS_OK && m.n && i < n; i++) {
-        status = add_rank(result->tables[RANKS], partials[i].rank, &of_rank[i], &m.clocks[i], err);
-        if (status == RS_OK) status = add_clock(result->tables[CLOCKS], partials, i, &m.clocks[i], err);
+    answer a = {0};
+    rs_coll_job job = {0};
+    a.of = rs_malloc((n + 1) * sizeof *a.of);
+    a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
+    a.sums = rs_calloc(n + 1, sizeof *a.sums);
+    rs_status status = a.of && a.ranks && a.sums ? RS_OK : rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const part *p = partials[i].value;
+        if (!p || !p->ops) continue;
+        a.of[a.n] = &partials[i];
+        a.ranks[a.n++] = p->ops;
     }
-    int64_t origin = find_origin(run, partials, n, &m);
-    for (size_t i = 0; status == RS_OK && i < m.n; i++)
-        status = add_collective(result->tables[COLLECTIVES], partials, &m, &m.items[i], origin, err);
-    explain(partials, n, &m, result);
-    rs_free(of_rank);
-    rs_matches_clear(&m);
+    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) {
+        a.origin = run->absolute ? 0 : rs_coll_origin(&job);
+        status = fill(&job, &a, result, err);
+    }
+    if (status == RS_OK) explain(&job, &a, align, result);
+    rs_coll_job_clear(&job);
+    rs_free(a.of);
+    rs_free(a.ranks);
+    rs_free(a.sums);
     return status;
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field arrival_fields[] = {
-    RS_FIELD_INDEX(rs_arrival, group, rs_arrivals, names.n),
-    RS_FIELD_INDEX(rs_arrival, label, rs_arrivals, names.n),
-    RS_FIELD_INDEX(rs_arrival, desc, rs_arrivals, names.n),
-    RS_FIELD_INDEX(rs_arrival, op, rs_arrivals, names.n),
-    RS_FIELD(rs_arrival, size),
-    RS_FIELD(rs_arrival, symmetric),
-    RS_FIELD(rs_arrival, pair_only),
-    RS_FIELD(rs_arrival, seq),
-    RS_FIELD(rs_arrival, step),
-    RS_FIELD(rs_arrival, index),
-    RS_FIELD(rs_arrival, row),
-    RS_FIELD(rs_arrival, start),
-    RS_FIELD(rs_arrival, end),
+static const rs_field part_fields[] = {
+    RS_FIELD_ONE_OR_NONE(part, ops, &rs_coll_rank_layout),
+    RS_FIELD_ONE_OR_NONE(part, hta, &rs_hta_arrivals_layout),
 };
-static const rs_layout arrival_layout = RS_LAYOUT(rs_arrival, arrival_fields);
-
-static const rs_field arrivals_fields[] = {
-    RS_FIELD_STRINGS(rs_arrivals, names), RS_FIELD_LIST(rs_arrivals, items, n, &arrival_layout),
-    RS_FIELD(rs_arrivals, n_p2p),         RS_FIELD(rs_arrivals, base_ns),
-    RS_FIELD(rs_arrivals, first_ns),      RS_FIELD_ONE_OR_NONE(rs_arrivals, hta, &rs_hta_arrivals_layout),
-};
-static const rs_layout arrivals_layout = RS_LAYOUT(rs_arrivals, arrivals_fields);
+static const rs_layout part_layout = RS_LAYOUT(part, part_fields);
 
 const rs_analysis rs_analysis_stragglers = {
     .name = "stragglers",
     .help = "Which rank arrives last at collectives, how late, and what it costs the others",
     .about =
         "A rank arrives at a collective when its kernel starts; the kernel then runs until all members have "
-        "come and the data is through. Kernels of different ranks belong together by process group and "
-        "sequence "
-        "number where the trace records them, else by their order within the group and the step, provided "
-        "all "
-        "members recorded equally many; traces without group names are matched by stream and operation. "
-        "Sends and "
-        "receives are left out: they wait by design.\n\n"
-        "The ranks' clocks differ. An all-reduce, all-gather, reduce-scatter, all-to-all or barrier ends on "
-        "all members at "
-        "once, so the median difference of the ends is the difference of the clocks; it is taken out along "
-        "the "
-        "most certain links and shown. --clocks trust leaves the times as they are.",
+        "come and the data is through. Kernels of different ranks are matched, and clocks corrected, as by "
+        "the command collectives: both give the same matches, clocks and waits. A rank waits from its "
+        "arrival "
+        "until the last member arrived. Sends and receives are left out: they wait by design.\n\n"
+        "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a "
+        "rank arrives where the operator that submitted one starts.\n\n"
+        "--clocks file leaves the times as they are.",
     .examples = "rankscope stragglers traces/\nrankscope stragglers --by collective --format csv traces/\n"
                 "rankscope stragglers --steps 3-5 --by clock traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .columns = RS_LINK_COLUMNS | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(GROUP_NAME) |
-               RS_COLUMN_BIT(GROUP_DESC) | RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(GROUP_SIZE) |
-               RS_COLUMN_BIT(SEQ),
+    .columns = RS_COLL_HOST_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_arrivals_rank,
+    .rank = rank,
     .merge = merge,
-    .free_partial = rs_arrivals_free,
-    .partial_layout = &arrivals_layout,
+    .free_partial = free_part,
+    .partial_layout = &part_layout,
 };

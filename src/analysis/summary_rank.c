@@ -5,6 +5,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
+#include "trace/busy.h"
 #include "trace/launch_ops.h"
 #include "trace/selection.h"
 
@@ -137,22 +139,14 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
 
 /* ---- where the time goes ---------------------------------------------------------------------------- */
 
-static size_t intervals_of(const rs_work *w, int class, rs_interval *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < w->n; i++)
-        if (class < 0 || w->class[i] == class) out[n++] = (rs_interval){w->start[i], w->end[i]};
-    return n;
-}
-
 /* Idle gaps are the host's as long as the work that ends them had not been launched. */
-static void judge_gaps(const rs_trace *t, const rs_work *w, const rs_keyed *order, rs_rank_summary *s,
+static void judge_gaps(const rs_trace *t, const rs_work *w, const uint32_t *order, rs_rank_summary *s,
                        int64_t first)
 {
     const rs_events *e = t->events;
     int64_t reach = 0;
     for (size_t i = 0; i < w->n; i++) {
-        uint32_t k = order[i].value;
+        uint32_t k = order[i];
         if (i > 0 && w->start[k] > reach) {
             int64_t gap = w->start[k] - reach;
             if (gap > s->longest_gap) {
@@ -170,43 +164,21 @@ static void judge_gaps(const rs_trace *t, const rs_work *w, const rs_keyed *orde
     }
 }
 
-static rs_status divide_time(const rs_trace *t, const rs_work *w, rs_rank_summary *s, int64_t first,
-                             rs_error *err)
+static rs_status divide_time(const rs_run *run, rs_trace *t, const rs_work *w, rs_rank_summary *s,
+                             int64_t first, rs_error *err)
 {
-    rs_interval *sets[3] = {NULL, NULL, NULL}, *rest = NULL;
-    size_t n[3] = {0};
-    rs_keyed *order = rs_malloc((w->n + 1) * sizeof *order);
-    rest = rs_malloc((2 * w->n + 1) * sizeof *rest);
-    bool good = order && rest;
-    for (int c = RS_CLASS_COMPUTE; good && c <= RS_CLASS_MEMORY; c++) {
-        sets[c] = rs_malloc((w->n + 1) * sizeof *sets[c]);
-        good = sets[c] != NULL;
-        if (!good) break;
-        n[c] = intervals_of(w, c, sets[c]);
-        good = rs_intervals_sort(sets[c], n[c]);
-        n[c] = rs_intervals_unite(sets[c], n[c]);
-    }
-    for (size_t i = 0; good && i < w->n; i++) order[i] = (rs_keyed){.key = w->start[i], .value = (uint32_t)i};
-    good = good && rs_keyed_sort(order, w->n);
-    if (good && w->n) {
-        int64_t begin = order[0].key, end = begin;
-        for (size_t i = 0; i < w->n; i++)
-            if (w->end[i] > end) end = w->end[i];
-        s->gpu_span = rs_sub_sat(end, begin);
-        s->computation = rs_intervals_length(sets[0], n[0]);
-        s->communication = rs_intervals_length(sets[1], n[1]);
-        size_t m = rs_intervals_subtract(sets[1], n[1], sets[0], n[0], rest);
-        s->exposed_comm = rs_intervals_length(rest, m);
-        m = rs_intervals_subtract(sets[2], n[2], sets[0], n[0], rest);
-        int64_t copies = rs_intervals_length(rest, m);
-        s->exposed_copies = copies - rs_intervals_intersection(rest, m, sets[1], n[1]);
-        s->idle = s->gpu_span - s->computation - s->exposed_comm - s->exposed_copies;
-        judge_gaps(t, w, order, s, first);
-    }
-    for (int c = 0; c < 3; c++) rs_free(sets[c]);
-    rs_free(rest);
-    rs_free(order);
-    return good ? RS_OK : rs_fail_nomem(err, "summary");
+    const rs_busy *busy;
+    const uint32_t *order;
+    RS_TRY(rs_trace_busy(t, run->policy, &busy, err));
+    RS_TRY(rs_trace_work_by_start(t, run->policy, &order, err));
+    s->gpu_span = busy->span;
+    s->computation = busy->compute;
+    s->communication = busy->comm;
+    s->exposed_comm = busy->exposed_comm;
+    s->exposed_copies = busy->exposed_memory;
+    s->idle = busy->idle;
+    judge_gaps(t, w, order, s, first);
+    return RS_OK;
 }
 
 static void average_launches(const rs_selector *selector, const rs_work *w, const rs_links *links,
@@ -277,7 +249,7 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     s->n_unlinked = work->n_unlinked;
     count_host(t, &selector, s);
     average_launches(&selector, work, links, s);
-    status = divide_time(t, work, s, origin, err);
+    status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);
     return status;
 }

@@ -34,13 +34,14 @@ static bool number_lanes(rs_linker *x)
 static rs_status collect(rs_linker *x, rs_error *err)
 {
     const rs_links *links;
+    const uint32_t *rows;
     rs_status status = rs_trace_launches(x->trace, &links, err);
+    if (status == RS_OK) status = rs_trace_gpu_rows(x->trace, &rows, &x->n_gpus, err);
     if (status != RS_OK) return status;
-    x->n_gpus = x->trace->n_gpu_rows;
     x->gpus = rs_calloc(x->n_gpus + 1, sizeof *x->gpus);
     if (!x->gpus) return rs_fail_nomem(err, "GPU events");
     for (size_t i = 0; i < x->n_gpus; i++) {
-        uint32_t row = x->trace->gpu_rows[i], launch = links->launch_of[i];
+        uint32_t row = rows[i], launch = links->launch_of[i];
         x->gpus[i] = (rs_link_gpu){.ts = x->e->start[row],
                                    .end = rs_event_end(x->e, row),
                                    .launch_ts = launch == RS_NO_ROW ? 0 : x->e->start[launch],

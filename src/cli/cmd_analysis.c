@@ -1,11 +1,10 @@
 /* rankscope NAME [options] PATH...: runs the analysis of that name and shows its tables. */
 #include <stdio.h>
 
-#include "analysis/gate.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "cli/faces.h"
 #include "cli/trace_files.h"
+#include "rankscope/gate.h"
 
 static const char *const compat_names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
 
@@ -98,27 +97,10 @@ static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
 
 /* ---- showing ------------------------------------------------------------------------------------------ */
 
-static rs_status show_face(rs_face_fn face, const rs_request *r, const rs_result *result, const rs_sink *sink,
-                           rs_error *err)
-{
-    rs_writer writer;
-    rs_writer_init(&writer, sink);
-    rs_layout layout = {
-        .writer = &writer, .width = r->render.width, .color = r->render.color, .utf8 = r->render.utf8};
-    RS_TRY(face(result, &layout, err));
-    return rs_writer_finish(&writer, err);
-}
-
 static rs_status show(const rs_request *r, const rs_result *result, const rs_sink *sink, rs_error *err)
 {
-    const char *name = r->command->name;
-    /* faces lay out our own tables, not a peer's */
-    rs_face_fn face = r->compat == RS_COMPAT_NONE ? rs_face_find(name) : NULL;
     if (r->table != SIZE_MAX) return rs_request_show(r, result, sink, err);
-    if (face && rs_renders_as(&r->render, "text")) return show_face(face, r, result, sink, err);
-    rs_render_settings render = r->render;
-    render.nest_by = rs_face_nests(name);
-    return rs_render_result(result, result->main_table, &render, sink, err);
+    return rs_render_answer(r->command->analysis, r->compat, result, &r->render, sink, err);
 }
 
 static bool is_for_traces(const rs_table *table)

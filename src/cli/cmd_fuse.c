@@ -3,7 +3,7 @@
 
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 static const rs_option_spec specs[] = {
     {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op,ac2g"},
@@ -48,7 +48,8 @@ static rs_status write_trace(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status fuse(rs_request *r, rs_result *result, rs_error *err)
 {
-    fusing f = {.settings = {.categories = rs_request_text(r, "categories"),
+    fusing f = {.settings = {.size = sizeof(rs_fuse_settings),
+                             .categories = rs_request_text(r, "categories"),
                              .without = rs_request_text(r, "without"),
                              .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
                              .max_events = (uint64_t)rs_request_int(r, "max-events")},

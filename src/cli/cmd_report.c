@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "report/report.h"
+#include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
@@ -75,7 +75,8 @@ static rs_status report(rs_request *r, rs_result *told, rs_error *err)
 {
     const runs *own = r->own;
     const rs_repeated *flight = rs_request_repeated(r, "flight");
-    page p = {.settings = {.inputs = r->arguments.paths,
+    page p = {.settings = {.size = sizeof(rs_report_settings),
+                           .inputs = r->arguments.paths,
                            .n_inputs = r->arguments.n_paths,
                            .flight = flight->values,
                            .n_flight = flight->n,

@@ -8,9 +8,9 @@
 #include "base/try.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
-#include "report/report.h"
+#include "rankscope/report.h"
 #include "view/page.h"
-#include "view/reduce.h"
+#include "rankscope/view.h"
 #include "view/server.h"
 
 static const rs_option_spec specs[] = {
@@ -121,7 +121,8 @@ static rs_status write_report(rs_request *r, rs_error *err)
     view *v = r->own;
     rs_job *job = NULL;
     rs_result told = {0};
-    rs_report_settings settings = {.inputs = r->arguments.paths,
+    rs_report_settings settings = {.size = sizeof settings,
+                                   .inputs = r->arguments.paths,
                                    .n_inputs = r->arguments.n_paths,
                                    .trace_link = "./",
                                    .jobs = r->job.jobs,
@@ -264,7 +265,7 @@ static void clear(rs_request *r)
 {
     view *v = r->own;
     if (v->listening && v->socket >= 0) close(v->socket);
-    rs_free(v->trace.bytes);
+    rs_view_trace_clear(&v->trace);
     rs_free(v->entry.bytes);
     rs_free(v->report.bytes);
 }

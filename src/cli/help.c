@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/layout.h"
+#include "output/layout.h"
 
 const char rs_exit_code_text[] =
     "0  done, nothing wrong was found\n"

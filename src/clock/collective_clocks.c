@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "match/collective_ops.h"
 #include "base/interval.h"
+#include "base/stats.h"
+#include "clock/collective_clocks.h"
 
 #define ROUNDS 4
 
@@ -23,29 +24,16 @@ typedef struct aligner {
     uint8_t *queued;
 } aligner;
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int64_t median(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_times);
-    int64_t high = values[n / 2];
-    return n % 2 ? high : values[n / 2 - 1] + (high - values[n / 2 - 1]) / 2;
-}
-
 static rs_coll_kind kind_of(const rs_coll_job *job, const rs_coll_instance *c)
 {
     const rs_coll_arrival *a = &job->arrivals[c->first];
     return job->ranks[a->rank]->ops[a->op].kind;
 }
 
-/* strict: only collectives that end together for all. */
+/* strict: only collectives that end together for all. What a host ran ends on each rank when it likes. */
 static bool tells(const rs_coll_job *job, const rs_coll_instance *c, bool strict)
 {
-    return c->n > 1 && !c->mixed && (!strict || rs_coll_ends_together(kind_of(job, c)));
+    return c->n > 1 && !c->mixed && !c->on_host && (!strict || rs_coll_ends_together(kind_of(job, c)));
 }
 
 /* The end, on the clock as set so far, relative to the file's end of the instance's first arrival: small
@@ -88,8 +76,32 @@ static void count(aligner *w, uint32_t rank, int sign)
 
 static void correct(rs_coll_job *job, uint32_t rank, int64_t by)
 {
-    job->clocks[rank].offset += by;
-    job->shift[rank] -= by;
+    job->clocks[rank].offset = rs_add_sat(job->clocks[rank].offset, by);
+    job->shift[rank] = rs_sub_sat(job->shift[rank], by);
+}
+
+/* The first rank of the part that one of the rank's partners has been set in; the rank itself if none has. */
+static uint32_t reference_of(const aligner *w, uint32_t rank, bool strict)
+{
+    const rs_coll_job *job = w->job;
+    for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
+        const rs_coll_instance *c = &job->instances[job->arrivals[w->mine[i]].instance];
+        if (!tells(job, c, strict)) continue;
+        for (size_t k = 0; k < c->n; k++) {
+            uint32_t peer = job->arrivals[c->first + k].rank;
+            if (w->set[peer]) return job->clocks[peer].reference;
+        }
+    }
+    return rank;
+}
+
+/* Puts the rank where its ends say, against ranks that are set. */
+static void place(aligner *w, uint32_t rank, bool strict)
+{
+    size_t n = distances(w, rank, strict);
+    if (n) correct(w->job, rank, rs_median(w->scratch, n));
+    w->job->clocks[rank].reference = reference_of(w, rank, strict);
+    count(w, rank, 1);
 }
 
 static void enqueue_peers(aligner *w, uint32_t rank, size_t *n_queue)
@@ -113,11 +125,7 @@ static void spread(aligner *w)
     size_t n_queue = 1;
     for (size_t at = 0; at < n_queue; at++) {
         uint32_t rank = w->queue[at];
-        if (!w->set[rank]) {
-            size_t n = distances(w, rank, true);
-            if (n) correct(w->job, rank, median(w->scratch, n));
-            count(w, rank, 1);
-        }
+        if (!w->set[rank]) place(w, rank, true);
         enqueue_peers(w, rank, &n_queue);
     }
 }
@@ -138,9 +146,7 @@ static uint32_t next_part(aligner *w)
 static void set_all(aligner *w)
 {
     for (uint32_t rank; (rank = next_part(w)) != UINT32_MAX;) {
-        size_t n = distances(w, rank, false);
-        if (n) correct(w->job, rank, median(w->scratch, n));
-        count(w, rank, 1);
+        place(w, rank, false);
         w->queued[rank] = 1;
         w->queue[0] = rank;
         spread(w);
@@ -155,7 +161,7 @@ static void settle(aligner *w)
         for (uint32_t rank = 1; rank < w->job->n_ranks; rank++) {
             size_t n = distances(w, rank, true);
             if (!n) continue;
-            int64_t by = median(w->scratch, n);
+            int64_t by = rs_median(w->scratch, n);
             if (by == 0) continue;
             count(w, rank, -1);
             correct(w->job, rank, by);
@@ -177,7 +183,7 @@ static void judge(aligner *w)
             if (w->scratch[i] < 0) w->scratch[i] = -w->scratch[i];
             if (w->scratch[i] > clock->worst) clock->worst = w->scratch[i];
         }
-        clock->residual = median(w->scratch, n);
+        clock->residual = rs_median(w->scratch, n);
     }
 }
 
@@ -198,7 +204,7 @@ static bool by_rank(aligner *w)
     return w->scratch != NULL;
 }
 
-rs_status rs_coll_align(rs_coll_job *job, rs_error *err)
+static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
 {
     aligner w = {.job = job};
     w.sum = rs_calloc(job->n + 1, sizeof *w.sum);
@@ -221,4 +227,10 @@ rs_status rs_coll_align(rs_coll_job *job, rs_error *err)
     rs_free(w.queue);
     rs_free(w.queued);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
+}
+
+rs_status rs_clock_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
+                         rs_error *err)
+{
+    return rs_coll_match(ranks, n_ranks, align ? set_by_ends : NULL, out, err);
 }

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "format/kineto_core.h"
@@ -58,10 +59,9 @@ static bool is(const char *key, size_t n, const char *word)
 }
 
 static void distributed_member(rs_kineto *core, const char *key, size_t n, rs_json_token token,
-                               const rs_json_text *value, void *context)
+                               const rs_json_text *value, rs_document *document)
 {
     rs_file_info *info = &core->events->info;
-    rs_document *document = context;
     if (is(key, n, "rank")) {
         set_int(&document->rank, token, value);
         set_int(&info->rank, token, value);
@@ -71,6 +71,94 @@ static void distributed_member(rs_kineto *core, const char *key, size_t n, rs_js
         set_text(core, &info->backend, token, value);
     } else if (is(key, n, "nccl_version")) {
         set_text(core, &info->nccl_version, token, value);
+    }
+}
+
+/* ---- pg_config: the groups that the rank belongs to ---------------------------------------------------- */
+
+static void group_member(rs_kineto *core, const char *key, size_t n, rs_json_token token,
+                         const rs_json_text *value)
+{
+    rs_file_info *info = &core->events->info;
+    if (is(key, n, "pg_name")) set_text(core, &info->group_name, token, value);
+    if (is(key, n, "pg_desc")) set_text(core, &info->group_desc, token, value);
+    if (is(key, n, "pg_size")) set_int(&info->group_size, token, value);
+}
+
+/* The reader has just entered the array of ranks: they become the text "[0, 1]", as kernels name their
+ * group's. false at broken text. */
+static bool read_group_ranks(rs_kineto *core, rs_json_reader *r)
+{
+    char *text = NULL;
+    size_t n = 0, capacity = 0;
+    rs_json_token t;
+    while ((t = rs_json_next(r)) == RS_JSON_T_NUMBER) {
+        int64_t rank;
+        if (!rs_json_int(r->text.bytes, r->text.length, &rank)) continue;
+        if (n + 32 > capacity) {
+            capacity = 2 * capacity + 64;
+            char *more = rs_realloc(text, capacity);
+            if (!more) {
+                rs_free(text);
+                rs_kineto_fail(core, rs_fail_nomem(core->err, "process groups"));
+                return false;
+            }
+            text = more;
+        }
+        n += (size_t)snprintf(text + n, capacity - n, "%s%lld", n ? ", " : "[", (long long)rank);
+    }
+    if (n && core->events->info.group_ranks == RS_NO_STRING) {
+        text[n++] = ']';
+        rs_json_text whole = {.bytes = (const uint8_t *)text, .length = n};
+        core->events->info.group_ranks = text_id(core, &whole);
+    }
+    rs_free(text);
+    return t == RS_JSON_T_ARRAY_END;
+}
+
+static bool read_group(rs_kineto *core, rs_json_reader *r)
+{
+    for (;;) {
+        rs_json_token t = rs_json_next(r);
+        if (t != RS_JSON_T_KEY) return t == RS_JSON_T_OBJECT_END;
+        rs_json_text key = r->text;
+        t = rs_json_next(r);
+        if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return false;
+        if (t == RS_JSON_T_ARRAY && is((const char *)key.bytes, key.length, "ranks")) {
+            if (!read_group_ranks(core, r)) return false;
+        } else if (t == RS_JSON_T_OBJECT || t == RS_JSON_T_ARRAY) {
+            if (!rs_json_leave(r)) return false;
+        } else {
+            group_member(core, (const char *)key.bytes, key.length, t, &r->text);
+        }
+    }
+}
+
+static bool read_groups(rs_kineto *core, rs_json_reader *r)
+{
+    rs_file_info *info = &core->events->info;
+    for (;;) {
+        rs_json_token t = rs_json_next(r);
+        if (t == RS_JSON_T_ARRAY_END) return true;
+        if (t != RS_JSON_T_OBJECT || !read_group(core, r)) return false;
+        info->n_groups++;
+    }
+}
+
+static void read_distributed(rs_kineto *core, rs_json_reader *r, rs_document *document)
+{
+    for (;;) {
+        if (rs_json_next(r) != RS_JSON_T_KEY) return;
+        rs_json_text key = r->text;
+        rs_json_token t = rs_json_next(r);
+        if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return;
+        if (t == RS_JSON_T_ARRAY && is((const char *)key.bytes, key.length, "pg_config")) {
+            if (!read_groups(core, r)) return;
+        } else if (t == RS_JSON_T_OBJECT || t == RS_JSON_T_ARRAY) {
+            if (!rs_json_leave(r)) return;
+        } else {
+            distributed_member(core, (const char *)key.bytes, key.length, t, &r->text, document);
+        }
     }
 }
 
@@ -125,6 +213,7 @@ static void read_plain(rs_kineto *core, const rs_json_text *key, rs_json_reader 
         {"displayTimeUnit", NULL, &info->display_unit, NULL},
         {"traceName", NULL, &info->trace_name, NULL},
         {"trace_id", NULL, &info->trace_id, NULL},
+        {"host_name", NULL, &info->host_name, NULL},
         {"record_shapes", NULL, NULL, &info->record_shapes},
         {"with_stack", NULL, NULL, &info->with_stack},
         {"with_flops", NULL, NULL, &info->with_flops},
@@ -156,7 +245,7 @@ void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t 
         rs_document none = {.rank = RS_NO_VALUE};
         rs_events *e = core->events;
         rs_document *document = e->n_documents ? &e->documents[e->n_documents - 1] : &none;
-        if (rs_json_next(&r) == RS_JSON_T_OBJECT) each_scalar(core, &r, distributed_member, document);
+        if (rs_json_next(&r) == RS_JSON_T_OBJECT) read_distributed(core, &r, document);
     } else if (is(k, key->length, "deviceProperties")) {
         read_devices(core, &r);
     } else if (is(k, key->length, "INFO") || is(k, key->length, "WARNING") || is(k, key->length, "ERROR")) {

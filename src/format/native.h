@@ -7,7 +7,7 @@
 #ifndef RS_FORMAT_NATIVE_H
 #define RS_FORMAT_NATIVE_H
 
-#include "format/kineto.h"
+#include "format/format.h"
 
 /* One record, as its reader found it. RS_NO_VALUE where it says nothing. */
 typedef struct rs_native {
@@ -54,52 +54,20 @@ rs_status rs_native_add(rs_events *events, const char *file, const rs_native *re
 /* Work-items to blocks, as AMD counts a grid. */
 void rs_native_grid_of_items(rs_native *record);
 
-typedef enum rs_trace_format {
-    RS_TRACE_KINETO,
-    RS_TRACE_ROCPROF_JSON,
-    RS_TRACE_ROCPROF_CSV,
-    RS_TRACE_SQLITE
-} rs_trace_format;
-
-/* Told by the first bytes of the text. */
-rs_trace_format rs_trace_format_of(const uint8_t *text, size_t n);
-
-/* Looks which format the input is and reads it. path and bytes (NULL: the path is read) are those the source
- * was opened with. */
-rs_status rs_trace_load(const char *path, const void *bytes, size_t n_bytes, rs_source *source,
-                        const rs_load_settings *settings, rs_events **out, rs_error *err);
-
 rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                                rs_error *err);
-/* One CSV file by itself. */
+/* One CSV file by itself; several of a run through the row of the format. */
 rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                               rs_error *err);
 
-/* The CSV files of one run, one after another, into the same events: those that say what the others refer to
- * (agents, processes) come first, as rs_rocprof_name_of orders them. */
-typedef struct rs_csv_run rs_csv_run;
-rs_status rs_csv_run_open(const rs_load_settings *settings, rs_csv_run **out, rs_error *err);
-/* RS_ERR_FORMAT: the file is none of rocprofv3's; others may still be added. settings: for its progress. */
-rs_status rs_csv_run_add(rs_csv_run *run, rs_source *source, const rs_load_settings *settings, rs_error *err);
-/* Takes the events; the caller frees them. NULL is allowed: nothing is kept. */
-void rs_csv_run_close(rs_csv_run *run, rs_events **out);
+/* What rocprofv3 calls its files: <prefix>_<domain>.csv, <prefix>_results.json, <prefix>_results.db; each of
+ * them for the row of one format. */
+rs_run_name rs_rocprof_csv_name(const char *path);
+rs_run_name rs_rocprof_json_name(const char *path);
+rs_run_name rs_rocpd_name(const char *path);
+/* What doctor advises where rocprofv3 records. */
+extern const rs_remedy rs_rocprof_remedies[];
 
-/* What rocprofv3 calls its files: <prefix>_<domain>.csv, <prefix>_results.json, <prefix>_results.db. */
-typedef enum rs_rocprof_file {
-    RS_ROCPROF_NONE, /* no such name */
-    RS_ROCPROF_DATABASE,
-    RS_ROCPROF_WHOLE_JSON,
-    RS_ROCPROF_CSV
-} rs_rocprof_file;
-typedef struct rs_rocprof_name {
-    rs_rocprof_file file;
-    size_t prefix;  /* bytes of the path that every file of the run begins with */
-    unsigned order; /* of a CSV: in which they are read */
-    bool counters;  /* dispatches once more, with hardware counters */
-    bool kernels;
-    bool agents;
-} rs_rocprof_name;
-rs_rocprof_name rs_rocprof_name_of(const char *path);
 /* A rocpd or Nsight Systems database: bytes where they are given, else the file. */
 rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
                          const rs_load_settings *settings, rs_events **out, rs_error *err);

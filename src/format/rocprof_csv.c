@@ -97,7 +97,7 @@ static const char *const column_names[N_COLUMNS] = {
 
 #define NO_GPU UINT32_MAX /* an agent that is a processor */
 
-struct rs_csv_run {
+struct rs_run_reader {
     rs_events *events;
     rs_map64 by_node, by_logical_node; /* agent -> GPU number or NO_GPU */
     rs_map64 dispatches;               /* those that a counter's row has named already */
@@ -113,7 +113,7 @@ struct rs_csv_run {
     field fields[MAX_COLUMNS];
     size_t n_fields;
 };
-typedef struct rs_csv_run table;
+typedef struct rs_run_reader table;
 
 /* A quoted field ends at a quote before a comma or the end of the line. */
 static const char *field_end(const char *p, const char *end)
@@ -323,8 +323,8 @@ static int64_t pid_in_name(const char *path)
 {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
-    rs_rocprof_name parts = rs_rocprof_name_of(name);
-    size_t n = parts.file == RS_ROCPROF_CSV ? parts.prefix : strspn(name, "0123456789");
+    rs_run_name parts = rs_rocprof_csv_name(name);
+    size_t n = parts.format ? parts.prefix : strspn(name, "0123456789");
     size_t from = n;
     while (from > 0 && name[from - 1] >= '0' && name[from - 1] <= '9') from--;
     int64_t pid;
@@ -381,10 +381,10 @@ static rs_status read_rows(table *t, rs_source *source, const rs_load_settings *
     return status;
 }
 
-rs_status rs_csv_run_open(const rs_load_settings *settings, rs_csv_run **out, rs_error *err)
+static rs_status run_open(const rs_load_settings *settings, rs_run_reader **out, rs_error *err)
 {
     *out = NULL;
-    rs_csv_run *run = rs_calloc(1, sizeof *run);
+    rs_run_reader *run = rs_calloc(1, sizeof *run);
     if (!run) return rs_fail_nomem(err, "a run");
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &run->events, err);
     if (status != RS_OK) {
@@ -392,14 +392,14 @@ rs_status rs_csv_run_open(const rs_load_settings *settings, rs_csv_run **out, rs
         return status;
     }
     run->process = RS_NO_VALUE;
-    run->events->recorder = RS_RECORDER_ROCPROF;
-    run->events->form = "rocprofv3 CSV";
+    run->events->format = &rs_format_rocprof_csv;
+    run->events->form = rs_format_rocprof_csv.title;
     run->events->packing = "plain";
     *out = run;
     return RS_OK;
 }
 
-rs_status rs_csv_run_add(rs_csv_run *t, rs_source *source, const rs_load_settings *settings, rs_error *err)
+static rs_status run_add(rs_run_reader *t, rs_source *source, const rs_load_settings *settings, rs_error *err)
 {
     t->file = rs_source_name(source);
     t->pid = pid_in_name(t->file);
@@ -417,7 +417,7 @@ rs_status rs_csv_run_add(rs_csv_run *t, rs_source *source, const rs_load_setting
     return RS_OK;
 }
 
-void rs_csv_run_close(rs_csv_run *run, rs_events **out)
+static void run_close(rs_run_reader *run, rs_events **out)
 {
     if (!run) return;
     rs_map64_clear(&run->by_node);
@@ -433,14 +433,43 @@ void rs_csv_run_close(rs_csv_run *run, rs_events **out)
 rs_status rs_rocprof_csv_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
                               rs_error *err)
 {
-    rs_csv_run *run;
+    rs_run_reader *run;
     *out = NULL;
-    rs_status status = rs_csv_run_open(settings, &run, err);
+    rs_status status = run_open(settings, &run, err);
     if (status != RS_OK) return status;
-    status = rs_csv_run_add(run, source, settings, err);
+    status = run_add(run, source, settings, err);
     if (status == RS_OK && !run->has_times)
         status = rs_fail_at(err, RS_ERR_FORMAT, run->file, 0,
                             "lists a machine's agents and no trace: give it with the run's other files");
-    rs_csv_run_close(run, status == RS_OK ? out : NULL);
+    run_close(run, status == RS_OK ? out : NULL);
     return status;
 }
+
+static bool starts_with(const uint8_t *text, size_t n, const char *word)
+{
+    size_t m = strlen(word);
+    return n >= m && memcmp(text, word, m) == 0;
+}
+
+/* The first line names columns of which every rocprofv3 CSV with times has these, a list of agents those. */
+static bool is_csv(const uint8_t *text, size_t n)
+{
+    const uint8_t *end = memchr(text, '\n', n);
+    if (!end) end = text + n;
+    static const char *const words[] = {"Start_Timestamp", "End_Timestamp", "Node_Id", "Agent_Type"};
+    unsigned found = 0;
+    for (const uint8_t *p = text; p < end; p++)
+        for (unsigned i = 0; i < 4; i++)
+            if (*p == (uint8_t)words[i][0] && starts_with(p, (size_t)(end - p), words[i])) found |= 1u << i;
+    return ((found & 3) == 3 || (found & 12) == 12) && *text != '{' && *text != '[';
+}
+
+const rs_format rs_format_rocprof_csv = {.name = "rocprof_csv",
+                                         .title = "rocprofv3 CSV",
+                                         .sniff = is_csv,
+                                         .load = rs_rocprof_csv_load,
+                                         .run_name = rs_rocprof_csv_name,
+                                         .run_open = run_open,
+                                         .run_add = run_add,
+                                         .run_close = run_close,
+                                         .remedies = rs_rocprof_remedies};

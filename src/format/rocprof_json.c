@@ -483,8 +483,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
     s.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
                         : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
                                                                        : "plain";
-    s.events->recorder = RS_RECORDER_ROCPROF;
-    s.events->form = "rocprofv3 JSON";
+    s.events->form = rs_format_rocprof_json.title;
     status = rs_windows_open(source, settings->threads > 1, MAX_WINDOW, &s.walk.windows, err);
     if (status == RS_OK) status = rs_windows_next(s.walk.windows, 0, &s.walk.now, err);
     s.walk.status = status;
@@ -502,3 +501,19 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
     *out = s.events;
     return RS_OK;
 }
+
+static bool is_rocprof(const uint8_t *text, size_t n)
+{
+    static const char mark[] = "\"rocprofiler-sdk-tool\"";
+    const uint8_t *end = text + n, *p = rs_json_space(text, end);
+    if (p == end || *p != '{') return false;
+    p = rs_json_space(p + 1, end);
+    return (size_t)(end - p) >= sizeof mark - 1 && memcmp(p, mark, sizeof mark - 1) == 0;
+}
+
+const rs_format rs_format_rocprof_json = {.name = "rocprof_json",
+                                          .title = "rocprofv3 JSON",
+                                          .sniff = is_rocprof,
+                                          .load = rs_rocprof_json_load,
+                                          .run_name = rs_rocprof_json_name,
+                                          .remedies = rs_rocprof_remedies};

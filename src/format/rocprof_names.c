@@ -30,34 +30,50 @@ static bool ends_with(const char *text, size_t n, const char *end)
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
-rs_rocprof_name rs_rocprof_name_of(const char *path)
+/* Length of a name without what says that it is packed. */
+static size_t unpacked_length(const char *path)
 {
-    rs_rocprof_name name = {.file = RS_ROCPROF_NONE};
     size_t n = strlen(path);
-    if (ends_with(path, n, "_results.db")) {
-        name.file = RS_ROCPROF_DATABASE;
-        name.prefix = n - strlen("_results.db");
-        return name;
-    }
     if (ends_with(path, n, ".gz")) n -= 3;
     if (ends_with(path, n, ".zst")) n -= 4;
-    if (ends_with(path, n, "_results.json")) {
-        name.file = RS_ROCPROF_WHOLE_JSON;
-        name.prefix = n - strlen("_results.json");
-        return name;
-    }
+    return n;
+}
+
+/* The whole run in one file. */
+static rs_run_name whole_name(const char *path, size_t n, const char *end, const rs_format *format,
+                              unsigned preference)
+{
+    if (!ends_with(path, n, end)) return (rs_run_name){0};
+    return (rs_run_name){.format = format, .prefix = n - strlen(end), .preference = preference};
+}
+
+rs_run_name rs_rocpd_name(const char *path)
+{
+    return whole_name(path, strlen(path), "_results.db", &rs_format_rocpd, 1);
+}
+
+rs_run_name rs_rocprof_json_name(const char *path)
+{
+    return whole_name(path, unpacked_length(path), "_results.json", &rs_format_rocprof_json, 2);
+}
+
+rs_run_name rs_rocprof_csv_name(const char *path)
+{
+    size_t n = unpacked_length(path);
     for (unsigned i = 0; i < sizeof csv_files / sizeof *csv_files; i++) {
         /* without a prefix of its own a file is named by the domain alone */
         const char *end = csv_files[i].end;
         size_t m = strlen(end);
         bool bare = ends_with(path, n, end + 1) && (n == m - 1 || path[n - m] == '/');
         if (!bare && !ends_with(path, n, end)) continue;
-        return (rs_rocprof_name){.file = RS_ROCPROF_CSV,
-                                 .prefix = bare ? n - m + 1 : n - m,
-                                 .order = i,
-                                 .counters = csv_files[i].counters,
-                                 .kernels = csv_files[i].kernels,
-                                 .agents = csv_files[i].agents};
+        return (rs_run_name){.format = &rs_format_rocprof_csv,
+                             .prefix = bare ? n - m + 1 : n - m,
+                             .preference = 3,
+                             .is_part = true,
+                             .order = i,
+                             .leads = csv_files[i].kernels,
+                             .repeats = csv_files[i].counters,
+                             .alone_useless = csv_files[i].agents};
     }
-    return name;
+    return (rs_run_name){0};
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "format/sqlite_internal.h"
 
 #define MAX_TEXT (16 << 20) /* longest text or blob that is read */
@@ -229,26 +230,51 @@ static rs_status open_database(rs_database *d, const char *path, const void *byt
     return RS_OK;
 }
 
+bool rs_database_sniff(const uint8_t *text, size_t n)
+{
+    return n >= 16 && memcmp(text, "SQLite format 3", 16) == 0;
+}
+
+static rs_status is_unknown(rs_database *d)
+{
+    char known[400] = "";
+    for (const rs_format *const *row = rs_format_rows; *row; row++) {
+        size_t used = strlen(known);
+        if ((*row)->database_mark)
+            snprintf(known + used, sizeof known - used, "%s%s", used ? " nor " : "", (*row)->database_mark);
+    }
+    return rs_fail_at(d->err, RS_ERR_FORMAT, d->file, RS_NO_OFFSET, "is a database of neither %s", known);
+}
+
+/* By the tables that it has. */
+static rs_status find_format(rs_database *d, const rs_format **out)
+{
+    for (const rs_format *const *row = rs_format_rows; *row; row++) {
+        bool is = false;
+        if (!(*row)->database_is) continue;
+        RS_TRY((*row)->database_is(d, &is));
+        *out = *row;
+        if (is) return RS_OK;
+    }
+    return is_unknown(d);
+}
+
 rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
                          const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
     *out = NULL;
     rs_database d = {.file = path, .settings = settings, .err = err};
-    bool rocpd = false, strings = false;
+    const rs_format *format = NULL;
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &d.events, err);
     if (status != RS_OK) return status;
     d.events->packing = "plain";
     status = open_database(&d, path, bytes, n_bytes);
-    if (status == RS_OK) status = rs_rocpd_is(&d, &rocpd);
-    if (status == RS_OK) status = rs_database_has(&d, "StringIds", &strings);
-    if (status == RS_OK && strings)
-        status = rs_nsys_read(&d);
-    else if (status == RS_OK && rocpd)
-        status = rs_rocpd_read(&d);
-    else if (status == RS_OK)
-        status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
-                            "is a database of neither rocprofv3 (kernels, rocpd_kernel_dispatch) nor Nsight "
-                            "Systems (table StringIds)");
+    if (status == RS_OK) status = find_format(&d, &format);
+    if (status == RS_OK) status = format->database_read(&d);
+    if (status == RS_OK) {
+        d.events->format = format;
+        d.events->form = format->title;
+    }
     sqlite3_close(d.db);
     if (status != RS_OK) {
         rs_events_free(d.events);

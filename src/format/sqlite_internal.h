@@ -58,8 +58,7 @@ int64_t rs_row_int(sqlite3_stmt *s, int column);
 const char *rs_row_text(sqlite3_stmt *s, int column);
 void rs_row_name(sqlite3_stmt *s, int column, rs_native *r, const char *otherwise);
 
-rs_status rs_rocpd_is(rs_database *d, bool *is);
-rs_status rs_rocpd_read(rs_database *d);
-rs_status rs_nsys_read(rs_database *d);
+/* Whether a text begins as SQLite's files do. */
+bool rs_database_sniff(const uint8_t *text, size_t n);
 
 #endif

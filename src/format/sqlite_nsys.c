@@ -506,12 +506,10 @@ static const rs_source_table tables[] = {
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 
-rs_status rs_nsys_read(rs_database *d)
+static rs_status read_nsys(rs_database *d)
 {
     nsys n = {.d = d};
     rs_status status = RS_OK;
-    d->events->recorder = RS_RECORDER_NSYS;
-    d->events->form = "Nsight Systems export";
     for (size_t i = 0; i < N_TABLES && status == RS_OK; i++) {
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
@@ -533,3 +531,39 @@ rs_status rs_nsys_read(rs_database *d)
     rs_free(n.records);
     return status;
 }
+
+static rs_status is_nsys(rs_database *d, bool *is)
+{
+    return rs_database_has(d, "StringIds", is);
+}
+
+/* What doctor advises where nsys records, by check. */
+static const rs_remedy remedies[] = {
+    {"damaged text", "let nsys finish its report, then export it again"},
+    {"GPU work", "nsys profile -t cuda, around the process that uses the GPU"},
+    {"host operators", "nsys knows no operators: record with the PyTorch profiler where they are wanted"},
+    {"launches without work", "export the whole report; update nsys if one call never shows work"},
+    {"work without launch",
+     "record with -t cuda from the start of the process, without --capture-range cutting a step"},
+    {"graph launches", "nsys profile --cuda-graph-trace=node"},
+    {"work before launch", "a clock skew of the driver: a newer nsys; restart the process"},
+    {"repeated correlations", "one report a rank: -o rank%q{RANK}"},
+    {"rank", "nsys profile -o 'rank%q{RANK}', or rankscope capture, puts the rank in the file name"},
+    {"steps", "put each iteration in an NVTX range \"ProfilerStep#N\" (torch.cuda.nvtx.range_push) and add "
+              "-t cuda,nvtx"},
+    {"sync events", "nsys profile -t cuda --cuda-event-trace=true"},
+    {"collective arguments", "add -t cuda,nvtx with an NCCL that tells its arguments to NVTX (2.20 or "
+                             "later), and export with a current nsys"},
+    {"dropped buffers", "a shorter recording (--duration, --capture-range); fewer kinds of traces"},
+    {"clock units", "the export holds nanoseconds: do not rescale them"},
+    {"clock resolution", "do not convert the export's times"},
+    {NULL, NULL},
+};
+
+const rs_format rs_format_nsys = {.name = "nsys",
+                                  .title = "Nsight Systems export",
+                                  .sniff = rs_database_sniff,
+                                  .database_is = is_nsys,
+                                  .database_read = read_nsys,
+                                  .database_mark = "Nsight Systems (table StringIds)",
+                                  .remedies = remedies};

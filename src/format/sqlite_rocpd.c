@@ -339,7 +339,7 @@ static rs_status count_base(rs_database *d, const suffix_list *list, size_t kind
 /* ---- all of it ------------------------------------------------------------------------------------------
  */
 
-rs_status rs_rocpd_is(rs_database *d, bool *is)
+static rs_status is_rocpd(rs_database *d, bool *is)
 {
     suffix_list list = {0};
     rs_status status = rs_database_has(d, "kernels", is);
@@ -357,8 +357,6 @@ static rs_status start_events(rs_database *d)
     rs_events_free(d->events);
     rs_status status = rs_events_create(d->settings->columns, d->settings->max_memory, &d->events, d->err);
     if (status != RS_OK) return status;
-    d->events->recorder = RS_RECORDER_ROCPROF;
-    d->events->form = "rocpd database";
     d->events->packing = "plain";
     d->events->n_bytes = n_bytes;
     return RS_OK;
@@ -389,7 +387,7 @@ static rs_status read_gpus(rs_database *d, const suffix_list *list)
     return rs_database_read(d, &agents, d, &n);
 }
 
-rs_status rs_rocpd_read(rs_database *d)
+static rs_status read_rocpd(rs_database *d)
 {
     suffix_list list = {0};
     int64_t in_views[N_KINDS], in_tables[N_KINDS], read[N_KINDS] = {0};
@@ -443,3 +441,12 @@ rs_status rs_rocpd_read(rs_database *d)
     }
     return RS_OK;
 }
+
+const rs_format rs_format_rocpd = {.name = "rocpd",
+                                   .title = "rocpd database",
+                                   .sniff = rs_database_sniff,
+                                   .database_is = is_rocpd,
+                                   .database_read = read_rocpd,
+                                   .database_mark = "rocprofv3 (kernels, rocpd_kernel_dispatch)",
+                                   .run_name = rs_rocpd_name,
+                                   .remedies = rs_rocprof_remedies};

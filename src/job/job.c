@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "job/job.h"
 #include "job/job_internal.h"
-#include "format/native.h"
+#include "format/format.h"
 
 /* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
  * is read when it turns out to be one. */
@@ -298,7 +298,8 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
                                     : rs_source_open(input->path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
     progress->source = source;
-    status = rs_trace_load(input->path, input->bytes, input->n_bytes, source, settings, &input->events, err);
+    rs_trace_input in = {input->path, input->bytes, input->n_bytes, source};
+    status = rs_trace_load(&in, settings, &input->events, err);
     on_progress(progress);
     *bytes_in = rs_source_bytes_in(source);
     rs_source_close(source);
@@ -306,15 +307,16 @@ static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings 
 }
 
 /* One of the files of a run. */
-static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const rs_load_settings *settings,
-                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
+static rs_status load_part(rs_job *job, const char *path, const rs_format *format, rs_run_reader *run,
+                           const rs_load_settings *settings, load_progress *progress, uint64_t *bytes_in,
+                           rs_error *err)
 {
     rs_source *source;
     rs_status status = rs_source_open(path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
     progress->source = source;
     progress->reported = 0;
-    status = rs_csv_run_add(run, source, settings, err);
+    status = format->run_add(run, source, settings, err);
     on_progress(progress);
     *bytes_in += rs_source_bytes_in(source);
     rs_source_close(source);
@@ -325,16 +327,17 @@ static rs_status load_part(rs_job *job, const char *path, rs_csv_run *run, const
 static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *settings,
                           load_progress *progress, uint64_t *bytes_in, rs_error *err)
 {
-    rs_csv_run *run;
+    const rs_format *format = rs_run_name_of(input->parts[0]).format;
+    rs_run_reader *run;
     rs_problems unusable = {0};
     size_t usable = 0;
-    rs_status status = rs_csv_run_open(settings, &run, err);
+    rs_status status = format->run_open(settings, &run, err);
     for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
         rs_error one = RS_ERROR_INIT;
         char line[1024];
-        status = load_part(job, input->parts[i], run, settings, progress, bytes_in, &one);
+        status = load_part(job, input->parts[i], format, run, settings, progress, bytes_in, &one);
         if (status == RS_OK) {
-            usable += !rs_rocprof_name_of(input->parts[i]).agents;
+            usable += !rs_run_name_of(input->parts[i]).alone_useless;
         } else if ((status == RS_ERR_FORMAT || status == RS_ERR_IO) && (usable || i + 1 < input->n_parts)) {
             rs_problems_add_many(&unusable, input->parts[i], -1, RS_LOSS, "unusable_file",
                                  "one of a run's files could not be used", RS_NO_OFFSET, 1,
@@ -347,7 +350,7 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     if (status == RS_OK && !usable)
         status = rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
                             "none of the %zu files of its run holds a trace", input->n_parts);
-    rs_csv_run_close(run, status == RS_OK ? &input->events : NULL);
+    format->run_close(run, status == RS_OK ? &input->events : NULL);
     if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
     rs_problems_clear(&unusable);
     return status;

@@ -7,7 +7,7 @@
 #include "base/ascii.h"
 #include "base/memory.h"
 #include "job/job_internal.h"
-#include "format/native.h"
+#include "format/format.h"
 
 /* Directories nest; links may make them nest for ever. */
 #define MAX_DIRECTORY_DEPTH 32
@@ -123,11 +123,11 @@ static int compare_inputs(const void *a, const void *b)
 
 typedef struct run_file {
     rs_input *input;
-    rs_rocprof_name name;
+    rs_run_name name;
     size_t at; /* among the inputs */
 } run_file;
 
-/* By folder and prefix, then the whole recordings, then the CSV files as they are read. */
+/* By folder and prefix, then the whole recordings, then the parts as they are read. */
 static int compare_run_files(const void *a, const void *b)
 {
     const run_file *x = a, *y = b;
@@ -135,7 +135,7 @@ static int compare_run_files(const void *a, const void *b)
     int c = memcmp(x->input->path, y->input->path, n);
     if (c) return c;
     if (x->name.prefix != y->name.prefix) return x->name.prefix < y->name.prefix ? -1 : 1;
-    if (x->name.file != y->name.file) return x->name.file < y->name.file ? -1 : 1;
+    if (x->name.preference != y->name.preference) return x->name.preference < y->name.preference ? -1 : 1;
     if (x->name.order != y->name.order) return x->name.order < y->name.order ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
 }
@@ -152,41 +152,42 @@ static bool pass_over(rs_input *input, const rs_input *other)
     return input->instead != NULL;
 }
 
-/* The CSV files of one run become parts of the one with its kernels, else of the first with times. */
+/* The parts of one run become one input under the name of the one that leads, else of the first with events.
+ */
 static rs_status join_files(run_file *files, size_t n, rs_error *err)
 {
     size_t whole = 0;
-    while (whole < n && files[whole].name.file != RS_ROCPROF_CSV) whole++;
+    while (whole < n && !files[whole].name.is_part) whole++;
     /* the same run in another form: a folder's second one is passed over, one that was asked for is read */
     for (size_t i = whole ? 1 : n; i < n; i++)
         if (files[i].input->from_directory && !pass_over(files[i].input, files[0].input))
             return rs_fail_nomem(err, "inputs");
     if (whole && files[whole < n ? whole : 0].input->from_directory) return RS_OK;
-    run_file *first = NULL, *csv = files + whole;
-    size_t n_csv = n - whole, parts = 0;
-    for (size_t i = 0; i < n_csv; i++) {
+    run_file *first = NULL, *part = files + whole;
+    size_t n_part_files = n - whole, parts = 0;
+    for (size_t i = 0; i < n_part_files; i++) {
         const run_file *other = NULL;
-        if (csv[i].input->from_directory && i && csv[i].name.order == csv[i - 1].name.order)
-            other = &csv[i - 1]; /* packed and plain */
-        else if (csv[i].input->from_directory && csv[i].name.counters)
+        if (part[i].input->from_directory && i && part[i].name.order == part[i - 1].name.order)
+            other = &part[i - 1]; /* packed and plain */
+        else if (part[i].input->from_directory && part[i].name.repeats)
             other = first;
-        else if (csv[i].name.kernels)
-            first = &csv[i];
-        if (other && !pass_over(csv[i].input, other->input)) return rs_fail_nomem(err, "inputs");
+        else if (part[i].name.leads)
+            first = &part[i];
+        if (other && !pass_over(part[i].input, other->input)) return rs_fail_nomem(err, "inputs");
         parts += !other;
     }
-    for (size_t i = 0; i < n_csv && !first; i++)
-        if (!csv[i].name.agents) first = &csv[i];
+    for (size_t i = 0; i < n_part_files && !first; i++)
+        if (!part[i].name.alone_useless) first = &part[i];
     if (parts < 2 || !first) return RS_OK;
     rs_input *whole_run = first->input;
     whole_run->parts = rs_calloc(parts, sizeof *whole_run->parts);
     if (!whole_run->parts) return rs_fail_nomem(err, "inputs");
-    for (size_t i = 0; i < n_csv; i++) {
-        if (csv[i].input->instead) continue;
-        char *path = rs_strdup(csv[i].input->path);
+    for (size_t i = 0; i < n_part_files; i++) {
+        if (part[i].input->instead) continue;
+        char *path = rs_strdup(part[i].input->path);
         if (!path) return rs_fail_nomem(err, "inputs");
         whole_run->parts[whole_run->n_parts++] = path;
-        csv[i].input->joined = csv[i].input != whole_run;
+        part[i].input->joined = part[i].input != whole_run;
     }
     return RS_OK;
 }
@@ -211,8 +212,8 @@ static rs_status join_runs(rs_job *job, rs_error *err)
     rs_status status = RS_OK;
     if (!files) return rs_fail_nomem(err, "inputs");
     for (size_t i = 0; i < job->n_inputs; i++) {
-        run_file file = {&job->inputs[i], rs_rocprof_name_of(job->inputs[i].path), i};
-        if (file.name.file != RS_ROCPROF_NONE) files[n++] = file;
+        run_file file = {&job->inputs[i], rs_run_name_of(job->inputs[i].path), i};
+        if (file.name.format) files[n++] = file;
     }
     if (n) qsort(files, n, sizeof *files, compare_run_files);
     for (size_t i = 0, end; i < n && status == RS_OK; i = end) {

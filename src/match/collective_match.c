@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "match/collective_ops.h"
 #include "base/interval.h"
+#include "match/collective_internal.h"
 
 void rs_coll_job_clear(rs_coll_job *job)
 {
@@ -15,22 +15,18 @@ void rs_coll_job_clear(rs_coll_job *job)
     *job = (rs_coll_job){0};
 }
 
-/* A kernel on its way to its collective. */
-typedef struct item {
-    int64_t number;
-    uint32_t rank, op;
-} item;
+typedef rs_coll_item item;
 
 typedef struct matcher {
     rs_coll_job *job;
     rs_strings channels; /* what must be equal for two kernels to belong together: a text for each */
     item *items;         /* all kernels, by channel, rank and start */
     size_t n;
-    size_t *first; /* by channel + 1 */
+    size_t *first;     /* by channel + 1 */
+    bool many_streams; /* some rank has kernels without a group on several streams */
 } matcher;
 
-/* ---- channels
- * ----------------------------------------------------------------------------------------------- */
+/* ---- channels ---------------------------------------------------------------------------------------- */
 
 static const char *or_empty(const char *text)
 {
@@ -60,17 +56,44 @@ static bool is_send(const rs_coll_rank *r, const rs_coll_op *op)
     return name && strstr(name, "send");
 }
 
+static bool is_nameless(const rs_coll_op *op)
+{
+    return op->group == RS_NO_STRING && op->members == RS_NO_STRING;
+}
+
+/* Kernels in which ranks do not meet, and what belongs to a group that the trace does not tell from others:
+ * nobody is their partner. */
+static bool stands_alone(const rs_coll_rank *r, const rs_coll_op *op)
+{
+    return is_nameless(op) && (r->many_groups || op->kind == RS_COLL_OTHER);
+}
+
+/* A communicator has a stream of its own: where no group is named, streams tell groups apart. A job with one
+ * stream a rank needs no telling, and its numbers may differ. */
+static bool has_many_streams(const rs_coll_rank *r)
+{
+    const rs_coll_op *first = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        if (!is_nameless(&r->ops[i])) continue;
+        if (first && first->stream != r->ops[i].stream) return true;
+        first = &r->ops[i];
+    }
+    return false;
+}
+
 static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
 {
     const rs_coll_rank *r = m->job->ranks[rank];
     const char *members = or_empty(rs_pool_text(&r->pool, op->members));
-    size_t size = strlen(members) + strlen(or_empty(rs_pool_text(&r->pool, op->group))) + 160;
+    size_t size = strlen(members) + strlen(or_empty(rs_pool_text(&r->pool, op->group))) + 200;
     char *text = rs_malloc(size);
     if (!text) return RS_NO_STRING;
     size_t n = append(text, 0, size, or_empty(rs_pool_text(&r->pool, op->group)));
     n = append(text, n, size, members);
     n += (size_t)snprintf(text + n, size - n, "%lld", (long long)op->group_size);
-    if (op->kind == RS_COLL_SEND_RECV) {
+    if (stands_alone(r, op)) {
+        n += (size_t)snprintf(text + n, size - n, " alone %u", rank);
+    } else if (op->kind == RS_COLL_SEND_RECV) {
         long long pair[2];
         if (op->source >= 0 && op->target >= 0)
             n += (size_t)snprintf(text + n, size - n, " %lld>%lld", (long long)op->source,
@@ -79,6 +102,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
             n += (size_t)snprintf(text + n, size - n, " p2p");
         else
             n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank, is_send(r, op) ? "out" : "in");
+    } else if (is_nameless(op) && m->many_streams) {
+        n += (size_t)snprintf(text + n, size - n, " stream %lld", (long long)op->stream);
     }
     uint32_t id = rs_strings_add(&m->channels, text, n);
     rs_free(text);
@@ -89,7 +114,10 @@ static bool sort_into_channels(matcher *m)
 {
     const rs_coll_job *job = m->job;
     size_t n = 0, at = 0;
-    for (size_t r = 0; r < job->n_ranks; r++) n += job->ranks[r]->n;
+    for (size_t r = 0; r < job->n_ranks; r++) {
+        n += job->ranks[r]->n;
+        m->many_streams = m->many_streams || has_many_streams(job->ranks[r]);
+    }
     rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     item *unsorted = rs_malloc((n + 1) * sizeof *unsorted);
     m->items = rs_malloc((n + 1) * sizeof *m->items);
@@ -115,114 +143,12 @@ static bool sort_into_channels(matcher *m)
     return ok;
 }
 
-/* ---- by order
- * ----------------------------------------------------------------------------------------------- */
-
-static const rs_coll_op *op_of(const matcher *m, const item *i)
-{
-    return &m->job->ranks[i->rank]->ops[i->op];
-}
-
-static bool same_signature(const matcher *m, const item *a, const item *b)
-{
-    const rs_coll_op *x = op_of(m, a), *y = op_of(m, b);
-    return x->kind == y->kind && x->in_elements == y->in_elements && x->out_elements == y->out_elements;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-#define SAMPLES 64
-
-typedef struct trial {
-    size_t wrong;   /* sampled kernels that differ in kind or size */
-    int64_t spread; /* of the distances between ends */
-    int64_t distance;
-    size_t overlap;
-} trial;
-
-/* How well kernel i of b fits kernel i + shift of a. */
-static trial try_shift(const matcher *m, const item *a, size_t n_a, const item *b, size_t n_b, int64_t shift)
-{
-    size_t from = shift < 0 ? (size_t)-shift : 0;
-    size_t to = (int64_t)n_b + shift > (int64_t)n_a ? (size_t)((int64_t)n_a - shift) : n_b;
-    trial t = {.overlap = to - from};
-    int64_t distances[SAMPLES];
-    size_t n = t.overlap < SAMPLES ? t.overlap : SAMPLES;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = from + (n < 2 ? 0 : i * (t.overlap - 1) / (n - 1));
-        const item *x = &a[(size_t)((int64_t)k + shift)], *y = &b[k];
-        t.wrong += !same_signature(m, x, y);
-        distances[i] = rs_sub_sat(rs_add_sat(op_of(m, y)->end, m->job->shift[y->rank]),
-                                  rs_add_sat(op_of(m, x)->end, m->job->shift[x->rank]));
-    }
-    qsort(distances, n, sizeof *distances, compare_times);
-    int64_t middle = distances[n / 2];
-    /* most of them: a few may end far apart */
-    t.spread = rs_sub_sat(distances[n - 1 - n / 8], distances[n / 8]);
-    t.distance = middle < 0 ? rs_sub_sat(0, middle) : middle;
-    return t;
-}
-
-#define NEAR 20000 /* ns that ends of one collective may lie apart without meaning anything */
-#define SAME_CLOCK                                                                                           \
-    10000000 /* ns within which clocks are taken to be the same: beyond that distances say nothing */
-
-/* Where the kernels of rank b begin in those of rank a. */
-static int64_t find_shift(const matcher *m, const item *a, size_t n_a, const item *b, size_t n_b)
-{
-    size_t least = ((n_a < n_b ? n_a : n_b) + 1) / 2;
-    int64_t low = (int64_t)least - (int64_t)n_b, high = (int64_t)n_a - (int64_t)least, best_shift = 0;
-    trial best = {.wrong = SIZE_MAX};
-    for (int64_t shift = low; shift <= high; shift++) {
-        trial t = try_shift(m, a, n_a, b, n_b, shift);
-        bool better = t.wrong < best.wrong;
-        if (t.wrong == best.wrong) {
-            int64_t gain = rs_sub_sat(best.spread, t.spread);
-            bool near = t.distance < SAME_CLOCK || best.distance < SAME_CLOCK;
-            better = gain > NEAR ||
-                     (gain >= -NEAR && (near ? t.distance < best.distance : t.overlap > best.overlap));
-        }
-        if (!better) continue;
-        best = t;
-        best_shift = shift;
-    }
-    return best_shift;
-}
-
-/* Numbers a channel's kernels by their place in the order of the rank that has most of them. */
-static void number_by_order(matcher *m, size_t first, size_t end)
-{
-    size_t reference = first, longest = 0;
-    for (size_t i = first, next; i < end; i = next) {
-        for (next = i; next < end && m->items[next].rank == m->items[i].rank; next++) {
-        }
-        if (next - i <= longest) continue;
-        longest = next - i;
-        reference = i;
-    }
-    int64_t least = 0;
-    for (size_t i = first, next; i < end; i = next) {
-        for (next = i; next < end && m->items[next].rank == m->items[i].rank; next++) {
-        }
-        int64_t shift =
-            i == reference ? 0 : find_shift(m, m->items + reference, longest, m->items + i, next - i);
-        for (size_t k = i; k < next; k++) m->items[k].number = shift + (int64_t)(k - i);
-        if (shift < least) least = shift;
-    }
-    for (size_t i = first; i < end; i++) m->items[i].number += 1 - least;
-}
-
-/* ---- instances
- * ---------------------------------------------------------------------------------------------- */
+/* ---- instances --------------------------------------------------------------------------------------- */
 
 static bool numbered(const matcher *m, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
-        const rs_coll_op *op = op_of(m, &m->items[i]);
+        const rs_coll_op *op = rs_coll_item_op(m->job, &m->items[i]);
         if (op->seq < 0 || op->kind == RS_COLL_SEND_RECV) return false;
     }
     return true;
@@ -251,8 +177,9 @@ static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq,
             }
             if (next - i <= turn) continue;
             const item *it = &items[i + turn];
-            if (one && !same_signature(m, one, it) && op_of(m, one)->kind != op_of(m, it)->kind)
+            if (one && rs_coll_item_op(job, one)->kind != rs_coll_item_op(job, it)->kind)
                 instance->mixed = true;
+            instance->on_host = instance->on_host || job->ranks[it->rank]->on_host;
             one = it;
             job->arrivals[job->n_arrivals++] =
                 (rs_coll_arrival){.rank = it->rank, .op = it->op, .instance = (uint32_t)(job->n - 1)};
@@ -266,10 +193,9 @@ static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq,
 static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, size_t *capacity)
 {
     size_t n = end - first;
+    if (!by_seq && !rs_coll_number_by_order(m->job, m->items + first, n)) return false;
     if (by_seq)
-        for (size_t i = first; i < end; i++) m->items[i].number = op_of(m, &m->items[i])->seq;
-    else
-        number_by_order(m, first, end);
+        for (size_t i = first; i < end; i++) m->items[i].number = rs_coll_item_op(m->job, &m->items[i])->seq;
     rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     item *sorted = rs_malloc((n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
@@ -357,8 +283,15 @@ static rs_status shift_by_base(rs_coll_job *job, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
-                        rs_error *err)
+size_t rs_coll_n_parts(const rs_coll_job *job)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_ranks; i++) n += job->clocks[i].reference == i;
+    return n;
+}
+
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set_clocks_fn set_clocks,
+                        rs_coll_job *out, rs_error *err)
 {
     *out = (rs_coll_job){.ranks = ranks, .n_ranks = n_ranks};
     matcher m = {.job = out};
@@ -367,20 +300,21 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool a
     out->clocks = rs_calloc(n_ranks + 1, sizeof *out->clocks);
     bool ok = out->shift && out->clocks && rs_strings_init(&m.channels);
     rs_status status = ok ? shift_by_base(out, err) : rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; status == RS_OK && i < n_ranks; i++) out->clocks[i].reference = (uint32_t)i;
     if (status == RS_OK) {
         ok = sort_into_channels(&m);
         out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
         ok = ok && out->arrivals;
         ok = ok && match_channels(&m, true, &capacity);
         /* what numbers tell of the clocks helps to match what has none */
-        if (ok && align) status = rs_coll_align(out, err);
+        if (ok && set_clocks) status = set_clocks(out, err);
         ok = ok && match_channels(&m, false, &capacity);
         if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
     }
     rs_free(m.items);
     rs_free(m.first);
     rs_strings_clear(&m.channels);
-    if (status == RS_OK && align) status = rs_coll_align(out, err);
+    if (status == RS_OK && set_clocks) status = set_clocks(out, err);
     if (status == RS_OK && !order_in_time(out)) status = rs_fail_nomem(err, "collectives");
     if (status != RS_OK) rs_coll_job_clear(out);
     return status;

@@ -1,96 +1,10 @@
 /* One rank's communication kernels with what they say about themselves. */
-#include "match/collective_ops.h"
+#include "match/collective_internal.h"
 
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/interval.h"
 #include "trace/tree.h"
-
-/* ---- names
- * -------------------------------------------------------------------------------------------------- */
-
-const char *rs_coll_kind_name(rs_coll_kind kind)
-{
-    static const char *const names[RS_N_COLL_KINDS] = {
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce",
-        "gather",     "scatter",    "barrier",        "send_recv",  "other"};
-    return names[kind];
-}
-
-/* Letters only, lower case: "_reduce_scatter_base" and "ReduceScatter" are one. */
-static void squeeze(const char *name, char *out, size_t size)
-{
-    size_t n = 0;
-    for (; *name && n + 1 < size; name++)
-        if (rs_is_letter(*name)) out[n++] = rs_lower(*name);
-    out[n] = '\0';
-}
-
-rs_coll_kind rs_coll_kind_of(const char *name)
-{
-    /* the first that the name contains; longer words stand before those that they contain */
-    static const struct {
-        const char *word;
-        rs_coll_kind kind;
-    } words[] = {
-        {"allreduce", RS_COLL_ALL_REDUCE}, {"reducescatter", RS_COLL_REDUCE_SCATTER},
-        {"allgather", RS_COLL_ALL_GATHER}, {"alltoall", RS_COLL_ALL_TO_ALL},
-        {"barrier", RS_COLL_BARRIER},      {"broadcast", RS_COLL_BROADCAST},
-        {"sendrecv", RS_COLL_SEND_RECV},   {"scatter", RS_COLL_SCATTER},
-        {"gather", RS_COLL_GATHER},        {"reduce", RS_COLL_REDUCE},
-        {"send", RS_COLL_SEND_RECV},       {"recv", RS_COLL_SEND_RECV},
-    };
-    char text[256];
-    squeeze(name, text, sizeof text);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i].word)) return words[i].kind;
-    return RS_COLL_OTHER;
-}
-
-bool rs_coll_ends_together(rs_coll_kind kind)
-{
-    return kind == RS_COLL_ALL_REDUCE || kind == RS_COLL_ALL_GATHER || kind == RS_COLL_REDUCE_SCATTER ||
-           kind == RS_COLL_ALL_TO_ALL || kind == RS_COLL_BARRIER;
-}
-
-/* c10::ScalarType's names (c10/core/ScalarType.h) and their sizes. */
-int64_t rs_dtype_size(const char *dtype)
-{
-    static const struct {
-        const char *name;
-        int64_t size;
-    } types[] = {
-        {"Byte", 1},
-        {"Char", 1},
-        {"Short", 2},
-        {"Int", 4},
-        {"Long", 8},
-        {"Half", 2},
-        {"Float", 4},
-        {"Double", 8},
-        {"ComplexHalf", 4},
-        {"ComplexFloat", 8},
-        {"ComplexDouble", 16},
-        {"Bool", 1},
-        {"BFloat16", 2},
-        {"Float8_e5m2", 1},
-        {"Float8_e4m3fn", 1},
-        {"Float8_e5m2fnuz", 1},
-        {"Float8_e4m3fnuz", 1},
-        {"Float8_e8m0fnu", 1},
-        {"UInt16", 2},
-        {"UInt32", 4},
-        {"UInt64", 8},
-        {"QInt8", 1},
-        {"QUInt8", 1},
-        {"QInt32", 4},
-    };
-    if (strncmp(dtype, "c10::", 5) == 0) dtype += 5;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, dtype) == 0) return types[i].size;
-    return 0;
-}
 
 /* ---- one rank
  * ----------------------------------------------------------------------------------------------- */
@@ -110,40 +24,56 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
     return rs_events_int(e, column, row, &value) ? value : otherwise;
 }
 
-/* Where a kernel's arguments stand: with itself, else with an operator above its launch. */
-static uint32_t args_row(const rs_events *e, const rs_tree *t, const uint32_t *node_of_work, size_t i,
-                         uint32_t row)
+/* Where a kernel's arguments stand: with itself, else with an operator above its launch. *call: the nearest
+ * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. */
+static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call)
 {
-    if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t || node_of_work[i] == RS_NO_NODE)
-        return row;
-    for (uint32_t node = node_of_work[i]; node != RS_NO_NODE; node = t->parent[node])
-        if (rs_events_text(e, RS_COL_COLLECTIVE, t->row[node]) != RS_NO_STRING) return t->row[node];
+    *call = RS_NO_ROW;
+    if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t) return row;
+    for (; node != RS_NO_NODE; node = t->parent[node]) {
+        uint32_t above = t->row[node];
+        if (rs_events_text(e, RS_COL_COLLECTIVE, above) != RS_NO_STRING) return above;
+        const char *name = rs_event_name(e, above);
+        if (*call == RS_NO_ROW && rs_coll_is_call(name) && rs_coll_kind_of(name) != RS_COLL_OTHER)
+            *call = above;
+    }
     return row;
 }
 
-static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, int64_t start,
-                   int64_t end)
+/* What the arguments say, else the call that launched the kernel, else the kernel's name. */
+static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uint32_t call)
+{
+    uint32_t name = rs_events_text(e, RS_COL_COLLECTIVE, args);
+    rs_coll_kind kind = name == RS_NO_STRING ? RS_COLL_OTHER : rs_coll_kind_of(e->strings.items[name].text);
+    if (kind == RS_COLL_OTHER && call != RS_NO_ROW) kind = rs_coll_kind_of(rs_event_name(e, call));
+    if (kind == RS_COLL_OTHER && !rs_coll_is_one_sided(rs_event_name(e, row)))
+        kind = rs_coll_kind_of(rs_event_name(e, row));
+    return kind;
+}
+
+static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
+                   const rs_work *work, size_t i)
 {
     bool ok = RS_GROW_ONE(r->ops, r->n, r->capacity);
     if (!ok) return false;
-    uint32_t name = rs_events_text(e, RS_COL_COLLECTIVE, args);
-    rs_coll_kind kind = name == RS_NO_STRING ? RS_COLL_OTHER : rs_coll_kind_of(e->strings.items[name].text);
-    if (kind == RS_COLL_OTHER) kind = rs_coll_kind_of(rs_event_name(e, row));
     rs_coll_op op = {
-        .start = start,
-        .end = end,
+        .start = work->start[i],
+        .end = work->end[i],
+        .duration = rs_sub_sat(work->end[i], work->start[i]),
         .row = row,
-        .kind = kind,
+        .kind = kind_at(e, row, args, call),
         .seq = int_at(e, RS_COL_SEQ, args, -1),
         .group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0),
         .in_elements = int_at(e, RS_COL_IN_NELEMS, args, -1),
         .out_elements = int_at(e, RS_COL_OUT_NELEMS, args, -1),
         .source = int_at(e, RS_COL_SRC_RANK, args, -1),
         .target = int_at(e, RS_COL_DST_RANK, args, -1),
+        .stream = work->stream[i],
+        .step = work->step[i],
         .group = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_NAME, args), &ok),
         .description = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_DESC, args), &ok),
         .members = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_RANKS, args), &ok),
-        .name = rs_pool_add(&r->pool, e, name, &ok),
+        .name = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), &ok),
         .dtype = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_DTYPE, args), &ok),
     };
     r->n_nameless += op.group == RS_NO_STRING && op.members == RS_NO_STRING;
@@ -152,7 +82,7 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
     return ok;
 }
 
-static bool sort_ops(rs_coll_rank *r)
+bool rs_coll_rank_sort(rs_coll_rank *r)
 {
     rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
     rs_coll_op *sorted = rs_malloc((r->n + 1) * sizeof *sorted);
@@ -171,19 +101,30 @@ static bool sort_ops(rs_coll_rank *r)
     return true;
 }
 
-/* The node of each work's launch, by index into work; only made where some kernel lacks its arguments. */
+/* Whether something above the launches may say more of a kernel than the kernel: its arguments, or of which
+ * collective a send-and-receive kernel is a part. */
+static bool asks_above(const rs_events *e, const rs_work *work)
+{
+    bool lacks_arguments = false, host_has = false;
+    for (size_t i = 0; i < work->n; i++) {
+        if (work->class[i] != RS_CLASS_COMM ||
+            rs_events_text(e, RS_COL_COLLECTIVE, work->row[i]) != RS_NO_STRING)
+            continue;
+        rs_coll_kind kind = rs_coll_kind_of(rs_event_name(e, work->row[i]));
+        if (kind == RS_COLL_SEND_RECV || kind == RS_COLL_OTHER) return true;
+        lacks_arguments = true;
+    }
+    const rs_sparse *names = &e->args[RS_COL_COLLECTIVE];
+    for (size_t i = 0; lacks_arguments && i < names->n && !host_has; i++)
+        host_has = rs_event_kind(e, names->rows[i]) == RS_KIND_CPU_OP;
+    return host_has;
+}
+
+/* The node of each work's launch, by index into work; only made where something above the launch is asked. */
 static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tree, uint32_t **out,
                               rs_error *err)
 {
-    const rs_events *e = trace->events;
-    bool needed = false, host_has = false;
-    for (size_t i = 0; i < work->n && !needed; i++)
-        needed = work->class[i] == RS_CLASS_COMM &&
-                 rs_events_text(e, RS_COL_COLLECTIVE, work->row[i]) == RS_NO_STRING;
-    const rs_sparse *names = &e->args[RS_COL_COLLECTIVE];
-    for (size_t i = 0; i < names->n && !host_has; i++)
-        host_has = rs_event_kind(e, names->rows[i]) == RS_KIND_CPU_OP;
-    if (!needed || !host_has) return RS_OK;
+    if (!asks_above(trace->events, work)) return RS_OK;
     rs_status status = rs_trace_tree(trace, false, tree, err);
     if (status != RS_OK) return status;
     rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
@@ -208,12 +149,8 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
     return RS_OK;
 }
 
-rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err)
+rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err)
 {
-    const rs_events *e = trace->events;
-    const rs_work *work;
-    rs_tree *tree = NULL;
-    uint32_t *nodes = NULL;
     int64_t last;
     *out = NULL;
     rs_coll_rank *r = rs_calloc(1, sizeof *r);
@@ -221,21 +158,88 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
         rs_coll_rank_free(r);
         return rs_fail_nomem(err, "collectives");
     }
-    r->base_time_ns = e->info.base_time_ns;
-    rs_status status = rs_trace_work(trace, policy, &work, err);
-    if (status == RS_OK) status = rs_trace_span(trace, &r->first_ns, &last, err);
+    r->base_time_ns = trace->events->info.base_time_ns;
+    bool ok = true;
+    r->host = rs_pool_add(&r->pool, trace->events, trace->events->info.host_name, &ok);
+    rs_status status =
+        ok ? rs_trace_span(trace, &r->first_ns, &last, err) : rs_fail_nomem(err, "collectives");
+    if (status == RS_OK)
+        *out = r;
+    else
+        rs_coll_rank_free(r);
+    return status;
+}
+
+rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    const rs_work *work;
+    rs_tree *tree = NULL;
+    uint32_t *nodes = NULL;
+    rs_coll_rank *r;
+    rs_status status = rs_coll_rank_create(trace, out, err);
+    if (status != RS_OK) return status;
+    r = *out;
+    *out = NULL;
+    status = rs_trace_work_details(trace, policy, &work, err);
     if (status == RS_OK) status = launch_nodes(trace, work, &tree, &nodes, err);
     bool ok = true;
     for (size_t i = 0; status == RS_OK && ok && i < work->n; i++) {
         if (work->class[i] != RS_CLASS_COMM) continue;
-        uint32_t row = work->row[i];
-        ok = add_op(r, e, row, args_row(e, tree, nodes, i, row), work->start[i], work->end[i]);
+        uint32_t row = work->row[i], call;
+        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call);
+        ok = add_op(r, e, row, args, call, work, i);
     }
     rs_free(nodes);
-    if (status == RS_OK && (!ok || !sort_ops(r))) status = rs_fail_nomem(err, "collectives");
+    if (status == RS_OK && (!ok || !rs_coll_rank_sort(r))) status = rs_fail_nomem(err, "collectives");
     if (status != RS_OK)
         rs_coll_rank_free(r);
     else
         *out = r;
     return status;
 }
+
+rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err)
+{
+    const uint32_t *rows;
+    size_t n;
+    rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
+    if (status != RS_OK) return status;
+    return n ? rs_coll_rank_of(trace, policy, out, err) : rs_coll_rank_of_host(trace, out, err);
+}
+
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field op_fields[] = {
+    RS_FIELD(rs_coll_op, start),
+    RS_FIELD(rs_coll_op, end),
+    RS_FIELD(rs_coll_op, duration),
+    RS_FIELD(rs_coll_op, seq),
+    RS_FIELD(rs_coll_op, group_size),
+    RS_FIELD(rs_coll_op, in_elements),
+    RS_FIELD(rs_coll_op, out_elements),
+    RS_FIELD(rs_coll_op, source),
+    RS_FIELD(rs_coll_op, target),
+    RS_FIELD(rs_coll_op, stream),
+    RS_FIELD(rs_coll_op, step),
+    RS_FIELD(rs_coll_op, row),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, group, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, description, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, members, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, name, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_op, dtype, rs_coll_rank, pool.strings.n),
+    RS_FIELD_BELOW(rs_coll_op, kind, RS_N_COLL_KINDS),
+};
+static const rs_layout op_layout = RS_LAYOUT(rs_coll_op, op_fields);
+
+static const rs_field rank_fields[] = {
+    RS_FIELD_STRINGS(rs_coll_rank, pool.strings),
+    RS_FIELD_LIST(rs_coll_rank, ops, n, &op_layout),
+    RS_FIELD(rs_coll_rank, n_nameless),
+    RS_FIELD(rs_coll_rank, base_time_ns),
+    RS_FIELD(rs_coll_rank, first_ns),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_rank, host, rs_coll_rank, pool.strings.n),
+    RS_FIELD(rs_coll_rank, on_host),
+    RS_FIELD(rs_coll_rank, many_groups),
+};
+const rs_layout rs_coll_rank_layout = RS_LAYOUT(rs_coll_rank, rank_fields);

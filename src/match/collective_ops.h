@@ -1,42 +1,25 @@
-/* Collectives of a job: each rank's communication kernels, matched over ranks, and the ranks' clocks set
- * right. */
+/* Collectives of a job: each rank's communication, matched over ranks. The one engine for it: `collectives`,
+ * `stragglers` and `fuse` stand on it. Clocks are clock/collective_clocks.h, waits match/collective_wait.h.
+ */
 #ifndef RS_MATCH_COLLECTIVE_OPS_H
 #define RS_MATCH_COLLECTIVE_OPS_H
 
-#include "analysis/analysis.h"
+#include "base/layout.h"
+#include "match/collective_names.h"
 #include "trace/pool.h"
+#include "trace/trace.h"
 
-typedef enum rs_coll_kind {
-    RS_COLL_ALL_REDUCE,
-    RS_COLL_ALL_GATHER,
-    RS_COLL_REDUCE_SCATTER,
-    RS_COLL_ALL_TO_ALL,
-    RS_COLL_BROADCAST,
-    RS_COLL_REDUCE,
-    RS_COLL_GATHER,
-    RS_COLL_SCATTER,
-    RS_COLL_BARRIER,
-    RS_COLL_SEND_RECV,
-    RS_COLL_OTHER,
-    RS_N_COLL_KINDS
-} rs_coll_kind;
-
-const char *rs_coll_kind_name(rs_coll_kind kind);
-/* From PyTorch's name ("_allgather_base", "allreduce", "send", ...) or a kernel's. */
-rs_coll_kind rs_coll_kind_of(const char *name);
-/* Nobody leaves before all have come: then the ends on all ranks are one moment. */
-bool rs_coll_ends_together(rs_coll_kind kind);
-
-/* Bytes of one element of PyTorch's type name; 0 if unknown. */
-int64_t rs_dtype_size(const char *dtype);
-
-/* One communication kernel. Texts are in the rank's pool, RS_NO_STRING where not recorded. */
+/* One communication kernel, or one span of communication that the host ran. Texts are in the rank's pool,
+ * RS_NO_STRING where not recorded. */
 typedef struct rs_coll_op {
-    int64_t start, end;                /* ns, the rank's own clock */
+    int64_t start, end;                /* ns, the rank's own clock: the rank arrives and leaves */
+    int64_t duration;                  /* of the kernel or span; a span begins after its rank's arrival */
     int64_t seq;                       /* -1: not recorded */
     int64_t group_size;                /* 0: not recorded */
     int64_t in_elements, out_elements; /* -1: not recorded */
     int64_t source, target;            /* of send and receive; -1: not recorded */
+    int64_t stream;                    /* of a kernel; -1: unknown */
+    int64_t step;                      /* -1: none */
     uint32_t row;
     uint32_t group, description, members, name, dtype;
     rs_coll_kind kind;
@@ -50,21 +33,31 @@ typedef struct rs_coll_rank {
     size_t n_nameless;    /* ops without a process group */
     int64_t base_time_ns; /* baseTimeNanoseconds, RS_NO_VALUE */
     int64_t first_ns;     /* start of the rank's first event, RS_NO_TIME */
+    uint32_t host;        /* name of the machine, in the pool; RS_NO_STRING if not recorded */
+    bool on_host;         /* the ops are spans of the host: their ends are not one moment on all ranks */
+    bool many_groups;     /* ... of several groups, and the trace does not say of which */
 } rs_coll_rank;
+
+extern const rs_layout rs_coll_rank_layout;
 
 #define RS_COLL_COLUMNS                                                                                      \
     (RS_LINK_COLUMNS | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) |    \
      RS_COLUMN_BIT(DTYPE) | RS_COLUMN_BIT(GROUP_SIZE) | RS_COLUMN_BIT(GROUP_NAME) |                          \
      RS_COLUMN_BIT(GROUP_DESC) | RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(SEQ) | RS_COLUMN_BIT(SRC_RANK) | \
      RS_COLUMN_BIT(DST_RANK))
+/* What rs_coll_rank_any needs besides. */
+#define RS_COLL_HOST_COLUMNS (RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID))
 
-/* The arguments are the kernel's; where it has none, those of the operator record_param_comms above its
- * launch. */
+/* The communication kernels of a rank. The arguments are the kernel's; where it has none, those of the
+ * operator record_param_comms above its launch. A kernel that names no collective is the one of the
+ * annotation or operator that launched it (nccl:all_to_all): an all-to-all is made of SendRecv kernels. */
 rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
+/* The same; of a rank without GPU work the communication that the host ran (gloo, mpi, ucc): one op is one
+ * span of a worker thread, and the rank arrives where the operator c10d::... that submitted it starts. */
+rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
 void rs_coll_rank_free(void *rank); /* NULL is allowed */
 
-/* ---- over ranks
- * -------------------------------------------------------------------------------------------- */
+/* ---- over ranks */
 
 typedef struct rs_coll_arrival {
     uint32_t rank; /* index into the job's ranks */
@@ -77,13 +70,16 @@ typedef struct rs_coll_instance {
     int64_t number; /* the recorded sequence number, else its place in the group's order, from 1 */
     bool by_seq;
     bool mixed;        /* ranks disagree on what it is */
+    bool on_host;      /* some member's host ran it */
     uint32_t first, n; /* in arrivals, by rank */
 } rs_coll_instance;
 
 typedef struct rs_coll_clock {
-    int64_t offset;   /* what the rank's clock is ahead, ns: subtract it */
-    bool aligned;     /* told by collectives; else only by baseTimeNanoseconds */
-    size_t n;         /* collectives that tell it */
+    uint32_t
+        reference;  /* index of the rank it is told against: the first of those that collectives tie to it */
+    int64_t offset; /* what the rank's clock is ahead, ns: subtract it */
+    bool aligned;   /* told by collectives; else only by baseTimeNanoseconds */
+    size_t n;       /* collectives that tell it */
     int64_t residual; /* median distance of its ends from the others' after correction, ns */
     int64_t worst;    /* the greatest */
 } rs_coll_clock;
@@ -100,11 +96,15 @@ typedef struct rs_coll_job {
     size_t n_arrivals;
 } rs_coll_job;
 
+/* Corrects job->shift and fills job->clocks by the instances matched so far. */
+typedef rs_status (*rs_set_clocks_fn)(rs_coll_job *job, rs_error *err);
+
 /* Matches by group (name and members) and recorded sequence number; where none is recorded, and for send and
- * receive, by order, the order of a rank whose trace starts late set to where its ends fit. align: clocks are
- * corrected by the ends of collectives. Ranks are borrowed. */
-rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, bool align, rs_coll_job *out,
-                        rs_error *err);
+ * receive, by order (collective_order.c). set_clocks: NULL leaves the clocks as the files have them. It is
+ * called when what is numbered is matched, since right clocks help to match the rest, and again at the end.
+ * Callers take rs_clock_match of clock/collective_clocks.h. Ranks are borrowed. */
+rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set_clocks_fn set_clocks,
+                        rs_coll_job *out, rs_error *err);
 void rs_coll_job_clear(rs_coll_job *job);
 
 static inline int64_t rs_coll_start(const rs_coll_job *job, const rs_coll_arrival *a)
@@ -116,7 +116,8 @@ static inline int64_t rs_coll_end(const rs_coll_job *job, const rs_coll_arrival 
     return job->ranks[a->rank]->ops[a->op].end + job->shift[a->rank];
 }
 
-/* Sets the clocks by the matched collectives (rs_coll_match calls it). */
-rs_status rs_coll_align(rs_coll_job *job, rs_error *err);
+/* Parts that no matched communication ties together: clocks are compared within each. 1 where all are tied.
+ */
+size_t rs_coll_n_parts(const rs_coll_job *job);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/gate.h"
+#include "rankscope/gate.h"
 #include "base/memory.h"
 #include "metrics/dataset.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "base/try.h"
+#include "output/faces.h"
 #include "output/form.h"
 
 const rs_output_form *const *rs_output_forms(size_t *n)
@@ -76,4 +77,29 @@ rs_status rs_render_result(const rs_result *result, size_t main_table, const rs_
         RS_TRY(settings.form->table(&writer, result->tables[main_table], &settings, err));
     }
     return rs_writer_finish(&writer, err);
+}
+
+static rs_status show_face(rs_face_fn face, const rs_result *result, const rs_render_settings *settings,
+                           const rs_sink *sink, rs_error *err)
+{
+    rs_writer writer;
+    rs_writer_init(&writer, sink);
+    rs_layout layout = {
+        .writer = &writer, .width = settings->width, .color = settings->color, .utf8 = settings->utf8};
+    RS_TRY(face(result, &layout, err));
+    return rs_writer_finish(&writer, err);
+}
+
+rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
+                           const rs_render_settings *given, const rs_sink *sink, rs_error *err)
+{
+    rs_render_settings settings;
+    const char *name = rs_analysis_name(analysis);
+    RS_TRY(read_settings(given, &settings, err));
+    /* faces lay out our own tables, not a peer's */
+    rs_face_fn face = compat == RS_COMPAT_NONE ? rs_face_find(name) : NULL;
+    if (face && settings.form == rs_output_form_rows[0]) return show_face(face, result, &settings, sink, err);
+    settings.size = sizeof settings;
+    settings.nest_by = rs_face_nests(name);
+    return rs_render_result(result, result->main_table, &settings, sink, err);
 }

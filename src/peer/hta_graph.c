@@ -527,12 +527,12 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
                             rs_path_part *out, rs_error *err)
 {
     *out = (rs_path_part){0};
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     rs_selector selector;
     rs_policy all = *policy;
     all.whole = true; /* what was selected chooses the window alone */
     rs_status status = rs_trace_selector(trace, &selector, err);
-    if (status == RS_OK) status = rs_hta_frame_create(trace, &all, &f, err);
+    if (status == RS_OK) status = rs_trace_hta_frame(trace, &all, &f, err);
     if (status != RS_OK) return status;
     builder b = {.trace = trace, .e = trace->events, .f = f, .data_load = window->data_load};
     if (!find_window(&b, window, &selector, &out->n_instances))
@@ -544,6 +544,5 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
     rs_free(b.item_of);
     rs_free(b.at);
     rs_free(b.next_source);
-    rs_hta_frame_free(f);
     return status;
 }

@@ -6,11 +6,13 @@
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "base/ranges.h"
+#include "trace/facet.h"
 #include "trace/selection.h"
 #include "trace/trace_internal.h"
 
-void rs_hta_frame_free(rs_hta_frame *f)
+static void free_frame(void *value)
 {
+    rs_hta_frame *f = value;
     if (!f) return;
     rs_free(f->row);
     rs_free(f->start);
@@ -109,7 +111,7 @@ static rs_hta_frame *all_rows(const rs_trace *trace, bool round)
     }
     if (!in || !f || !reserve(f, n)) {
         rs_free(in);
-        rs_hta_frame_free(f);
+        free_frame(f);
         return NULL;
     }
     rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), correlation = rs_cursor_of(e, RS_COL_CORRELATION);
@@ -260,7 +262,7 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
         *result = out;
         return RS_OK;
     }
-    rs_hta_frame_free(out);
+    free_frame(out);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -286,7 +288,7 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_f
         rs_hta_frame *less = NULL;
         status = cut(trace, f, gpu, numbers, policy->keep_last_step, &less, err);
         if (status == RS_OK) {
-            rs_hta_frame_free(f);
+            free_frame(f);
             *frame = less;
         }
     }
@@ -314,27 +316,59 @@ static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err)
+static rs_status make_frame(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
+    const rs_policy *policy = key;
     rs_hta_frame *f = all_rows(trace, policy->round_to_us && has_fractions(trace));
     if (!f) return rs_fail_nomem(err, "HTA's rows");
     rs_status status = window(trace, policy, &f, err);
     if (status == RS_OK && !policy->whole) status = select_rows(trace, f, err);
     if (status != RS_OK) {
-        rs_hta_frame_free(f);
+        free_frame(f);
         return status;
     }
     *out = f;
     return RS_OK;
 }
 
+/* What makes a difference to the frame: without steps to cut off, how they are cut makes none. */
+static bool same_frame(const void *x, const void *y)
+{
+    const rs_policy *a = x, *b = y;
+    if (a->round_to_us != b->round_to_us || a->whole != b->whole || a->trim_steps != b->trim_steps)
+        return false;
+    return !a->trim_steps || a->keep_last_step == b->keep_last_step;
+}
+
+const rs_facet rs_facet_hta_frame = {.name = "HTA's rows",
+                                     .columns = RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(CORRELATION),
+                                     .needs = {&rs_facet_steps},
+                                     .key_size = sizeof(rs_policy),
+                                     .same = same_frame,
+                                     .selected = true,
+                                     .make = make_frame,
+                                     .release = free_frame};
+
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err)
+{
+    rs_policy key = *policy;
+    void *value;
+    if (!rs_trace_is_selected(trace)) key.whole = true; /* the same, then */
+    rs_status status = rs_trace_facet(trace, &rs_facet_hta_frame, &key, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
 /* HTA's GPU rows: whatever has a stream. */
 rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
-    rs_hta_frame *f;
+    const rs_hta_frame *f;
     const rs_step *steps;
+    const rs_classes *classes;
     size_t n_steps, n = 0;
-    rs_status status = rs_hta_frame_create(trace, policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, policy, &f, err);
+    if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &classes, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
@@ -347,11 +381,7 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
         int64_t step = -1, device = -1;
         if (launch != RS_NO_ROW || rs_kind_is_call(rs_event_kind(e, from)))
             step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[from]].pid, e->start[from]);
-        rs_class class;
-        if (!rs_trace_class(trace, policy->classes, f->row[i], &class)) {
-            status = rs_fail_nomem(err, "kernel classes");
-            break;
-        }
+        rs_class class = rs_class_at(classes, f->row[i]);
         rs_events_int(e, RS_COL_DEVICE, f->row[i], &device);
         size_t at = w->n++;
         w->row[at] = f->row[i];
@@ -372,6 +402,5 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     } else {
         rs_work_free(w);
     }
-    rs_hta_frame_free(f);
     return status;
 }

@@ -20,9 +20,10 @@ typedef struct rs_hta_frame {
     bool rounded;         /* times are whole microseconds */
 } rs_hta_frame;
 
-/* Owned by the caller; release with rs_hta_frame_free. */
-rs_status rs_hta_frame_create(rs_trace *trace, const rs_policy *policy, rs_hta_frame **out, rs_error *err);
-void rs_hta_frame_free(rs_hta_frame *frame);
+/* A facet: the trace's, by policy. */
+extern const rs_facet rs_facet_hta_frame;
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+                             rs_error *err);
 
 /* The start of any row as the frame has it, also of one that was cut off. */
 int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row);

@@ -78,14 +78,14 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f
 
 rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err)
 {
-    rs_hta_frame *f = NULL;
+    const rs_hta_frame *f = NULL;
     rs_frame_columns made = {0};
     rs_hta_arrivals *a = rs_calloc(1, sizeof *a);
     if (!a) return rs_fail_nomem(err, "stragglers");
     *out = a;
     a->first = a->last = RS_NO_TIME;
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
-    rs_status status = rs_hta_frame_create(trace, run->policy, &f, err);
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     status = rs_frame_columns_make(trace, run->policy, f, &made, err);
     rs_map64 known = {0};
@@ -93,7 +93,6 @@ rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals
         status = rs_fail_nomem(err, "stragglers");
     rs_map64_clear(&known);
     rs_frame_columns_clear(&made);
-    rs_hta_frame_free(f);
     return status;
 }
 

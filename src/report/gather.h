@@ -5,7 +5,7 @@
 #include "rankscope/flight.h"
 #include "rankscope/metrics.h"
 #include "report/data.h"
-#include "report/report.h"
+#include "rankscope/report.h"
 
 #define RS_REPORT_OPTIONS 2
 #define RS_REPORT_PARTS 4

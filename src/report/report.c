@@ -1,8 +1,9 @@
 /* The page: its head as built, the data as JSON in an element that is never run, its foot as built. */
-#include "report/report.h"
+#include "rankscope/report.h"
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "output/json.h"
 #include "report/gather.h"
 #include "report/page.h"
@@ -198,14 +199,17 @@ static rs_status put_page(const rs_report_settings *settings, const rs_report_an
     return status == RS_OK ? put_bytes(sink, rs_report_head_size, rs_report_page_size, err) : status;
 }
 
-rs_status rs_report_write(rs_job *job, const rs_report_settings *settings, const rs_sink *sink,
-                          rs_result *told, rs_error *err)
+rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,
+                          rs_error *err)
 {
     rs_report_answers answers = {0};
+    rs_report_settings settings;
     *told = (rs_result){0};
     rs_status status = rs_report_check(err);
-    if (status == RS_OK) status = rs_report_gather(job, settings, &answers, told, err);
-    if (status == RS_OK) status = put_page(settings, &answers, told, sink, err);
+    if (status == RS_OK)
+        status = rs_settings_read(given, given->size, &settings, sizeof settings, "rs_report_settings", err);
+    if (status == RS_OK) status = rs_report_gather(job, &settings, &answers, told, err);
+    if (status == RS_OK) status = put_page(&settings, &answers, told, sink, err);
     rs_report_answers_clear(&answers);
     return status;
 }

@@ -1,10 +1,12 @@
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/settings.h"
+#include "base/try.h"
 #include "input/windows.h"
 #include "input/source.h"
 #include "job/job.h"
@@ -533,12 +535,14 @@ static rs_status copy_all(const rs_job *job, rs_fuse_plan *plan, const rs_fuse_f
     return status;
 }
 
-rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink, rs_result *result,
+rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sink, rs_result *result,
                   rs_error *err)
 {
     rs_fuse_plan plan = {0};
-    rs_fuse_filter filter = {settings->categories, settings->without};
+    rs_fuse_settings settings;
     *result = (rs_result){0};
+    RS_TRY(rs_settings_read(given, given->size, &settings, sizeof settings, "rs_fuse_settings", err));
+    rs_fuse_filter filter = {settings.categories, settings.without};
     for (size_t i = 0; i < rs_job_n_files(job); i++) {
         rs_job_file file = rs_job_get_file(job, i);
         if (!file.bytes && strcmp(file.name, "-") == 0)
@@ -548,7 +552,7 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *
     rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
-    rs_status status = rs_fuse_make_plan(job, settings, &plan, result, err);
+    rs_status status = rs_fuse_make_plan(job, &settings, &plan, result, err);
     if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);

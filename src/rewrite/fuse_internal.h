@@ -10,7 +10,7 @@
 #include "match/collective_ops.h"
 #include "input/json.h"
 #include "text/writer.h"
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 /* Kinds of identifiers that are kept apart. */
 typedef enum rs_fuse_id {

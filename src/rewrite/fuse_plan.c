@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "clock/collective_clocks.h"
+#include "format/format.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
@@ -142,7 +144,7 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
-    if (trace->events->recorder != RS_RECORDER_TORCH)
+    if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);
@@ -201,7 +203,7 @@ static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
-    rs_status status = rs_coll_match(ranks, plan->n, align, &job, err);
+    rs_status status = rs_clock_match(ranks, plan->n, align, &job, err);
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         plan->ranks[i]->shift = job.shift[i];
         plan->ranks[i]->clock = job.clocks[i];

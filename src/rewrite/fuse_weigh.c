@@ -7,6 +7,7 @@
 
 #include "base/keymap.h"
 #include "base/memory.h"
+#include "analysis/analysis.h"
 #include "base/interval.h"
 #include "trace/selection.h"
 #include "rewrite/fuse_internal.h"

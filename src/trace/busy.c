@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/trace_internal.h"
 
 bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
@@ -73,20 +75,36 @@ rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
     return RS_OK;
 }
 
+static rs_status make_busy(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    const rs_work *work;
+    RS_TRY(rs_trace_work(trace, key, &work, err));
+    rs_busy *b = rs_malloc(sizeof *b);
+    rs_status status = b ? rs_busy_of(work, b, err) : rs_fail_nomem(err, "a rank's times");
+    if (status == RS_OK)
+        *out = b;
+    else
+        rs_free(b);
+    return status;
+}
+
+static void free_busy(void *value)
+{
+    rs_free(value);
+}
+
+const rs_facet rs_facet_busy = {.name = "a rank's times",
+                                .needs = {&rs_facet_work},
+                                .key_size = sizeof(rs_policy),
+                                .same = rs_policy_same,
+                                .selected = true,
+                                .make = make_busy,
+                                .release = free_busy};
+
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err)
 {
-    rs_work *work;
-    rs_status status = rs_trace_need_work(trace, policy, &work, err);
-    if (status != RS_OK) return status;
-    if (!work->busy) {
-        rs_busy *b = rs_malloc(sizeof *b);
-        status = b ? rs_busy_of(work, b, err) : rs_fail_nomem(err, "a rank's times");
-        if (status != RS_OK) {
-            rs_free(b);
-            return status;
-        }
-        work->busy = b;
-    }
-    *out = work->busy;
-    return RS_OK;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_busy, policy, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
 }

@@ -90,6 +90,11 @@ rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **ou
     e->info = (rs_file_info){.rank = RS_NO_VALUE,
                              .world_size = RS_NO_VALUE,
                              .backend = RS_NO_STRING,
+                             .group_size = RS_NO_VALUE,
+                             .group_name = RS_NO_STRING,
+                             .group_desc = RS_NO_STRING,
+                             .group_ranks = RS_NO_STRING,
+                             .host_name = RS_NO_STRING,
                              .base_time_ns = RS_NO_VALUE,
                              .display_unit = RS_NO_STRING,
                              .trace_name = RS_NO_STRING,
@@ -146,6 +151,21 @@ void rs_events_free(rs_events *e)
     rs_strings_clear(&e->strings);
     rs_problems_clear(&e->problems);
     rs_free(e);
+}
+
+void rs_events_trim(rs_events *e)
+{
+    rs_big_trim(e->start, e->n * sizeof *e->start);
+    rs_big_trim(e->duration, e->n * sizeof *e->duration);
+    rs_big_trim(e->name, e->n * sizeof *e->name);
+    rs_big_trim(e->thread, e->n * sizeof *e->thread);
+    rs_big_trim(e->category, e->n * sizeof *e->category);
+    rs_big_trim(e->phase, e->n * sizeof *e->phase);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        rs_big_trim(e->args[i].rows, e->args[i].n * sizeof *e->args[i].rows);
+        rs_big_trim(e->args[i].ints, e->args[i].n * value_size((rs_column_id)i));
+    }
+    rs_others_trim(&e->others);
 }
 
 rs_status rs_events_charge(rs_events *e, uint64_t bytes, rs_error *err)

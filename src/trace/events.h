@@ -7,8 +7,8 @@
 
 #include "base/strings.h"
 #include "rankscope/status.h"
-#include "trace/others.h"
 #include "trace/columns.h"
+#include "trace/others.h"
 
 #define RS_NO_TIME INT64_MIN
 #define RS_NO_ROW UINT32_MAX
@@ -81,6 +81,10 @@ typedef struct rs_counter {
 typedef struct rs_file_info {
     int64_t rank, world_size; /* distributedInfo */
     uint32_t backend;
+    int64_t n_groups;                             /* entries of its pg_config */
+    int64_t group_size;                           /* of the first of them, RS_NO_VALUE if not told */
+    uint32_t group_name, group_desc, group_ranks; /* of the first entry; ranks: "[0, 1]" */
+    uint32_t host_name;
     int64_t base_time_ns; /* baseTimeNanoseconds */
     uint32_t display_unit, trace_name, trace_id;
     int64_t schema_version;
@@ -103,9 +107,6 @@ typedef struct rs_log_line {
     char level;    /* 'I', 'W', 'E' */
     uint32_t text; /* string id */
 } rs_log_line;
-
-/* Which profiler wrote the file. */
-typedef enum rs_recorder { RS_RECORDER_TORCH, RS_RECORDER_ROCPROF, RS_RECORDER_NSYS } rs_recorder;
 
 typedef struct rs_events {
     size_t n, capacity;
@@ -134,11 +135,11 @@ typedef struct rs_events {
     uint64_t n_rounded;  /* times that had digits below the nanosecond */
     uint64_t n_lost;     /* elements of which nothing could be kept */
     const char *packing; /* "plain", "gzip", "zstd" */
-    const char *form;    /* "object", "array", "lines": how the events are held; static text */
-    rs_recorder recorder;
-    uint64_t bytes_lost; /* text passed over to get back in step after damage */
-    uint64_t n_bytes;    /* of text, all told */
-    bool truncated;      /* the text ends before its last bracket */
+    const char *form;    /* "object", "array", "lines", or the format's title: how events are held; static */
+    const struct rs_format *format; /* whose reader made them (format/format.h); NULL: none, in tests */
+    uint64_t bytes_lost;            /* text passed over to get back in step after damage */
+    uint64_t n_bytes;               /* of text, all told */
+    bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
     uint64_t max_memory; /* 0: no limit */
@@ -169,6 +170,8 @@ void rs_events_free(rs_events *events);
  */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
+/* Gives back memory that was reserved and not written; for a reader that is done. */
+void rs_events_trim(rs_events *events);
 /* Counts bytes that columns are to take; RS_ERR_NOMEM beyond max_memory. */
 rs_status rs_events_charge(rs_events *events, uint64_t bytes, rs_error *err);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */

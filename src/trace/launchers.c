@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
+#include "trace/facet.h"
 
 uint32_t rs_tree_launcher_of(const rs_trace *trace, const rs_tree *t, uint32_t call)
 {
@@ -19,7 +21,8 @@ static size_t own_end(const rs_tree *t, size_t node)
     return node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
 }
 
-static bool pair_up(rs_trace *trace, const rs_tree *t, rs_keyed *pairs, size_t *n)
+static bool pair_up(const rs_trace *trace, const rs_classes *classes, const rs_tree *t, rs_keyed *pairs,
+                    size_t *n)
 {
     *n = 0;
     for (size_t node = 0; node < t->n; node++) {
@@ -27,9 +30,8 @@ static bool pair_up(rs_trace *trace, const rs_tree *t, rs_keyed *pairs, size_t *
         if (t->gpu_first[node] == end) continue;
         uint32_t launcher = rs_tree_launcher_of(trace, t, (uint32_t)node);
         for (size_t i = t->gpu_first[node]; i < end; i++) {
-            rs_class class;
-            if (!rs_trace_class(trace, RS_CLASSES_OWN, t->gpu_row[i], &class)) return false;
-            if (class != RS_CLASS_COMM) pairs[(*n)++] = (rs_keyed){launcher, t->gpu_row[i]};
+            if (rs_class_at(classes, t->gpu_row[i]) != RS_CLASS_COMM)
+                pairs[(*n)++] = (rs_keyed){launcher, t->gpu_row[i]};
         }
     }
     return rs_keyed_sort(pairs, *n);
@@ -66,15 +68,21 @@ static bool in_time(const rs_events *e, const rs_tree *t, rs_launcher *items, si
     return ok;
 }
 
-static rs_status find_launchers(rs_trace *trace, rs_tree *t, rs_error *err)
+typedef struct launcher_list {
+    rs_launcher *items;
+    size_t n;
+} launcher_list;
+
+static rs_status find_launchers(rs_trace *trace, rs_tree *t, launcher_list *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     size_t n = 0, found = 0;
-    rs_status status = rs_tree_busy(trace, t, err);
-    if (status != RS_OK) return status;
+    const rs_classes *classes;
+    RS_TRY(rs_trace_classes(trace, RS_CLASSES_OWN, &classes, err));
+    RS_TRY(rs_tree_busy(trace, t, err));
     rs_keyed *pairs = rs_malloc((t->n_gpu + 1) * sizeof *pairs);
     rs_interval *scratch = rs_malloc((t->n_gpu + 1) * sizeof *scratch);
-    bool ok = pairs && scratch && pair_up(trace, t, pairs, &n);
+    bool ok = pairs && scratch && pair_up(trace, classes, t, pairs, &n);
     for (size_t i = 0; ok && i < n; i++) found += i == 0 || pairs[i].key != pairs[i - 1].key;
     rs_launcher *items = ok ? rs_malloc((found + 1) * sizeof *items) : NULL;
     ok = items != NULL;
@@ -93,16 +101,41 @@ static rs_status find_launchers(rs_trace *trace, rs_tree *t, rs_error *err)
         rs_free(items);
         return rs_fail_nomem(err, "launchers");
     }
-    t->launchers = items;
-    t->n_launchers = found;
+    *out = (launcher_list){items, found};
     return RS_OK;
 }
 
+static void free_list(void *value)
+{
+    launcher_list *list = value;
+    rs_free(list->items);
+    rs_free(list);
+}
+
+static rs_status make_list(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    launcher_list *list = rs_calloc(1, sizeof *list);
+    if (!list) return rs_fail_nomem(err, "launchers");
+    rs_status status = find_launchers(trace, *(rs_tree *const *)key, list, err);
+    if (status == RS_OK)
+        *out = list;
+    else
+        free_list(list);
+    return status;
+}
+
+/* A tree is the trace's and stays where it is, so its address is the key. */
+const rs_facet rs_facet_launchers = {.name = "launchers",
+                                     .needs = {&rs_facet_tree, &rs_facet_classes},
+                                     .key_size = sizeof(rs_tree *),
+                                     .make = make_list,
+                                     .release = free_list};
+
 rs_status rs_tree_launchers(rs_trace *trace, rs_tree *t, const rs_launcher **out, size_t *n, rs_error *err)
 {
-    rs_status status = t->launchers ? RS_OK : find_launchers(trace, t, err);
-    if (status != RS_OK) return status;
-    *out = t->launchers;
-    *n = t->n_launchers;
+    void *value;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_launchers, &t, &value, err));
+    *out = ((const launcher_list *)value)->items;
+    *n = ((const launcher_list *)value)->n;
     return RS_OK;
 }

@@ -14,7 +14,8 @@ typedef struct rs_launcher {
     int64_t subtree;       /* union of all work below it, ns */
 } rs_launcher;
 
-/* In order of start, then row, found once; the tree's. Fills tree->busy. O(n log n). */
+extern const rs_facet rs_facet_launchers;
+/* In order of start, then row; the trace's, by tree. Fills tree->busy. O(n log n). */
 rs_status rs_tree_launchers(rs_trace *trace, rs_tree *tree, const rs_launcher **out, size_t *n,
                             rs_error *err);
 

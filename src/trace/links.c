@@ -4,17 +4,15 @@
 #include "base/clock.h"
 #include "base/interval.h"
 #include "base/keymap.h"
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/trace_internal.h"
 
-void rs_links_free(rs_links *links)
-{
-    if (!links) return;
-    rs_free(links->call);
-    rs_free(links->first);
-    rs_free(links->work_row);
-    rs_free(links->launch_of);
-    rs_free(links);
-}
+/* The rank's GPU work, as the functions here see it. */
+typedef struct gpu_list {
+    const uint32_t *rows;
+    size_t n;
+} gpu_list;
 
 /* ---- by correlation --------------------------------------------------------------------------------- */
 
@@ -42,7 +40,7 @@ static bool collect_calls(const rs_trace *trace, call_list *out)
     return true;
 }
 
-static bool link_by_correlation(const rs_trace *trace, const call_list *calls, rs_links *links)
+static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, const call_list *calls, rs_links *links)
 {
     const rs_events *e = trace->events;
     rs_keymap map;
@@ -54,8 +52,8 @@ static bool link_by_correlation(const rs_trace *trace, const call_list *calls, r
             links->n_duplicate++;
     }
     rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
-    for (size_t i = 0; ok && i < trace->n_gpu_rows; i++) {
-        uint32_t row = trace->gpu_rows[i];
+    for (size_t i = 0; ok && i < gpu.n; i++) {
+        uint32_t row = gpu.rows[i];
         bool has = rs_cursor_seek(&correlation, row);
         uint32_t call = has ? rs_keymap_get(&map, correlation.column->ints[correlation.at]) : RS_NO_ROW;
         links->launch_of[i] = call;
@@ -98,6 +96,7 @@ typedef struct flow {
 /* Only what the flows of unlinked work need is remembered: in an ordinary trace next to nothing. */
 typedef struct flow_search {
     const rs_trace *trace;
+    gpu_list gpu;
     flow *flows;
     size_t n, capacity;
     rs_map64 work;   /* place -> index into gpu_rows, of work without a launch */
@@ -111,16 +110,15 @@ static bool find_ends(flow_search *s, const rs_links *links)
     const rs_trace *t = s->trace;
     const rs_events *e = t->events;
     rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
-    size_t gpu = 0;
+    size_t at = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
         if (e->phase[row] != 'f' || rs_event_kind(e, row) != RS_KIND_FLOW) continue;
         /* mostly it stands right behind its work: if that is linked there is nothing to look up */
-        while (gpu < t->n_gpu_rows && t->gpu_rows[gpu] < row) gpu++;
-        if (gpu && same_place(e, row, t->gpu_rows[gpu - 1]) && links->launch_of[gpu - 1] != RS_NO_ROW)
-            continue;
+        while (at < s->gpu.n && s->gpu.rows[at] < row) at++;
+        if (at && same_place(e, row, s->gpu.rows[at - 1]) && links->launch_of[at - 1] != RS_NO_ROW) continue;
         const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
-        if (!work || !same_place(e, row, t->gpu_rows[*work]) || !rs_cursor_seek(&id, row)) continue;
+        if (!work || !same_place(e, row, s->gpu.rows[*work]) || !rs_cursor_seek(&id, row)) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
         int64_t number = id.column->ints[id.at];
         s->flows[s->n] = (flow){.work = *work, .id = number, .from = RS_NO_ROW, .call = RS_NO_ROW};
@@ -175,14 +173,13 @@ static void take_flows(const flow_search *s, rs_links *links)
     }
 }
 
-static bool link_by_flow(const rs_trace *trace, rs_links *links)
+static bool link_by_flow(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
     const rs_events *e = trace->events;
-    flow_search s = {.trace = trace};
+    flow_search s = {.trace = trace, .gpu = gpu};
     bool ok = true;
-    for (size_t i = 0; ok && i < trace->n_gpu_rows; i++)
-        if (links->launch_of[i] == RS_NO_ROW)
-            ok = put_first(&s.work, place_key(e, trace->gpu_rows[i]), (uint32_t)i);
+    for (size_t i = 0; ok && i < gpu.n; i++)
+        if (links->launch_of[i] == RS_NO_ROW) ok = put_first(&s.work, place_key(e, gpu.rows[i]), (uint32_t)i);
     ok = ok && find_ends(&s, links);
     if (ok && s.n) {
         ok = find_starts(&s);
@@ -200,7 +197,7 @@ static bool link_by_flow(const rs_trace *trace, rs_links *links)
 
 /* ---- calls and what they own ------------------------------------------------------------------------ */
 
-static bool group_by_call(const rs_trace *trace, rs_links *links)
+static bool group_by_call(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
     const rs_events *e = trace->events;
     size_t n = links->n_work, at = 0;
@@ -210,9 +207,8 @@ static bool group_by_call(const rs_trace *trace, rs_links *links)
         rs_free(pairs);
         return false;
     }
-    for (size_t i = 0; i < trace->n_gpu_rows; i++)
-        if (links->launch_of[i] != RS_NO_ROW)
-            pairs[at++] = (rs_keyed){links->launch_of[i], trace->gpu_rows[i]};
+    for (size_t i = 0; i < gpu.n; i++)
+        if (links->launch_of[i] != RS_NO_ROW) pairs[at++] = (rs_keyed){links->launch_of[i], gpu.rows[i]};
     bool ok = rs_keyed_sort(pairs, n);
     for (size_t i = 0; i < n; i++) links->n_calls += i == 0 || pairs[i].key != pairs[i - 1].key;
     links->call = rs_malloc(links->n_calls * sizeof *links->call);
@@ -235,60 +231,105 @@ static bool group_by_call(const rs_trace *trace, rs_links *links)
     return ok;
 }
 
-static bool build(const rs_trace *trace, rs_links *links)
+static bool build(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
     call_list calls;
-    links->launch_of = rs_malloc(trace->n_gpu_rows * sizeof *links->launch_of);
+    links->launch_of = rs_malloc(gpu.n * sizeof *links->launch_of);
     if (!links->launch_of) return false;
-    bool ok = collect_calls(trace, &calls) && link_by_correlation(trace, &calls, links);
+    bool ok = collect_calls(trace, &calls) && link_by_correlation(trace, gpu, &calls, links);
     rs_free(calls.items);
     if (!ok) return false;
     bool all = true;
-    for (size_t i = 0; i < trace->n_gpu_rows; i++) all = all && links->launch_of[i] != RS_NO_ROW;
-    if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, links)) return false;
-    for (size_t i = 0; i < trace->n_gpu_rows; i++) {
+    for (size_t i = 0; i < gpu.n; i++) all = all && links->launch_of[i] != RS_NO_ROW;
+    if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, gpu, links))
+        return false;
+    for (size_t i = 0; i < gpu.n; i++) {
         uint32_t launch = links->launch_of[i];
         if (launch == RS_NO_ROW) {
             links->n_unlinked++;
             continue;
         }
         links->n_work++;
-        links->n_early += trace->events->start[trace->gpu_rows[i]] < trace->events->start[launch];
+        links->n_early += trace->events->start[gpu.rows[i]] < trace->events->start[launch];
     }
     return true;
 }
 
+static void free_launches(void *value)
+{
+    rs_links *links = value;
+    rs_free(links->launch_of);
+    rs_free(links);
+}
+
+static rs_status make_launches(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    double begin = rs_clock_seconds();
+    gpu_list gpu;
+    RS_TRY(rs_trace_gpu_rows(trace, &gpu.rows, &gpu.n, err));
+    rs_links *links = rs_calloc(1, sizeof *links);
+    if (!links || !build(trace, gpu, links)) {
+        if (links) free_launches(links);
+        return rs_fail_nomem(err, "links between launches and GPU work");
+    }
+    trace->index_seconds += rs_clock_seconds() - begin;
+    *out = links;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_launches = {.name = "launches of GPU work",
+                                    .columns = RS_LINK_COLUMNS,
+                                    .needs = {&rs_facet_gpu_rows},
+                                    .make = make_launches,
+                                    .release = free_launches};
+
+/* launch_of stays that of the launches. */
+static void free_links(void *value)
+{
+    rs_links *links = value;
+    rs_free(links->call);
+    rs_free(links->first);
+    rs_free(links->work_row);
+    rs_free(links);
+}
+
+static rs_status make_links(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    const rs_links *launches;
+    gpu_list gpu;
+    RS_TRY(rs_trace_launches(trace, &launches, err));
+    RS_TRY(rs_trace_gpu_rows(trace, &gpu.rows, &gpu.n, err));
+    double begin = rs_clock_seconds();
+    rs_links *links = rs_malloc(sizeof *links);
+    if (links) *links = *launches;
+    if (!links || !group_by_call(trace, gpu, links)) {
+        if (links) free_links(links);
+        return rs_fail_nomem(err, "links between launches and GPU work");
+    }
+    trace->index_seconds += rs_clock_seconds() - begin;
+    *out = links;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_links = {.name = "links between launches and GPU work",
+                                 .needs = {&rs_facet_launches},
+                                 .make = make_links,
+                                 .release = free_links};
+
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err)
 {
-    if (!trace->links) {
-        double begin = rs_clock_seconds();
-        const uint32_t *rows;
-        size_t n;
-        rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
-        if (status != RS_OK) return status;
-        rs_links *links = rs_calloc(1, sizeof *links);
-        if (!links || !build(trace, links)) {
-            rs_links_free(links);
-            return rs_fail_nomem(err, "links between launches and GPU work");
-        }
-        trace->links = links;
-        trace->index_seconds += rs_clock_seconds() - begin;
-    }
-    *out = trace->links;
-    return RS_OK;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_launches, NULL, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
 }
 
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err)
 {
-    rs_status status = rs_trace_launches(trace, out, err);
-    if (status != RS_OK || trace->have_calls) return status;
-    double begin = rs_clock_seconds();
-    if (!group_by_call(trace, trace->links)) {
-        rs_links_free(trace->links);
-        trace->links = NULL;
-        return rs_fail_nomem(err, "links between launches and GPU work");
-    }
-    trace->have_calls = true;
-    trace->index_seconds += rs_clock_seconds() - begin;
-    return RS_OK;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_links, NULL, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
 }

@@ -13,6 +13,14 @@ void rs_others_clear(rs_others *a)
     *a = (rs_others){0};
 }
 
+void rs_others_trim(rs_others *a)
+{
+    rs_big_trim(a->rows, a->n * sizeof *a->rows);
+    rs_big_trim(a->name, a->n * sizeof *a->name);
+    rs_big_trim(a->kind, a->n * sizeof *a->kind);
+    rs_big_trim(a->value, a->n * sizeof *a->value);
+}
+
 void rs_others_forget(rs_others *a, uint32_t row)
 {
     while (a->n && a->rows[a->n - 1] == row) a->n--;

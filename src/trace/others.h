@@ -42,6 +42,8 @@ struct rs_events;
 void rs_others_clear(rs_others *others);
 /* Takes back the cells of a row that is the last one, and the names that it brought. */
 void rs_others_forget(rs_others *others, uint32_t row);
+/* Gives back memory that was reserved and not written. */
+void rs_others_trim(rs_others *others);
 /* Room for more cells. */
 rs_status rs_others_reserve(struct rs_events *events, size_t more, rs_error *err);
 

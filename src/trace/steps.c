@@ -3,6 +3,8 @@
 
 #include "base/interval.h"
 #include "base/ranges.h"
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/trace_internal.h"
 
 #define STEP_PREFIX "ProfilerStep#"
@@ -84,42 +86,53 @@ static bool collect(const rs_trace *trace, const int64_t *numbers, step_list *ho
     return true;
 }
 
-static rs_status need_steps(rs_trace *trace, rs_error *err)
+typedef struct both_steps {
+    step_list host, gpu;
+} both_steps;
+
+static void free_steps(void *value)
 {
-    if (trace->have_steps) return RS_OK;
-    int64_t *numbers;
-    step_list host = {0}, gpu = {0};
-    bool ok = step_names(&trace->events->strings, &numbers);
+    both_steps *steps = value;
+    rs_free(steps->host.items);
+    rs_free(steps->gpu.items);
+    rs_free(steps);
+}
+
+static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    int64_t *numbers = NULL;
+    both_steps *made = rs_calloc(1, sizeof *made);
+    bool ok = made && step_names(&trace->events->strings, &numbers);
     if (ok && numbers)
-        ok = collect(trace, numbers, &host, &gpu) && order_steps(host.items, host.n) &&
-             order_steps(gpu.items, gpu.n);
+        ok = collect(trace, numbers, &made->host, &made->gpu) &&
+             order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     rs_free(numbers);
     if (!ok) {
-        rs_free(host.items);
-        rs_free(gpu.items);
+        if (made) free_steps(made);
         return rs_fail_nomem(err, "steps");
     }
-    trace->steps = host.items;
-    trace->n_steps = host.n;
-    trace->gpu_steps = gpu.items;
-    trace->n_gpu_steps = gpu.n;
-    trace->have_steps = true;
+    *out = made;
     return RS_OK;
 }
 
+const rs_facet rs_facet_steps = {.name = "steps", .make = make_steps, .release = free_steps};
+
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err)
 {
-    rs_status status = need_steps(trace, err);
-    *out = trace->steps;
-    *n = trace->n_steps;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_steps, NULL, &value, err);
+    *out = status == RS_OK ? ((const both_steps *)value)->host.items : NULL;
+    *n = status == RS_OK ? ((const both_steps *)value)->host.n : 0;
     return status;
 }
 
 rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err)
 {
-    rs_status status = need_steps(trace, err);
-    *out = trace->gpu_steps;
-    *n = trace->n_gpu_steps;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_steps, NULL, &value, err);
+    *out = status == RS_OK ? ((const both_steps *)value)->gpu.items : NULL;
+    *n = status == RS_OK ? ((const both_steps *)value)->gpu.n : 0;
     return status;
 }
 

@@ -1,101 +1,165 @@
-#include "trace/trace.h"
+#include "trace/facet.h"
 
-#include <string.h>
-
-#include "trace/trace_internal.h"
-#include "trace/tree.h"
+#include "base/memory.h"
 
 void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_rows)
 {
-    *trace = (rs_trace){.events = events,
-                        .rank = RS_NO_VALUE,
-                        .rows = rows,
-                        .n_rows = n_rows,
-                        .first_ns = RS_NO_TIME,
-                        .last_ns = RS_NO_TIME};
+    *trace = (rs_trace){.events = events, .rank = RS_NO_VALUE, .rows = rows, .n_rows = n_rows};
 }
 
 void rs_trace_clear(rs_trace *trace)
 {
+    rs_facets_clear(trace);
     rs_free(trace->rows);
-    rs_free(trace->gpu_rows);
-    rs_links_free(trace->links);
-    rs_free(trace->steps);
-    rs_free(trace->gpu_steps);
-    for (size_t i = 0; i < RS_N_WORK; i++) rs_work_free(trace->work[i]);
-    for (size_t i = 0; i < 2; i++) rs_tree_free(trace->tree[i]);
-    for (size_t i = 0; i < sizeof trace->class_of_name / sizeof *trace->class_of_name; i++)
-        rs_free(trace->class_of_name[i]);
-    *trace = (rs_trace){.rank = RS_NO_VALUE, .first_ns = RS_NO_TIME, .last_ns = RS_NO_TIME};
+    *trace = (rs_trace){.rank = RS_NO_VALUE};
 }
+
+/* ---- rows of GPU work -----------------------------------------------------------------------------------
+ */
+
+typedef struct row_list {
+    uint32_t *rows;
+    size_t n, room;
+} row_list;
+
+static void free_rows(void *value)
+{
+    row_list *list = value;
+    rs_free(list->rows);
+    rs_free(list);
+}
+
+static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    const rs_events *e = trace->events;
+    row_list *list = rs_calloc(1, sizeof *list);
+    bool ok = list != NULL;
+    for (size_t i = 0; ok && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        ok = RS_GROW_ONE(list->rows, list->n, list->room);
+        if (ok) list->rows[list->n++] = row;
+    }
+    if (!ok) {
+        if (list) free_rows(list);
+        return rs_fail_nomem(err, "list of GPU work");
+    }
+    *out = list;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_gpu_rows = {.name = "rows of GPU work", .make = make_gpu_rows, .release = free_rows};
 
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err)
 {
-    const rs_events *e = trace->events;
-    if (!trace->have_gpu_rows) {
-        size_t at = 0, room = 0;
-        for (size_t i = 0; i < trace->n_rows; i++) {
-            uint32_t row = rs_trace_row(trace, i);
-            if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
-            if (at == room && !rs_grow((void **)&trace->gpu_rows, &room, at + 1, sizeof *trace->gpu_rows))
-                return rs_fail_nomem(err, "list of GPU work");
-            trace->gpu_rows[at++] = row;
-        }
-        trace->n_gpu_rows = at;
-        trace->have_gpu_rows = true;
-    }
-    *rows = trace->gpu_rows;
-    *n = trace->n_gpu_rows;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err);
+    if (status != RS_OK) return status;
+    *rows = ((const row_list *)value)->rows;
+    *n = ((const row_list *)value)->n;
     return RS_OK;
 }
+
+/* ---- the span -------------------------------------------------------------------------------------------
+ */
+
+typedef struct span {
+    int64_t first, last; /* of all complete events but the profiler's own; RS_NO_TIME: none */
+} span;
+
+static rs_status make_span(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    const rs_events *e = trace->events;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    bool any = false;
+    span *made = rs_malloc(sizeof *made);
+    if (!made) return rs_fail_nomem(err, "a rank's span");
+    for (size_t i = 0; i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        /* the profiler's own span begins with its warm-up, long before anything that was asked for */
+        if (!rs_event_is_span(e, row)) continue;
+        int64_t start = e->start[row], end = start + e->duration[row];
+        if ((start >= first && end <= last) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
+        if (start < first) first = start;
+        if (end > last) last = end;
+        any = true;
+    }
+    *made = any ? (span){first, last} : (span){RS_NO_TIME, RS_NO_TIME};
+    *out = made;
+    return RS_OK;
+}
+
+static void free_one(void *value)
+{
+    rs_free(value);
+}
+
+const rs_facet rs_facet_span = {.name = "a rank's span", .make = make_span, .release = free_one};
 
 rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err)
 {
-    (void)err;
-    const rs_events *e = trace->events;
-    if (!trace->have_span) {
-        int64_t first = INT64_MAX, last = INT64_MIN;
-        bool any = false;
-        for (size_t i = 0; i < trace->n_rows; i++) {
-            uint32_t row = rs_trace_row(trace, i);
-            /* the profiler's own span begins with its warm-up, long before anything that was asked for */
-            if (!rs_event_is_span(e, row)) continue;
-            int64_t start = e->start[row], end = start + e->duration[row];
-            if ((start >= first && end <= last) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
-            if (start < first) first = start;
-            if (end > last) last = end;
-            any = true;
-        }
-        if (any) {
-            trace->first_ns = first;
-            trace->last_ns = last;
-        }
-        trace->have_span = true;
-    }
-    *first_ns = trace->first_ns;
-    *last_ns = trace->last_ns;
+    void *value;
+    *first_ns = *last_ns = RS_NO_TIME;
+    rs_status status = rs_trace_facet(trace, &rs_facet_span, NULL, &value, err);
+    if (status != RS_OK) return status;
+    *first_ns = ((const span *)value)->first;
+    *last_ns = ((const span *)value)->last;
     return RS_OK;
 }
 
-bool rs_trace_class(rs_trace *trace, rs_class_rules rules, uint32_t row, rs_class *out)
+/* ---- kernel classes -------------------------------------------------------------------------------------
+ */
+
+static void free_classes(void *value)
 {
-    const rs_events *e = trace->events;
+    rs_classes *classes = value;
+    rs_free(classes->of_name);
+    rs_free(classes);
+}
+
+static rs_status make_classes(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    rs_classes *made = rs_calloc(1, sizeof *made);
+    uint8_t *of_name = rs_calloc(trace->events->strings.n + 1, 1);
+    if (!made || !of_name) {
+        rs_free(made);
+        rs_free(of_name);
+        return rs_fail_nomem(err, "kernel classes");
+    }
+    *made = (rs_classes){trace->events, *(const rs_class_rules *)key, of_name};
+    *out = made;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_classes = {.name = "kernel classes",
+                                   .key_size = sizeof(rs_class_rules),
+                                   .make = make_classes,
+                                   .release = free_classes};
+
+rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_classes, &rules, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
+rs_class rs_class_at(const rs_classes *c, uint32_t row)
+{
+    const rs_events *e = c->e;
     rs_kind kind = rs_event_kind(e, row);
-    if (rules != RS_CLASSES_HTA && (kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET)) {
-        *out = rules == RS_CLASSES_TRACELENS && kind == RS_KIND_MEMSET ? RS_CLASS_COMPUTE : RS_CLASS_MEMORY;
-        return true;
+    if (c->rules != RS_CLASSES_HTA && (kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET))
+        return c->rules == RS_CLASSES_TRACELENS && kind == RS_KIND_MEMSET ? RS_CLASS_COMPUTE
+                                                                          : RS_CLASS_MEMORY;
+    uint8_t *known = &c->of_name[e->name[row]];
+    if (!*known) {
+        const rs_string *s = &e->strings.items[e->name[row]];
+        rs_class class = c->rules == RS_CLASSES_HTA         ? rs_class_of_hta(s->text, s->length)
+                         : c->rules == RS_CLASSES_TRACELENS ? rs_class_of_tracelens(kind, s->text, s->length)
+                                                            : rs_class_of(kind, s->text, s->length);
+        *known = (uint8_t)(class + 1);
     }
-    uint8_t **known = &trace->class_of_name[rules];
-    if (!*known) *known = rs_calloc(e->strings.n, 1);
-    if (!*known) return false;
-    uint32_t name = e->name[row];
-    if (!(*known)[name]) {
-        const rs_string *s = &e->strings.items[name];
-        rs_class class = rules == RS_CLASSES_HTA         ? rs_class_of_hta(s->text, s->length)
-                         : rules == RS_CLASSES_TRACELENS ? rs_class_of_tracelens(kind, s->text, s->length)
-                                                         : rs_class_of(kind, s->text, s->length);
-        (*known)[name] = (uint8_t)(class + 1);
-    }
-    *out = (rs_class)((*known)[name] - 1);
-    return true;
+    return (rs_class)(*known - 1);
 }

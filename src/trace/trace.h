@@ -41,14 +41,13 @@ typedef struct rs_work {
     uint8_t *class;       /* rs_class */
     uint32_t *launch;     /* row of the launching call, RS_NO_ROW when it is not in the file */
     size_t n_unlinked;    /* work whose launch is not in the file, whether counted or not */
-    uint32_t *by_start;   /* indices by start, then row: rs_trace_work_by_start; NULL: not yet asked */
-    struct rs_busy *busy; /* how its time divides: rs_trace_busy of trace/busy.h; NULL: not yet asked */
 
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
-    int64_t *stream, *device; /* -1 when unknown */
-    int64_t *correlation;     /* -1 when unknown */
-    int64_t *step;            /* number of its step, -1 if none */
+    bool shares_rows, shares_details; /* which arrays are another one's */
+    int64_t *stream, *device;         /* -1 when unknown */
+    int64_t *correlation;             /* -1 when unknown */
+    int64_t *step;                    /* number of its step, -1 if none */
 } rs_work;
 
 /* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
@@ -72,7 +71,7 @@ typedef struct rs_links {
     size_t n_by_flow;    /* links that only a flow event could tell */
     size_t n_duplicate;  /* launches that repeat another's correlation: the later one in file order loses */
     size_t n_early;      /* work that starts before its launch does */
-    uint32_t *launch_of; /* by index into trace->gpu_rows: row of the call or RS_NO_ROW */
+    uint32_t *launch_of; /* by index into the rank's GPU rows: row of the call or RS_NO_ROW */
 } rs_links;
 
 typedef struct rs_selection rs_selection; /* trace/selection.h */
@@ -90,24 +89,8 @@ struct rs_trace {
     size_t n_rows;
     const rs_selection *selection; /* what is asked about; NULL: everything. The job's */
 
-    /* computed on first need; use the functions below */
-    uint32_t *gpu_rows; /* rows of GPU work with a start and a duration, ascending */
-    size_t n_gpu_rows;
-    bool have_gpu_rows;
-    rs_links *links;
-    double index_seconds; /* spent on links so far */
-    bool have_calls;      /* links is complete, not only launch_of and the counts */
-    rs_step *steps;
-    size_t n_steps;
-    rs_step *gpu_steps; /* the same as seen by the GPU: gpu_user_annotation */
-    size_t n_gpu_steps;
-    bool have_steps;
-    rs_work *work[24]; /* a slot for every policy: modes, each with and without the last step and its force */
-    rs_policy work_policy[24];
-    struct rs_tree *tree[2];   /* the call tree without and with Python functions: trace/tree.h */
-    uint8_t *class_of_name[3]; /* kernel class by string id, +1; 0 = not yet asked; by rs_class_rules */
-    int64_t first_ns, last_ns; /* span of all complete events but the profiler's own; RS_NO_TIME: none */
-    bool have_span;
+    struct rs_facet_value *facets; /* what was made of the rank so far, the latest first: trace/facet.h */
+    double index_seconds;          /* spent on links between launches and work so far */
 };
 
 /* The arguments that links, steps and work are told by: every analysis that uses them asks for these. */
@@ -123,7 +106,14 @@ void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_
 /* Frees what the trace computed and its rows; not the events. */
 void rs_trace_clear(rs_trace *trace);
 
-/* Each computes once and keeps; the result is owned by the trace. Not thread-safe on one trace. */
+/* Facets: each is made once, on first need, and lives as long as the trace, which owns it. Not thread-safe on
+ * one trace. */
+typedef struct rs_facet rs_facet; /* trace/facet.h */
+typedef struct rs_facet_value rs_facet_value;
+extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_facet_steps, rs_facet_span,
+    rs_facet_classes, rs_facet_work, rs_facet_work_details, rs_facet_work_by_start;
+
+/* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
@@ -145,9 +135,15 @@ int64_t rs_trace_step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns
 rs_class rs_class_of(rs_kind kind, const char *name, size_t length);
 rs_class rs_class_of_hta(const char *name, size_t length);
 rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length);
-/* The class of a row under someone's rules, remembered by name. false when out of memory. */
-bool rs_trace_class(rs_trace *trace, rs_class_rules rules, uint32_t row, rs_class *out);
-const char *rs_class_name(rs_class class); /* "computation", ... */
+/* Kernel classes under someone's rules, remembered by name. */
+typedef struct rs_classes {
+    const rs_events *e;
+    rs_class_rules rules;
+    uint8_t *of_name; /* by string id, +1; 0 = not yet asked */
+} rs_classes;
+rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err);
+rs_class rs_class_at(const rs_classes *classes, uint32_t row);
+extern const char *const rs_class_names[RS_N_CLASSES]; /* "computation", ... */
 
 /* ---- rank domains (specs in docs/formats.md) ------------------------------------------------------- */
 

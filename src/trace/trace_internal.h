@@ -5,9 +5,6 @@
 #include "base/memory.h"
 #include "trace/trace.h"
 
-#define RS_N_WORK (sizeof((rs_trace *)0)->work / sizeof((rs_trace *)0)->work[0])
-
-void rs_links_free(rs_links *links);
 void rs_work_free(rs_work *work);
 
 /* An empty work list with room for n rows, without details; NULL when out of memory. */
@@ -15,8 +12,8 @@ rs_work *rs_work_create(size_t n);
 /* Makes room for the details of n rows. false when out of memory. */
 bool rs_work_reserve_details(rs_work *work, size_t n);
 
-/* The work of a policy's slot, made on first need; the trace's. */
-rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err);
+/* Equality of two policies, as the key of a facet. */
+bool rs_policy_same(const void *a, const void *b);
 
 /* Walks the rows of a rank beside ascending rows of the file: whether each is one of the rank's. */
 typedef struct rs_membership {

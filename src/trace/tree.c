@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/selection.h"
 
 /* Times are rounded to a microsecond in many files: a child may stick out of its parent by less than that. */
 #define TOLERANCE 1000
 
-void rs_tree_free(rs_tree *t)
+static void free_tree(void *value)
 {
+    rs_tree *t = value;
     if (!t) return;
     rs_free(t->row);
     rs_free(t->parent);
@@ -21,8 +24,6 @@ void rs_tree_free(rs_tree *t)
     rs_free(t->gpu_row);
     rs_free(t->gpu_sum);
     rs_free(t->busy);
-    rs_free(t->launchers);
-    rs_free(t->fwdbwd);
     rs_free(t);
 }
 
@@ -317,12 +318,15 @@ static rs_status attach_work(const selection *s, const rs_links *links, rs_tree 
     return RS_OK;
 }
 
-static void count_unlinked(const selection *s, const rs_links *links, rs_tree *t)
+static rs_status count_unlinked(const selection *s, const rs_links *links, rs_tree *t, rs_error *err)
 {
-    const rs_trace *trace = s->trace;
-    for (size_t i = 0; i < trace->n_gpu_rows; i++)
+    const uint32_t *rows;
+    size_t n;
+    RS_TRY(rs_trace_gpu_rows(s->trace, &rows, &n, err));
+    for (size_t i = 0; i < n; i++)
         t->n_unlinked +=
-            links->launch_of[i] == RS_NO_ROW && rs_selects_work(&s->selector, trace->gpu_rows[i], RS_NO_ROW);
+            links->launch_of[i] == RS_NO_ROW && rs_selects_work(&s->selector, rows[i], RS_NO_ROW);
+    return RS_OK;
 }
 
 static rs_status build(selection *s, rs_tree *t, rs_error *err)
@@ -332,23 +336,33 @@ static rs_status build(selection *s, rs_tree *t, rs_error *err)
     if (status == RS_OK) status = rs_trace_selector(s->trace, &s->selector, err);
     if (status == RS_OK) status = build_nodes(s, t, err);
     if (status == RS_OK) status = attach_work(s, links, t, err);
-    if (status == RS_OK) count_unlinked(s, links, t);
+    if (status == RS_OK) status = count_unlinked(s, links, t, err);
     return status;
 }
 
+static rs_status make_tree(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    selection s = {.trace = trace, .e = trace->events, .python = *(const bool *)key};
+    rs_tree *t = rs_calloc(1, sizeof *t);
+    rs_status status = t ? build(&s, t, err) : rs_fail_nomem(err, "call tree");
+    if (status == RS_OK)
+        *out = t;
+    else
+        free_tree(t);
+    return status;
+}
+
+const rs_facet rs_facet_tree = {.name = "call tree",
+                                .needs = {&rs_facet_links, &rs_facet_steps},
+                                .key_size = sizeof(bool),
+                                .selected = true,
+                                .make = make_tree,
+                                .release = free_tree};
+
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err)
 {
-    rs_tree **kept = &trace->tree[python];
-    if (!*kept) {
-        selection s = {.trace = trace, .e = trace->events, .python = python};
-        rs_tree *t = rs_calloc(1, sizeof *t);
-        rs_status status = t ? build(&s, t, err) : rs_fail_nomem(err, "call tree");
-        if (status != RS_OK) {
-            rs_tree_free(t);
-            return status;
-        }
-        *kept = t;
-    }
-    *out = *kept;
-    return RS_OK;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_tree, &python, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
 }

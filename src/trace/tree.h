@@ -22,22 +22,18 @@ typedef struct rs_tree {
     uint32_t *gpu_row; /* linked GPU work in depth-first order of its calls, by start within a call */
     int64_t *gpu_sum;  /* n_gpu + 1: summed duration of the GPU work before this one */
     size_t n_gpu;
-    size_t n_unlinked;             /* GPU work whose launch is not in the file */
-    size_t n_host;                 /* operators and calls */
-    size_t n_roots;                /* operators with no operator around them */
-    size_t n_misnested;            /* annotations and Python functions that end outside what they begin in */
-    int64_t *busy;                 /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
-    struct rs_launcher *launchers; /* by rs_tree_launchers; NULL before */
-    size_t n_launchers;
-    struct rs_fwdbwd *fwdbwd;   /* by rs_tree_fwdbwd; NULL before */
-    size_t n_fwdbwd, n_numbers; /* n_numbers: how many sequence numbers were loaded then */
+    size_t n_unlinked;  /* GPU work whose launch is not in the file */
+    size_t n_host;      /* operators and calls */
+    size_t n_roots;     /* operators with no operator around them */
+    size_t n_misnested; /* annotations and Python functions that end outside what they begin in */
+    int64_t *busy;      /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
 } rs_tree;
 
 /* Builds once and keeps with the trace, which owns it. Modules (nn.Module) are always nodes, other Python
  * functions only with python. Needs RS_LINK_COLUMNS. --steps restricts host events to those that begin in the
  * steps and GPU work to what they launch. O(n log n), O(n) where events come in order. */
+extern const rs_facet rs_facet_tree, rs_facet_fwdbwd;
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err);
-void rs_tree_free(rs_tree *tree); /* NULL is allowed */
 
 /* Fills tree->busy. O((nodes + work) log work). */
 rs_status rs_tree_busy(const rs_trace *trace, rs_tree *tree, rs_error *err);
@@ -66,8 +62,7 @@ typedef struct rs_fwdbwd {
     uint32_t backward, forward;
 } rs_fwdbwd;
 
-/* Links by ascending backward node, found once; the tree's. Needs the column SEQUENCE_NUMBER. */
-rs_status rs_tree_fwdbwd(const rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n,
-                         rs_error *err);
+/* Links by ascending backward node; the trace's, by tree. */
+rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n, rs_error *err);
 
 #endif

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/tree.h"
 
 uint32_t rs_tree_module(const rs_trace *trace, const rs_tree *t, uint32_t node)
@@ -123,17 +125,43 @@ static rs_status find_links(const rs_trace *trace, const rs_tree *t, rs_fwdbwd *
     return RS_OK;
 }
 
-rs_status rs_tree_fwdbwd(const rs_trace *trace, rs_tree *t, const rs_fwdbwd **out, size_t *n, rs_error *err)
+typedef struct link_list {
+    rs_fwdbwd *items;
+    size_t n;
+} link_list;
+
+static void free_list(void *value)
 {
-    size_t n_numbers = trace->events->args[RS_COL_SEQUENCE_NUMBER].n;
-    if (!t->fwdbwd || t->n_numbers != n_numbers) {
-        rs_free(t->fwdbwd);
-        t->fwdbwd = NULL;
-        rs_status status = find_links(trace, t, &t->fwdbwd, &t->n_fwdbwd, err);
-        if (status != RS_OK) return status;
-        t->n_numbers = n_numbers;
-    }
-    *out = t->fwdbwd;
-    *n = t->n_fwdbwd;
+    link_list *list = value;
+    rs_free(list->items);
+    rs_free(list);
+}
+
+static rs_status make_list(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    link_list *list = rs_calloc(1, sizeof *list);
+    if (!list) return rs_fail_nomem(err, "forward and backward");
+    rs_status status = find_links(trace, *(rs_tree *const *)key, &list->items, &list->n, err);
+    if (status == RS_OK)
+        *out = list;
+    else
+        free_list(list);
+    return status;
+}
+
+/* A tree is the trace's and stays where it is, so its address is the key. */
+const rs_facet rs_facet_fwdbwd = {.name = "forward and backward",
+                                  .columns = RS_COLUMN_BIT(SEQUENCE_NUMBER),
+                                  .needs = {&rs_facet_tree},
+                                  .key_size = sizeof(rs_tree *),
+                                  .make = make_list,
+                                  .release = free_list};
+
+rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *t, const rs_fwdbwd **out, size_t *n, rs_error *err)
+{
+    void *value;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_fwdbwd, &t, &value, err));
+    *out = ((const link_list *)value)->items;
+    *n = ((const link_list *)value)->n;
     return RS_OK;
 }

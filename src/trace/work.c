@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
+#include "trace/facet.h"
 #include "trace/selection.h"
 #include "trace/trace_internal.h"
 
@@ -24,17 +26,19 @@ rs_policy rs_policy_of(rs_compat compat)
 void rs_work_free(rs_work *work)
 {
     if (!work) return;
-    rs_free(work->row);
-    rs_free(work->start);
-    rs_free(work->end);
-    rs_free(work->class);
-    rs_free(work->stream);
-    rs_free(work->device);
-    rs_free(work->correlation);
-    rs_free(work->launch);
-    rs_free(work->step);
-    rs_free(work->by_start);
-    rs_free(work->busy);
+    if (!work->shares_rows) {
+        rs_free(work->row);
+        rs_free(work->start);
+        rs_free(work->end);
+        rs_free(work->class);
+        rs_free(work->launch);
+    }
+    if (!work->shares_details) {
+        rs_free(work->stream);
+        rs_free(work->device);
+        rs_free(work->correlation);
+        rs_free(work->step);
+    }
     rs_free(work);
 }
 
@@ -63,28 +67,21 @@ bool rs_work_reserve_details(rs_work *w, size_t n)
 
 /* ---- the default: every event of a GPU category ------------------------------------------------------ */
 
-/* A GPU event belongs to its launch's step; without a launch, to the GPU's own annotation of one. */
-static int64_t step_of(const rs_trace *trace, uint32_t row, uint32_t launch)
-{
-    const rs_events *e = trace->events;
-    if (launch != RS_NO_ROW)
-        return rs_trace_step_at(trace->steps, trace->n_steps, e->threads[e->thread[launch]].pid,
-                                e->start[launch]);
-    return rs_trace_step_at(trace->gpu_steps, trace->n_gpu_steps, e->threads[e->thread[row]].pid,
-                            e->start[row]);
-}
-
 static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *links,
                       const rs_selector *selector, rs_work *w, rs_error *err)
 {
     const rs_events *e = trace->events;
-    for (size_t i = 0; i < trace->n_gpu_rows; i++) {
-        uint32_t row = trace->gpu_rows[i], launch = links->launch_of[i];
+    const rs_classes *classes;
+    const uint32_t *rows;
+    size_t n;
+    RS_TRY(rs_trace_gpu_rows(trace, &rows, &n, err));
+    RS_TRY(rs_trace_classes(trace, policy->classes, &classes, err));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t row = rows[i], launch = links->launch_of[i];
         if (!rs_selects_work(selector, row, launch)) continue;
         w->n_unlinked += launch == RS_NO_ROW;
         if (policy->linked_only && launch == RS_NO_ROW) continue;
-        rs_class class;
-        if (!rs_trace_class(trace, policy->classes, row, &class)) return rs_fail_nomem(err, "kernel classes");
+        rs_class class = rs_class_at(classes, row);
         size_t at = w->n++;
         w->row[at] = row;
         w->start[at] = e->start[row];
@@ -103,7 +100,7 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
     rs_status status = rs_trace_launches(trace, &links, err);
     if (status == RS_OK && !policy->whole) status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
-    rs_work *w = rs_work_create(trace->n_gpu_rows);
+    rs_work *w = rs_work_create(links->n_work + links->n_unlinked);
     status = w ? fill(trace, policy, links, &selector, w, err) : rs_fail_nomem(err, "GPU work");
     if (status != RS_OK) {
         rs_work_free(w);
@@ -113,74 +110,97 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
     return RS_OK;
 }
 
-/* The rows stand in file order here, so the columns are walked once. */
-static rs_status add_details(rs_trace *trace, rs_work *w, rs_error *err)
+bool rs_policy_same(const void *x, const void *y)
 {
-    const rs_events *e = trace->events;
-    const rs_step *steps;
-    size_t n_steps;
-    rs_status status = rs_trace_steps(trace, &steps, &n_steps, err);
-    if (status != RS_OK) return status;
-    if (!rs_work_reserve_details(w, w->n)) return rs_fail_nomem(err, "GPU work");
-    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), device = rs_cursor_of(e, RS_COL_DEVICE),
-              correlation = rs_cursor_of(e, RS_COL_CORRELATION);
-    for (size_t i = 0; i < w->n; i++) {
-        w->stream[i] = rs_cursor_int(&stream, w->row[i], -1);
-        w->device[i] = rs_cursor_int(&device, w->row[i], -1);
-        w->correlation[i] = rs_cursor_int(&correlation, w->row[i], -1);
-        w->step[i] = step_of(trace, w->row[i], w->launch[i]);
-    }
-    w->has_details = true;
-    return RS_OK;
-}
-
-static bool same_policy(const rs_policy *a, const rs_policy *b)
-{
+    const rs_policy *a = x, *b = y;
     return a->compat == b->compat && a->rows_by_stream == b->rows_by_stream && a->classes == b->classes &&
            a->trim_steps == b->trim_steps && a->keep_last_step == b->keep_last_step &&
            a->round_to_us == b->round_to_us && a->linked_only == b->linked_only && a->whole == b->whole;
 }
 
-rs_status rs_trace_need_work(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
+static void free_work(void *value)
 {
-    size_t at = 0;
-    while (at < RS_N_WORK && trace->work[at] && !same_policy(&trace->work_policy[at], policy)) at++;
-    if (at == RS_N_WORK) {
-        at = 0; /* more policies than there are: the oldest makes room */
-        rs_work_free(trace->work[0]);
-        trace->work[0] = NULL;
-    }
-    if (!trace->work[at]) {
-        rs_work *w = NULL;
-        rs_status status = policy->rows_by_stream ? rs_work_from_hta(trace, policy, &w, err)
-                                                  : from_categories(trace, policy, &w, err);
-        if (status != RS_OK) return status;
-        trace->work[at] = w;
-        trace->work_policy[at] = *policy;
-    }
-    *out = trace->work[at];
+    rs_work_free(value);
+}
+
+static rs_status make_work(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    const rs_policy *policy = key;
+    rs_work *w = NULL;
+    RS_TRY(policy->rows_by_stream ? rs_work_from_hta(trace, policy, &w, err)
+                                  : from_categories(trace, policy, &w, err));
+    *out = w;
     return RS_OK;
 }
 
-rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+const rs_facet rs_facet_work = {.name = "GPU work",
+                                .needs = {&rs_facet_launches, &rs_facet_steps, &rs_facet_classes},
+                                .key_size = sizeof(rs_policy),
+                                .same = rs_policy_same,
+                                .selected = true,
+                                .make = make_work,
+                                .release = free_work};
+
+/* ---- its details ----------------------------------------------------------------------------------------
+ */
+
+/* A GPU event belongs to its launch's step; without a launch, to the GPU's own annotation of one. The rows
+ * stand in file order here, so the columns are walked once. */
+static rs_status add_details(rs_trace *trace, rs_work *w, rs_error *err)
 {
-    rs_work *w;
-    rs_status status = rs_trace_need_work(trace, policy, &w, err);
-    if (status == RS_OK) *out = w;
+    const rs_events *e = trace->events;
+    const rs_step *steps, *gpu_steps;
+    size_t n_steps, n_gpu_steps;
+    RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
+    RS_TRY(rs_trace_gpu_steps(trace, &gpu_steps, &n_gpu_steps, err));
+    if (!rs_work_reserve_details(w, w->n)) return rs_fail_nomem(err, "GPU work");
+    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), device = rs_cursor_of(e, RS_COL_DEVICE),
+              correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t launch = w->launch[i], from = launch == RS_NO_ROW ? w->row[i] : launch;
+        int64_t pid = e->threads[e->thread[from]].pid;
+        w->stream[i] = rs_cursor_int(&stream, w->row[i], -1);
+        w->device[i] = rs_cursor_int(&device, w->row[i], -1);
+        w->correlation[i] = rs_cursor_int(&correlation, w->row[i], -1);
+        w->step[i] = launch == RS_NO_ROW ? rs_trace_step_at(gpu_steps, n_gpu_steps, pid, e->start[from])
+                                         : rs_trace_step_at(steps, n_steps, pid, e->start[from]);
+    }
+    w->has_details = true;
+    return RS_OK;
+}
+
+static rs_status make_details(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    const rs_work *rows;
+    RS_TRY(rs_trace_work(trace, key, &rows, err));
+    rs_work *w = rs_malloc(sizeof *w);
+    if (!w) return rs_fail_nomem(err, "GPU work");
+    *w = *rows;
+    w->shares_rows = true;
+    w->shares_details = rows->has_details;
+    rs_status status = rows->has_details ? RS_OK : add_details(trace, w, err);
+    if (status == RS_OK)
+        *out = w;
+    else
+        rs_work_free(w);
     return status;
 }
 
-rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
-{
-    rs_work *w;
-    rs_status status = rs_trace_need_work(trace, policy, &w, err);
-    if (status == RS_OK && !w->has_details) status = add_details(trace, w, err);
-    if (status == RS_OK) *out = w;
-    return status;
-}
+const rs_facet rs_facet_work_details = {.name = "details of GPU work",
+                                        .needs = {&rs_facet_work},
+                                        .key_size = sizeof(rs_policy),
+                                        .same = rs_policy_same,
+                                        .selected = true,
+                                        .make = make_details,
+                                        .release = free_work};
 
-static bool order_by_start(rs_work *w)
+/* ---- its order ------------------------------------------------------------------------------------------
+ */
+
+static rs_status make_order(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
+    const rs_work *w;
+    RS_TRY(rs_trace_work(trace, key, &w, err));
     rs_keyed *order = rs_malloc(w->n * sizeof *order);
     uint32_t *by_start = rs_malloc(w->n * sizeof *by_start);
     bool ok = order && by_start;
@@ -188,19 +208,51 @@ static bool order_by_start(rs_work *w)
     ok = ok && rs_keyed_sort(order, w->n);
     for (size_t i = 0; ok && i < w->n; i++) by_start[i] = order[i].value;
     rs_free(order);
-    if (ok)
-        w->by_start = by_start;
-    else
+    if (!ok) {
         rs_free(by_start);
-    return ok;
+        return rs_fail_nomem(err, "GPU work");
+    }
+    *out = by_start;
+    return RS_OK;
+}
+
+static void free_order(void *value)
+{
+    rs_free(value);
+}
+
+const rs_facet rs_facet_work_by_start = {.name = "GPU work by start",
+                                         .needs = {&rs_facet_work},
+                                         .key_size = sizeof(rs_policy),
+                                         .same = rs_policy_same,
+                                         .selected = true,
+                                         .make = make_order,
+                                         .release = free_order};
+
+/* ---- by name --------------------------------------------------------------------------------------------
+ */
+
+rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_work, policy, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
+rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_work_details, policy, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
 }
 
 rs_status rs_trace_work_by_start(rs_trace *trace, const rs_policy *policy, const uint32_t **out,
                                  rs_error *err)
 {
-    rs_work *w;
-    rs_status status = rs_trace_need_work(trace, policy, &w, err);
-    if (status == RS_OK && !w->by_start && !order_by_start(w)) status = rs_fail_nomem(err, "GPU work");
-    if (status == RS_OK) *out = w->by_start;
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_work_by_start, policy, &value, err);
+    if (status == RS_OK) *out = value;
     return status;
 }

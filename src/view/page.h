@@ -4,7 +4,7 @@
 
 #include "rankscope/analysis.h"
 #include "rankscope/render.h"
-#include "view/reduce.h"
+#include "rankscope/view.h"
 #include "view/routes.h"
 
 typedef struct rs_view_facts {

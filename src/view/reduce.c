@@ -1,10 +1,10 @@
-#include "view/reduce.h"
+#include "rankscope/view.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "text/packer.h"
-#include "rewrite/fuse.h"
+#include "rankscope/fuse.h"
 
 static bool keep(void *context, const char *bytes, size_t n)
 {
@@ -28,7 +28,7 @@ static void count(const rs_result *result, rs_view_trace *trace)
 rs_status rs_view_reduce(rs_job *job, uint64_t max_events, rs_view_trace *trace, rs_result *result,
                          rs_error *err)
 {
-    rs_fuse_settings settings = {.align = true, .max_events = max_events};
+    rs_fuse_settings settings = {.size = sizeof settings, .align = true, .max_events = max_events};
     rs_sink sink = {keep, trace}, packed;
     rs_packer *packer = NULL;
     *trace = (rs_view_trace){0};
@@ -41,4 +41,10 @@ rs_status rs_view_reduce(rs_job *job, uint64_t max_events, rs_view_trace *trace,
     rs_packer_close(packer);
     if (status == RS_OK) count(result, trace);
     return status;
+}
+
+void rs_view_trace_clear(rs_view_trace *trace)
+{
+    rs_free(trace->bytes);
+    *trace = (rs_view_trace){0};
 }

@@ -22,21 +22,21 @@ static void check_events(const rs_events *e)
 #define PARTING 0x1e
 static void check_run(const uint8_t *data, size_t n, const rs_load_settings *settings)
 {
-    rs_csv_run *run;
+    rs_run_reader *run;
     rs_events *events;
-    if (rs_csv_run_open(settings, &run, NULL) != RS_OK) return;
+    if (rs_format_rocprof_csv.run_open(settings, &run, NULL) != RS_OK) return;
     for (const uint8_t *p = data, *end = data + n; p < end;) {
         const uint8_t *part = memchr(p, PARTING, (size_t)(end - p));
         size_t length = (size_t)((part ? part : end) - p);
         rs_source *source;
         if (rs_source_open_bytes(p, length, "12_kernel_trace.csv", 0, &source, NULL) == RS_OK) {
-            rs_csv_run_add(run, source, settings, NULL);
+            rs_format_rocprof_csv.run_add(run, source, settings, NULL);
             rs_source_close(source);
         }
         if (!part) break;
         p = part + 1;
     }
-    rs_csv_run_close(run, &events);
+    rs_format_rocprof_csv.run_close(run, &events);
     check_events(events);
     rs_events_free(events);
 }
@@ -47,12 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rs_source *source;
     rs_events *events;
     if (n == 0 || rs_source_open_bytes(data, n, "12_kernel_trace.csv", 0, &source, NULL) != RS_OK) return 0;
-    rs_trace_format format = rs_trace_format_of(data, n);
+    const rs_format *format = rs_format_of_text(data, n);
     rs_status status = RS_ERR_FORMAT;
-    if (format == RS_TRACE_ROCPROF_CSV) status = rs_rocprof_csv_load(source, &settings, &events, NULL);
-    if (format == RS_TRACE_ROCPROF_CSV) check_run(data, n, &settings);
-    if (format == RS_TRACE_ROCPROF_JSON) status = rs_rocprof_json_load(source, &settings, &events, NULL);
-    if (format == RS_TRACE_SQLITE) status = rs_sqlite_load("fuzz", data, n, &settings, &events, NULL);
+    if (format == &rs_format_rocprof_csv) status = rs_rocprof_csv_load(source, &settings, &events, NULL);
+    if (format == &rs_format_rocprof_csv) check_run(data, n, &settings);
+    if (format == &rs_format_rocprof_json) status = rs_rocprof_json_load(source, &settings, &events, NULL);
+    if (format->database_read) status = rs_sqlite_load("fuzz", data, n, &settings, &events, NULL);
     if (status == RS_OK) {
         check_events(events);
         rs_events_free(events);

@@ -95,6 +95,98 @@ def check_clocks(name, paths, offsets):
         check(ns(clocks[rank]["residual_us"]) == 0, "%s: residual of rank %d" % (name, rank))
 
 
+# ---- collectives and stragglers give one answer ------------------------------------------------------------------
+
+def check_one_answer(name, *paths):
+    """The same clocks, matches, waits and transfer from both commands, with and without correction."""
+    for clocks in ("ends", "file"):
+        own = ["--clocks", clocks, *paths]
+        where = "%s, clocks %s" % (name, clocks)
+        a = {r["rank"]: r["offset_us"] for r in table("collectives", "--table", "clocks", *own)}
+        b = {r["rank"]: r["offset_us"] for r in table("stragglers", "--by", "clock", *own)}
+        check(not b or a == b, "%s: clocks %s, %s" % (where, a, b))
+        late = sorted((r["rank"], r["collectives"], r["times_last"], r["lateness_us"], r["wait_us"])
+                      for r in table("collectives", "--table", "lateness", *own))
+        ranks = sorted((r["rank"], r["collectives"], r["times_last"], r["late_us"], r["waited_us"])
+                       for r in table("stragglers", *own))
+        check(ranks == late or (not ranks and all(r[1] == "0" for r in late)), "%s: waits %s, %s" % (where, late, ranks))
+        keys = ("ranks", "start_us", "first_rank", "last_rank", "transfer_us")
+        ones = [r for r in table("collectives", *own)
+                if int(r["ranks"]) > 1 and r["collective"] not in ("send_recv", "mixed")]
+        others = table("stragglers", "--by", "collective", *own)
+        check([tuple(r[k] for k in keys) + (r["max_wait_us"], r["sum_wait_us"]) for r in ones] ==
+              [tuple(r[k] for k in keys) + (r["late_us"], r["waited_us"]) for r in others], "%s: matches" % where)
+    return others
+
+
+def forget(folder, *keys):
+    """A copy of the job's files whose events lack these arguments."""
+    to = folder + "-less"
+    os.mkdir(to)
+    for name in os.listdir(folder):
+        if not name.startswith("rank"):
+            continue
+        trace = json.load(open(os.path.join(folder, name)), parse_float=decimal.Decimal)
+        for e in trace["traceEvents"]:
+            for key in keys:
+                e.get("args", {}).pop(key, None)
+        json.dump(trace, open(os.path.join(to, name), "w"), default=float)
+    return to
+
+
+def lose(folder, share):
+    """A copy of the job's files that lacks some communication kernels, others on each rank."""
+    to = folder + "-lost"
+    os.mkdir(to)
+    lost = 0
+    for rank, name in enumerate(sorted(n for n in os.listdir(folder) if n.startswith("rank"))):
+        trace = json.load(open(os.path.join(folder, name)), parse_float=decimal.Decimal)
+        kept, n = [], 0
+        for e in trace["traceEvents"]:
+            if e.get("cat") == "kernel" and e["name"].startswith("nccl"):
+                n += 1
+                if (n * 7 + rank * 3) % share == 0:
+                    lost += 1
+                    continue
+            kept.append(e)
+        trace["traceEvents"] = kept
+        json.dump(trace, open(os.path.join(to, name), "w"), default=float)
+    return to, lost
+
+
+def check_lost_kernels(top):
+    """Without numbers and groups, some kernels lost: what is matched belongs together, the rest stays alone."""
+    folder = os.path.join(top, "lossy")
+    truth, _ = job(folder, "--dp", "4", "--straggler", "1:1.2", "--layers", "6", "--steps", "4")
+    where = {}
+    for i, c in enumerate(truth["collectives"]):
+        for m in c["members"]:
+            where[(m["rank"], correlation(folder, m["rank"], m["position"]))] = i
+    less = forget(folder, "Seq", "Collective name", "Process Group Name", "Process Group Description",
+                  "Process Group Ranks", "Group size")
+    lossy, lost = lose(less, 5)
+    check(lost > 8, "kernels to lose")
+    check_one_answer("lost kernels", lossy)
+    index, matched = {}, 0
+    for a in table("collectives", "--table", "arrivals", lossy):
+        index.setdefault(a["index"], []).append(a)
+    for members in index.values():
+        which = {where.get((int(a["rank"]), correlation(lossy, a["rank"], a["uid"]))) for a in members}
+        check(len(which) == 1 and None not in which, "lost kernels: %s are not one collective" % members)
+        matched += len(members) > 1
+    check(4 * matched >= 3 * len(truth["collectives"]), "lost kernels: only %d are matched" % matched)
+
+
+traces = {}
+
+
+def correlation(folder, rank, row):
+    path = os.path.join(folder, "rank%s.json" % rank)
+    if path not in traces:
+        traces[path] = json.load(open(path))["traceEvents"]
+    return traces[path][int(row)]["args"]["correlation"]
+
+
 # ---- the tree against the truth ----------------------------------------------------------------------------------
 
 def check_tree(name, truth, paths, graph=False):
@@ -243,6 +335,22 @@ def main():
         check_collectives("rocm graph", truth, paths)
         check_tree("rocm graph", truth, paths, graph=True)
         check_fused("rocm graph", truth, c, paths)
+        for name, folder in (("dp2 tp2 pp2", a), ("far clocks", b), ("rocm graph", c)):
+            os.remove(os.path.join(folder, "truth.json"))
+            for left in os.listdir(folder):
+                if not left.startswith("rank"):
+                    os.remove(os.path.join(folder, left))
+            check_one_answer(name, folder)
+            check_one_answer(name + ", one rank", os.path.join(folder, "rank0.json"))
+        check_one_answer("nothing named", forget(a, "Seq", "Process Group Name", "Process Group Description",
+                                                 "Process Group Ranks", "Group size"))
+        d = os.path.join(top, "d")
+        job(d, "--dp", "2", "--pp", "2", "--clock-offset-us", "1:250", "--clock-offset-us", "2:-480.5", "--clock-offset-us", "3:90")
+        os.remove(os.path.join(d, "truth.json"))
+        check_one_answer("stages tied by send and receive", d)
+        offsets = [ns(r["offset_us"]) for r in table("stragglers", "--by", "clock", d)]
+        check(offsets == [0, 250000, -480500, 90000], "clocks of stages: %s" % offsets)
+        check_lost_kernels(top)
     print("%d failures" % failures if failures else "ok")
     sys.exit(1 if failures else 0)
 

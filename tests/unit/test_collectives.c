@@ -3,6 +3,8 @@
 /* before support.h: its `text` would be shadowed by parameters of that name */
 #include "rewrite/fuse_internal.h"
 
+#include "clock/collective_clocks.h"
+#include "match/collective_wait.h"
 #include "support.h"
 
 #define MAX_RANKS 4
@@ -43,7 +45,8 @@ static void match(job *j, bool align)
         assert_int_equal(rs_coll_rank_of(&trace, &policy, &j->ranks[i], &err), RS_OK);
         rs_trace_clear(&trace);
     }
-    assert_int_equal(rs_coll_match((const rs_coll_rank *const *)j->ranks, j->n, align, &j->job, &err), RS_OK);
+    assert_int_equal(rs_clock_match((const rs_coll_rank *const *)j->ranks, j->n, align, &j->job, &err),
+                     RS_OK);
 }
 
 static void end(job *j)
@@ -116,6 +119,9 @@ static void test_equal_names(void **state)
     assert_int_equal(partner(&j, 0, 2, 2), -1);
     assert_int_equal(partner(&j, 3, 1, 2), 1);
     assert_int_equal(j.job.clocks[2].offset, 0); /* nothing ties it to the first two */
+    assert_int_equal(j.job.clocks[2].reference, 2);
+    assert_int_equal(j.job.clocks[3].reference, 2);
+    assert_int_equal(rs_coll_n_parts(&j.job), 2);
     end(&j);
 }
 
@@ -139,6 +145,186 @@ static void test_median_clock(void **state)
     match(&j, false);
     assert_int_equal(j.job.shift[1], 0);
     end(&j);
+}
+
+/* Rank 0 launches SendRecv kernels inside annotations that say what they are part of. */
+static void test_sendrecv_inside(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        rs_coll_kind kind;
+    } cases[] = {
+        {"nccl:all_to_all", RS_COLL_ALL_TO_ALL},       {"nccl:all_reduce", RS_COLL_ALL_REDUCE},
+        {"nccl:_all_gather_base", RS_COLL_ALL_GATHER}, {"rccl:reduce_scatter", RS_COLL_REDUCE_SCATTER},
+        {"c10d::alltoall_base_", RS_COLL_ALL_TO_ALL},  {"nccl:send 0->1", RS_COLL_SEND_RECV},
+        {"nccl:coalesced", RS_COLL_SEND_RECV},         {"something", RS_COLL_SEND_RECV}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text t = {0};
+        text_printf(
+            &t,
+            "[{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, "
+            "\"ts\": 0, \"dur\": 50},\n"
+            "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
+            "\"tid\": 1, \"ts\": 10, \"dur\": 5, \"args\": {\"correlation\": 7}},\n"
+            "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_SendRecv(x)\", \"pid\": 0, "
+            "\"tid\": 5, \"ts\": 20, \"dur\": 5, \"args\": {\"stream\": 5, \"correlation\": 7}}]",
+            cases[i].call);
+        rs_error err = RS_ERROR_INIT;
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        rs_events *e = load(t.s, t.n);
+        rs_trace trace;
+        rs_coll_rank *r;
+        rs_trace_init(&trace, e, NULL, e->n);
+        assert_int_equal(rs_coll_rank_of(&trace, &policy, &r, &err), RS_OK);
+        assert_int_equal(r->n, 1);
+        assert_int_equal(r->ops[0].kind, cases[i].kind);
+        rs_coll_rank_free(r);
+        rs_trace_clear(&trace);
+        rs_events_free(e);
+        text_clear(&t);
+    }
+}
+
+/* Wait and transfer by their definition; a broadcast's root leaves before the last member comes. */
+static void test_wait(void **state)
+{
+    (void)state;
+    static const rs_coll_op arrivals[] = {{.start = 100, .end = 700, .kind = RS_COLL_ALL_REDUCE},
+                                          {.start = 400, .end = 720, .kind = RS_COLL_ALL_REDUCE},
+                                          {.start = 600, .end = 710, .kind = RS_COLL_ALL_REDUCE}};
+    rs_coll_op ops[3];
+    rs_coll_rank ranks[3] = {0};
+    const rs_coll_rank *const of[] = {&ranks[0], &ranks[1], &ranks[2]};
+    int64_t shift[3] = {0};
+    rs_coll_arrival members[] = {{.rank = 0}, {.rank = 1}, {.rank = 2}};
+    rs_coll_instance c = {.n = 3};
+    rs_coll_job matched = {
+        .ranks = of, .n_ranks = 3, .shift = shift, .instances = &c, .n = 1, .arrivals = members};
+    memcpy(ops, arrivals, sizeof ops);
+    for (int i = 0; i < 3; i++) ranks[i] = (rs_coll_rank){.ops = &ops[i], .n = 1, .first_ns = 50 + i};
+    rs_coll_wait w = rs_coll_measure(&matched, &c);
+    assert_int_equal(w.transfer, 100);
+    assert_int_equal(w.sum_wait, 500 + 200);
+    assert_int_equal(w.cost, 200);
+    assert_int_equal(w.first_at, 0);
+    assert_int_equal(w.last_at, 2);
+    assert_int_equal(w.sum_duration, 600 + 320 + 110);
+    assert_true(rs_coll_compares(&matched, &c));
+    assert_int_equal(rs_coll_origin(&matched), 50);
+    ops[0].end = 200;
+    ops[0].kind = RS_COLL_BROADCAST;
+    assert_int_equal(rs_coll_measure(&matched, &c).transfer, 110);
+    ops[0].kind = RS_COLL_SEND_RECV;
+    assert_false(rs_coll_compares(&matched, &c));
+    ops[0].kind = RS_COLL_ALL_REDUCE;
+    c.mixed = true;
+    assert_false(rs_coll_compares(&matched, &c));
+    c = (rs_coll_instance){.n = 1, .first = 1};
+    assert_int_equal(rs_coll_measure(&matched, &c).transfer, 320);
+    assert_int_equal(rs_coll_measure(&matched, &c).cost, 0);
+    assert_false(rs_coll_compares(&matched, &c));
+    shift[2] = -10; /* an aligned clock, not the rank's own */
+    c = (rs_coll_instance){.n = 2, .first = 1};
+    assert_int_equal(rs_coll_measure(&matched, &c).sum_wait, 190);
+}
+
+/* What the host ran: arrivals are the operators', by the numbers of record functions and without them. */
+static void test_host_spans(void **state)
+{
+    (void)state;
+    for (int numbered = 0; numbered < 2; numbered++) {
+        text t = {0};
+        text_puts(
+            &t,
+            "{\"distributedInfo\": {\"backend\": \"gloo\", \"rank\": 0, \"pg_config\": [{\"pg_name\": \"0\", "
+            "\"pg_desc\": \"default_pg\", \"pg_size\": 2, \"ranks\": [0, 1]}]}, \"host_name\": \"h0\", "
+            "\"traceEvents\": [");
+        /* a span of an operator before the recording, two of one kind that wait for each other, another kind
+         */
+        static const struct {
+            const char *category, *name;
+            int tid, id;
+            double ts, dur;
+        } events[] = {{"user_annotation", "gloo:all_reduce", 9, 0, 5, 10},
+                      {"cpu_op", "c10d::allreduce_", 1, 11, 20, 3},
+                      {"cpu_op", "c10d::_reduce_scatter_base_", 1, 14, 30, 3},
+                      {"cpu_op", "c10d::broadcast_", 1, 17, 40, 3},
+                      {"user_annotation", "gloo:broadcast", 8, 18, 45, 5},
+                      {"user_annotation", "gloo:all_reduce", 9, 12, 60, 20},
+                      {"user_annotation", "gloo:all_reduce", 9, 15, 90, 20},
+                      {"cpu_op", "gloo:all_reduce", 9, 15, 90, 20}};
+        for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+            text_printf(
+                &t,
+                "%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 1, \"tid\": %d, \"ts\": %g, "
+                "\"dur\": %g, \"args\": {\"Record function id\": %d}}",
+                i ? ",\n" : "", events[i].category, events[i].name, events[i].tid, events[i].ts,
+                events[i].dur, numbered ? events[i].id : 0);
+        text_puts(&t, "]}");
+        static const struct {
+            uint32_t row;
+            int64_t start, end;
+            rs_coll_kind kind;
+        } want[] = {{0, 5000, 15000, RS_COLL_ALL_REDUCE},
+                    {5, 20000, 80000, RS_COLL_ALL_REDUCE},
+                    {6, 30000, 110000, RS_COLL_REDUCE_SCATTER},
+                    {4, 40000, 50000, RS_COLL_BROADCAST}};
+        rs_error err = RS_ERROR_INIT;
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        rs_events *e = load(t.s, t.n);
+        rs_trace trace;
+        rs_coll_rank *r;
+        rs_trace_init(&trace, e, NULL, e->n);
+        assert_int_equal(rs_coll_rank_any(&trace, &policy, &r, &err), RS_OK);
+        assert_int_equal(r->n, sizeof want / sizeof *want);
+        for (size_t i = 0; i < r->n; i++) {
+            assert_int_equal(r->ops[i].row, want[i].row);
+            assert_int_equal(r->ops[i].start, want[i].start);
+            assert_int_equal(r->ops[i].end, want[i].end);
+            assert_int_equal(r->ops[i].kind, want[i].kind);
+            assert_int_equal(r->ops[i].group_size, 2);
+            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].members), "[0, 1]");
+            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].description), "default_pg");
+        }
+        assert_int_equal(r->ops[1].duration, 20000);
+        assert_true(r->on_host);
+        assert_string_equal(rs_pool_text(&r->pool, r->host), "h0");
+        rs_coll_rank_free(r);
+        assert_int_equal(rs_coll_rank_of(&trace, &policy, &r, &err), RS_OK);
+        assert_int_equal(r->n, 0); /* no GPU work */
+        rs_coll_rank_free(r);
+        rs_trace_clear(&trace);
+        rs_events_free(e);
+        text_clear(&t);
+    }
+}
+
+/* Ranks lose kernels here and there; nothing is numbered, and steps are all of one length. */
+static void test_lost_kernels(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        job j = {0};
+        int op_of[2][60], n[2] = {0};
+        for (int i = 0; i < 60; i++) {
+            double end = 10000 + 1000 * i + (i * 37 % 11) * 20;
+            for (size_t rank = 0; rank < 2; rank++) {
+                op_of[rank][i] = -1;
+                if ((rank ? i + 2 : i) % 7 == 3 || (rank && i == 20)) continue;
+                double length = 40 + (i * 13 % 5) * 3 + (rank ? 0 : 9);
+                add(&j, rank, "1", "[0, 1]", end - length + (rank && ahead ? 333.25 : 0), length, 1000, -1);
+                op_of[rank][i] = n[rank]++;
+            }
+        }
+        match(&j, true);
+        for (int i = 0; i < 60; i++)
+            if (op_of[0][i] >= 0) assert_int_equal(partner(&j, 0, (uint32_t)op_of[0][i], 1), op_of[1][i]);
+        assert_int_equal(j.job.clocks[1].offset, ahead ? 333250 : 0);
+        assert_int_equal(j.job.clocks[1].reference, 0);
+        assert_int_equal(rs_coll_n_parts(&j.job), 1);
+        end(&j);
+    }
 }
 
 static void test_kinds(void **state)
@@ -236,7 +422,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
         cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_fused_event),
+        cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_host_spans),
+        cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

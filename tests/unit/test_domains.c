@@ -102,8 +102,11 @@ static void check(const builder *b, size_t n, const int *mark_of, int64_t first_
         assert_int_equal(l->n_work, LAUNCHES);
         assert_int_equal(l->n_unlinked, 0);
         assert_int_equal(l->n_early, 0);
-        for (size_t i = 0; i < t.n_gpu_rows; i++)
-            assert_int_equal(b->e->duration[t.gpu_rows[i]], 10 * (mark_of[k] + 1));
+        const uint32_t *gpu_rows;
+        size_t n_gpu_rows;
+        assert_int_equal(rs_trace_gpu_rows(&t, &gpu_rows, &n_gpu_rows, NULL), RS_OK);
+        for (size_t i = 0; i < n_gpu_rows; i++)
+            assert_int_equal(b->e->duration[gpu_rows[i]], 10 * (mark_of[k] + 1));
         if (first_rank >= 0) assert_int_equal(d.rank[k], first_rank + mark_of[k]);
         rs_trace_clear(&t);
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/gate.h"
+#include "rankscope/gate.h"
 #include "base/memory.h"
 
 static const rs_column_spec columns[] = {

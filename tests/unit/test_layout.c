@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/layout.h"
+#include "output/layout.h"
 #include "text/utf8.h"
 #include "sink.h"
 

@@ -121,6 +121,92 @@ static void test_steps(void **state)
     rs_events_free(b.e);
 }
 
+/* Who holds the work of a policy keeps it, however many others are asked for. */
+static void test_many_policies(void **state)
+{
+    (void)state;
+    enum { N = 64 };
+    builder b = builder_create();
+    add_call(&b, "cudaLaunchKernel", 9, 10, 1);
+    add_kernel(&b, "k", 0, 7, 100, 10, 1);
+    add_kernel(&b, "no launch", 0, 7, 200, 10, -1);
+    rs_trace t = trace_of(&b);
+    const rs_work *held[N];
+    rs_policy policies[N];
+    for (unsigned i = 0; i < N; i++) {
+        policies[i] = (rs_policy){.compat = RS_COMPAT_HTA,
+                                  .rows_by_stream = i & 1,
+                                  .trim_steps = i & 2,
+                                  .keep_last_step = i & 4,
+                                  .whole = i & 8,
+                                  .round_to_us = i & 16,
+                                  .linked_only = i & 32};
+        assert_int_equal(rs_trace_work(&t, &policies[i], &held[i], NULL), RS_OK);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        const rs_work *again;
+        assert_int_equal(rs_trace_work(&t, &policies[i], &again, NULL), RS_OK);
+        assert_ptr_equal(again, held[i]);
+        for (unsigned k = 0; k < i; k++) assert_ptr_not_equal(held[k], held[i]);
+        if (!(i & 1)) assert_int_equal(held[i]->n, i & 32 ? 1 : 2);
+    }
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
+/* A window takes host events by their start and work by its launch's; steps and window both have to hold. */
+static void test_window(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#7", 9, 9, 0, 2000000);
+    uint32_t early = add_call(&b, "cudaLaunchKernel", 9, 100, 1),
+             late = add_call(&b, "cudaLaunchKernel", 9, 3000000, 2);
+    add_kernel(&b, "late work of an early launch", 0, 7, 3500000, 10, 1);
+    add_kernel(&b, "k", 0, 7, 3600000, 10, 2);
+    add_kernel(&b, "no launch", 0, 7, 900000, 10, -1);
+    rs_trace t = trace_of(&b);
+    rs_selection s;
+    rs_selector selector;
+    rs_selected seen;
+    const rs_work *w;
+    rs_policy own = rs_policy_of(RS_COMPAT_NONE), whole = own;
+    whole.whole = true;
+    assert_int_equal(rs_selection_parse(NULL, NULL, "0-1.0", &s, NULL), RS_OK);
+    assert_int_equal(s.to, 1000000);
+    s.origin = 0;
+    t.selection = &s;
+    assert_int_equal(rs_trace_work(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 2);
+    assert_int_equal(w->launch[0], early);
+    assert_int_equal(rs_trace_work(&t, &whole, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 3);
+    assert_int_equal(rs_trace_selector(&t, &selector, NULL), RS_OK);
+    assert_true(rs_selects_row(&selector, early));
+    assert_false(rs_selects_row(&selector, late));
+    rs_selection_clear(&s);
+    /* another selection has its own values; the end is outside */
+    rs_selection other;
+    assert_int_equal(rs_selection_parse(NULL, "7-8", "0.0001-3", &other, NULL), RS_OK);
+    other.origin = 0;
+    t.selection = &other;
+    assert_int_equal(rs_trace_work(&t, &own, &w, NULL), RS_OK);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(rs_trace_look(&t, &seen, NULL), RS_OK);
+    assert_true(seen.any && seen.any_step && seen.any_time);
+    assert_int_equal(seen.steps.n, 1);
+    assert_int_equal(seen.steps.items[0].first, 7);
+    rs_selected_clear(&seen);
+    rs_selection_clear(&other);
+    rs_error err = RS_ERROR_INIT;
+    static const char *const bad[] = {"",    "5",    "5-",  "-5",      "5-5",
+                                      "6-5", "1-2x", "a-b", "1e3-2e3", "9999999999999999-1e99"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(rs_selection_parse(NULL, NULL, bad[i], &s, &err), RS_ERR_USAGE);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
 static void test_negative_duration_counts_as_none(void **state)
 {
     (void)state;
@@ -221,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_correlation_and_graphs),
         cmocka_unit_test(test_flow_tells_where_correlation_fails),
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_many_policies),
+        cmocka_unit_test(test_window),
         cmocka_unit_test(test_negative_duration_counts_as_none),
         cmocka_unit_test(test_hta_window),
         cmocka_unit_test(test_doubles_of_microseconds),

@@ -67,7 +67,7 @@ static void test_json_cut(void **state)
     (void)state;
     for (size_t n = 30; n < sizeof json - 1; n++) {
         rs_events *e;
-        if (rs_trace_format_of((const uint8_t *)json, n) != RS_TRACE_ROCPROF_JSON) continue;
+        if (rs_format_of_text((const uint8_t *)json, n) != &rs_format_rocprof_json) continue;
         assert_int_equal(load_native(json, n, "x.json", &e, NULL), RS_OK);
         assert_true(e->truncated);
         assert_true(problem_count(e, "truncated") + problem_count(e, "bad_json") == 1);
@@ -141,28 +141,50 @@ static void test_csv(void **state)
 
 /* ---- which format ----------------------------------------------------------------------------------- */
 
-static rs_trace_format format_of(const char *s)
+static const rs_format *format_of(const char *s)
 {
-    return rs_trace_format_of((const uint8_t *)s, strlen(s));
+    return rs_format_of_text((const uint8_t *)s, strlen(s));
 }
 
 static void test_formats(void **state)
 {
     (void)state;
-    assert_int_equal(format_of("{\"traceEvents\":[]}"), RS_TRACE_KINETO);
-    assert_int_equal(format_of("\n { \"rocprofiler-sdk-tool\":[]}"), RS_TRACE_ROCPROF_JSON);
-    assert_int_equal(format_of("Start_Timestamp,End_Timestamp\n"), RS_TRACE_ROCPROF_CSV);
-    assert_int_equal(format_of("a,b\nStart_Timestamp,End_Timestamp\n"), RS_TRACE_KINETO);
-    assert_int_equal(format_of("[\"Start_Timestamp\",\"End_Timestamp\"]"), RS_TRACE_KINETO);
-    assert_int_equal(format_of(""), RS_TRACE_KINETO);
-    assert_int_equal(rs_trace_format_of((const uint8_t *)"SQLite format 3", 16), RS_TRACE_SQLITE);
+    assert_ptr_equal(format_of("{\"traceEvents\":[]}"), &rs_format_kineto);
+    assert_ptr_equal(format_of("\n { \"rocprofiler-sdk-tool\":[]}"), &rs_format_rocprof_json);
+    assert_ptr_equal(format_of("Start_Timestamp,End_Timestamp\n"), &rs_format_rocprof_csv);
+    assert_ptr_equal(format_of("a,b\nStart_Timestamp,End_Timestamp\n"), &rs_format_kineto);
+    assert_ptr_equal(format_of("[\"Start_Timestamp\",\"End_Timestamp\"]"), &rs_format_kineto);
+    assert_ptr_equal(format_of(""), &rs_format_kineto);
+    assert_non_null(rs_format_of_text((const uint8_t *)"SQLite format 3", 16)->database_read);
+}
+
+/* What each row of the registry owes to those who read it. */
+static void test_format_rows(void **state)
+{
+    (void)state;
+    size_t n = 0, otherwise = 0;
+    for (const rs_format *const *row = rs_format_rows; *row; row++, n++) {
+        const rs_format *f = *row;
+        assert_true(f->name && f->title);
+        otherwise += !f->sniff;
+        assert_true(!f->load != !f->database_read);
+        assert_true(!f->database_read == !f->database_is && !f->database_read == !f->database_mark);
+        assert_true(!f->run_open == !f->run_add && !f->run_open == !f->run_close);
+        for (size_t i = 0; i < n; i++) assert_string_not_equal(f->name, rs_format_rows[i]->name);
+    }
+    assert_int_equal(n, 5);
+    assert_int_equal(otherwise, 1);
+    assert_ptr_equal(rs_run_name_of("a/1_kernel_trace.csv.gz").format, &rs_format_rocprof_csv);
+    assert_ptr_equal(rs_run_name_of("a/1_results.json").format, &rs_format_rocprof_json);
+    assert_ptr_equal(rs_run_name_of("a/1_results.db").format, &rs_format_rocpd);
+    assert_null(rs_run_name_of("a/rank0.json").format);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json), cmocka_unit_test(test_json_cut), cmocka_unit_test(test_json_linked),
-        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),  cmocka_unit_test(test_format_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,10 @@ static void test_sample(void **state)
     const char *paths[] = {RS_SOURCE_DIR "/tests/data/small/rank0.json.gz",
                            RS_SOURCE_DIR "/tests/data/small/rank1.json.gz"};
     assert_true(check_paths(paths, 2, &q, NULL) > 60);
+    /* what another profiler recorded is advised on in its own words there, too */
+    const char *rocprof[] = {RS_SOURCE_DIR "/tests/data/rocprof_csv"};
+    const rs_job_settings recursive = {.recursive = true};
+    assert_true(check_paths(rocprof, 1, &q, &recursive) > 50);
     /* settings of the job that ranks, windows and times depend on */
     const rs_job_settings settings[] = {{.renumber = true}, {.include_last_step = true, .absolute = true},
                                         {.ranks = "1"},     {.ranks = "7"},

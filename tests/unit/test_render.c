@@ -427,6 +427,49 @@ static void test_few_long_names(void **state)
     rs_table_free(t);
 }
 
+static void test_rows_of_forms(void **state)
+{
+    (void)state;
+    size_t n;
+    const rs_output_form *const *forms = rs_output_forms(&n);
+    char names[200] = "";
+    for (size_t i = 0; i < n; i++) {
+        const char *name = rs_output_form_name(forms[i]);
+        assert_ptr_equal(rs_output_form_find(name), forms[i]);
+        assert_true(*rs_output_form_help(forms[i]) && *rs_output_form_extension(forms[i]));
+        if (i > 1) assert_true(strcmp(rs_output_form_name(forms[i - 1]), name) < 0);
+        strcat(names, i ? "|" : "");
+        strcat(names, name);
+    }
+    assert_string_equal(names, rs_output_form_names);
+    assert_string_equal(rs_output_form_name(forms[0]), "text");
+    assert_null(rs_output_form_find("xlsx"));
+}
+
+/* A program built against another version of the header passes a struct of another size. */
+static void test_settings_of_other_versions(void **state)
+{
+    (void)state;
+    struct {
+        rs_render_settings known;
+        uint64_t later;
+    } newer = {.known = {.size = sizeof newer, .form = rs_output_form_find("csv")}};
+    collected out = {0};
+    rs_sink sink = {collect, &out};
+    rs_error err = RS_ERROR_INIT;
+    rs_table *t = small_table();
+    assert_int_equal(rs_render_table(t, &newer.known, &sink, &err), RS_OK);
+    newer.later = 1; /* asks for what this library does not know */
+    assert_int_equal(rs_render_table(t, &newer.known, &sink, &err), RS_ERR_USAGE);
+    rs_render_settings older = {.size = offsetof(rs_render_settings, nest_by),
+                                .form = rs_output_form_find("csv")};
+    assert_int_equal(rs_render_table(t, &older, &sink, &err), RS_OK);
+    older.size = 0;
+    assert_int_equal(rs_render_table(t, &older, &sink, &err), RS_ERR_USAGE);
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
 static void test_failing_sink(void **state)
 {
     (void)state;
@@ -513,6 +556,8 @@ int main(void)
         cmocka_unit_test(test_json_result),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_few_long_names),
+        cmocka_unit_test(test_rows_of_forms),
+        cmocka_unit_test(test_settings_of_other_versions),
         cmocka_unit_test(test_failing_sink),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_locale_is_left_alone),

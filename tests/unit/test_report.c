@@ -8,7 +8,7 @@
 #include "output/json.h"
 #include "rankscope/rankscope.h"
 #include "report/data.h"
-#include "report/report.h"
+#include "rankscope/report.h"
 #include "sink.h"
 #include "support.h"
 
@@ -177,7 +177,7 @@ static void close_job(job_files *f)
 static rs_status write_page(job_files *f, collected *out, rs_error *err)
 {
     const char *inputs[] = {"</script><b>traces\xE2\x80\xA8"};
-    rs_report_settings settings = {.inputs = inputs, .n_inputs = 1, .jobs = 1};
+    rs_report_settings settings = {.size = sizeof settings, .inputs = inputs, .n_inputs = 1, .jobs = 1};
     rs_sink sink = {collect, out};
     rs_result told;
     rs_status status = rs_report_write(f->job, &settings, &sink, &told, err);

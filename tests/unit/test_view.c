@@ -4,7 +4,7 @@
 #include "sink.h"
 #include "rewrite/fuse_internal.h"
 #include "view/page.h"
-#include "view/reduce.h"
+#include "rankscope/view.h"
 #include "view/routes.h"
 
 #include "support.h" /* last: its names are short */

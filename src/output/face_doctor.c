@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 
 #define MAX_FINDINGS 40
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 #include "text/numbers.h"
 
 #define NUMBERS "%8s %11s %11s %9s %9s  "

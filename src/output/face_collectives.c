@@ -2,7 +2,7 @@
  * own. */
 #include <stdio.h>
 
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 
 static rs_status part(const rs_result *result, const char *name, const char *heading, bool first,
                       rs_layout *layout, rs_error *err)

@@ -1,4 +1,4 @@
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 
 #include <string.h>
 

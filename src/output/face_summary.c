@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 #include "text/numbers.h"
 
 /* Ranks beyond this many are not shown one by one: those that need most time for themselves are. */

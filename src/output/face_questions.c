@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/face_tools.h"
+#include "output/face_tools.h"
 #include "text/numbers.h"
 
 /* Text is for reading: longer tables are for --format csv, or a smaller question. */

@@ -2,11 +2,12 @@
  * own layout. No number is computed here that a table does not hold.
  *
  * To add one: write `rs_status rs_face_NAME(const rs_result *result, rs_layout *layout, rs_error *err)` in
- * src/cli/face_NAME.c, declare it here and name it in faces.c. Only --format text without --table uses it. */
-#ifndef RS_CLI_FACES_H
-#define RS_CLI_FACES_H
+ * src/output/face_NAME.c, declare it here and name it in faces.c. Only --format text without --table uses it.
+ */
+#ifndef RS_OUTPUT_FACES_H
+#define RS_OUTPUT_FACES_H
 
-#include "cli/layout.h"
+#include "output/layout.h"
 
 typedef rs_status (*rs_face_fn)(const rs_result *result, rs_layout *layout, rs_error *err);
 

@@ -1,8 +1,8 @@
 /* What the faces of several commands share: cells by column name, and tables cut to some columns and rows. */
-#ifndef RS_CLI_FACE_TOOLS_H
-#define RS_CLI_FACE_TOOLS_H
+#ifndef RS_OUTPUT_FACE_TOOLS_H
+#define RS_OUTPUT_FACE_TOOLS_H
 
-#include "cli/faces.h"
+#include "output/faces.h"
 
 /* The index of a column; the table must have it. */
 size_t rs_face_column(const rs_table *table, const char *name);

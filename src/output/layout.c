@@ -1,4 +1,4 @@
-#include "cli/layout.h"
+#include "output/layout.h"
 
 #include "text/utf8.h"
 

@@ -1,12 +1,24 @@
-/* The report page: what a job's traces, flight-recorder dumps and rank metrics say, as one HTML file.
+/* The report page: what a job's traces, flight-recorder dumps and rank metrics say, as one HTML file that
+ * opens from disk and needs no network. Its numbers are those of the commands that its sections name.
  *
- * Here the answers of the registry's analyses are asked for and written as data into the page that was built
- * from report/ (the web sources); the page only shows them. So its numbers are the commands' own. */
-#ifndef RS_REPORT_REPORT_H
-#define RS_REPORT_REPORT_H
+ *     const char *paths[] = {"traces/"};
+ *     rs_report_settings settings = {.size = sizeof settings, .inputs = paths, .n_inputs = 1};
+ *     rs_result told;
+ *     rs_status status = rs_report_write(job, &settings, &sink, &told, &err);
+ *     ...
+ *     rs_result_clear(&told);
+ *
+ * Stability: the functions are stable, what the page shows is not; new settings come at the end of the
+ * struct. */
+#ifndef RANKSCOPE_REPORT_H
+#define RANKSCOPE_REPORT_H
 
 #include "rankscope/job.h"
-#include "rankscope/render.h"
+#include "rankscope/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Rank metrics of one run: `--metrics LABEL=DIR`. */
 typedef struct rs_report_run {
@@ -14,6 +26,7 @@ typedef struct rs_report_run {
 } rs_report_run;
 
 typedef struct rs_report_settings {
+    size_t size;               /* sizeof(rs_report_settings): needed, so that the struct can grow */
     const char *const *inputs; /* the traces as the user named them: the page's title and command line */
     size_t n_inputs;
     const char *const *flight; /* flight-recorder dumps, as rs_flight_open takes them */
@@ -29,7 +42,7 @@ typedef struct rs_report_settings {
 } rs_report_settings;
 
 /* RS_ERR_USAGE, with the remedy, when this build has no page in it (it takes Node.js when it is built). */
-rs_status rs_report_check(rs_error *err);
+RS_API rs_status rs_report_check(rs_error *err);
 
 /* Asks the job (which must be open, and not asked anything yet) and writes the whole page. Nothing is written
  * before everything has been read. told is overwritten and receives the problems and notes of all traces,
@@ -38,8 +51,13 @@ rs_status rs_report_check(rs_error *err);
  * number of threads or the time.
  *
  * Errors: those of rs_job_run, of opening flight dumps and of reading metrics (no usable dump is no error:
- * the page says so), RS_ERR_USAGE when the build has no page, RS_ERR_IO when the sink fails. */
-rs_status rs_report_write(rs_job *job, const rs_report_settings *settings, const rs_sink *sink,
-                          rs_result *told, rs_error *err);
+ * the page says so), RS_ERR_USAGE when the build has no page or the settings no size, RS_ERR_IO when the sink
+ * fails. Time: one load of each rank and every analysis of the page; memory: the ranks in flight and the
+ * page's tables. */
+RS_API rs_status rs_report_write(rs_job *job, const rs_report_settings *settings, const rs_sink *sink,
+                                 rs_result *told, rs_error *err);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

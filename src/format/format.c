@@ -1,0 +1,82 @@
+/* Which format a file is of: the rows are asked. */
+#include "format/format.h"
+
+#include <string.h>
+
+#include "base/try.h"
+#include "format/native.h"
+
+#define PROBE 2048 /* bytes of the text that are looked at */
+
+const rs_format *rs_format_of_text(const uint8_t *text, size_t n)
+{
+    const rs_format *otherwise = NULL;
+    for (const rs_format *const *row = rs_format_rows; *row; row++) {
+        if ((*row)->sniff && (*row)->sniff(text, n)) return *row;
+        if (!(*row)->sniff) otherwise = *row;
+    }
+    return otherwise;
+}
+
+rs_run_name rs_run_name_of(const char *path)
+{
+    for (const rs_format *const *row = rs_format_rows; *row; row++) {
+        rs_run_name name = (*row)->run_name ? (*row)->run_name(path) : (rs_run_name){0};
+        if (name.format) return name;
+    }
+    return (rs_run_name){0};
+}
+
+const char *rs_format_remedy(const rs_events *events, const char *check)
+{
+    const rs_remedy *r = events->format ? events->format->remedies : NULL;
+    for (; r && r->check; r++)
+        if (strcmp(r->check, check) == 0) return r->text;
+    return NULL;
+}
+
+/* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
+ * of files and memory go to the bytes themselves. */
+static const rs_format *probe(const rs_trace_input *in)
+{
+    const uint8_t *text;
+    size_t n = 0;
+    rs_source *source = in->source;
+    rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
+    bool once = !in->bytes && strcmp(in->path, "-") == 0;
+    rs_status status = once ? RS_OK
+                       : in->bytes
+                           ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &ignored)
+                           : rs_source_open(in->path, 0, &source, &ignored);
+    if (status != RS_OK) return rs_format_of_text(NULL, 0);
+    status = rs_source_peek(source, PROBE, &text, &n, &ignored);
+    const rs_format *format = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);
+    if (!once) rs_source_close(source);
+    return format;
+}
+
+/* A database is read here and there, not from its beginning to its end. */
+static rs_status load_database(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out,
+                               rs_error *err)
+{
+    rs_packing packing = rs_source_packing(in->source);
+    *out = NULL;
+    if (packing != RS_PACKING_PLAIN)
+        return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
+                          "is a compressed database: unpack it first (%s)",
+                          packing == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
+    if (!in->bytes && strcmp(in->path, "-") == 0)
+        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(in->source), RS_NO_OFFSET,
+                          "is a database, which cannot be read as a stream: give the file's name");
+    return rs_sqlite_load(in->path, in->bytes, in->n_bytes, settings, out, err);
+}
+
+rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out,
+                        rs_error *err)
+{
+    const rs_format *format = probe(in);
+    if (format->database_read) return load_database(in, settings, out, err);
+    RS_TRY(format->load(in->source, settings, out, err));
+    (*out)->format = format;
+    return RS_OK;
+}

@@ -1,0 +1,34 @@
+/* What the files of match/ share and nobody else uses. */
+#ifndef RS_MATCH_COLLECTIVE_INTERNAL_H
+#define RS_MATCH_COLLECTIVE_INTERNAL_H
+
+#include "match/collective_ops.h"
+
+/* A rank without ops. */
+rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err);
+/* By start, then by place in the list. false when out of memory. */
+bool rs_coll_rank_sort(rs_coll_rank *rank);
+/* What the host ran: rs_coll_rank_any. */
+rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err);
+
+/* An op on its way to its instance. */
+typedef struct rs_coll_item {
+    int64_t number;
+    uint32_t rank, op;
+} rs_coll_item;
+
+/* Numbers a channel's items (by rank, then start): equal numbers belong together, and the least is 1. By the
+ * order alone, see collective_order.c. false when out of memory. */
+bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t n);
+
+static inline const rs_coll_op *rs_coll_item_op(const rs_coll_job *job, const rs_coll_item *i)
+{
+    return &job->ranks[i->rank]->ops[i->op];
+}
+/* Of one kind and size. */
+static inline bool rs_coll_same_signature(const rs_coll_op *x, const rs_coll_op *y)
+{
+    return x->kind == y->kind && x->in_elements == y->in_elements && x->out_elements == y->out_elements;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* Names of collectives. */
+#include "match/collective_names.h"
+
+#include <string.h>
+
+#include "base/ascii.h"
+
+const char *rs_coll_kind_name(rs_coll_kind kind)
+{
+    static const char *const names[RS_N_COLL_KINDS] = {
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce",
+        "gather",     "scatter",    "barrier",        "send_recv",  "other"};
+    return names[kind];
+}
+
+/* Letters only, lower case: "_reduce_scatter_base" and "ReduceScatter" are one. */
+static void squeeze(const char *name, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *name && n + 1 < size; name++)
+        if (rs_is_letter(*name)) out[n++] = rs_lower(*name);
+    out[n] = '\0';
+}
+
+rs_coll_kind rs_coll_kind_of(const char *name)
+{
+    /* the first that the name contains; longer words stand before those that they contain */
+    static const struct {
+        const char *word;
+        rs_coll_kind kind;
+    } words[] = {
+        {"allreduce", RS_COLL_ALL_REDUCE},
+        {"reducescatter", RS_COLL_REDUCE_SCATTER},
+        {"allgather", RS_COLL_ALL_GATHER},
+        {"alltoall", RS_COLL_ALL_TO_ALL},
+        {"allall", RS_COLL_ALL_TO_ALL} /* all2all: digits are no letters */,
+        {"barrier", RS_COLL_BARRIER},
+        {"broadcast", RS_COLL_BROADCAST},
+        {"sendrecv", RS_COLL_SEND_RECV},
+        {"scatter", RS_COLL_SCATTER},
+        {"gather", RS_COLL_GATHER},
+        {"reduce", RS_COLL_REDUCE},
+        {"send", RS_COLL_SEND_RECV},
+        {"recv", RS_COLL_SEND_RECV},
+    };
+    char text[256];
+    squeeze(name, text, sizeof text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i].word)) return words[i].kind;
+    return RS_COLL_OTHER;
+}
+
+bool rs_coll_ends_together(rs_coll_kind kind)
+{
+    return kind == RS_COLL_ALL_REDUCE || kind == RS_COLL_ALL_GATHER || kind == RS_COLL_REDUCE_SCATTER ||
+           kind == RS_COLL_ALL_TO_ALL || kind == RS_COLL_BARRIER;
+}
+
+static bool starts_with_one(const char *name, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0) return true;
+    return false;
+}
+
+bool rs_coll_is_one_sided(const char *kernel)
+{
+    static const char *const words[] = {"shmem", "deepep"};
+    char text[256];
+    squeeze(kernel, text, sizeof text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i])) return true;
+    return false;
+}
+
+bool rs_coll_is_submission(const char *name)
+{
+    static const char *const words[] = {"c10d::"};
+    return starts_with_one(name, words, sizeof words / sizeof *words);
+}
+
+bool rs_coll_is_call(const char *name)
+{
+    static const char *const words[] = {"nccl:", "rccl:"};
+    return rs_coll_is_submission(name) || starts_with_one(name, words, sizeof words / sizeof *words);
+}
+
+bool rs_coll_is_host_span(const char *name)
+{
+    static const char *const words[] = {"gloo:", "mpi:", "ucc:"};
+    return starts_with_one(name, words, sizeof words / sizeof *words);
+}
+
+/* c10::ScalarType's names (c10/core/ScalarType.h) and their sizes. */
+int64_t rs_dtype_size(const char *dtype)
+{
+    static const struct {
+        const char *name;
+        int64_t size;
+    } types[] = {
+        {"Byte", 1},
+        {"Char", 1},
+        {"Short", 2},
+        {"Int", 4},
+        {"Long", 8},
+        {"Half", 2},
+        {"Float", 4},
+        {"Double", 8},
+        {"ComplexHalf", 4},
+        {"ComplexFloat", 8},
+        {"ComplexDouble", 16},
+        {"Bool", 1},
+        {"BFloat16", 2},
+        {"Float8_e5m2", 1},
+        {"Float8_e4m3fn", 1},
+        {"Float8_e5m2fnuz", 1},
+        {"Float8_e4m3fnuz", 1},
+        {"Float8_e8m0fnu", 1},
+        {"UInt16", 2},
+        {"UInt32", 4},
+        {"UInt64", 8},
+        {"QInt8", 1},
+        {"QUInt8", 1},
+        {"QInt32", 4},
+    };
+    if (strncmp(dtype, "c10::", 5) == 0) dtype += 5;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, dtype) == 0) return types[i].size;
+    return 0;
+}

@@ -1,0 +1,323 @@
+/* Kernels without a sequence number: those of different ranks belong together by their order in the group. A
+ * rank whose recording starts late is set to where its ends fit (find_shift). Where a recording lacks kernels
+ * in between, so that some would meet kernels that were over before they began, the order is walked again and
+ * what has no partner stays alone (walk). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/stats.h"
+#include "match/collective_internal.h"
+
+#define SAMPLES 64
+
+typedef struct trial {
+    size_t wrong;   /* sampled kernels that differ in kind or size */
+    int64_t spread; /* of the distances between ends */
+    int64_t distance;
+    size_t overlap;
+} trial;
+
+/* The items of one rank in a channel, in their order. */
+typedef struct run {
+    rs_coll_item *items;
+    size_t n;
+} run;
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int64_t start_of(const rs_coll_job *job, const rs_coll_item *i)
+{
+    return rs_add_sat(rs_coll_item_op(job, i)->start, job->shift[i->rank]);
+}
+static int64_t end_of(const rs_coll_job *job, const rs_coll_item *i)
+{
+    return rs_add_sat(rs_coll_item_op(job, i)->end, job->shift[i->rank]);
+}
+
+static int64_t size_of(int64_t time)
+{
+    return time < 0 ? rs_sub_sat(0, time) : time;
+}
+
+/* ---- one shift for all -------------------------------------------------------------------------------- */
+
+/* How well kernel i of b fits kernel i + shift of a. */
+static trial try_shift(const rs_coll_job *job, run a, run b, int64_t shift)
+{
+    size_t from = shift < 0 ? (size_t)-shift : 0;
+    size_t to = (int64_t)b.n + shift > (int64_t)a.n ? (size_t)((int64_t)a.n - shift) : b.n;
+    trial t = {.overlap = to - from};
+    int64_t distances[SAMPLES];
+    size_t n = t.overlap < SAMPLES ? t.overlap : SAMPLES;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = from + (n < 2 ? 0 : i * (t.overlap - 1) / (n - 1));
+        const rs_coll_item *x = &a.items[(size_t)((int64_t)k + shift)], *y = &b.items[k];
+        t.wrong += !rs_coll_same_signature(rs_coll_item_op(job, x), rs_coll_item_op(job, y));
+        distances[i] = rs_sub_sat(end_of(job, y), end_of(job, x));
+    }
+    qsort(distances, n, sizeof *distances, compare_times);
+    t.distance = size_of(distances[n / 2]);
+    /* most of them: a few may end far apart */
+    t.spread = rs_sub_sat(distances[n - 1 - n / 8], distances[n / 8]);
+    return t;
+}
+
+/* ns that ends of one collective may lie apart without meaning anything */
+#define NEAR 20000
+/* ns within which clocks are taken to be the same: beyond that distances say nothing */
+#define SAME_CLOCK 10000000
+
+/* Where the kernels of rank b begin in those of rank a. */
+static int64_t find_shift(const rs_coll_job *job, run a, run b)
+{
+    size_t least = ((a.n < b.n ? a.n : b.n) + 1) / 2;
+    int64_t low = (int64_t)least - (int64_t)b.n, high = (int64_t)a.n - (int64_t)least, best_shift = 0;
+    bool on_host = job->ranks[a.items->rank]->on_host || job->ranks[b.items->rank]->on_host;
+    trial best = {.wrong = SIZE_MAX};
+    for (int64_t shift = low; shift <= high; shift++) {
+        trial t = try_shift(job, a, b, shift);
+        bool better = t.wrong < best.wrong;
+        if (t.wrong == best.wrong && on_host) {
+            /* ends of what the host ran differ by as much as they like */
+            better = t.distance < best.distance;
+        } else if (t.wrong == best.wrong) {
+            /* the ends of a single pair spread by nothing, whatever the pair */
+            int64_t gain = t.overlap < 2 || best.overlap < 2 ? 0 : rs_sub_sat(best.spread, t.spread);
+            bool near = t.distance < SAME_CLOCK || best.distance < SAME_CLOCK;
+            better = gain > NEAR ||
+                     (gain >= -NEAR && (near ? t.distance < best.distance : t.overlap > best.overlap));
+        }
+        if (!better) continue;
+        best = t;
+        best_shift = shift;
+    }
+    return best_shift;
+}
+
+/* ---- with gaps ---------------------------------------------------------------------------------------- */
+
+/* Clocks are right to that only: what lies apart by no more may have met. ns, and a part of the time since
+ * the channel's first kernel, for clocks that drift. */
+#define SURELY_APART 1000000
+#define DRIFT 10000
+
+typedef struct walker {
+    const rs_coll_job *job;
+    run a, b;
+    int64_t ahead; /* what b's clock seems to be ahead */
+    int64_t first; /* start of the channel */
+} walker;
+
+/* By what x was over before y began, or y before x, on the walker's clock; below 0 where they met. */
+static int64_t apart(const walker *w, const rs_coll_item *x, const rs_coll_item *y)
+{
+    int64_t x_behind = rs_sub_sat(rs_sub_sat(start_of(w->job, y), w->ahead), end_of(w->job, x));
+    int64_t y_behind = rs_sub_sat(start_of(w->job, x), rs_sub_sat(end_of(w->job, y), w->ahead));
+    return x_behind > y_behind ? x_behind : y_behind;
+}
+
+static int64_t allowed(const walker *w, const rs_coll_item *x)
+{
+    return rs_add_sat(SURELY_APART, rs_sub_sat(start_of(w->job, x), w->first) / DRIFT);
+}
+
+/* No member of such a collective leaves before all have come: kernels that did not meet are not one. */
+static bool may_be_one(const walker *w, const rs_coll_item *x, const rs_coll_item *y)
+{
+    const rs_coll_op *of_x = rs_coll_item_op(w->job, x), *of_y = rs_coll_item_op(w->job, y);
+    if (!rs_coll_ends_together(of_x->kind) && !rs_coll_ends_together(of_y->kind)) return true;
+    return apart(w, x, y) <= allowed(w, x);
+}
+
+static int64_t distance(const walker *w, const rs_coll_item *x, const rs_coll_item *y)
+{
+    return size_of(rs_sub_sat(rs_sub_sat(end_of(w->job, y), w->ahead), end_of(w->job, x)));
+}
+
+/* Where kernels are known to be missing, partners must have ended together, too. */
+static bool fits(const walker *w, size_t i, size_t k)
+{
+    if (i >= w->a.n || k >= w->b.n) return false;
+    const rs_coll_item *x = &w->a.items[i], *y = &w->b.items[k];
+    const rs_coll_op *op = rs_coll_item_op(w->job, x);
+    if (!rs_coll_same_signature(op, rs_coll_item_op(w->job, y)) || !may_be_one(w, x, y)) return false;
+    bool on_host = w->job->ranks[x->rank]->on_host || w->job->ranks[y->rank]->on_host;
+    return on_host || !rs_coll_ends_together(op->kind) || distance(w, x, y) <= allowed(w, x);
+}
+
+/* Items between two of the reference, of one rank: the reference's place, the rank, their count. */
+#define GAP_BITS 16
+#define RANK_BITS 15
+
+/* How well a way to number b pairs it with a. */
+typedef struct verdict {
+    size_t pairs;
+    size_t together;   /* of them, of one signature and with ends at one moment (NEAR) */
+    bool contradicted; /* some pair was over for one rank before it began for the other */
+} verdict;
+
+static void judge(const walker *w, const rs_coll_item *x, const rs_coll_item *y, verdict *v)
+{
+    v->pairs++;
+    v->together += distance(w, x, y) <= NEAR &&
+                   rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y));
+    v->contradicted = v->contradicted || !may_be_one(w, x, y);
+}
+
+/* Numbers b by one shift. Sets ahead from its pairs. */
+static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
+{
+    size_t from = shift < 0 ? (size_t)-shift : 0, n = 0;
+    verdict v = {0};
+    size_t to = (int64_t)w->b.n + shift > (int64_t)w->a.n ? (size_t)((int64_t)w->a.n - shift) : w->b.n;
+    for (size_t k = 0; k < w->b.n; k++)
+        w->b.items[k].number = (shift + (int64_t)k + 1) * ((int64_t)1 << (GAP_BITS + RANK_BITS));
+    for (size_t k = from; k < to; k++) {
+        const rs_coll_item *x = &w->a.items[(size_t)((int64_t)k + shift)], *y = &w->b.items[k];
+        if (rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y)))
+            scratch[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
+    }
+    w->ahead = n ? rs_median(scratch, n) : 0;
+    for (size_t k = from; n && k < to; k++)
+        judge(w, &w->a.items[(size_t)((int64_t)k + shift)], &w->b.items[k], &v);
+    return v;
+}
+
+#define VOTERS 256
+
+/* Sets ahead by the difference that most pairs of ends agree on, whichever pairs those are: a kernel that met
+ * its partner ended with it. Of equally many the smallest counts. The difference stays as it is where nothing
+ * agrees. false when out of memory. */
+static bool vote(walker *w)
+{
+    size_t n_a = w->a.n < VOTERS ? w->a.n : VOTERS, n_b = w->b.n < VOTERS ? w->b.n : VOTERS, n = 0, most = 1;
+    int64_t *differences = rs_malloc((n_a * n_b + 1) * sizeof *differences);
+    if (!differences) return false;
+    for (size_t i = 0; i < n_a; i++)
+        for (size_t k = 0; k < n_b; k++) {
+            const rs_coll_item *x = &w->a.items[i], *y = &w->b.items[k];
+            const rs_coll_op *op = rs_coll_item_op(w->job, x);
+            if (rs_coll_ends_together(op->kind) && rs_coll_same_signature(op, rs_coll_item_op(w->job, y)))
+                differences[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
+        }
+    qsort(differences, n, sizeof *differences, compare_times);
+    for (size_t from = 0, to = 0; from < n; from++) {
+        while (to < n && rs_sub_sat(differences[to], differences[from]) <= 2 * NEAR) to++;
+        int64_t middle = differences[from + (to - from) / 2];
+        if (to - from < most || (to - from == most && size_of(middle) >= size_of(w->ahead))) continue;
+        if (to - from < 2) continue;
+        most = to - from;
+        w->ahead = middle;
+    }
+    rs_free(differences);
+    return true;
+}
+
+static int64_t number_in_gap(size_t place, uint32_t rank, size_t count)
+{
+    size_t last = ((size_t)1 << GAP_BITS) - 1;
+    return (int64_t)((place << (GAP_BITS + RANK_BITS)) |
+                     ((((size_t)rank + 1) & (((size_t)1 << RANK_BITS) - 1)) << GAP_BITS) |
+                     (count < last ? count : last));
+}
+
+/* Numbers b by pairing it with a in order. Of two neighbours that both fit, the one whose end is nearer is
+ * taken. */
+static verdict walk(const walker *w)
+{
+    size_t i = 0, k = 0, in_gap = 0;
+    verdict v = {0};
+    while (k < w->b.n) {
+        rs_coll_item *y = &w->b.items[k];
+        bool fit = fits(w, i, k);
+        bool next_a = fits(w, i + 1, k) &&
+                      (!fit || distance(w, &w->a.items[i + 1], y) < distance(w, &w->a.items[i], y));
+        bool next_b = fits(w, i, k + 1) &&
+                      (!fit || distance(w, &w->a.items[i], y + 1) < distance(w, &w->a.items[i], y));
+        if (fit && !next_a && !next_b) {
+            y->number = (int64_t)((i + 1) << (GAP_BITS + RANK_BITS));
+            judge(w, &w->a.items[i], y, &v);
+            i++, k++, in_gap = 0;
+        } else if (i < w->a.n && (next_a || (!next_b && rs_sub_sat(end_of(w->job, y), w->ahead) >
+                                                            end_of(w->job, &w->a.items[i])))) {
+            i++, in_gap = 0;
+        } else {
+            y->number = number_in_gap(i, y->rank, in_gap++);
+            k++;
+        }
+    }
+    return v;
+}
+
+/* One shift for all of b, unless it pairs what cannot be one, or walking with gaps shows more pairs that end
+ * together and leaves few alone. Ends of what the host ran tell nothing: there only the first counts. */
+static bool number_rank(walker *w, int64_t *scratch)
+{
+    bool on_host = w->job->ranks[w->b.items->rank]->on_host;
+    int64_t shift = find_shift(w->job, w->a, w->b);
+    verdict shifted = number_by_shift(w, shift, scratch);
+    if (!shifted.contradicted && (on_host || shifted.together == shifted.pairs)) return true;
+    if (!on_host && !vote(w)) return false;
+    verdict walked = walk(w);
+    bool better = walked.together > shifted.together && walked.pairs >= shifted.pairs / 4 * 3;
+    if (!better && !shifted.contradicted) number_by_shift(w, shift, scratch);
+    return true;
+}
+
+/* ---- a channel ---------------------------------------------------------------------------------------- */
+
+static bool sort_by_number(rs_coll_item *items, size_t n, rs_keyed *keys)
+{
+    for (size_t i = 0; i < n; i++) keys[i] = (rs_keyed){items[i].number, (uint32_t)i};
+    if (!rs_keyed_sort(keys, n)) return false;
+    int64_t number = 0, before = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t own = keys[i].key;
+        if (i == 0 || own != before) number++;
+        before = own;
+        items[keys[i].value].number = number;
+    }
+    return true;
+}
+
+static run run_at(rs_coll_item *items, size_t n, size_t from)
+{
+    size_t next = from;
+    while (next < n && items[next].rank == items[from].rank) next++;
+    return (run){items + from, next - from};
+}
+
+/* The numbers are places in the order of the rank that has most of them, until they are counted from 1. */
+bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t n)
+{
+    run reference = {0};
+    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    bool ok = scratch && keys;
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; ok && i < n;) {
+        run r = run_at(items, n, i);
+        int64_t start = start_of(job, r.items);
+        if (r.n > reference.n) reference = r;
+        if (start < first) first = start;
+        i += r.n;
+    }
+    for (size_t i = 0; ok && i < n;) {
+        run r = run_at(items, n, i);
+        walker w = {.job = job, .a = reference, .b = r, .first = first};
+        if (r.items != reference.items)
+            ok = number_rank(&w, scratch);
+        else
+            number_by_shift(&w, 0, scratch);
+        i += r.n;
+    }
+    ok = ok && sort_by_number(items, n, keys);
+    rs_free(scratch);
+    rs_free(keys);
+    return ok;
+}

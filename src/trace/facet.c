@@ -1,0 +1,74 @@
+#include "trace/facet.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/selection.h"
+
+/* The key stands behind it. */
+struct rs_facet_value {
+    struct rs_facet_value *next; /* made before */
+    const rs_facet *facet;
+    const rs_selection *selection; /* that it follows; NULL: everything */
+    void *value;
+    max_align_t key[];
+};
+
+static const rs_selection *followed(const rs_trace *trace, const rs_facet *facet)
+{
+    return facet->selected && rs_trace_is_selected(trace) ? trace->selection : NULL;
+}
+
+static bool is_same(const rs_facet *facet, const void *a, const void *b)
+{
+    if (!facet->key_size) return true;
+    return facet->same ? facet->same(a, b) : memcmp(a, b, facet->key_size) == 0;
+}
+
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err)
+{
+    const rs_selection *selection = followed(trace, facet);
+    for (const rs_facet_value *v = trace->facets; v; v = v->next) {
+        if (v->facet != facet || v->selection != selection || !is_same(facet, v->key, key)) continue;
+        *out = v->value;
+        return RS_OK;
+    }
+    rs_facet_value *made = rs_calloc(1, sizeof *made + facet->key_size);
+    if (!made) return rs_fail_nomem(err, facet->name);
+    made->facet = facet;
+    made->selection = selection;
+    if (facet->key_size) memcpy(made->key, key, facet->key_size);
+    rs_status status = facet->make(trace, made->key, &made->value, err);
+    if (status != RS_OK) {
+        rs_free(made);
+        return status;
+    }
+    made->next = trace->facets; /* behind those that it stands on, which making it has added */
+    trace->facets = made;
+    *out = made->value;
+    return RS_OK;
+}
+
+static uint64_t columns_of(const rs_facet *facet)
+{
+    uint64_t columns = facet->columns;
+    for (size_t i = 0; i < RS_FACET_NEEDS && facet->needs[i]; i++) columns |= columns_of(facet->needs[i]);
+    return columns;
+}
+
+uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n)
+{
+    uint64_t columns = 0;
+    for (size_t i = 0; i < n && facets[i]; i++) columns |= columns_of(facets[i]);
+    return columns;
+}
+
+void rs_facets_clear(rs_trace *trace)
+{
+    while (trace->facets) {
+        rs_facet_value *v = trace->facets;
+        trace->facets = v->next;
+        if (v->facet->release) v->facet->release(v->value);
+        rs_free(v);
+    }
+}

@@ -1,0 +1,38 @@
+/* Facets: what several analyses need of a rank, made once, on first need, and kept with the rank.
+ *
+ * A facet says what arguments it reads, what other facets it stands on, how it is made and released. Its
+ * values are told apart by a key (a policy, a choice) and by what is selected. A value lives as long as the
+ * trace: who holds one may keep it, however many others are asked for. Most facets have a typed accessor,
+ * rs_trace_NAME, which is what analyses call. */
+#ifndef RS_TRACE_FACET_H
+#define RS_TRACE_FACET_H
+
+#include "base/layout.h"
+#include "trace/trace.h"
+
+#define RS_FACET_NEEDS 6
+
+struct rs_facet {
+    const char *name;
+    uint64_t columns;                           /* RS_COLUMN_BIT(...) of the arguments it reads by itself */
+    const rs_facet *needs[RS_FACET_NEEDS];      /* what it asks for; NULL behind the last */
+    size_t key_size;                            /* bytes; 0: there is one value, and the key is NULL */
+    bool (*same)(const void *a, const void *b); /* equality of keys; NULL: of their bytes */
+    bool selected;                              /* it follows steps and window */
+    /* A value for the key. On failure nothing is kept and the next call tries again. */
+    rs_status (*make)(rs_trace *trace, const void *key, void **out, rs_error *err);
+    void (*release)(void *value); /* values are released in the reverse order of their making */
+    const rs_layout *layout;      /* for what can be stored; NULL: it cannot */
+};
+
+/* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */
+rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err);
+
+/* The arguments that facets read, with all that they stand on. n may be more than there are: NULL ends the
+ * list. */
+uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n);
+
+/* Drops all values of a trace. */
+void rs_facets_clear(rs_trace *trace);
+
+#endif

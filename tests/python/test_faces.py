@@ -1,0 +1,40 @@
+"""The first screen, the fused trace and the report page, as the program gives them."""
+import pathlib
+
+import pytest
+
+import rankscope as rs
+
+SAMPLE = pathlib.Path(__file__).resolve().parent.parent / "data" / "small"
+
+
+def test_summary_is_the_whole_first_screen():
+    summary = rs.open(SAMPLE, progress=False).summary()
+    assert isinstance(summary, rs.Summary) and "Where the GPU time goes" in str(summary)
+    assert "findings" in summary.tables and "<pre" in summary._repr_html_()
+    assert type(rs.open(SAMPLE, progress=False).summary(table="findings")) is rs.Table
+
+
+def test_fuse(tmp_path):
+    job = rs.open(SAMPLE, progress=False)
+    table = job.fuse(tmp_path / "all.json.gz", categories=["kernel", "gpu_memcpy"])
+    assert table["rank"] == [0, 1]
+    assert rs.open(tmp_path / "all.json.gz", progress=False).ranks == [0, 1]
+    with pytest.raises(rs.UsageError, match="max_events"):
+        job.fuse(tmp_path / "x.json", max_events=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.json.gz"]
+
+
+def test_report(tmp_path):
+    try:
+        rs.open(SAMPLE, progress=False).report(tmp_path / "page.html")
+    except rs.UsageError as error:
+        pytest.skip(str(error))
+    assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_render():
+    table = rs.open(SAMPLE, progress=False).breakdown()
+    assert "csv" in rs.output_forms() and table.render("csv") == table.csv()
+    with pytest.raises(rs.UsageError, match="text|csv"):
+        table.render("xlsx")
