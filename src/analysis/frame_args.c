@@ -92,7 +92,7 @@ struct rs_frame_args {
     struct {
         uint32_t name; /* in strings; RS_NO_STRING: not wanted */
         bool twice;    /* a column has the same name: the key was spelled with escapes */
-    } *others;
+    } * others;
 };
 
 static bool choose_columns(rs_frame_args *a, const char *wanted, const rs_frame_fixed *fixed)
@@ -252,7 +252,7 @@ struct rs_frame_wide {
     struct {
         uint32_t *header; /* by the part's string id: the header's id + 1; 0: no name */
         size_t at;        /* the next cell */
-    } *parts;
+    } * parts;
     size_t n_parts;
     const rs_frame_part *given;
     const rs_frame_cell **row; /* by column: its cell in the row that is being written */
@@ -299,7 +299,8 @@ static wide_column *column_of_argument(rs_frame_wide *w, const rs_frame_fixed *f
     memcpy(header + n_before, name->text, name->length);
     for (size_t i = 0; i < name->length; i++)
         if (!header[n_before + i]) header[n_before + i] = ' ';
-    wide_column *c = column_named(w, clash ? header : header + n_before, name->length + (clash ? n_before : 0));
+    wide_column *c =
+        column_named(w, clash ? header : header + n_before, name->length + (clash ? n_before : 0));
     rs_free(header);
     return c;
 }
@@ -333,7 +334,8 @@ static bool gather_part(rs_frame_wide *w, const rs_frame_fixed *fixed, size_t at
 }
 
 /* Names that were asked for one by one have a column even if no event has them. */
-static bool gather_wanted(rs_frame_wide *w, const char *wanted, const rs_frame_fixed *fixed, rs_result *result)
+static bool gather_wanted(rs_frame_wide *w, const char *wanted, const rs_frame_fixed *fixed,
+                          rs_result *result)
 {
     while (wanted && !wants_all(wanted)) {
         rs_string name = next_name(&wanted);
@@ -345,8 +347,7 @@ static bool gather_wanted(rs_frame_wide *w, const char *wanted, const rs_frame_f
         }
         const wide_column *c = column_of_argument(w, fixed, &name);
         if (!c) return false;
-        if (!c->has)
-            rs_result_note(result, "no row has an argument %.*s", (int)name.length, name.text);
+        if (!c->has) rs_result_note(result, "no row has an argument %.*s", (int)name.length, name.text);
     }
     return true;
 }
@@ -369,8 +370,9 @@ static bool arrange(rs_frame_wide *w, rs_result *result)
     if (n) qsort(w->columns, n, sizeof *w->columns, by_name);
     if (n > RS_MAX_OTHERS) {
         const rs_problem like = {.kind = "too_many_arguments",
-                                 .message = "more names of arguments than a table may have columns (1024); the "
-                                            "last ones in the order of the alphabet are left out",
+                                 .message =
+                                     "more names of arguments than a table may have columns (1024); the "
+                                     "last ones in the order of the alphabet are left out",
                                  .rank = -1,
                                  .severity = RS_LOSS,
                                  .count = n - RS_MAX_OTHERS};
@@ -410,10 +412,11 @@ static rs_status check_size(const rs_frame_wide *w, rs_error *err)
     for (size_t i = 0; i < w->n_parts; i++)
         if (__builtin_add_overflow(rows, w->given[i].n_rows, &rows)) rows = SIZE_MAX;
     if (!w->n || rows <= MAX_CELLS / w->n) return RS_OK;
-    return rs_fail(err, RS_ERR_LIMIT,
-                   "%zu rows of %zu further arguments are too many: name those you need with --args, or choose "
-                   "ranks or steps",
-                   rows, w->n);
+    return rs_fail(
+        err, RS_ERR_LIMIT,
+        "%zu rows of %zu further arguments are too many: name those you need with --args, or choose "
+        "ranks or steps",
+        rows, w->n);
 }
 
 rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, const rs_frame_part *parts,

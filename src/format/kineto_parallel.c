@@ -201,7 +201,7 @@ static rs_status append_others(const ahead_slot *s, rs_events *to, rs_error *err
     rs_status status = rs_others_reserve(to, from->n, err);
     for (size_t i = 0; status == RS_OK && i < from->n_names; i++)
         status = rs_other_name_add(to, s->strings[from->names[i].text], from->names[i].first_row + base,
-                                      &names[i], err);
+                                   &names[i], err);
     for (size_t i = 0; status == RS_OK && i < from->n; i++) {
         rs_other_kind kind = (rs_other_kind)from->kind[i];
         int64_t value = kind == RS_OTHER_TEXT ? s->strings[from->value[i]] : from->value[i];

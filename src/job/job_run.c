@@ -186,8 +186,7 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     if (!rs_job_goes_on(job)) {
         status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
     } else if (first) {
-        rs_problems_view(&answer->problems, &input->problems,
-                         rs_input_columns(job, input, columns_of(q)));
+        rs_problems_view(&answer->problems, &input->problems, rs_input_columns(job, input, columns_of(q)));
         status = ask_ranks(s, q, input, i, answer, &err);
     } else {
         status = ask_again(s, q, input, answer, &err);

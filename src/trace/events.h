@@ -118,7 +118,7 @@ typedef struct rs_events {
     uint8_t *phase;     /* the Chrome phase letter; 0 marks an element that was lost */
     rs_sparse args[RS_N_COLUMNS];
     rs_others others; /* empty unless RS_OTHER_ARGUMENTS is loaded */
-    uint64_t loaded; /* which of args were asked for: RS_COLUMN_BIT */
+    uint64_t loaded;  /* which of args were asked for: RS_COLUMN_BIT */
     rs_counter *counters;
     size_t n_counters, counters_capacity;
     rs_thread *threads;

@@ -74,7 +74,7 @@ rs_status rs_other_name_add(rs_events *e, uint32_t text, uint32_t row, uint32_t 
 }
 
 rs_status rs_other_add(rs_events *e, uint32_t name, uint32_t row, rs_other_kind kind, int64_t value,
-                          rs_error *err)
+                       rs_error *err)
 {
     rs_others *a = &e->others;
     size_t at = a->names[name].last;

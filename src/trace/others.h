@@ -51,10 +51,10 @@ rs_status rs_others_reserve(struct rs_events *events, size_t more, rs_error *err
 uint32_t rs_other_find(const rs_others *others, uint32_t text);
 /* The same, added if new. *name is RS_NO_OTHER when there are as many names as may be. */
 rs_status rs_other_name_add(struct rs_events *events, uint32_t text, uint32_t row, uint32_t *name,
-                               rs_error *err);
+                            rs_error *err);
 /* Adds a value; rows must not descend. A name given again in the same row replaces what it had. */
 rs_status rs_other_add(struct rs_events *events, uint32_t name, uint32_t row, rs_other_kind kind,
-                          int64_t value, rs_error *err);
+                       int64_t value, rs_error *err);
 
 /* The first cell of a row; its cells go on as long as their row is that one. O(log n). */
 size_t rs_other_first(const rs_others *others, uint32_t row);

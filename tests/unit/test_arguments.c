@@ -67,7 +67,8 @@ static size_t problems_of(const rs_events *e, const char *kind)
 /* ---- what is kept ------------------------------------------------------------------------------------- */
 
 static const char spellings[] =
-    "[{\"ph\":\"X\",\"args\":{\"stream\":7,\"whole\":-3,\"real\":2.5,\"exponent\":1e3,\"word\":\"a\\u0062\\n\","
+    "[{\"ph\":\"X\",\"args\":{\"stream\":7,\"whole\":-3,\"real\":2.5,\"exponent\":1e3,\"word\":"
+    "\"a\\u0062\\n\","
     "\"digits\":\"12\",\"list\":[1, [\"x\\n\"]],\"object\":{\"k\": {\"k\":[]}},\"yes\":true,\"no\":false,"
     "\"null\":null,\"large\":9223372036854775808,\"huge\":1e999,\"gr\\u0069d\":5,\"\":1}},"
     "{\"ph\":\"X\",\"args\":{\"a\":1,\"b\":\"x\",\"a\":\"two\",\"b\":null}},"
@@ -218,8 +219,9 @@ static void check_ways(const text *t)
 static void add_events(text *t, size_t n, size_t n_names, rng *r)
 {
     for (size_t i = 0; i < n; i++) {
-        text_printf(t, "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%zu\",\"pid\":1,\"tid\":2,\"ts\":%zu,"
-                       "\"dur\":1,\"args\":{\"stream\":%zu",
+        text_printf(t,
+                    "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%zu\",\"pid\":1,\"tid\":2,\"ts\":%zu,"
+                    "\"dur\":1,\"args\":{\"stream\":%zu",
                     i ? ",\n" : "", i % 7, i, i % 5);
         if (i % 3) text_printf(t, ",\"always\":\"%zu\"", i % 11);
         if (i % 4 == 0) text_printf(t, ",\"n%zu\":%zu", rng_below(r, n_names), i);
@@ -277,12 +279,16 @@ static folder two_ranks(void)
 {
     folder f = make_folder();
     text a = {0}, b = {0};
-    text_puts(&a, "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":["
-                  EVENT(1, "\"z\":1,\"mixed\":1,\"wide\":9007199254740993,\"rank\":4,\"args.rank\":\"own\"") ","
-                  EVENT(2, "\"z\":2,\"mixed\":\"w\",\"wide\":0.5,\"list\":[1,2],\"Input Dims\":[[3]],\"n\\u0000\":1") ","
-                  EVENT(3, "\"Sequence number\":9,\"half\":1,\"grid\":[1,2,3],\"gr\\u0069d\":7") "]}");
-    text_puts(&b, "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":["
-                  EVENT(1, "\"half\":0.5,\"A\":null,\"b\":true") "," EVENT(2, "\"mixed\":2.5") "]}");
+    text_puts(&a, "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" EVENT(1, "\"z\":1,\"mixed\":1,"
+                                                                                 "\"wide\":9007199254740993,"
+                                                                                 "\"rank\":4,\"args.rank\":"
+                                                                                 "\"own\"") "," EVENT(
+                      2, "\"z\":2,\"mixed\":\"w\",\"wide\":0.5,\"list\":[1,2],\"Input "
+                         "Dims\":[[3]],\"n\\u0000\":1") "," EVENT(3, "\"Sequence "
+                                                                     "number\":9,\"half\":1,\"grid\":[1,2,3],"
+                                                                     "\"gr\\u0069d\":7") "]}");
+    text_puts(&b, "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" EVENT(
+                      1, "\"half\":0.5,\"A\":null,\"b\":true") "," EVENT(2, "\"mixed\":2.5") "]}");
     put_file(&f, "r0.json", &a);
     put_file(&f, "r1.json", &b);
     return f;
@@ -300,11 +306,31 @@ static void test_frame(void **state)
     static const struct {
         const char *name;
         rs_type type;
-    } expected[] = {{"Sequence number", RS_INT}, {"args.args.rank", RS_TEXT}, {"args.rank", RS_INT},
-                    {"b", RS_TEXT},              {"grid", RS_TEXT},           {"half", RS_REAL},
-                    {"list", RS_TEXT},           {"mixed", RS_TEXT},          {"n ", RS_INT},
-                    {"wide", RS_TEXT},           {"z", RS_INT}};
-    enum { N = sizeof expected / sizeof *expected, SEQ = 0, OWN, RANK, B, GRID, HALF, LIST, MIXED, NUL, WIDE, Z };
+    } expected[] = {{"Sequence number", RS_INT},
+                    {"args.args.rank", RS_TEXT},
+                    {"args.rank", RS_INT},
+                    {"b", RS_TEXT},
+                    {"grid", RS_TEXT},
+                    {"half", RS_REAL},
+                    {"list", RS_TEXT},
+                    {"mixed", RS_TEXT},
+                    {"n ", RS_INT},
+                    {"wide", RS_TEXT},
+                    {"z", RS_INT}};
+    enum {
+        N = sizeof expected / sizeof *expected,
+        SEQ = 0,
+        OWN,
+        RANK,
+        B,
+        GRID,
+        HALF,
+        LIST,
+        MIXED,
+        NUL,
+        WIDE,
+        Z
+    };
     for (int mode = 0; mode < 2; mode++) {
         rs_result plain, result;
         rs_compat compat = mode ? RS_COMPAT_HTA : RS_COMPAT_NONE;
@@ -331,7 +357,8 @@ static void test_frame(void **state)
         assert_string_equal(text_cell(t, 0, at + OWN), "own");
         assert_string_equal(text_cell(t, 1, at + LIST), "[1,2]");
         assert_int_equal(rs_table_int(t, 1, at + NUL), 1);
-        assert_string_equal(text_cell(t, 2, at + GRID), "[1,2,3]"); /* the column's before the escaped key's */
+        assert_string_equal(text_cell(t, 2, at + GRID),
+                            "[1,2,3]"); /* the column's before the escaped key's */
         assert_int_equal(rs_table_int(t, 2, at + SEQ), 9);
         assert_true(rs_table_real(t, 2, at + HALF) == 1 && rs_table_real(t, 3, at + HALF) == 0.5);
         assert_true(rs_table_is_null(t, 4, at + HALF) && rs_table_is_null(t, 0, at + B));
@@ -355,7 +382,8 @@ static void test_frame_names(void **state)
     folder f = two_ranks();
     rs_result result;
     rs_error err = RS_ERROR_INIT;
-    assert_int_equal(ask(&f, 2, "z,Sequence number,Input Dims,nothing", RS_COMPAT_NONE, &result, NULL), RS_OK);
+    assert_int_equal(ask(&f, 2, "z,Sequence number,Input Dims,nothing", RS_COMPAT_NONE, &result, NULL),
+                     RS_OK);
     const rs_table_spec *spec = rs_table_get_spec(result.tables[0]);
     assert_string_equal(spec->columns[spec->n_columns - 3].name, "Sequence number");
     assert_string_equal(spec->columns[spec->n_columns - 2].name, "nothing");
@@ -382,8 +410,9 @@ static void test_frame_too_many(void **state)
         char name[16];
         text_printf(&t, "{\"distributedInfo\":{\"rank\":%d},\"traceEvents\":[", rank);
         for (int i = 0; i < RS_MAX_OTHERS; i++)
-            text_printf(&t, "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":%d,"
-                            "\"dur\":1,\"args\":{\"%c%04d\":1}}",
+            text_printf(&t,
+                        "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+                        "\"dur\":1,\"args\":{\"%c%04d\":1}}",
                         i ? "," : "", i, 'a' + rank, i);
         text_puts(&t, "]}");
         snprintf(name, sizeof name, "r%d.json", rank);
@@ -403,10 +432,10 @@ static void test_frame_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spellings),     cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_memory_limit),  cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_frame),         cmocka_unit_test(test_frame_names),
+        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_damage),         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_memory_limit),   cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_frame),          cmocka_unit_test(test_frame_names),
         cmocka_unit_test(test_frame_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
