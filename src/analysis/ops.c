@@ -16,7 +16,8 @@ static const rs_option_spec options[] = {
      "op: the operator's name; category: its kind; args: name, shapes, types, strides and values of the "
      "inputs"},
     {"host", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "where the host's own time goes instead: all operators and annotations, whether they launch work or not"},
+     "where the host's own time goes instead: all operators and annotations, whether they launch work or "
+     "not"},
     {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
 };
 
@@ -264,7 +265,8 @@ static rs_status rank_of_host(const rs_run *run, rs_trace *trace, ops_partial *p
     if (grouping(run) != BY_OP)
         return rs_fail(err, RS_ERR_USAGE, "--host shows the host's time by name only, without --by");
     rs_status status = rs_host_ops_of(trace, &p->host, err);
-    p->rows = status == RS_OK ? rs_calloc(1, sizeof *p->rows) : NULL; /* none, yet the partial travels whole */
+    p->rows =
+        status == RS_OK ? rs_calloc(1, sizeof *p->rows) : NULL; /* none, yet the partial travels whole */
     return status == RS_OK && !p->rows ? rs_fail_nomem(err, "operators") : status;
 }
 
@@ -449,7 +451,8 @@ const rs_analysis rs_analysis_ops = {
         "busy.\nA kind is told by the operator's name, else by its first kernel's. With several ranks a "
         "second\n"
         "table sets them against each other.\n"
-        "--host adds up all operators and annotations of the host instead, by their own time: what PyTorch's\n"
+        "--host adds up all operators and annotations of the host instead, by their own time: what "
+        "PyTorch's\n"
         "key_averages() shows, for jobs without a GPU too. Communication that a worker runs (gloo:*) takes\n"
         "nothing from what it overlaps.",
     .examples = "rankscope ops trace.json.gz\nrankscope ops --by args --top 20 trace.json.gz\n"

@@ -73,20 +73,20 @@ static bool collect(const rs_trace *t, call **out, size_t *n)
             rs_free(calls);
             return false;
         }
-        calls[(*n)++] = (call){.start = e->start[row],
-                               .end = rs_add_sat(e->start[row], e->duration[row]),
-                               .self = e->duration[row],
-                               .row = row,
-                               .thread = e->thread[row],
-                               .apart = kind == RS_KIND_USER_ANNOTATION &&
-                                        rs_coll_is_host_span(rs_event_name(e, row))};
+        calls[(*n)++] =
+            (call){.start = e->start[row],
+                   .end = rs_add_sat(e->start[row], e->duration[row]),
+                   .self = e->duration[row],
+                   .row = row,
+                   .thread = e->thread[row],
+                   .apart = kind == RS_KIND_USER_ANNOTATION && rs_coll_is_host_span(rs_event_name(e, row))};
     }
     *out = calls;
     return true;
 }
 
-/* Takes every call's time from the innermost one that holds it whole, as torch's key_averages() does: one that
- * outlasts the call it began in is no part of it. calls: by_thread; open: room for all of them. */
+/* Takes every call's time from the innermost one that holds it whole, as torch's key_averages() does: one
+ * that outlasts the call it began in is no part of it. calls: by_thread; open: room for all of them. */
 static void take_from_callers(call *calls, size_t n, uint32_t *open)
 {
     size_t depth = 0;
@@ -94,7 +94,8 @@ static void take_from_callers(call *calls, size_t n, uint32_t *open)
         call *c = &calls[i];
         if (c->apart) continue;
         if (depth && calls[open[depth - 1]].thread != c->thread) depth = 0;
-        while (depth && (c->start >= calls[open[depth - 1]].end || c->end > calls[open[depth - 1]].end)) depth--;
+        while (depth && (c->start >= calls[open[depth - 1]].end || c->end > calls[open[depth - 1]].end))
+            depth--;
         if (depth) {
             call *caller = &calls[open[depth - 1]];
             caller->self = rs_sub_sat(caller->self, c->end - c->start);

@@ -204,7 +204,8 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_rank_summary *s = partials[i].value;
-        if (s->n_gpu == 0 && !s->on_host) rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
+        if (s->n_gpu == 0 && !s->on_host)
+            rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
         status = add_rank(result->tables[RANKS], partials[i].rank, s, median, err);
     }
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
@@ -275,7 +276,8 @@ const rs_analysis rs_analysis_summary = {
         "there to the start of that work it counts as after launch: latency, a slow call or a dependency. "
         "Idle before "
         "work whose launch is not in the file is neither. Ranks that train together wait for the slowest in "
-        "communication, so ranks are compared by their own time: the GPU span without exposed communication; in a job without a GPU, by the recorded time without "
+        "communication, so ranks are compared by their own time: the GPU span without exposed communication; "
+        "in a job without a GPU, by the recorded time without "
         "communication that the host runs (gloo) while no operator does. An "
         "operator's time is that of the GPU work it launched itself.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"

@@ -318,7 +318,8 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
             rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
     }
     say(s, 0, 100, -1,
-        "The job has no GPU: `rankscope ops --host` shows where the host's time goes, `rankscope collectives` "
+        "The job has no GPU: `rankscope ops --host` shows where the host's time goes, `rankscope "
+        "collectives` "
         "who comes late.");
 }
 

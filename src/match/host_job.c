@@ -70,8 +70,7 @@ rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err)
     if (ok) {
         *out = (rs_host_job){.on_host = !device && (host_backend(e) || talk.n > 0),
                              .communication = rs_intervals_length(talk.items, talk.n)};
-        out->waiting =
-            out->communication - rs_intervals_intersection(talk.items, talk.n, ops.items, ops.n);
+        out->waiting = out->communication - rs_intervals_intersection(talk.items, talk.n, ops.items, ops.n);
     }
     rs_free(talk.items);
     rs_free(ops.items);

@@ -101,9 +101,8 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
                                        "unlinked_pct",
                                        "behind_median_pct",
                                        NULL};
-    static const char *const no_gpu[] = {"rank",         "span_us",     "steps",
-                                         "mean_step_us", "own_time_us", "behind_median_pct",
-                                         NULL};
+    static const char *const no_gpu[] = {"rank",        "span_us",           "steps", "mean_step_us",
+                                         "own_time_us", "behind_median_pct", NULL};
     bool gpu = any_gpu(ranks);
     rs_layout_blank(layout);
     rs_status status = rs_face_part(layout, ranks, gpu ? times : no_gpu, rows, n, err);

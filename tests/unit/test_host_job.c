@@ -1,5 +1,5 @@
-/* A job without a GPU: the host's own time by name, its waiting in communication, what doctor and summary make
- * of it; against a count by hand. */
+/* A job without a GPU: the host's own time by name, its waiting in communication, what doctor and summary
+ * make of it; against a count by hand. */
 #include "support.h"
 
 #include "analysis/doctor_checks.h"
@@ -52,8 +52,8 @@ static void test_own_time(void **state)
     begin(&f, HEAD("") X("user_annotation", "step", 1, 0, 100) X("cpu_op", "a", 1, 10, 30)
                   X("cpu_op", "a", 1, 15, 10) X("cpu_op", "a", 1, 50, 20) X("cpu_op", "c", 1, 70, 5)
                       X("cpu_op", "d", 1, 90, 22) X("cpu_op", "e", 2, 20, 7)
-                          X("user_annotation", "gloo:all_reduce", 1, 75, 12)
-                              X("kernel", "k", 7, 0, 50) X("python_function", "p", 1, 0, 100) "]}");
+                          X("user_annotation", "gloo:all_reduce", 1, 75, 12) X("kernel", "k", 7, 0, 50)
+                              X("python_function", "p", 1, 0, 100) "]}");
     assert_int_equal(rs_host_ops_of(&f.t, &ops, NULL), RS_OK);
     assert_int_equal(ops.n, 6);
     expect_op(&ops, 0, "a", 3, 60, 50);

@@ -79,7 +79,8 @@ static void test_as_it_stands(void **state)
            2,
            "{ \"a\": [1], \"traceEvents\" : [ " EVENT " ,\n  " EVENT_ARGS
            ",\n{\"ph\":\"C\",\"new\":1},\n{\"ph\":\"C\",\"new\":1}\n ] , \"z\":{} }\n");
-    expect("{\"traceEvents\":[ ]}", false, false, 2, "{\"traceEvents\":[{\"ph\":\"C\",\"new\":1},\n{\"ph\":\"C\",\"new\":1} ]}");
+    expect("{\"traceEvents\":[ ]}", false, false, 2,
+           "{\"traceEvents\":[{\"ph\":\"C\",\"new\":1},\n{\"ph\":\"C\",\"new\":1} ]}");
     expect("[" EVENT "]", false, false, 1, "[" EVENT ",\n{\"ph\":\"C\",\"new\":1}]");
     expect(EVENT "\n" EVENT "\n", false, false, 1, EVENT "\n" EVENT "\n{\"ph\":\"C\",\"new\":1}\n");
     expect("{\"traceEvents\":[" EVENT "]}\n{\"traceEvents\":[" EVENT "]}", false, false, 1,
@@ -98,9 +99,12 @@ static void test_changed(void **state)
 static void test_damaged_header(void **state)
 {
     (void)state;
-    expect("{\"note\":\"he said \"hi\" \",\"host_name\":\"h\",\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT "]}",
-           false, false, 1,
-           "{\"note\":\"he said \",\n\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT ",\n{\"ph\":\"C\",\"new\":1}]}");
+    expect(
+        "{\"note\":\"he said \"hi\" \",\"host_name\":\"h\",\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT
+        "]}",
+        false, false, 1,
+        "{\"note\":\"he said \",\n\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT
+        ",\n{\"ph\":\"C\",\"new\":1}]}");
     expect("{\"note\":x y,\"traceEvents\":[" EVENT "]}", false, false, 0, "{\"traceEvents\":[" EVENT "]}");
     expect("{\"a\":1,\"note\" \"b\",\"traceEvents\":[" EVENT "]}", false, false, 0,
            "{\"a\":1,\n\"traceEvents\":[" EVENT "]}");
@@ -191,9 +195,11 @@ static void test_large_and_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_it_stands), cmocka_unit_test(test_changed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_it_stands),
+                                       cmocka_unit_test(test_changed),
                                        cmocka_unit_test(test_damaged_header),
-        cmocka_unit_test(test_bare), cmocka_unit_test(test_cut),
+                                       cmocka_unit_test(test_bare),
+                                       cmocka_unit_test(test_cut),
                                        cmocka_unit_test(test_large_and_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
