@@ -1,0 +1,16 @@
+/* What annotate makes of a rank, also for rows of peers. */
+#ifndef RS_ANALYSIS_ANNOTATE_H
+#define RS_ANALYSIS_ANNOTATE_H
+
+#include "analysis/analysis.h"
+#include "trace/queue_depth.h"
+
+typedef rs_status (*rs_annotate_queue_fn)(const rs_run *run, rs_trace *trace, rs_queue_series *out,
+                                          rs_error *err);
+
+extern const rs_layout rs_annotate_layout;
+rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure, void **partial,
+                           rs_error *err);
+void rs_annotate_free(void *partial);
+
+#endif
