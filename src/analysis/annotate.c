@@ -76,7 +76,8 @@ static rs_status own_queue(const rs_run *run, rs_trace *trace, rs_queue_series *
     return status == RS_OK ? rs_queue_of(trace, w, out, err) : status;
 }
 
-rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure, void **partial,
+rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
+                           const rs_copy_rules *rules, void **partial,
                            rs_error *err)
 {
     bool queue = false, bandwidth = false;
@@ -86,13 +87,13 @@ rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
     if (queue) status = measure(run, trace, &p->queue, err);
-    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, &p->rates, err);
+    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, rules, &p->rates, err);
     return status;
 }
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    return rs_annotate_rank(run, trace, own_queue, partial, err);
+    return rs_annotate_rank(run, trace, own_queue, NULL, partial, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

@@ -1,5 +1,6 @@
 /* annotate with HTA's queue lengths, as its generate_trace_with_counters. */
 #include "analysis/annotate.h"
+#include "peer/hta_bandwidth.h"
 #include "peer/hta_queue.h"
 #include "peer/hta_steps.h"
 
@@ -12,7 +13,7 @@ static rs_status measure(const rs_run *run, rs_trace *trace, rs_queue_series *ou
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    return rs_annotate_rank(run, trace, measure, partial, err);
+    return rs_annotate_rank(run, trace, measure, &rs_hta_copy_rules, partial, err);
 }
 
 const rs_peer_row rs_peer_hta_annotate = {
