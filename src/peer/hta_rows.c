@@ -3,4 +3,3 @@
 
 const rs_peer_row rs_peer_hta_critical_path = {RS_HTA_ROW("critical-path")};
 const rs_peer_row rs_peer_hta_frame = {RS_HTA_ROW("frame")};
-const rs_peer_row rs_peer_hta_sequences = {RS_HTA_ROW("sequences")};
