@@ -77,8 +77,7 @@ static rs_status own_queue(const rs_run *run, rs_trace *trace, rs_queue_series *
 }
 
 rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
-                           const rs_copy_rules *rules, void **partial,
-                           rs_error *err)
+                           const rs_copy_rules *rules, void **partial, rs_error *err)
 {
     bool queue = false, bandwidth = false;
     rs_status status = read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err);

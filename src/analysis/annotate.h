@@ -12,8 +12,7 @@ typedef rs_status (*rs_annotate_queue_fn)(const rs_run *run, rs_trace *trace, rs
 extern const rs_layout rs_annotate_layout;
 /* rules: of the copies; NULL: our own. */
 rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
-                           const rs_copy_rules *rules, void **partial,
-                           rs_error *err);
+                           const rs_copy_rules *rules, void **partial, rs_error *err);
 void rs_annotate_free(void *partial);
 
 #endif

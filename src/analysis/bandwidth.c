@@ -14,21 +14,22 @@ static const rs_option_spec options[] = {
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_copy_kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                           \
-    CELL(OF(rs_copy_kind, count), "count", INT, COUNT, "copies", NULL)                                               \
-    CELL(OF(rs_copy_kind, bytes), "bytes", INT, BYTES, "moved by those that say how much", NULL)                     \
-    CELL(OF(rs_copy_kind, active), "active_us", TIME, US, "at least one of them runs", "active")                     \
+    CELL(OF(rs_copy_kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                   \
+    CELL(OF(rs_copy_kind, count), "count", INT, COUNT, "copies", NULL)                                       \
+    CELL(OF(rs_copy_kind, bytes), "bytes", INT, BYTES, "moved by those that say how much", NULL)             \
+    CELL(OF(rs_copy_kind, active), "active_us", TIME, US, "at least one of them runs", "active")             \
     CELL(SET, "mean_gbps", REAL, GBPS, "bytes by active time, of the copies that say how much", "mean")      \
     CELL(SET, "peak_gbps", REAL, GBPS, "most at any time, simultaneous copies added up", "peak")             \
-    CELL(OF(rs_copy_kind, single.p50), "median_gbps", REAL, GBPS, "median of the single copies", "median copy")      \
-    CELL(OF(rs_copy_kind, single.min), "min_gbps", REAL, GBPS, "slowest single copy", "slowest copy")                \
-    CELL(OF(rs_copy_kind, single.max), "max_gbps", REAL, GBPS, "fastest single copy", "fastest copy")                \
+    CELL(OF(rs_copy_kind, single.p50), "median_gbps", REAL, GBPS, "median of the single copies",             \
+         "median copy")                                                                                      \
+    CELL(OF(rs_copy_kind, single.min), "min_gbps", REAL, GBPS, "slowest single copy", "slowest copy")        \
+    CELL(OF(rs_copy_kind, single.max), "max_gbps", REAL, GBPS, "fastest single copy", "fastest copy")        \
     CELL(OF(rs_copy_kind, unknown), "unknown", INT, COUNT, "copies that do not say how much they moved", NULL)
 RS_RECORD(own, OWN_ROW);
 
 #define OWN_POINT_ROW(CELL)                                                                                  \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_copy_point, ns), "ts_us", MOMENT, US, "when it changes", "time")                                      \
+    CELL(OF(rs_copy_point, ns), "ts_us", MOMENT, US, "when it changes", "time")                              \
     CELL(SET, "name", TEXT, NONE, "kind of copy", NULL)                                                      \
     CELL(OF(rs_copy_point, in_use), "memory_bw_gbps", REAL, GBPS, "in use from now on", "in use")
 RS_RECORD(own_point, OWN_POINT_ROW);
@@ -108,7 +109,8 @@ static rs_status collect(const rs_run *run, rs_trace *trace, const rs_copy_rules
     for (size_t i = 0; ok && i < w->n; i++) {
         if (w->class[i] != RS_CLASS_MEMORY) continue;
         uint32_t row = w->row[i];
-        rs_copy c = {.start = w->start[i], .end = w->end[i], .pid = e->threads[e->thread[row]].pid, .bytes = -1};
+        rs_copy c = {
+            .start = w->start[i], .end = w->end[i], .pid = e->threads[e->thread[row]].pid, .bytes = -1};
         c.kind = kind_of(p, &known, e, row, rules);
         bool has_rate = rs_events_real(e, RS_COL_BANDWIDTH, row, &c.gbps);
         if (!has_rate) c.gbps = 0;

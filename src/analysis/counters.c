@@ -262,10 +262,9 @@ rs_status rs_counters_rank(const rs_run *run, rs_trace *trace, rs_counters_colle
     counters_partial *p = rs_calloc(1, sizeof *p);
     *partial = p;
     rs_status status = p && rows.launching ? collect(run, trace, &rows, err) : rs_fail_nomem(err, "counters");
-    bool ok = status != RS_OK ||
-              (rs_keyed_sort(rows.ranges.items, rows.ranges.n) &&
-               rs_keyed_sort(rows.launches.items, rows.launches.n) &&
-               rs_keyed_sort(rows.host.items, rows.host.n));
+    bool ok = status != RS_OK || (rs_keyed_sort(rows.ranges.items, rows.ranges.n) &&
+                                  rs_keyed_sort(rows.launches.items, rows.launches.n) &&
+                                  rs_keyed_sort(rows.host.items, rows.host.n));
     if (!ok) status = rs_fail_nomem(err, "counters");
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
     if (status == RS_OK) status = select_ranges(trace, p, err);

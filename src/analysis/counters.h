@@ -12,10 +12,10 @@ typedef struct rs_row_list {
 
 /* What the ranges are matched with. */
 typedef struct rs_counters_rows {
-    bool (*is_launch)(const char *name);     /* whether a call launches kernels */
-    bool runtime_only;                       /* calls of the driver do not count */
-    rs_row_list ranges, launches, host;      /* host: operators and launches, by row */
-    uint8_t *launching;                      /* by string id: 1 launches, 2 does not, 0 not yet asked */
+    bool (*is_launch)(const char *name); /* whether a call launches kernels */
+    bool runtime_only;                   /* calls of the driver do not count */
+    rs_row_list ranges, launches, host;  /* host: operators and launches, by row */
+    uint8_t *launching;                  /* by string id: 1 launches, 2 does not, 0 not yet asked */
 } rs_counters_rows;
 
 /* Puts a row where it belongs. false when out of memory. */

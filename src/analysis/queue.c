@@ -16,12 +16,12 @@ static const rs_option_spec options[] = {
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(ID(rs_queue_stream, device), "device", INT, ID, "device", NULL)                                          \
-    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                          \
-    CELL(OF(rs_queue_stream, launched), "launched", INT, COUNT, "pieces of work that were launched", NULL)        \
+    CELL(ID(rs_queue_stream, device), "device", INT, ID, "device", NULL)                                     \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                     \
+    CELL(OF(rs_queue_stream, launched), "launched", INT, COUNT, "pieces of work that were launched", NULL)   \
     CELL(SET, "mean", REAL, COUNT, "waiting work, weighted by time from the first launch to the last start", \
          "mean waiting")                                                                                     \
-    CELL(OF(rs_queue_stream, max), "max", INT, COUNT, "most that waited at once", "max waiting")                  \
+    CELL(OF(rs_queue_stream, max), "max", INT, COUNT, "most that waited at once", "max waiting")             \
     CELL(SET, "empty_pct", REAL, PERCENT, "of that time nothing waited", "empty %")
 RS_RECORD(own, OWN_ROW);
 
@@ -37,9 +37,10 @@ RS_RECORD(own_series, OWN_SERIES_ROW);
 
 #define OWN_BLOCKED_ROW(CELL)                                                                                \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(ID(rs_queue_stream, device), "device", INT, ID, "device", NULL)                                          \
-    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                          \
-    CELL(OF(rs_queue_stream, blocked), "blocked_us", TIME, US, "the queue held --max-length or more", "blocked")  \
+    CELL(ID(rs_queue_stream, device), "device", INT, ID, "device", NULL)                                     \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                     \
+    CELL(OF(rs_queue_stream, blocked), "blocked_us", TIME, US, "the queue held --max-length or more",        \
+         "blocked")                                                                                          \
     CELL(SET, "blocked_pct", REAL, PERCENT, "of the time from the first launch to the last start",           \
          "blocked %")
 RS_RECORD(own_blocked, OWN_BLOCKED_ROW);
@@ -148,7 +149,7 @@ size_t rs_queue_main_table(const rs_options *o)
 {
     return rs_options_flag(o, "series")    ? RS_QUEUE_SERIES
            : rs_options_flag(o, "blocked") ? RS_QUEUE_BLOCKED
-                                                 : RS_QUEUE_SUMMARY;
+                                           : RS_QUEUE_SUMMARY;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

@@ -15,11 +15,11 @@ typedef struct mark {
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(SET, "pattern", TEXT, NONE,                                                                         \
          "the operator, then the GPU work it launches in order of start, with | between", NULL)              \
-    CELL(OF(rs_sequence, count), "count", INT, COUNT, "how often", NULL)                                         \
-    CELL(OF(rs_sequence, kernels), "kernels", INT, COUNT, "pieces of GPU work in it", NULL)                      \
-    CELL(OF(rs_sequence, gpu), "gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU")          \
-    CELL(OF(rs_sequence, cpu), "cpu_us", TIME, US, "durations of the operator on the host, of all occurrences",  \
-         "CPU")
+    CELL(OF(rs_sequence, count), "count", INT, COUNT, "how often", NULL)                                     \
+    CELL(OF(rs_sequence, kernels), "kernels", INT, COUNT, "pieces of GPU work in it", NULL)                  \
+    CELL(OF(rs_sequence, gpu), "gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU")      \
+    CELL(OF(rs_sequence, cpu), "cpu_us", TIME, US,                                                           \
+         "durations of the operator on the host, of all occurrences", "CPU")
 RS_RECORD(own, OWN_ROW);
 
 #define MARK_ROW(CELL)                                                                                       \
@@ -36,7 +36,8 @@ const rs_table_spec rs_sequence_mark_table =
     RS_TABLE("marks", "one row is one event of a sequence; filled with --overlay", mark_columns);
 const rs_table_spec rs_sequence_file_table =
     RS_TABLE("files", "one row is one rank's file; filled with --overlay", file_columns);
-static const rs_table_spec *const own_tables[] = {&own_table, &rs_sequence_mark_table, &rs_sequence_file_table};
+static const rs_table_spec *const own_tables[] = {&own_table, &rs_sequence_mark_table,
+                                                  &rs_sequence_file_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, RS_SEQUENCES_TABLES}};
 
 static const rs_option_spec options[] = {
@@ -80,7 +81,8 @@ static int by_start(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start, int64_t duration)
+bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start,
+                            int64_t duration)
 {
     if (!RS_GROW_ONE(x->kernels, x->n_kernels, x->capacity)) return false;
     x->kernels[x->n_kernels++] = (rs_sequence_kernel){node, row, start, duration};
@@ -105,7 +107,8 @@ static bool index_kernels(rs_sequence_finder *x)
 }
 
 /* The text of a new pattern: names with bars between. */
-static rs_status make_pattern(rs_sequence_finder *x, uint32_t root, const rs_sequence_kernel *k, size_t n, rs_error *err)
+static rs_status make_pattern(rs_sequence_finder *x, uint32_t root, const rs_sequence_kernel *k, size_t n,
+                              rs_error *err)
 {
     const rs_strings *s = &x->e->strings;
     sequences_partial *p = x->p;
@@ -159,8 +162,8 @@ static rs_status add_root(rs_sequence_finder *x, uint32_t node, size_t min_lengt
 }
 
 /* Roots are the matches that lie in no other match, or by some rules those at the least depth of any. */
-static rs_status find_roots(rs_sequence_finder *x, const uint8_t *named, size_t min_length, bool at_least_depth,
-                            rs_error *err)
+static rs_status find_roots(rs_sequence_finder *x, const uint8_t *named, size_t min_length,
+                            bool at_least_depth, rs_error *err)
 {
     const rs_nest *t = x->nest;
     uint32_t least = UINT32_MAX;
@@ -298,8 +301,8 @@ rs_status rs_sequences_rank(const rs_run *run, rs_trace *trace, rs_sequences_col
         status = rs_fail_nomem(err, "sequences");
     if (status == RS_OK) {
         for (size_t i = 0; i < x.e->strings.n; i++) named[i] = strstr(x.e->strings.items[i].text, op) != NULL;
-        status = find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), at_least_depth,
-                            err);
+        status =
+            find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), at_least_depth, err);
     }
     if (status == RS_OK && !order_patterns(p, (size_t)rs_options_int(run->options, "top")))
         status = rs_fail_nomem(err, "sequences");

@@ -10,7 +10,7 @@
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
-#define ROW(CELL)                                                                                        \
+#define ROW(CELL)                                                                                            \
     CELL(OF(rs_hta_row, name), "name", TEXT, NONE, "annotation, or others", NULL)                            \
     RS_HTA_FOLD_CELLS(CELL, "total length", "names")                                                         \
     CELL(OF(rs_hta_row, rank), "rank", INT, ID, "rank", NULL)
@@ -116,9 +116,9 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_table
                                   .time = p->items[i].length,
                                   .keep = is_kept(p->items[i].name, rs_options_text(run->options, "keep"))};
     if (items && p->n) qsort(items, p->n, sizeof *items, by_length);
-    bool ok = items && rs_hta_fold(items, p->n, partial->rank,
-                                   rs_options_real(run->options, "duration-ratio"),
-                                   (size_t)rs_options_int(run->options, "top"), &rows);
+    bool ok =
+        items && rs_hta_fold(items, p->n, partial->rank, rs_options_real(run->options, "duration-ratio"),
+                             (size_t)rs_options_int(run->options, "top"), &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "annotations");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_name);
     for (size_t i = 0; status == RS_OK && i < rows.n; i++)

@@ -10,25 +10,25 @@
 #include "peer/hta_window.h"
 #include "peer/numpy_order.h"
 
-#define ROW(CELL)                                                                                        \
+#define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_copy_kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                           \
+    CELL(OF(rs_copy_kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                   \
     RS_DESCRIPTION_CELLS(CELL, rs_copy_kind, samples, GBPS, "samples above zero")
 RS_RECORD(kind, ROW);
 
-#define POINT_ROW(CELL)                                                                                  \
+#define POINT_ROW(CELL)                                                                                      \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(SET, "ts", REAL, US, "from the job's first event", NULL)                                            \
-    CELL(OF(rs_copy_point, pid), "pid", INT, ID, "of the copy", NULL)                                                \
+    CELL(OF(rs_copy_point, pid), "pid", INT, ID, "of the copy", NULL)                                        \
     CELL(SET, "name", TEXT, NONE, "kind of copy", NULL)                                                      \
     CELL(OF(rs_copy_point, in_use), "memory_bw_gbps", REAL, GBPS, "in use from now on", NULL)
 RS_RECORD(point, POINT_ROW);
 
 static const rs_table_spec summary_table = {"bandwidth",
-                                          "one row is one kind of copy, as HTA's get_memory_bw_summary",
-                                          kind_columns, sizeof kind_columns / sizeof *kind_columns};
+                                            "one row is one kind of copy, as HTA's get_memory_bw_summary",
+                                            kind_columns, sizeof kind_columns / sizeof *kind_columns};
 static const rs_table_spec series_table = {"series", "one row is one change; filled with --series",
-                                         point_columns, sizeof point_columns / sizeof *point_columns};
+                                           point_columns, sizeof point_columns / sizeof *point_columns};
 static const rs_table_spec *const tables[] = {&summary_table, &series_table};
 
 typedef struct hta_bandwidth {
@@ -43,7 +43,8 @@ static void free_partial(void *partial)
     rs_free(h);
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------------------
+ */
 
 /* HTA cuts names to their first eleven characters. */
 static size_t cut_name(const char *name, const char **out)
@@ -78,8 +79,7 @@ static bool order_as_pandas(rs_copy_point *points, size_t n)
     return ok;
 }
 
-const rs_copy_rules rs_hta_copy_rules = {
-    .cut_name = cut_name, .measure = measure, .order = order_as_pandas};
+const rs_copy_rules rs_hta_copy_rules = {.cut_name = cut_name, .measure = measure, .order = order_as_pandas};
 
 /* ---- the tables --------------------------------------------------------------------------------------- */
 
@@ -127,7 +127,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     }
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const hta_bandwidth *h = partials[i].value;
-        if (h->copies->n_kinds == 0) rs_result_note(result, "rank %lld: no copies", (long long)partials[i].rank);
+        if (h->copies->n_kinds == 0)
+            rs_result_note(result, "rank %lld: no copies", (long long)partials[i].rank);
         status = add_rank(h->copies, partials[i].rank, zero, result, err);
     }
     return status;

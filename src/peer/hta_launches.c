@@ -17,18 +17,17 @@ typedef struct launch_list {
     size_t n, capacity;
 } launch_list;
 
-#define ROW(CELL)                                                                                        \
+#define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(launched, correlation), "correlation", INT, ID, "correlation id", NULL)                              \
-    CELL(OF(launched, cpu), "cpu_duration", REAL, US, "duration of the call", NULL)                              \
-    CELL(OF(launched, gpu), "gpu_duration", REAL, US, "duration of the work", NULL)                              \
-    CELL(OF(launched, delay), "launch_delay", REAL, US, "from the call's end to the work's start, at least 0",   \
-         NULL)
+    CELL(OF(launched, correlation), "correlation", INT, ID, "correlation id", NULL)                          \
+    CELL(OF(launched, cpu), "cpu_duration", REAL, US, "duration of the call", NULL)                          \
+    CELL(OF(launched, gpu), "gpu_duration", REAL, US, "duration of the work", NULL)                          \
+    CELL(OF(launched, delay), "launch_delay", REAL, US,                                                      \
+         "from the call's end to the work's start, at least 0", NULL)
 RS_RECORD(hta, ROW);
 
-static const rs_table_spec table =
-    RS_TABLE("launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats",
-             hta_columns);
+static const rs_table_spec table = RS_TABLE(
+    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta_columns);
 static const rs_table_spec *const tables[] = {&table};
 
 static void free_partial(void *partial)
@@ -84,9 +83,9 @@ static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, 
             ok = RS_GROW_ONE(p->items, p->n, p->capacity);
             if (ok)
                 p->items[p->n++] = (launched){.correlation = f->correlation[i],
-                                                .cpu = rs_sub_sat(f->end[i], f->start[i]),
-                                                .gpu = rs_sub_sat(f->end[g], f->start[g]),
-                                                .delay = delay > 0 ? delay : 0};
+                                              .cpu = rs_sub_sat(f->end[i], f->start[i]),
+                                              .gpu = rs_sub_sat(f->end[g], f->start[g]),
+                                              .delay = delay > 0 ? delay : 0};
             too_many = p->n / 64 > f->n;
         }
     }

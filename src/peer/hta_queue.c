@@ -51,7 +51,7 @@ static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
 
 /* All launches, each once for every piece of its work, then all work that was launched so. */
 static bool collect(const rs_trace *trace, const rs_hta_frame *f, const rs_keymap *first,
-                        const uint32_t *next, uint8_t *launched, rs_queue_series *out, bool *too_many)
+                    const uint32_t *next, uint8_t *launched, rs_queue_series *out, bool *too_many)
 {
     const rs_events *e = trace->events;
     for (size_t i = 0; i < f->n; i++) {
@@ -59,7 +59,8 @@ static bool collect(const rs_trace *trace, const rs_hta_frame *f, const rs_keyma
         for (uint32_t g = rs_keymap_get(first, f->correlation[i]); g != RS_KEYMAP_NONE; g = next[g]) {
             const rs_thread *t = &e->threads[e->thread[f->row[g]]];
             launched[g] = 1;
-            if (!rs_queue_add(out, (rs_queue_sample){f->start[i], -1, f->stream[g], t->pid, t->tid, 0, f->row[i], 1}))
+            if (!rs_queue_add(
+                    out, (rs_queue_sample){f->start[i], -1, f->stream[g], t->pid, t->tid, 0, f->row[i], 1}))
                 return false;
             *too_many = out->n / 64 > f->n;
             if (*too_many) return true;
@@ -67,8 +68,8 @@ static bool collect(const rs_trace *trace, const rs_hta_frame *f, const rs_keyma
     }
     for (size_t g = 0; g < f->n; g++) {
         const rs_thread *t = &e->threads[e->thread[f->row[g]]];
-        if (launched[g] &&
-            !rs_queue_add(out, (rs_queue_sample){f->start[g], -1, f->stream[g], t->pid, t->tid, 0, f->row[g], -1}))
+        if (launched[g] && !rs_queue_add(out, (rs_queue_sample){f->start[g], -1, f->stream[g], t->pid, t->tid,
+                                                                0, f->row[g], -1}))
             return false;
     }
     return true;
@@ -112,13 +113,13 @@ rs_status rs_hta_queue_of(const rs_trace *trace, const rs_hta_frame *f, rs_queue
 
 /* ---- the tables --------------------------------------------------------------------------------------- */
 
-#define ROW(CELL)                                                                                        \
+#define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                          \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                     \
     RS_DESCRIPTION_CELLS(CELL, rs_queue_stream, lengths, COUNT, "samples")
 RS_RECORD(hta, ROW);
 
-#define SERIES_ROW(CELL)                                                                                 \
+#define SERIES_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_queue_sample, row), "index", INT, ID, "position in traceEvents", NULL)                        \
     CELL(SET, "ts", REAL, US, "from the job's first event", NULL)                                            \
@@ -128,22 +129,24 @@ RS_RECORD(hta, ROW);
     CELL(OF(rs_queue_sample, length), "queue_length", INT, COUNT, "launches whose work has not started", NULL)
 RS_RECORD(hta_series, SERIES_ROW);
 
-#define BLOCKED_ROW(CELL)                                                                                \
+#define BLOCKED_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "the last stream that was full", NULL)                   \
-    CELL(OF(rs_queue_stream, blocked), "duration_at_max_queue_length", REAL, US,                                  \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "the last stream that was full", NULL)              \
+    CELL(OF(rs_queue_stream, blocked), "duration_at_max_queue_length", REAL, US,                             \
          "time to the next sample, summed", NULL)                                                            \
     CELL(SET, "relative_duration_at_max_queue_length", REAL, RATIO,                                          \
          "of the time between first and last start", NULL)
 RS_RECORD(hta_blocked, BLOCKED_ROW);
 
-static const rs_table_spec summary_table = {"queue", "one row is one stream, as HTA's get_queue_length_summary",
-                                          hta_columns, sizeof hta_columns / sizeof *hta_columns};
+static const rs_table_spec summary_table = {"queue",
+                                            "one row is one stream, as HTA's get_queue_length_summary",
+                                            hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec series_table = {"series", "one row is one change; filled with --series",
-                                               hta_series_columns, sizeof hta_series_columns / sizeof *hta_series_columns};
-static const rs_table_spec blocked_table = {"blocked",
-                                                "one row is one rank, as HTA keeps only one stream of it",
-                                                hta_blocked_columns, sizeof hta_blocked_columns / sizeof *hta_blocked_columns};
+                                           hta_series_columns,
+                                           sizeof hta_series_columns / sizeof *hta_series_columns};
+static const rs_table_spec blocked_table = {
+    "blocked", "one row is one rank, as HTA keeps only one stream of it", hta_blocked_columns,
+    sizeof hta_blocked_columns / sizeof *hta_blocked_columns};
 static const rs_table_spec *const tables[] = {&summary_table, &series_table, &blocked_table};
 
 typedef struct hta_queue {
@@ -178,14 +181,15 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 }
 
 static rs_status add_rank(const hta_queue *h, int64_t rank_number, int64_t zero, rs_result *result,
-                         rs_error *err)
+                          rs_error *err)
 {
     const rs_queue *p = h->queue;
     rs_status status = RS_OK;
     const rs_queue_stream *full = NULL;
     for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
         if (p->streams[i].full) full = &p->streams[i];
-        status = rs_table_put_row(result->tables[RS_QUEUE_SUMMARY], &hta_record, rank_number, &p->streams[i], err);
+        status =
+            rs_table_put_row(result->tables[RS_QUEUE_SUMMARY], &hta_record, rank_number, &p->streams[i], err);
     }
     if (status == RS_OK && full) {
         rs_table *t = result->tables[RS_QUEUE_BLOCKED];

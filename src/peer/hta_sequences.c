@@ -7,10 +7,10 @@
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
-#define ROW(CELL)                                                                                        \
+#define ROW(CELL)                                                                                            \
     CELL(SET, "pattern", TEXT, NONE, "the operator and its kernels", NULL)                                   \
-    CELL(OF(rs_sequence, count), "count", INT, COUNT, "how often", NULL)                                         \
-    CELL(OF(rs_sequence, gpu), "GPU kernel duration (us)", TIME, US, "summed", NULL)                             \
+    CELL(OF(rs_sequence, count), "count", INT, COUNT, "how often", NULL)                                     \
+    CELL(OF(rs_sequence, gpu), "GPU kernel duration (us)", TIME, US, "summed", NULL)                         \
     CELL(OF(rs_sequence, cpu), "CPU op duration (us)", TIME, US, "summed", NULL)
 RS_RECORD(hta, ROW);
 

@@ -94,10 +94,10 @@ static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_hta_frame 
     uint32_t name = rs_strings_add(&a->names, s->text, s->length);
     if (name == RS_NO_STRING || !RS_GROW_ONE(a->items, a->n, a->capacity)) return false;
     a->items[a->n++] = (hta_arrival){.name = name,
-                                        .stream = f->stream[i],
-                                        .step = step,
-                                        .start = f->start[i],
-                                        .duration = rs_sub_sat(f->end[i], f->start[i])};
+                                     .stream = f->stream[i],
+                                     .step = step,
+                                     .start = f->start[i],
+                                     .duration = rs_sub_sat(f->end[i], f->start[i])};
     return true;
 }
 

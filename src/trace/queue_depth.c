@@ -134,7 +134,7 @@ rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *
             uint32_t row = pass ? w->row[i] : w->launch[i];
             int64_t ns = pass ? w->start[i] : e->start[row];
             if (!rs_queue_add(out, (rs_queue_sample){ns, w->device[i], w->stream[i], t->pid, t->tid, 0, row,
-                                            (int8_t)(pass ? -1 : 1)}))
+                                                     (int8_t)(pass ? -1 : 1)}))
                 return rs_fail_nomem(err, "queue lengths");
         }
     }
