@@ -14,6 +14,14 @@ extern "C" {
 
 /* ---- convert ---------------------------------------------------------------------------------------- */
 
+/* What a node's duration_micros says. */
+typedef enum rs_chakra_timing {
+    RS_CHAKRA_TIMING_RECORDED, /* so that a simulator which starts a node when it may starts it when it started
+                                  in the recording: gaps are nodes of their own, waits are in no node, GPU
+                                  nodes have the delay of their launch */
+    RS_CHAKRA_TIMING_EXCLUSIVE /* the time in the operator and in none below it; a GPU op's own */
+} rs_chakra_timing;
+
 typedef struct rs_chakra_convert_settings {
     const char *linked; /* path of the linked trace; names the input when bytes is set */
     const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
@@ -22,11 +30,14 @@ typedef struct rs_chakra_convert_settings {
                                       problems have no offsets; NULL: none */
     uint64_t max_ratio;            /* text bytes per compressed byte; 0: 1000 */
     const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
+    rs_chakra_timing timing;
 } rs_chakra_convert_settings;
 
 typedef struct rs_chakra_convert_report {
     uint64_t nodes, gpu_nodes, comm_nodes;
     uint64_t chain, inter_thread, sync, launch, stream; /* data dependencies by kind */
+    uint64_t gaps;                                      /* nodes for time between operators, of nodes */
+    uint64_t timing;                                    /* dependencies that keep times, besides those above */
     uint64_t groups;                                    /* process groups found */
     rs_problems problems;                               /* RS_LOSS: a dependency was dropped; exit code 4 */
 } rs_chakra_convert_report;

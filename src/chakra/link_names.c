@@ -42,7 +42,7 @@ static bool alloc_side(side *s, size_t n)
 
 /* ---- the two sides ---------------------------------------------------------------------------------- */
 
-static bool name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
+bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
 {
     size_t n = node->name.n - 2;
     char *decoded = rs_malloc(3 * n + 1);
@@ -89,7 +89,7 @@ static bool host_side(const rs_linker *x, side *s)
     }
     ok = ok && rs_keyed_sort(order, n);
     if (ok) split_runs(s, order, n);
-    for (size_t i = 0; ok && i < n; i++) ok = name_of(x, &x->et.nodes[s->items[i]], &s->names[i]);
+    for (size_t i = 0; ok && i < n; i++) ok = rs_link_name_of(x, &x->et.nodes[s->items[i]], &s->names[i]);
     rs_free(order);
     rs_free(roots);
     return ok;
