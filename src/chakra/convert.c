@@ -153,7 +153,10 @@ static rs_status write_gap(converting *c, size_t i)
         out.ctrl_deps = &after;
         rs_et_add_int(&c->writer, "gap_after", (int64_t)after);
     }
-    c->nomem |= !rs_attribute_add("tid", thread_of(c, gap->top), &c->writer, &c->arena);
+    if (c->linked->nodes[gap->top].chain >= 0)
+        rs_et_add_int(&c->writer, "tid", c->linked->nodes[gap->top].thread);
+    else
+        c->nomem |= !rs_attribute_add("tid", thread_of(c, gap->top), &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", true);
     rs_et_add_int(&c->writer, "start_ns", gap->start);
     rs_et_add_int(&c->writer, "duration_ns", rs_sub_sat(gap->end, gap->start));

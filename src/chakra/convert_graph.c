@@ -90,6 +90,12 @@ static void find_tops(building *b, uint32_t *way)
         if (b->top[at] == RS_LINKED_NONE) b->top[at] = at;
         while (n > 0) b->top[way[--n]] = b->top[at];
     }
+    /* What ran on another thread than it hangs from: the leader's top is the leader itself or its root. */
+    for (size_t i = 0; i < l->n_nodes; i++) {
+        uint32_t leader = l->nodes[i].chain < 0 ? RS_LINKED_NONE : rs_linked_find(l, l->nodes[i].chain);
+        if (leader == RS_LINKED_NONE || l->nodes[i].gpu || l->nodes[leader].gpu) continue;
+        b->top[i] = leader;
+    }
 }
 
 static void find_chains(building *b, uint32_t *last)

@@ -58,7 +58,7 @@ void rs_linked_split(rs_slice object, rs_linked_io *io)
 
 typedef struct members {
     rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, lane, launch,
-        launch_dur, position, inclusive, annotation;
+        launch_dur, position, inclusive, annotation, chain, thread;
 } members;
 
 static rs_slice *place(reading *r, members *m, rs_linked_node *n)
@@ -82,6 +82,8 @@ static rs_slice *place(reading *r, members *m, rs_linked_node *n)
                        KNOWN("exclusive_dur", &m->exclusive),
                        KNOWN("inclusive_dur", &m->inclusive),
                        KNOWN("annotation", &m->annotation),
+                       KNOWN("chain", &m->chain),
+                       KNOWN("thread", &m->thread),
                        KNOWN("inter_thread_dep", &m->inter_thread),
                        KNOWN("inter_thread_deps", &n->inter_threads),
                        KNOWN("waits", &n->waits),
@@ -133,6 +135,8 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     if (n->timed && !rs_slice_time(m->ts, &n->ts)) return fail_at(r, m->ts.bytes, "ts is no time");
     if (!is_null(m->exclusive) && (!rs_slice_time(m->exclusive, &n->exclusive) || n->exclusive < 0))
         return fail_at(r, m->exclusive.bytes, "exclusive_dur is no duration");
+    if (!rs_slice_int(m->chain, &n->chain) || n->chain < 0 || !rs_slice_int(m->thread, &n->thread))
+        n->chain = -1;
     n->inclusive = n->exclusive;
     if (!is_null(m->inclusive) && (!rs_slice_time(m->inclusive, &n->inclusive) || n->inclusive < 0))
         return fail_at(r, m->inclusive.bytes, "inclusive_dur is no duration");

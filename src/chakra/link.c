@@ -14,6 +14,7 @@
 static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error *err)
 {
     const rs_chakra_link_settings *s = x->settings;
+    x->n_ranks = file->n;
     if (!s->rank_set && file->n > 1)
         return rs_fail_at(err, RS_ERR_AMBIGUOUS, s->device, RS_NO_OFFSET,
                           "holds %zu ranks (%s): say which with --rank", file->n, file->domain_rule);
@@ -113,6 +114,7 @@ static void clear(rs_linker *x)
     rs_free(x->gpus);
     rs_free(x->by_parent);
     rs_free(x->deps);
+    rs_free(x->leaders);
     rs_free(x->inters);
     rs_free(x->waits);
 }

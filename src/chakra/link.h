@@ -25,7 +25,8 @@ typedef struct rs_link_host {
     uint32_t first_inter, n_inter; /* into inters */
     uint32_t first_gpu, n_gpu; /* into by_parent */
     uint32_t first_dep, n_dep; /* into deps */
-    uint32_t first_wait, n_wait; /* into waits; of a thread root, or of what stands in for it */
+    uint32_t first_wait, n_wait; /* into waits; of what leads a thread's chain */
+    uint32_t leader; /* node that leads the chain of the thread it ran on, where that is not its root; or NONE */
     uint64_t id;               /* in the linked trace */
 } rs_link_host;
 
@@ -57,7 +58,7 @@ typedef struct rs_link_dep {
 typedef struct rs_link_wait {
     int64_t from, to; /* to may be before from: nothing was waited for */
     uint32_t gpu;
-    uint32_t root; /* node of the thread */
+    uint32_t root; /* node that leads the thread's chain */
 } rs_link_wait;
 
 typedef struct rs_linker {
@@ -71,6 +72,7 @@ typedef struct rs_linker {
     size_t n_ops;
     uint32_t *linked; /* indices into ops: the linked ones in the same order */
     size_t n_linked;
+    size_t n_ranks;         /* in the device trace */
     uint64_t n_other_names; /* ops whose id is that of a host node of another name */
     uint32_t *thread_first; /* n_threads + 1 offsets into linked */
     rs_link_host *hosts;    /* by node */
@@ -80,6 +82,7 @@ typedef struct rs_linker {
     size_t n_kept;
     rs_link_dep *deps; /* by carrier */
     size_t n_deps;
+    uint32_t *leaders; /* by thread: the node that leads its chain: a thread root, or its own first node */
     uint32_t *inters; /* nodes of other threads that a node waited for; the one whose thread ended last first */
     size_t n_inters;
     rs_link_wait *waits; /* by root, then time */
@@ -100,6 +103,8 @@ bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
 rs_status rs_link_gpus(rs_linker *x, rs_error *err);
 /* The root above the ops of a thread. */
 uint32_t rs_link_root_above(const rs_linker *x, uint32_t node);
+/* The same for many nodes: roots, by node, keeps what was found and starts as RS_LINK_NONE. */
+uint32_t rs_link_root_of(const rs_linker *x, uint32_t *roots, uint32_t node);
 /* linked_write.c: numbers for all nodes; then the text. */
 void rs_link_number(rs_linker *x);
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);

@@ -165,10 +165,30 @@ static void count_near(rs_linker *x)
     }
 }
 
+/* Both traces name the process that wrote them. A merger may have changed that. */
+static bool same_process(const rs_linker *x, int64_t *host, int64_t *device)
+{
+    bool told = false;
+    if (x->n_ranks != 1 || !x->n_linked) return true;
+    for (size_t i = 0; i < x->et.n_members && !told; i++)
+        told = rs_et_is(x->et.members[i].key, "pid") && rs_et_int(x->et.members[i].value, host);
+    for (size_t i = 0; told && i < x->n_linked; i++) {
+        *device = x->e->threads[x->ops[x->linked[i]].thread].pid;
+        if (*device == *host) return true;
+    }
+    return !told;
+}
+
 static rs_status judge(rs_linker *x, size_t n_device_ids, rs_error *err)
 {
     const rs_chakra_link_report *r = x->report;
     double ratio = r->near_nodes ? (double)r->linked / (double)r->near_nodes : 0;
+    int64_t host = 0, device = 0;
+    if (x->settings->min_match > 0 && r->linked && !same_process(x, &host, &device))
+        return rs_fail_at(err, RS_ERR_FORMAT, x->settings->host, RS_NO_OFFSET,
+                          "written by process %lld, %.150s by process %lld: the traces are of two different "
+                          "runs or ranks (--min-match 0 links them all the same)",
+                          (long long)host, x->settings->device, (long long)device);
     if (r->linked && ratio >= x->settings->min_match) return RS_OK;
     const char *why = n_device_ids == 0  ? "the device trace has no record function ids"
                       : r->rf_nodes == 0 ? "the host trace has no record function ids"
@@ -221,7 +241,7 @@ rs_status rs_link_ops(rs_linker *x, rs_error *err)
     x->hosts = rs_malloc(x->et.n_nodes * sizeof *x->hosts);
     bool ok = x->hosts != NULL;
     for (size_t i = 0; ok && i < x->et.n_nodes; i++)
-        x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE};
+        x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE, .leader = RS_LINK_NONE};
     ok = ok && collect_ops(x) && link_by_id(x, &n_device_ids) && sort_ops(x);
     if (ok && n_device_ids == 0) ok = rs_link_by_name(x) && sort_ops(x);
     ok = ok && index_linked(x);

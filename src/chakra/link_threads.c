@@ -259,6 +259,77 @@ static bool find_backward(finding *f)
     return ok;
 }
 
+/* ---- which chain a thread has ----------------------------------------------------------------------- */
+
+typedef struct share {
+    uint32_t root, thread, n;
+} share;
+
+static int by_root(const void *a, const void *b)
+{
+    const share *p = a, *q = b;
+    if (p->root != q->root) return p->root < q->root ? -1 : 1;
+    return (p->thread > q->thread) - (p->thread < q->thread);
+}
+
+/* How many nodes of each root ran on each thread. */
+static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->et.n_nodes; i++) roots[i] = RS_LINK_NONE;
+    for (size_t i = 0; i < x->n_linked; i++) {
+        const rs_link_op *op = &x->ops[x->linked[i]];
+        out[i] = (share){rs_link_root_of(x, roots, op->node), op->thread, 1};
+    }
+    if (x->n_linked) qsort(out, x->n_linked, sizeof *out, by_root);
+    for (size_t i = 0; i < x->n_linked; i++) {
+        if (n && by_root(&out[n - 1], &out[i]) == 0)
+            out[n - 1].n++;
+        else
+            out[n++] = out[i];
+    }
+    return n;
+}
+
+/* A root leads the chain of the thread that most of its nodes ran on, and a thread is led by the root that has
+ * most of it. The execution trace files what runs for an operator on another thread under the operator's own
+ * thread; such a thread without a root is led by its first node. */
+static bool find_leaders(rs_linker *x)
+{
+    size_t n_threads = x->e->n_threads;
+    share *shares = rs_malloc(x->n_linked * sizeof *shares + 1);
+    uint32_t *roots = rs_malloc(x->et.n_nodes * sizeof *roots + 1);
+    uint32_t *most = rs_calloc(n_threads + 1, sizeof *most);
+    x->leaders = rs_malloc((n_threads + 1) * sizeof *x->leaders);
+    bool ok = shares && roots && most && x->leaders;
+    size_t n = ok ? count_shares(x, roots, shares) : 0;
+    for (size_t t = 0; ok && t < n_threads; t++) x->leaders[t] = RS_LINK_NONE;
+    for (size_t i = 0, next; i < n; i = next) {
+        const share *best = &shares[i];
+        for (next = i + 1; next < n && shares[next].root == shares[i].root; next++)
+            if (shares[next].n > best->n) best = &shares[next];
+        if (best->n <= most[best->thread]) continue;
+        most[best->thread] = best->n;
+        x->leaders[best->thread] = best->root;
+    }
+    for (size_t i = 0; ok && i < x->n_linked; i++) {
+        const rs_link_op *op = &x->ops[x->linked[i]];
+        uint32_t *leader = &x->leaders[op->thread];
+        if (most[op->thread]) continue;
+        if (*leader == RS_LINK_NONE || x->et.nodes[op->node].place < x->et.nodes[*leader].place)
+            *leader = op->node;
+    }
+    for (size_t i = 0; ok && i < x->n_linked; i++) {
+        const rs_link_op *op = &x->ops[x->linked[i]];
+        if (x->hosts[op->node].op == x->linked[i] && x->leaders[op->thread] != roots[op->node])
+            x->hosts[op->node].leader = x->leaders[op->thread];
+    }
+    rs_free(shares);
+    rs_free(roots);
+    rs_free(most);
+    return ok;
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
 static int by_waiter(const void *a, const void *b)
@@ -290,7 +361,7 @@ static bool keep(finding *f)
 rs_status rs_link_threads(rs_linker *x, rs_error *err)
 {
     finding f = {.x = x};
-    bool ok = index_ends(&f) && find_new_starts(&f) && find_backward(&f) && keep(&f);
+    bool ok = find_leaders(x) && index_ends(&f) && find_new_starts(&f) && find_backward(&f) && keep(&f);
     rs_free(f.ends);
     rs_free(f.last);
     rs_free(f.first);

@@ -126,6 +126,8 @@ static void put_more(rs_writer *w, const rs_et_node *node)
                                       "inter_thread_deps",
                                       "annotation",
                                       "waits",
+                                      "chain",
+                                      "thread",
                                       "stream",
                                       "host_id"};
     rs_et_cursor c = rs_et_enter(node->whole);
@@ -218,6 +220,12 @@ static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
         put_inters(x, w, host);
         if (rs_event_kind(x->e, op->row) == RS_KIND_USER_ANNOTATION)
             rs_writer_text(w, ", \"annotation\": true");
+        if (host->leader != RS_LINK_NONE) {
+            rs_writer_text(w, ", \"chain\": ");
+            rs_writer_uint(w, x->hosts[host->leader].id);
+            rs_writer_text(w, ", \"thread\": ");
+            rs_writer_int(w, x->e->threads[op->thread].tid);
+        }
     }
     put_sync(x, w, host->first_dep, host->n_dep);
     if (host->n_wait) {

@@ -100,11 +100,10 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
         if (gpu == RS_LINK_NONE || x->gpus[gpu].fate != RS_LINK_KEPT) continue;
         if (x->thread_first[thread] == x->thread_first[thread + 1]) continue;
         int64_t to = rs_event_end(x->e, edge->target);
-        uint32_t first = x->ops[x->linked[x->thread_first[thread]]].node;
         x->waits[x->n_waits++] = (rs_link_wait){.from = x->e->start[edge->target],
                                                 .to = x->gpus[gpu].end < to ? x->gpus[gpu].end : to,
                                                 .gpu = gpu,
-                                                .root = rs_link_root_above(x, first)};
+                                                .root = x->leaders[thread]};
     }
     if (x->n_waits) qsort(x->waits, x->n_waits, sizeof *x->waits, by_root);
     for (size_t i = 0; i < x->n_waits; i++) {
