@@ -66,11 +66,15 @@ typedef struct rs_chakra_check_settings {
     const char *linked;    /* the linked trace it was made from; NULL: conservation is not checked */
     uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
     const rs_sink *report; /* all findings as one JSON object; NULL: none */
+    bool tolerance_set;    /* false: 5 */
+    double tolerance;      /* percent by which the replay may differ from the recording */
 } rs_chakra_check_settings;
 
 /* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream
- * order, that a simulator which issues a node when all it depends on is done issues every node, and with a
- * linked trace that no node, time or byte was lost. *faults: how many things are wrong.
+ * order, that a simulator which issues a node when all it depends on is done issues every node, that a replay on
+ * a machine where each thread and stream does one node at a time takes as long as the recording (in a trace with
+ * recorded timing), and with a linked trace that no node, time or byte was lost. *faults: how many things are
+ * wrong.
  * Nodes that start before what they depend on are listed and are no fault. A file that breaks off is
  * RS_ERR_FORMAT with the offset. Memory: about 200 bytes a node. */
 RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,

@@ -166,6 +166,16 @@ static rs_status write_gap(converting *c, size_t i)
     return rs_et_write_node(&c->writer, &out, c->err);
 }
 
+/* A feeder that waits for parents cannot wait for one that started later. The execution trace has such: what
+ * another thread ran for an operator may stand above what the operator did before. */
+static bool has_parent(const rs_linked *l, const rs_linked_node *n)
+{
+    uint32_t at = n->parent == n->id ? RS_LINKED_NONE : rs_linked_find(l, n->parent);
+    if (at == RS_LINKED_NONE) return false;
+    const rs_linked_node *parent = &l->nodes[at];
+    return n->gpu || !n->timed || !parent->timed || parent->ts <= n->ts;
+}
+
 static rs_status write_node(converting *c, size_t i)
 {
     const rs_linked *l = c->linked;
@@ -178,7 +188,7 @@ static rs_status write_node(converting *c, size_t i)
     out.id = (uint64_t)n->id;
     if (!(out.name = rs_slice_text(n->name, &c->arena))) c->nomem = true;
     out.type = !n->gpu && is_metadata(n) ? RS__ET__NODE_TYPE__METADATA_NODE : RS__ET__NODE_TYPE__COMP_NODE;
-    if (n->parent != n->id && rs_linked_find(l, n->parent) != RS_LINKED_NONE) {
+    if (has_parent(l, n)) {
         out.n_ctrl_deps = 1;
         out.ctrl_deps = &parent;
     }
