@@ -14,7 +14,7 @@ typedef struct rs_check_node {
     uint32_t data, n_data; /* dependencies: dep[data .. data + n_data) */
     uint32_t ctrl, n_ctrl;
     int32_t type;
-    bool gpu, timed, exact, gap, has_end, has_stream, has_device, has_size, has_tid;
+    bool gpu, timed, exact, gap, issued, has_end, has_stream, has_device, has_size, has_tid;
 } rs_check_node;
 
 typedef enum rs_fault {

@@ -89,12 +89,17 @@ static bool number(rs_map64 *map, int64_t key, uint32_t *next, uint32_t *out)
     return at != NULL;
 }
 
+/* What names neither a thread nor a stream waits for none: it has a place of its own. */
 static bool find_place(numbering *x, const rs_check_node *n, uint32_t *out)
 {
     uint32_t device, stream;
-    if (!n->gpu) return number(&x->threads, n->has_tid ? n->tid : INT64_MIN, &x->n_places, out);
+    if (n->gpu ? !n->has_stream : !n->has_tid) {
+        *out = x->n_places++;
+        return true;
+    }
+    if (!n->gpu) return number(&x->threads, n->tid, &x->n_places, out);
     return number(&x->devices, n->device, &x->n_devices, &device) &&
-           number(&x->streams, n->has_stream ? n->stream : INT64_MIN, &x->n_streams, &stream) &&
+           number(&x->streams, n->stream, &x->n_streams, &stream) &&
            number(&x->lanes, (int64_t)((uint64_t)device << 32 | stream), &x->n_places, out);
 }
 
@@ -112,7 +117,7 @@ static bool make_places(machine *m)
     return m->places != NULL;
 }
 
-/* Dependencies that name nothing hold nobody up: they are faults of their own. */
+/* What no feeder would issue never starts here either. */
 static bool make_successors(machine *m)
 {
     const rs_check *c = m->c;
@@ -120,6 +125,7 @@ static bool make_successors(machine *m)
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < n; i++) {
             const rs_check_node *node = &c->nodes[i];
+            if (!node->issued && !pass) m->left[i] = 1;
             for (uint32_t k = 0; k < node->n_data; k++) {
                 uint32_t at = rs_check_find(c, c->deps[node->data + k]);
                 if (at == RS_LINKED_NONE) continue;
