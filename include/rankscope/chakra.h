@@ -38,14 +38,14 @@ typedef struct rs_chakra_link_settings {
  * - inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null): linked CPU nodes and GPU nodes.
  * - inter_thread_deps: ids, the one above first; where a node waited for several threads.
  * - annotation: true; linked CPU nodes that name a span and are no operator.
- * - waits: roots of threads; [from, to, id of the GPU node] for each synchronizing call, to where it or the GPU
- *   node ended.
+ * - waits: roots of threads; [from, to, id of the GPU node] for each synchronizing call, to where it or the
+ * GPU node ended.
  * - sync_dep: ids of GPU nodes, at least one; absent if there is none.
  * - cat, ph, stream: GPU nodes only.
  * - device: GPU nodes; args.device, where the device trace gives it.
  * - lane: GPU nodes; number of their device and stream; lanes differ where streams do.
- * - launch_ts, launch_dur, event: GPU nodes; start and length of the launching call, position in traceEvents: within a lane
- *   nodes stand in the order of (ts, launch_ts, event).
+ * - launch_ts, launch_dur, event: GPU nodes; start and length of the launching call, position in traceEvents:
+ * within a lane nodes stand in the order of (ts, launch_ts, event).
  * - args: GPU nodes; of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
  *   "dtype", "Group size", "Process Group Name", "Process Group Description" and "Process Group Ranks"
  *   those that it has; absent without any. */

@@ -74,6 +74,7 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     if (fresh) *at = (uint32_t)c->n_nodes;
     c->nodes[c->n_nodes++] = k;
     c->gpu_nodes += k.gpu;
+    c->gaps += k.gap;
     if (!k.gap) c->time = rs_add_sat(c->time, k.duration);
     if (k.type >= RS__ET__NODE_TYPE__COMM_SEND_NODE) {
         c->comm_nodes++;

@@ -54,16 +54,16 @@ typedef struct rs_check {
     uint64_t counts[RS_N_FAULTS];
     uint64_t *inversions; /* ids, in the order of the file */
     size_t n_inversions, inversions_capacity;
-    uint64_t gpu_nodes, comm_nodes, streams;
+    uint64_t gpu_nodes, comm_nodes, gaps, streams;
     int64_t time, bytes;               /* sums over the trace */
     int64_t linked_time, linked_bytes; /* over the linked trace */
     uint64_t linked_nodes;
     uint64_t issued;  /* nodes that a feeder hands out */
     int64_t run_time; /* ns: from the first start of a node of the recording to the last end, replayed */
     bool has_recorded;
-    int64_t recorded;       /* ns: the same in the recording */
-    bool as_recorded;       /* durations are made so that both agree */
-    double tolerance;       /* percent by which they may differ */
+    int64_t recorded; /* ns: the same in the recording */
+    bool as_recorded; /* durations are made so that both agree */
+    double tolerance; /* percent by which they may differ */
     char cycle[400];  /* the first one; "" */
 } rs_check;
 
@@ -78,8 +78,8 @@ const char *rs_fault_text(rs_fault fault);
 rs_status rs_check_replay(rs_check *check, rs_error *err);
 /* How much longer the replay takes than the recording, in percent. */
 double rs_check_difference(const rs_check *check);
-/* check_machine.c: a run on a machine where each thread and each stream does one node at a time. *time: ns from
- * the first start of a node of the recording to the last end. */
+/* check_machine.c: a run on a machine where each thread and each stream does one node at a time. *time: ns
+ * from the first start of a node of the recording to the last end. */
 rs_status rs_check_run(const rs_check *check, int64_t *time, rs_error *err);
 /* Compares the trace with the linked trace it was made from. */
 rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *err);

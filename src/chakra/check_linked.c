@@ -25,8 +25,8 @@ static bool agrees(uint64_t micros, int64_t ns)
 }
 
 /* graph: with the times that a conversion gives the nodes; without them durations are exclusive times. */
-static rs_status compare_times(rs_check *c, const rs_convert_graph *graph, const rs_linked_node *l, size_t index,
-                               const rs_check_node *n, rs_error *err)
+static rs_status compare_times(rs_check *c, const rs_convert_graph *graph, const rs_linked_node *l,
+                               size_t index, const rs_check_node *n, rs_error *err)
 {
     rs_status status = RS_OK;
     bool good = (graph->recorded ? n->micros_duration == graph->times.micros[index]
@@ -55,7 +55,8 @@ static rs_status compare_bytes(rs_check *c, const rs_linked *linked, const rs_li
 }
 
 /* Time between operators is conserved, too: its nodes are those that a conversion makes. */
-static rs_status compare_gaps(rs_check *c, const rs_linked *linked, const rs_convert_graph *graph, rs_error *err)
+static rs_status compare_gaps(rs_check *c, const rs_linked *linked, const rs_convert_graph *graph,
+                              rs_error *err)
 {
     rs_status status = RS_OK;
     for (size_t k = 0; k < graph->times.n_gaps && status == RS_OK; k++) {
@@ -70,7 +71,8 @@ static rs_status compare_gaps(rs_check *c, const rs_linked *linked, const rs_con
     return status;
 }
 
-static rs_status convert_again(const rs_check *c, const rs_linked *linked, rs_convert_graph *graph, rs_error *err)
+static rs_status convert_again(const rs_check *c, const rs_linked *linked, rs_convert_graph *graph,
+                               rs_error *err)
 {
     rs_chakra_convert_report report = {0};
     *graph = (rs_convert_graph){0};

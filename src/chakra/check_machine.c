@@ -1,6 +1,6 @@
-/* A run of a trace on a machine with as many threads and streams as the trace names. A node starts when all of
- * its data dependencies have ended and its thread or stream is free; of several that may start, the one that
- * could first, then the lowest id. It takes duration_micros. */
+/* A run of a trace on a machine with as many threads and streams as the trace names. A node starts when all
+ * of its data dependencies have ended and its thread or stream is free; of several that may start, the one
+ * that could first, then the lowest id. It takes duration_micros. */
 #include <string.h>
 
 #include "base/interval.h"
@@ -30,10 +30,10 @@ typedef struct machine {
     uint32_t *place_of; /* by node */
     place *places;
     size_t n_places;
-    uint32_t *left;     /* by node: dependencies that have not ended */
-    uint64_t *first;    /* by node: its first successor */
-    uint32_t *after;    /* successors */
-    int64_t *start;     /* by node, us; -1: it never starts */
+    uint32_t *left;  /* by node: dependencies that have not ended */
+    uint64_t *first; /* by node: its first successor */
+    uint32_t *after; /* successors */
+    int64_t *start;  /* by node, us; -1: it never starts */
     heap events;
     uint32_t *touched; /* places with something new */
     size_t n_touched, touched_capacity;

@@ -48,7 +48,8 @@ rs_status rs_check_replay(rs_check *c, rs_error *err)
     while (status == RS_OK && (node = rs_feeder_next(&feeder)) != RS_FEEDER_NONE)
         rs_feeder_complete(&feeder, node);
     c->issued = feeder.n_issued;
-    for (size_t i = 0; i < feeder.n_nodes && status == RS_OK; i++) c->nodes[i].issued = feeder.nodes[i].issued;
+    for (size_t i = 0; i < feeder.n_nodes && status == RS_OK; i++)
+        c->nodes[i].issued = feeder.nodes[i].issued;
     size_t left = status == RS_OK ? rs_feeder_left(&feeder) : 0;
     for (size_t i = 0; i < feeder.n_nodes && status == RS_OK && left; i++)
         if (!feeder.nodes[i].issued)

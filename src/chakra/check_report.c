@@ -19,7 +19,8 @@ static const struct {
     [RS_FAULT_NO_LAUNCHER] = {"no_launcher", "is a GPU node that does not depend on what launches it", false},
     [RS_FAULT_STREAM_ORDER] = {"stream_order", "is not ordered on its stream against node", true},
     [RS_FAULT_NEVER_ISSUED] = {"never_issued", "is never issued: what it depends on is never done", false},
-    [RS_FAULT_TIME] = {"time", "the replay takes longer or shorter than the recording, by more than --tolerance",
+    [RS_FAULT_TIME] = {"time",
+                       "the replay takes longer or shorter than the recording, by more than --tolerance",
                        false},
     [RS_FAULT_LOST_NODE] = {"lost_node", "of the linked trace is missing", false},
     [RS_FAULT_NEW_NODE] = {"new_node", "is not in the linked trace", false},
@@ -76,7 +77,7 @@ static void put_conservation(rs_writer *w, const rs_check *c)
     uint64_t lost = 0;
     for (int i = RS_FAULT_LOST_NODE; i <= RS_FAULT_BYTES; i++) lost += c->counts[i];
     rs_writer_text(w, lost ? "conservation   broken: " : "conservation   kept: ");
-    put_count(w, "nodes ", c->n_nodes);
+    put_count(w, "nodes ", c->n_nodes - c->gaps);
     put_count(w, " of ", c->linked_nodes);
     rs_writer_text(w, ", time ");
     rs_writer_int(w, c->time);
@@ -117,6 +118,7 @@ rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *
     put_count(&w, " (GPU ", c->gpu_nodes);
     put_count(&w, " on streams ", c->streams);
     put_count(&w, ", communication ", c->comm_nodes);
+    if (c->gaps) put_count(&w, ", gaps ", c->gaps);
     rs_writer_text(&w, ")\n");
     put_count(&w, "dependencies   ", c->n_deps);
     rs_writer_char(&w, '\n');
@@ -166,6 +168,7 @@ rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *
     put_count(&w, ", \"nodes\": ", c->n_nodes);
     put_count(&w, ", \"gpu_nodes\": ", c->gpu_nodes);
     put_count(&w, ", \"comm_nodes\": ", c->comm_nodes);
+    put_count(&w, ", \"gaps\": ", c->gaps);
     put_count(&w, ", \"streams\": ", c->streams);
     put_count(&w, ", \"dependencies\": ", c->n_deps);
     put_count(&w, ",\n \"replay\": {\"issued\": ", c->issued);
@@ -178,7 +181,7 @@ rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *
         rs_writer_text(&w, "null");
     rs_writer_text(&w, "},\n \"conservation\": ");
     if (c->linked) {
-        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)c->n_nodes, (int64_t)c->linked_nodes);
+        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
         put_pair(&w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
         put_pair(&w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
         rs_writer_char(&w, '}');

@@ -7,8 +7,8 @@
 /* Set for every node by the converter; what the host trace has under these names is something else. */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"is_cpu_op", "stream",      "device",    "lane",
-                                      "start_ns",  "duration_ns", "comm_type", "comm_size",
+    static const char *const own[] = {"is_cpu_op", "stream",      "device",       "lane",
+                                      "start_ns",  "duration_ns", "comm_type",    "comm_size",
                                       "end_ns",    "gap_after",   "inferred_dep", "launch_delay_ns"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(name, own[i]) == 0) return true;
@@ -134,7 +134,8 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *
         remember(seen, from, walk.p, key, name, value);
         if (is_moved(n, name))
             rs_et_add_int(writer, name, n->thread);
-        else if (!is_own(name) && (!n->gpu || is_identity(name)) && !rs_attribute_add(name, value, writer, arena))
+        else if (!is_own(name) && (!n->gpu || is_identity(name)) &&
+                 !rs_attribute_add(name, value, writer, arena))
             return false;
     }
 }

@@ -24,8 +24,8 @@ typedef struct rs_linked_node {
     int64_t id;
     int64_t parent;        /* id; its own when it has none */
     int64_t inter_thread;  /* id; -1: none */
-    int64_t chain, thread; /* the node that leads the chain of the thread it ran on, and that thread, where that
-                              is not the one that it hangs from; -1 */
+    int64_t chain, thread; /* the node that leads the chain of the thread it ran on, and that thread, where
+                              that is not the one that it hangs from; -1 */
     int64_t ts, exclusive; /* ns */
     int64_t inclusive;     /* ns; the exclusive time where nothing tells */
     int64_t stream, device, launch, launch_dur, position;

@@ -1,12 +1,13 @@
-/* What GPU nodes wait for besides their stream: the moment of their launch, and what nothing in the trace tells
- * of. Then the durations of all nodes. */
+/* What GPU nodes wait for besides their stream: the moment of their launch, and what nothing in the trace
+ * tells of. Then the durations of all nodes. */
 #include "chakra/convert_time.h"
 
 #include <stdlib.h>
 
 #include "base/interval.h"
 
-/* A GPU op that starts later than this, ns, after all that it is known to wait for waited for something else. */
+/* A GPU op that starts later than this, ns, after all that it is known to wait for waited for something else.
+ */
 #define HELD_UP 20000
 
 /* GPU ops looked at for each: only hostile input has more that end within HELD_UP. */
@@ -16,7 +17,7 @@ typedef struct timing {
     const rs_linked *l;
     const rs_convert_places *places;
     rs_convert_times *out;
-    rs_lines lines;
+    rs_timelines lines;
     rs_keyed *by_end; /* GPU nodes */
     size_t n_gpus;
     int64_t *release; /* by node: when its line lets a GPU node go; INT64_MIN: nothing is known */
@@ -66,10 +67,11 @@ static bool find_release(timing *x, uint32_t gpu, uint32_t line)
     int64_t r = returned(x, gpu), q;
     x->release[gpu] = INT64_MIN;
     if (line == RS_LINKED_NONE) return true;
-    const rs_line *on = &x->lines.lines[line];
-    if (!rs_lines_end_in(&x->lines, line, r, g->ts, &q)) {
+    const rs_timeline *on = &x->lines.lines[line];
+    if (!rs_timelines_end_in(&x->lines, line, r, g->ts, &q)) {
         q = r > on->to ? on->to : r;
-        if (!rs_lines_waits_at(&x->lines, line, q) && !rs_lines_add_point(&x->lines, line, q)) return false;
+        if (!rs_timelines_waits_at(&x->lines, line, q) && !rs_timelines_add_point(&x->lines, line, q))
+            return false;
     }
     x->release[gpu] = q;
     return true;
@@ -101,7 +103,8 @@ static bool other_stream(const rs_linked_node *a, const rs_linked_node *b)
     return a->has_stream != b->has_stream || a->stream != b->stream;
 }
 
-/* The op of another stream of the device, launched no later, that ended last right before this one started. */
+/* The op of another stream of the device, launched no later, that ended last right before this one started.
+ */
 static uint32_t held_up_by(const timing *x, uint32_t gpu)
 {
     const rs_linked_node *g = &x->l->nodes[gpu];
@@ -134,10 +137,10 @@ static bool explain_start(timing *x, uint32_t gpu, uint32_t line, int64_t *t)
         return true;
     }
     if (line == RS_LINKED_NONE) return true;
-    const rs_line *on = &x->lines.lines[line];
-    if (g->ts <= on->from || g->ts > on->to || rs_lines_waits_at(&x->lines, line, g->ts)) return true;
+    const rs_timeline *on = &x->lines.lines[line];
+    if (g->ts <= on->from || g->ts > on->to || rs_timelines_waits_at(&x->lines, line, g->ts)) return true;
     x->release[gpu] = *t = g->ts;
-    return rs_lines_add_point(&x->lines, line, g->ts);
+    return rs_timelines_add_point(&x->lines, line, g->ts);
 }
 
 static bool time_gpus(timing *x)
@@ -164,7 +167,7 @@ static bool add_releases(timing *x)
             !rs_convert_add_dep(x->out, gpu, x->out->inferred[gpu]))
             return false;
         if (line == RS_LINKED_NONE || x->release[gpu] == INT64_MIN) continue;
-        uint32_t on = rs_lines_ended(&x->lines, line, x->release[gpu]);
+        uint32_t on = rs_timelines_ended(&x->lines, line, x->release[gpu]);
         if (on != RS_LINKED_NONE && !rs_convert_add_dep(x->out, gpu, on)) return false;
     }
     return true;
@@ -191,10 +194,10 @@ rs_status rs_convert_time(const rs_linked *l, const rs_convert_places *places, r
     x.release = rs_malloc((n + 1) * sizeof *x.release);
     bool ok = out->micros && out->delay && out->inferred && out->gap_before && x.release;
     for (size_t i = 0; ok && i < n; i++) out->inferred[i] = out->gap_before[i] = RS_LINKED_NONE;
-    ok = ok && rs_lines_make(&x.lines) && list_gpus(&x) && time_gpus(&x) && rs_lines_finish(&x.lines, out) &&
-         add_releases(&x);
+    ok = ok && rs_timelines_make(&x.lines) && list_gpus(&x) && time_gpus(&x) &&
+         rs_timelines_finish(&x.lines, out) && add_releases(&x);
     if (ok && out->n_deps) qsort(out->deps, out->n_deps, sizeof *out->deps, by_node);
-    rs_lines_clear(&x.lines);
+    rs_timelines_clear(&x.lines);
     rs_free(x.by_end);
     rs_free(x.release);
     return ok ? RS_OK : rs_fail_nomem(err, "the times of nodes");

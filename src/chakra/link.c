@@ -63,10 +63,11 @@ static void report_losses(rs_linker *x)
                              "and names alone may mistake one operator for another",
                              RS_NO_OFFSET, r->linked_by_name, NULL);
     if (x->n_other_names)
-        rs_problems_add_many(&r->problems, x->settings->host, -1, RS_LOSS, "other_names",
-                             "host nodes have the record function id of an operator of another name; they are "
-                             "not linked, and the two traces may be of another run or rank",
-                             RS_NO_OFFSET, x->n_other_names, NULL);
+        rs_problems_add_many(
+            &r->problems, x->settings->host, -1, RS_LOSS, "other_names",
+            "host nodes have the record function id of an operator of another name; they are "
+            "not linked, and the two traces may be of another run or rank",
+            RS_NO_OFFSET, x->n_other_names, NULL);
     if (r->unlinked_inside)
         rs_problems_add_many(&r->problems, x->settings->host, -1, RS_LOSS, "unlinked_nodes",
                              "host nodes within the traces' common time have no operator in the device trace",

@@ -21,13 +21,14 @@ typedef struct rs_link_op {
 
 /* What a host node became. */
 typedef struct rs_link_host {
-    uint32_t op;               /* RS_LINK_NONE: not linked */
+    uint32_t op;                   /* RS_LINK_NONE: not linked */
     uint32_t first_inter, n_inter; /* into inters */
-    uint32_t first_gpu, n_gpu; /* into by_parent */
-    uint32_t first_dep, n_dep; /* into deps */
-    uint32_t first_wait, n_wait; /* into waits; of what leads a thread's chain */
-    uint32_t leader; /* node that leads the chain of the thread it ran on, where that is not its root; or NONE */
-    uint64_t id;               /* in the linked trace */
+    uint32_t first_gpu, n_gpu;     /* into by_parent */
+    uint32_t first_dep, n_dep;     /* into deps */
+    uint32_t first_wait, n_wait;   /* into waits; of what leads a thread's chain */
+    uint32_t
+        leader;  /* node that leads the chain of the thread it ran on, where that is not its root; or NONE */
+    uint64_t id; /* in the linked trace */
 } rs_link_host;
 
 typedef enum rs_link_fate {
@@ -83,7 +84,8 @@ typedef struct rs_linker {
     rs_link_dep *deps; /* by carrier */
     size_t n_deps;
     uint32_t *leaders; /* by thread: the node that leads its chain: a thread root, or its own first node */
-    uint32_t *inters; /* nodes of other threads that a node waited for; the one whose thread ended last first */
+    uint32_t
+        *inters; /* nodes of other threads that a node waited for; the one whose thread ended last first */
     size_t n_inters;
     rs_link_wait *waits; /* by root, then time */
     size_t n_waits;

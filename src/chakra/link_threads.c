@@ -27,14 +27,14 @@ typedef struct demand {
 
 typedef struct finding {
     rs_linker *x;
-    rs_keyed *ends;        /* by thread, then end: the activity; value: index into ops */
-    uint32_t *last;        /* to each end: of it and those before it on the thread what started last */
-    uint32_t *first;       /* by thread: its first end; n_threads + 1 */
-    uint32_t *used;        /* threads that have activity */
+    rs_keyed *ends;  /* by thread, then end: the activity; value: index into ops */
+    uint32_t *last;  /* to each end: of it and those before it on the thread what started last */
+    uint32_t *first; /* by thread: its first end; n_threads + 1 */
+    uint32_t *used;  /* threads that have activity */
     size_t n_used;
-    rs_keyed *all;         /* every end in order of time; value: index into ops */
+    rs_keyed *all; /* every end in order of time; value: index into ops */
     size_t n_ends;
-    uint8_t *backward;     /* by linked op: is it backward work */
+    uint8_t *backward; /* by linked op: is it backward work */
     demand *demands;
     size_t n_demands, capacity;
     uint64_t looks;
@@ -291,9 +291,9 @@ static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
     return n;
 }
 
-/* A root leads the chain of the thread that most of its nodes ran on, and a thread is led by the root that has
- * most of it. The execution trace files what runs for an operator on another thread under the operator's own
- * thread; such a thread without a root is led by its first node. */
+/* A root leads the chain of the thread that most of its nodes ran on, and a thread is led by the root that
+ * has most of it. The execution trace files what runs for an operator on another thread under the operator's
+ * own thread; such a thread without a root is led by its first node. */
 static bool find_leaders(rs_linker *x)
 {
     size_t n_threads = x->e->n_threads;

@@ -38,11 +38,12 @@ static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
     char groups[60] = "";
     if (with_groups) snprintf(groups, sizeof groups, "; %llu process groups", (unsigned long long)r->groups);
     rs_complain(
-        "%llu nodes, %llu of them GPU, %llu communication; dependencies: %llu in thread order, %llu in "
-        "stream order, %llu launches, %llu synchronizations, %llu between threads%s",
+        "%llu nodes, %llu of them GPU, %llu communication, %llu gaps; dependencies: %llu in thread order, "
+        "%llu in stream order, %llu launches, %llu synchronizations, %llu between threads, %llu in time%s",
         (unsigned long long)r->nodes, (unsigned long long)r->gpu_nodes, (unsigned long long)r->comm_nodes,
-        (unsigned long long)r->chain, (unsigned long long)r->stream, (unsigned long long)r->launch,
-        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, groups);
+        (unsigned long long)r->gaps, (unsigned long long)r->chain, (unsigned long long)r->stream,
+        (unsigned long long)r->launch, (unsigned long long)r->sync, (unsigned long long)r->inter_thread,
+        (unsigned long long)r->timing, groups);
 }
 
 typedef struct converting {
@@ -237,7 +238,12 @@ static int run_check(const rs_command *command, int argc, char **argv)
     int code;
     if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
     const rs_options *o = arguments.options[0];
-    code = check(o, arguments.paths[0]);
+    if (rs_options_real(o, "tolerance") >= 0) {
+        code = check(o, arguments.paths[0]);
+    } else {
+        rs_complain("chakra check: --tolerance takes a percentage, 0 or more");
+        code = RS_EXIT_USAGE;
+    }
     rs_arguments_clear(&arguments);
     return code;
 }
