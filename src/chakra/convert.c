@@ -141,12 +141,15 @@ static rs_status write_gap(converting *c, size_t i)
 {
     const rs_convert_gap *gap = &c->graph->times.gaps[i - c->linked->n_nodes];
     Rs__Et__Node out = RS__ET__NODE__INIT;
+    Rs__Et__InputsOutputs none = RS__ET__INPUTS_OUTPUTS__INIT;
     uint64_t after = gap->after == RS_LINKED_NONE ? 0 : rs_convert_id(c->linked, gap->after);
     rs_arena_reset(&c->arena);
     rs_status status = take_deps(c, i, &out);
     if (status != RS_OK) return status;
     out.id = rs_convert_id(c->linked, (uint32_t)i);
     out.name = "gap";
+    none.values = none.shapes = none.types = "[]";
+    out.inputs = out.outputs = &none;
     out.type = RS__ET__NODE_TYPE__COMP_NODE;
     if (gap->after != RS_LINKED_NONE) {
         out.n_ctrl_deps = 1;
