@@ -144,10 +144,8 @@ static void count_rows(const rs_trace *t, counts *c)
 
 /* ---- launches and their work ------------------------------------------------------------------------ */
 
-static rs_call_coverage *coverage_of(rs_findings *f, const rs_string *name)
+static rs_call_coverage *add_coverage(rs_findings *f, const rs_string *name)
 {
-    for (size_t i = 0; i < f->n_calls; i++)
-        if (strcmp(f->calls[i].name, name->text) == 0) return &f->calls[i];
     char *copy = rs_strndup(name->text, name->length);
     if (!copy || !RS_GROW_ONE(f->calls, f->n_calls, f->calls_capacity)) {
         rs_free(copy);
@@ -163,12 +161,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const rs_call_coverage *)a)->name, ((const rs_call_coverage *)b)->name);
 }
 
+/* What is known of a call's name, by string id: names are few and calls are many. */
+typedef struct call_name {
+    uint8_t launches; /* 1 it does, 2 it does not, 0 not asked yet */
+    uint32_t place;   /* in the findings' calls, counted from 1; 0: not there yet */
+} call_name;
+
 static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f)
 {
     const rs_events *e = t->events;
-    uint8_t *launching = rs_calloc(e->strings.n + 1, 1); /* by string id: 1 launches, 2 does not */
+    call_name *names = rs_calloc(e->strings.n + 1, sizeof *names);
     size_t at = 0;
-    f->out_of_memory = f->out_of_memory || !launching;
+    f->out_of_memory = f->out_of_memory || !names;
     for (size_t i = 0; i < t->n_rows && !f->out_of_memory; i++) {
         uint32_t row = rs_trace_row(t, i);
         if (!rs_kind_is_call(rs_event_kind(e, row))) continue;
@@ -176,16 +180,17 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
         int64_t work =
             at < links->n_calls && links->call[at] == row ? links->first[at + 1] - links->first[at] : 0;
         const rs_string *name = &e->strings.items[e->name[row]];
-        uint8_t *known = &launching[e->name[row]];
-        if (work == 0 && !*known) *known = launches_work(name) ? 1 : 2;
-        if (work == 0 && *known == 2) continue;
-        rs_call_coverage *c = coverage_of(f, name);
-        if (!c) break;
+        call_name *known = &names[e->name[row]];
+        if (work == 0 && !known->launches) known->launches = launches_work(name) ? 1 : 2;
+        if (work == 0 && known->launches == 2) continue;
+        if (!known->place && !add_coverage(f, name)) break;
+        if (!known->place) known->place = (uint32_t)f->n_calls;
+        rs_call_coverage *c = &f->calls[known->place - 1];
         c->calls++;
         c->with_work += work > 0;
         c->work += work;
     }
-    rs_free(launching);
+    rs_free(names);
     if (f->n_calls) qsort(f->calls, f->n_calls, sizeof *f->calls, by_name);
 }
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifdef RS_TEST_ALLOC
 static _Atomic uint64_t fail_at, made;
@@ -73,56 +74,93 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size)
     return true;
 }
 
-/* Below this a block comes from malloc: a page each would waste more than it saves. */
-#define BIG_THRESHOLD ((size_t)256 << 10)
+/* From this size on a block is a mapping of its own, of whole huge pages: a fault costs more than filling the
+ * page, and a column of small pages has thousands. Below, a huge page would waste more than it saves. */
+#define BIG_THRESHOLD ((size_t)1 << 20)
+/* The size of x86's and most of Arm's huge pages. On other machines the advice is void. */
+#define HUGE_PAGE ((size_t)2 << 20)
 
 /* Stands before every big block, so that nobody has to remember its size. */
 typedef struct big_header {
     size_t bytes; /* header included */
-    size_t mapped;
+    size_t room;  /* of the mapping, whole huge pages; 0: from malloc */
 } big_header;
 
-static big_header *map_block(size_t bytes)
+/* Address space that begins at a multiple of a huge page; MAP_FAILED when there is none. */
+static void *map_room(size_t room)
 {
-    big_header *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return h == MAP_FAILED ? NULL : h;
+    uint8_t *p = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return p;
+    size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before) munmap(p, before);
+    munmap(p + before + room, HUGE_PAGE - before);
+    return p + before;
+}
+
+/* The mapping at `old` with more room, or a new one; NULL when out of memory, then `old` is as it was. */
+static big_header *grow_mapping(big_header *old, size_t room)
+{
+    void *p = map_room(room);
+    if (p == MAP_FAILED) return NULL;
+#ifdef MREMAP_MAYMOVE
+    if (old) {
+        /* both begin at huge pages: these move without being copied or split */
+        void *moved = mremap(old, old->room, room, MREMAP_MAYMOVE | MREMAP_FIXED, p);
+        if (moved == MAP_FAILED) munmap(p, room);
+        p = moved;
+    }
+#else
+    if (old) {
+        memcpy(p, old, old->bytes);
+        munmap(old, old->room);
+    }
+#endif
+    if (p == MAP_FAILED) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(p, room, MADV_HUGEPAGE);
+#endif
+    return p;
 }
 
 void *rs_big_resize(void *p, size_t bytes)
 {
     big_header *old = p ? (big_header *)p - 1 : NULL, *fresh = NULL;
-    if (bytes > SIZE_MAX - sizeof *old || allocation_fails()) return NULL;
+    if (bytes > SIZE_MAX / 2 || allocation_fails()) return NULL;
     bytes += sizeof *old;
-    bool mapped = bytes >= BIG_THRESHOLD;
-    if (old && !old->mapped && !mapped) {
+    size_t room = bytes < BIG_THRESHOLD ? 0 : (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    if (old && !old->room && !room) {
         fresh = realloc(old, bytes);
-        old = NULL;
-#ifdef MREMAP_MAYMOVE
-    } else if (old && old->mapped) {
-        fresh = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
-        if (fresh == MAP_FAILED) return NULL;
-        mapped = true;
-        old = NULL;
-#endif
+        if (!fresh) return NULL;
+    } else if (old && old->room) {
+        /* a mapping stays one; it gives room back when it is trimmed */
+        fresh = room <= old->room ? old : grow_mapping(old, room);
+        if (!fresh) return NULL;
+        if (fresh == old) room = old->room;
     } else {
-        fresh = mapped ? map_block(bytes) : malloc(bytes);
-    }
-    if (!fresh) return NULL;
-    if (old) {
-        memcpy(fresh + 1, old + 1, (old->bytes < bytes ? old->bytes : bytes) - sizeof *old);
-        rs_big_free(old + 1);
+        fresh = room ? grow_mapping(NULL, room) : malloc(bytes);
+        if (!fresh) return NULL;
+        if (old) memcpy(fresh, old, old->bytes < bytes ? old->bytes : bytes);
+        free(old);
     }
     fresh->bytes = bytes;
-    fresh->mapped = mapped;
+    fresh->room = room;
     return fresh + 1;
+}
+
+void rs_big_trim(void *p, size_t used)
+{
+    big_header *h = p ? (big_header *)p - 1 : NULL;
+    if (!h || !h->room || used > h->bytes - sizeof *h) return;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), keep = (used + sizeof *h + page - 1) & ~(page - 1);
+    if (keep < h->room) madvise((uint8_t *)h + keep, h->room - keep, MADV_DONTNEED);
 }
 
 void rs_big_free(void *p)
 {
     if (!p) return;
     big_header *h = (big_header *)p - 1;
-    if (h->mapped)
-        munmap(h, h->bytes);
+    if (h->room)
+        munmap(h, h->room);
     else
         free(h);
 }

@@ -129,25 +129,20 @@ uint32_t rs_strings_find(const rs_strings *strings, const char *text, size_t len
     return RS_NO_STRING;
 }
 
+static rs_map64_slot *map_place(const rs_map64 *map, uint64_t key)
+{
+    size_t mask = map->n_slots - 1, at = (size_t)rs_hash_u64(key) & mask;
+    while (map->slots[at].used && map->slots[at].key != key) at = (at + 1) & mask;
+    return &map->slots[at];
+}
+
 static bool map_grow(rs_map64 *map)
 {
-    rs_map64 old = *map, fresh = {.n_slots = old.n_slots ? old.n_slots * 2 : 64};
-    fresh.keys = rs_malloc(fresh.n_slots * sizeof *fresh.keys);
-    fresh.values = rs_malloc(fresh.n_slots * sizeof *fresh.values);
-    fresh.used = rs_calloc(fresh.n_slots, 1);
-    if (!fresh.keys || !fresh.values || !fresh.used) {
-        rs_map64_clear(&fresh);
-        return false;
-    }
-    for (size_t i = 0; i < old.n_slots; i++) {
-        if (!old.used[i]) continue;
-        size_t at = (size_t)rs_hash_u64(old.keys[i]) & (fresh.n_slots - 1);
-        while (fresh.used[at]) at = (at + 1) & (fresh.n_slots - 1);
-        fresh.used[at] = 1;
-        fresh.keys[at] = old.keys[i];
-        fresh.values[at] = old.values[i];
-    }
-    fresh.n = old.n;
+    rs_map64 old = *map, fresh = {.n = old.n, .n_slots = old.n_slots ? old.n_slots * 2 : 64};
+    fresh.slots = rs_calloc(fresh.n_slots, sizeof *fresh.slots);
+    if (!fresh.slots) return false;
+    for (size_t i = 0; i < old.n_slots; i++)
+        if (old.slots[i].used) *map_place(&fresh, old.slots[i].key) = old.slots[i];
     rs_map64_clear(&old);
     *map = fresh;
     return true;
@@ -156,31 +151,24 @@ static bool map_grow(rs_map64 *map)
 uint32_t *rs_map64_put(rs_map64 *map, uint64_t key, bool *is_new)
 {
     if ((map->n + 1) * 3 > map->n_slots * 2 && !map_grow(map)) return NULL;
-    size_t mask = map->n_slots - 1, at = (size_t)rs_hash_u64(key) & mask;
-    while (map->used[at] && map->keys[at] != key) at = (at + 1) & mask;
-    if (is_new) *is_new = !map->used[at];
-    if (!map->used[at]) {
-        map->used[at] = 1;
-        map->keys[at] = key;
-        map->values[at] = 0;
+    rs_map64_slot *slot = map_place(map, key);
+    if (is_new) *is_new = !slot->used;
+    if (!slot->used) {
+        *slot = (rs_map64_slot){.key = key, .used = 1};
         map->n++;
     }
-    return &map->values[at];
+    return &slot->value;
 }
 
 const uint32_t *rs_map64_get(const rs_map64 *map, uint64_t key)
 {
     if (!map->n_slots) return NULL;
-    size_t mask = map->n_slots - 1;
-    for (size_t at = (size_t)rs_hash_u64(key) & mask; map->used[at]; at = (at + 1) & mask)
-        if (map->keys[at] == key) return &map->values[at];
-    return NULL;
+    const rs_map64_slot *slot = map_place(map, key);
+    return slot->used ? &slot->value : NULL;
 }
 
 void rs_map64_clear(rs_map64 *map)
 {
-    rs_free(map->keys);
-    rs_free(map->values);
-    rs_free(map->used);
+    rs_free(map->slots);
     *map = (rs_map64){0};
 }

@@ -39,10 +39,14 @@ uint64_t rs_hash_u64(uint64_t x);
 
 /* ---- a map from 64-bit keys to 32-bit values ------------------------------------------------------- */
 
+/* All of a slot lies in one cache line: large maps wait for memory, and once a look-up is enough. */
+typedef struct rs_map64_slot {
+    uint64_t key;
+    uint32_t value, used;
+} rs_map64_slot;
+
 typedef struct rs_map64 {
-    uint64_t *keys;
-    uint32_t *values;
-    uint8_t *used;
+    rs_map64_slot *slots;
     size_t n, n_slots;
 } rs_map64;
 

@@ -440,9 +440,11 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);
     rs_free(r.core.scratch);
-    if (status == RS_OK)
-        *out = r.core.events;
-    else
+    if (status != RS_OK) {
         rs_events_free(r.core.events);
-    return status;
+        return status;
+    }
+    rs_events_trim(r.core.events);
+    *out = r.core.events;
+    return RS_OK;
 }

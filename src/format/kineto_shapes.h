@@ -23,10 +23,12 @@ typedef struct rs_edge {
     uint8_t length, op, column;
     uint8_t phase;     /* RS_OP_END: of this layout */
     uint16_t category; /* RS_OP_END */
-    uint32_t sibling;  /* the next alternative, 0: none */
-    uint32_t child;    /* the first edge behind the value, 0: none */
-    uint32_t hint;     /* the child that was right last time */
-    uint32_t last; /* RS_OP_NAME: the name that stood here last; RS_OP_END: the first edge that followed */
+    uint8_t digits,
+        steady;       /* of the numbers that stood here: how many digits, how often in a row; see RS_STEADY */
+    uint32_t sibling; /* the next alternative, 0: none */
+    uint32_t child;   /* the first edge behind the value, 0: none */
+    uint32_t hint;    /* the child that was right last time */
+    uint32_t last;    /* RS_OP_NAME: the last names here, folded; RS_OP_END: the first edge after */
 } rs_edge;
 
 struct rs_shapes {

@@ -65,28 +65,93 @@ static RS_HOT bool read_digits(const uint8_t **p, uint64_t *value)
     return total > 0;
 }
 
-/* Microseconds with at most three decimals as nanoseconds. */
-static RS_HOT bool read_microseconds(const uint8_t **p, int64_t *ns)
+/* An edge whose numbers had one length this often in a row is expected to keep it. */
+#define RS_STEADY 8
+
+static RS_HOT void note_digits(rs_edge *edge, size_t n)
 {
-    uint64_t v, x;
-    if (!read_digits(p, &v) || v > UINT64_C(9000000000000000)) return false;
+    edge->steady = n == edge->digits && edge->steady < RS_STEADY ? (uint8_t)(edge->steady + 1) : 0;
+    edge->digits = (uint8_t)n;
+}
+
+/* As read_digits. The number's length is guessed to be what it was here before, so that the processor can go
+ * on behind it while the guess is being checked; without it every byte's place would wait for the number
+ * before. */
+static RS_HOT bool read_digits_at(rs_edge *edge, const uint8_t **p, uint64_t *value)
+{
+    const uint8_t *q = *p;
+    if (edge->steady == RS_STEADY) {
+        unsigned n = edge->digits;
+        const uint8_t *next = q + n;
+        /* the compiler must not see that `next` depends on the count below once that was found equal */
+        __asm__("" : "+r"(next));
+        uint64_t x, y;
+        unsigned counted = count_digits(load_le(q), &x);
+        if (n < 8) {
+            if (counted == n) {
+                *value = join_digits(x, n);
+                *p = next;
+                return true;
+            }
+        } else if (n < 16 && counted == 8) {
+            if (count_digits(load_le(q + 8), &y) == n - 8) {
+                *value = join_digits(x, 8) * powers[n - 8] + join_digits(y, n - 8);
+                *p = next;
+                return true;
+            }
+        } else if (n == 16 && counted == 8) {
+            if (count_digits(load_le(q + 8), &y) == 8 && (unsigned)(q[16] - '0') > 9) {
+                *value = join_digits(x, 8) * powers[8] + join_digits(y, 8);
+                *p = next;
+                return true;
+            }
+        }
+    }
+    if (!read_digits(p, value)) return false;
+    note_digits(edge, (size_t)(*p - q));
+    return true;
+}
+
+/* Microseconds with at most three decimals as nanoseconds; `p` behind the whole ones, which are *ns. */
+static RS_HOT bool add_decimals(const uint8_t **p, uint64_t v, int64_t *ns)
+{
+    uint64_t x;
+    if (v > UINT64_C(9000000000000000)) return false;
     v *= 1000;
     if (**p == '.') {
         unsigned n = count_digits(load_le(*p + 1), &x);
         if (n == 0 || n > 3) return false;
-        v += join_digits(x, n) * powers[3 - n];
-        *p += 1 + n;
+        if (n == 3) {
+            /* the usual number of them: its value does not wait for the count */
+            v += join_digits(x, 3);
+            *p += 4;
+        } else {
+            v += join_digits(x, n) * powers[3 - n];
+            *p += 1 + n;
+        }
     }
     *ns = (int64_t)v;
     return true;
 }
 
-static RS_HOT bool read_integer(const uint8_t **p, int64_t *value)
+static RS_HOT bool read_microseconds(const uint8_t **p, int64_t *ns)
+{
+    uint64_t v;
+    return read_digits(p, &v) && add_decimals(p, v, ns);
+}
+
+static RS_HOT bool read_microseconds_at(rs_edge *edge, const uint8_t **p, int64_t *ns)
+{
+    uint64_t v;
+    return read_digits_at(edge, p, &v) && add_decimals(p, v, ns);
+}
+
+static RS_HOT bool read_integer_at(rs_edge *edge, const uint8_t **p, int64_t *value)
 {
     bool negative = **p == '-';
-    *p += negative;
+    if (negative) ++*p;
     uint64_t v;
-    if (!read_digits(p, &v)) return false;
+    if (!read_digits_at(edge, p, &v)) return false;
     *value = negative ? -(int64_t)v : (int64_t)v;
     return true;
 }
@@ -143,6 +208,15 @@ static RS_HOT bool skip_number(const uint8_t **p, const uint8_t *end)
 static RS_HOT uint32_t guess_slot(uint32_t a, uint32_t b)
 {
     return (a * UINT32_C(0x9e3779b1) ^ b * UINT32_C(0x85ebca77)) >> (32 - 15);
+}
+
+/* What stands in a column of texts follows what stood there in the two events before and the event's name:
+ * one operator hands its tensors on to the next. */
+static RS_HOT uint32_t text_slot(uint32_t name, const rs_sparse *s, unsigned column)
+{
+    uint32_t last = s->n > 0 ? s->texts[s->n - 1] : 0, before = s->n > 1 ? s->texts[s->n - 2] : 0;
+    uint32_t stood = last * UINT32_C(0x9e3779b1) ^ before * UINT32_C(0x85ebca77);
+    return guess_slot(name ^ (stood >> 7), stood ^ column);
 }
 
 /* Marks a guess that is an array's text: only such a one was found to be valid JSON. */
@@ -227,6 +301,9 @@ static RS_HOT bool commit(rs_kineto *core, const rs_event_now *now)
     return true;
 }
 
+/* How far ahead the text is fetched: the processor by itself stops at the end of a page. */
+#define RS_PREFETCH 2048
+
 /* Reads one event at *p; on success *p is behind it. `first` is the edge to try first. */
 static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *end, uint32_t first,
                            uint32_t *used, uint32_t *last)
@@ -249,6 +326,7 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
             if (!at) return false;
             edge = &edges[at];
         }
+        __builtin_prefetch(q + RS_PREFETCH);
         if (edges[parent].hint != at) edges[parent].hint = at;
         if (!parent) *used = at;
         q += edge->length;
@@ -260,17 +338,17 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
             uint32_t *guess = &shapes->guesses[guess_slot(at, edge->last)];
             now.name = read_string(core, &q, end, guess);
             if (now.name == RS_NO_STRING) return false;
-            edge->last = now.name;
+            edge->last = (edge->last << 8) ^ (now.name * UINT32_C(0x9e3779b1));
             break;
         }
         case RS_OP_PID:
-            if (!read_integer(&q, &now.thread.pid)) return false;
+            if (!read_integer_at(edge, &q, &now.thread.pid)) return false;
             break;
         case RS_OP_TID:
-            if (!read_integer(&q, &now.thread.tid)) return false;
+            if (!read_integer_at(edge, &q, &now.thread.tid)) return false;
             break;
         case RS_OP_TS:
-            if (!read_microseconds(&q, &now.start)) return false;
+            if (!read_microseconds_at(edge, &q, &now.start)) return false;
             break;
         case RS_OP_DUR:
             if (!read_microseconds(&q, &now.duration)) return false;
@@ -278,7 +356,7 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         case RS_OP_ID:
         case RS_OP_INT: {
             int64_t v;
-            if (!read_integer(&q, &v) || !push_row(core, s, edge->column)) return false;
+            if (!read_integer_at(edge, &q, &v) || !push_row(core, s, edge->column)) return false;
             s->ints[s->n++] = v;
             break;
         }
@@ -290,7 +368,7 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         }
         case RS_OP_STRING:
         case RS_OP_RAW: {
-            uint32_t *guess = &shapes->guesses[guess_slot(now.name, edge->column + 1000u)];
+            uint32_t *guess = &shapes->guesses[text_slot(now.name, s, edge->column)];
             uint32_t id = edge->op == RS_OP_STRING ? read_string(core, &q, end, guess)
                                                    : read_array(core, &events->strings, &q, end, guess);
             if (id == RS_NO_STRING || !push_row(core, s, edge->column)) return false;

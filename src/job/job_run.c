@@ -99,6 +99,7 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         u->input = at;
         u->index = k;
         u->at = &u->first;
+        u->begin = RS_NO_TIME;
         u->own_rank = rs_input_rank(input, t, &u->own_rule);
         u->asked = s->ranking.renumber || u->own_rank == RS_NO_VALUE ||
                    rs_options_in_ranges(s->ranking.wanted, "ranks", u->own_rank);
@@ -106,7 +107,9 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         rs_status looked = rs_trace_look(t, &u->selected, err);
         if (looked != RS_OK) return looked;
         t->problems = &answer->problems;
-        rs_status status = ask_from(s, q, &q->run, 0, t, &u->first, err);
+        int64_t last;
+        rs_status status = q->moments ? rs_trace_span(t, &u->begin, &last, err) : RS_OK;
+        if (status == RS_OK) status = ask_from(s, q, &q->run, 0, t, &u->first, err);
         t->problems = &input->problems;
         if (status != RS_OK) {
             /* a wrong option is wrong for every file */

@@ -152,6 +152,20 @@ void rs_events_free(rs_events *e)
     rs_free(e);
 }
 
+void rs_events_trim(rs_events *e)
+{
+    rs_big_trim(e->start, e->n * sizeof *e->start);
+    rs_big_trim(e->duration, e->n * sizeof *e->duration);
+    rs_big_trim(e->name, e->n * sizeof *e->name);
+    rs_big_trim(e->thread, e->n * sizeof *e->thread);
+    rs_big_trim(e->category, e->n * sizeof *e->category);
+    rs_big_trim(e->phase, e->n * sizeof *e->phase);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        rs_big_trim(e->args[i].rows, e->args[i].n * sizeof *e->args[i].rows);
+        rs_big_trim(e->args[i].ints, e->args[i].n * value_size((rs_column_id)i));
+    }
+}
+
 static rs_status charge(rs_events *e, uint64_t bytes, rs_error *err)
 {
     if (e->max_memory && e->memory + bytes > e->max_memory)

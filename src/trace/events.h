@@ -168,6 +168,8 @@ void rs_events_free(rs_events *events);
  */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
+/* Gives back memory that was reserved and not written; for a reader that is done. */
+void rs_events_trim(rs_events *events);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
 rs_status rs_events_add_counter(rs_events *events, uint32_t name, uint32_t row, double value, rs_error *err);
 
