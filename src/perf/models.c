@@ -129,7 +129,7 @@ int64_t rs_elements(rs_ask *ask, const rs_argument *x)
 
 int64_t rs_bytes_of(rs_ask *ask, const rs_argument *x)
 {
-    int64_t n = rs_dtype_size(x->type);
+    int64_t n = rs_dtype_bytes(x->type);
     if (x->wrong || x->list) ask->bad = true;
     if (x->wrong || x->list) return 0;
     for (size_t i = 0; i < x->n_dims; i++)

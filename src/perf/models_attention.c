@@ -98,7 +98,7 @@ static void add_work(rs_ask *ask, const attention *a, int64_t pairs)
     const int8_t *p = ask->row->p;
     int64_t one = rs_times(ask, 2, rs_times(ask, rs_times(ask, a->batch, a->heads), pairs));
     int64_t out = rs_times(ask, rs_times(ask, a->batch, a->heads), rs_times(ask, a->n_q, a->depth_v));
-    int64_t size = rs_dtype_size(a->q->type), k = rs_times(ask, one, a->depth_k),
+    int64_t size = rs_dtype_bytes(a->q->type), k = rs_times(ask, one, a->depth_k),
             v = rs_times(ask, one, a->depth_v);
     rs_set_type(ask, a->q->type);
     /* forward: scores, sums; backward: scores again, and the gradients of v, scores, q and k */

@@ -86,7 +86,7 @@ static void add_elements(rs_ask *ask, int n_operands, int flops, int first)
     if (!ask->in_place && (ask->row->flags & RS_MODEL_TO_FLOAT) && rs_dtype_kind(type) < RS_NUMBER_FLOATING)
         type = rs_dtype_of("float");
     for (int i = 0; i < n_operands; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(type)));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(type)));
     rs_add_vector(ask, rs_times(ask, n, flops));
     rs_set_type(ask, rs_is_tensor(ask, first) ? ask->a->items[first].type : RS_NO_DTYPE);
 }
@@ -230,7 +230,7 @@ static void reduce(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, in, p[P_WORK]));
     rs_add_bytes(ask, rs_bytes_of(ask, x));
-    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_size(reduced_type(ask, x->type))));
+    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_bytes(reduced_type(ask, x->type))));
     if (p[P_PLACES] && n_dims) rs_add_bytes(ask, rs_times(ask, out, 8));
 }
 

@@ -21,7 +21,7 @@ static void normalise(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, n, flops));
     rs_add_all_operands(ask);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(x->type)));
     if (p[P_RUNNING] && measures) {
         rs_add_operand(ask, 3);
         rs_add_operand(ask, 4);
@@ -53,10 +53,10 @@ static void normalise_backward(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, n, flops));
     rs_add_all_operands(ask);
-    if (mask[0]) rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(x->type)));
+    if (mask[0]) rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(x->type)));
     for (unsigned i = 1; i < 3; i++)
         if (mask[i] && weighted)
-            rs_add_bytes(ask, rs_times(ask, weight, rs_dtype_size(ask->a->items[p[B_WEIGHT]].type)));
+            rs_add_bytes(ask, rs_times(ask, weight, rs_dtype_bytes(ask->a->items[p[B_WEIGHT]].type)));
 }
 
 /* x, which is the argument of that place, and the arguments up to it are read and written; FLOPs an
@@ -83,7 +83,7 @@ static void soften(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, n, 5));
     rs_add_bytes(ask, rs_bytes_of(ask, x));
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(type)));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(type)));
 }
 
 /* gradient, result, dimension, type of the input */
@@ -96,7 +96,7 @@ static void soften_backward(rs_ask *ask)
     rs_set_type(ask, grad->type);
     rs_add_vector(ask, rs_times(ask, n, 4));
     for (int i = 0; i < 2; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(rs_value_type_code(ask, 3, grad->type))));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(rs_value_type_code(ask, 3, grad->type))));
 }
 
 /* ---- losses --------------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void lose_likelihood(rs_ask *ask)
     const rs_argument *x = rs_need(ask, 0, 0), *target = rs_need(ask, 1, 0);
     rs_require(ask, !rs_value_is_empty(ask, 3));
     if (ask->bad) return;
-    int64_t n = rs_elements(ask, target), size = rs_dtype_size(x->type);
+    int64_t n = rs_elements(ask, target), size = rs_dtype_bytes(x->type);
     rs_require(ask, x->n_dims == target->n_dims + 1u);
     rs_set_type(ask, x->type);
     rs_add_vector(ask, n);
@@ -128,7 +128,7 @@ static void lose_likelihood_backward(rs_ask *ask)
     rs_add_vector(ask, rs_elements(ask, target));
     rs_add_operand(ask, 0);
     for (int i = 2; i < 7; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, rs_elements(ask, x), rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, rs_elements(ask, x), rs_dtype_bytes(x->type)));
 }
 
 /* Places: how many tensors lead, where the reduction stands, whether it is the backward pass. */
@@ -143,7 +143,7 @@ static void lose_squares(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, n, each && !p[2] ? 2 : 3));
     for (int i = 0; i < p[0]; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, each ? n : 1, rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, each ? n : 1, rs_dtype_bytes(x->type)));
 }
 
 /* Logits with all rows, target; a loss of four bytes a row comes out. */
@@ -169,7 +169,7 @@ static void look_up(rs_ask *ask)
     int64_t rows = rs_times(ask, rs_elements(ask, &ask->a->items[1]), table->dims[1]);
     rs_set_type(ask, table->type);
     rs_add_operand(ask, 1);
-    rs_add_bytes(ask, rs_times(ask, 2, rs_times(ask, rows, rs_dtype_size(table->type))));
+    rs_add_bytes(ask, rs_times(ask, 2, rs_times(ask, rows, rs_dtype_bytes(table->type))));
 }
 
 /* gradient, ids, rows of the table: all of it is written */
@@ -184,7 +184,7 @@ static void look_up_backward(rs_ask *ask)
     rs_add_operand(ask, 0);
     rs_add_operand(ask, 1);
     int64_t width = grad->dims[grad->n_dims - 1];
-    rs_add_bytes(ask, rs_times(ask, rs_times(ask, rows, width), rs_dtype_size(grad->type)));
+    rs_add_bytes(ask, rs_times(ask, rs_times(ask, rows, width), rs_dtype_bytes(grad->type)));
 }
 
 /* x, dimension, ids. Places: whether each id names one element, not a slice. */
@@ -202,7 +202,7 @@ static void pick(rs_ask *ask)
         if ((int64_t)i != dim) n = rs_times(ask, n, x->dims[i]);
     rs_set_type(ask, x->type);
     rs_add_operand(ask, 2);
-    rs_add_bytes(ask, rs_times(ask, 2, rs_times(ask, n, rs_dtype_size(x->type))));
+    rs_add_bytes(ask, rs_times(ask, 2, rs_times(ask, n, rs_dtype_bytes(x->type))));
 }
 
 /* ---- positions and short convolutions ------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static void convolve_causally(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_vector(ask, rs_times(ask, rs_times(ask, 2, n), w->dims[1]));
     for (int i = 0; i < 3; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(x->type)));
 }
 
 #define NORM "normalisation"

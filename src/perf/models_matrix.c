@@ -31,7 +31,7 @@ static void multiply(rs_ask *ask)
     rs_add_matrix(ask, rs_times(ask, rs_times(ask, 2, n), k));
     rs_add_bytes(ask, rs_bytes_of(ask, a));
     rs_add_bytes(ask, rs_bytes_of(ask, b));
-    rs_add_bytes(ask, rs_times(ask, n, p[P_INT32] ? 4 : rs_dtype_size(a->type)));
+    rs_add_bytes(ask, rs_times(ask, n, p[P_INT32] ? 4 : rs_dtype_bytes(a->type)));
     if (p[P_ADDED] >= 0) {
         rs_add_vector(ask, n);
         rs_add_operand(ask, p[P_ADDED]);
@@ -54,7 +54,7 @@ static void multiply_scaled(rs_ask *ask)
     rs_set_type(ask, a->type);
     rs_add_matrix(ask, rs_times(ask, rs_times(ask, 2, n), depth(ask, a, k)));
     for (int i = 0; i < 6; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(rs_value_type_code(ask, 6, a->type))));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(rs_value_type_code(ask, 6, a->type))));
     if (rs_is_present(ask, 4)) rs_add_vector(ask, n);
 }
 
@@ -70,7 +70,7 @@ static void multiply_linear(rs_ask *ask)
     rs_set_type(ask, x->type);
     rs_add_matrix(ask, rs_times(ask, rs_times(ask, 2, n), k));
     for (int i = 0; i < 3; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(x->type)));
     if (rs_is_present(ask, 2)) rs_add_vector(ask, n);
 }
 
@@ -101,7 +101,7 @@ static void multiply_groups(rs_ask *ask)
     rs_set_type(ask, a->type);
     rs_add_matrix(ask, rs_times(ask, rs_times(ask, 2, rs_times(ask, one, products)), depth(ask, a, k)));
     for (int i = 0; i <= p[P_BIAS]; i++) rs_add_operand(ask, i);
-    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_size(type)));
+    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_bytes(type)));
     if (rs_is_present(ask, p[P_BIAS])) rs_add_vector(ask, out);
 }
 
@@ -179,7 +179,7 @@ static void convolve(rs_ask *ask)
     rs_add_matrix(ask, rs_times(ask, weight_of_one(ask, w), transposed ? rs_elements(ask, x) : out));
     rs_add_bytes(ask, rs_bytes_of(ask, x));
     rs_add_bytes(ask, rs_bytes_of(ask, w));
-    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_size(x->type)));
+    rs_add_bytes(ask, rs_times(ask, out, rs_dtype_bytes(x->type)));
     if (p[P_CBIAS] >= 0 && rs_is_present(ask, p[P_CBIAS])) {
         rs_add_vector(ask, out);
         rs_add_operand(ask, p[P_CBIAS]);
@@ -205,7 +205,7 @@ static void convolve_backward(rs_ask *ask)
     if (mask[2]) {
         rs_add_vector(ask, rs_elements(ask, grad));
         rs_add_bytes(ask, rs_bytes_of(ask, grad));
-        rs_add_bytes(ask, rs_times(ask, grad->dims[1], rs_dtype_size(grad->type)));
+        rs_add_bytes(ask, rs_times(ask, grad->dims[1], rs_dtype_bytes(grad->type)));
     }
 }
 

@@ -65,7 +65,7 @@ rs_dtype rs_dtype_of_code(int64_t code)
     return RS_NO_DTYPE;
 }
 
-int64_t rs_dtype_size(rs_dtype type)
+int64_t rs_dtype_bytes(rs_dtype type)
 {
     return types[type].size;
 }

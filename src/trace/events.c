@@ -144,6 +144,7 @@ void rs_events_free(rs_events *e)
     rs_free(e->counters);
     rs_free(e->threads);
     rs_free(e->documents);
+    rs_free(e->devices);
     rs_free(e->log);
     rs_free(e->categories);
     rs_map64_clear(&e->thread_ids);
