@@ -77,7 +77,7 @@ typedef struct row_key {
 
 typedef struct gatherer {
     const rs_events *e;
-    const rs_shapes *shapes;
+    const rs_op_shapes *shapes;
     rs_roof_rank *p;
     row_key *keys; /* by row */
     size_t n_keys, keys_capacity, rows_capacity;
@@ -166,7 +166,7 @@ static int by_time(const void *a, const void *b)
 static rs_status gather(rs_trace *trace, rs_roof_rank *p, rs_error *err)
 {
     const rs_owners *owners;
-    rs_shapes *shapes;
+    rs_op_shapes *shapes;
     RS_TRY(rs_trace_owners(trace, &owners, err));
     RS_TRY(rs_trace_shapes(trace, &shapes, err));
     gatherer g = {.e = trace->events, .shapes = shapes, .p = p};

@@ -161,12 +161,12 @@ static bool read_texts(argument_list *list, const char *text, bool values)
     return true;
 }
 
-rs_status rs_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_arguments *out,
+rs_status rs_op_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_op_arguments *out,
                             rs_error *err)
 {
     argument_list list = {.arena = arena};
     rs_json_reader r;
-    *out = (rs_arguments){.has_values = open_array(&r, texts->concrete)};
+    *out = (rs_op_arguments){.has_values = open_array(&r, texts->concrete)};
     bool ok = read_shapes(&list, texts->dims, store_dims) &&
               read_shapes(&list, texts->strides, store_strides) && read_texts(&list, texts->types, false) &&
               read_texts(&list, texts->concrete, true);

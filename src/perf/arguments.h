@@ -20,18 +20,18 @@ typedef struct rs_argument {
     size_t value_length;
 } rs_argument;
 
-typedef struct rs_arguments {
+typedef struct rs_op_arguments {
     size_t n;
     rs_argument *items;
     bool has_values; /* concrete inputs were recorded */
-} rs_arguments;
+} rs_op_arguments;
 
 /* From the JSON texts of Input Dims, Input type, Input Strides and Concrete Inputs; NULL: not recorded. What
  * is no such text counts as not recorded. The result lives in the arena. Linear in the texts. */
 typedef struct rs_argument_texts {
     const char *dims, *types, *strides, *concrete;
 } rs_argument_texts;
-rs_status rs_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_arguments *out,
+rs_status rs_op_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_op_arguments *out,
                             rs_error *err);
 
 #endif

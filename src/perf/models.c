@@ -54,7 +54,7 @@ size_t rs_forward_name(const char *name, size_t length)
     return memcmp(name + length, suffix, sizeof suffix - 1) == 0 ? length : 0;
 }
 
-rs_model rs_model_answer(uint16_t model, bool in_place, const rs_arguments *arguments)
+rs_model rs_model_answer(uint16_t model, bool in_place, const rs_op_arguments *arguments)
 {
     const rs_model_row *row = row_of(model);
     rs_model out = {.family = row->family, .has_flops = true, .has_bytes = true};

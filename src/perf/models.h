@@ -30,6 +30,6 @@ uint16_t rs_model_backward(uint16_t forward);
 size_t rs_forward_name(const char *name, size_t length);
 
 /* in_place: the operator's name ends in _, so that its result has the first operand's type. */
-rs_model rs_model_answer(uint16_t model, bool in_place, const rs_arguments *arguments);
+rs_model rs_model_answer(uint16_t model, bool in_place, const rs_op_arguments *arguments);
 
 #endif

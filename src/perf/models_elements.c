@@ -115,7 +115,7 @@ static void each_once(rs_ask *ask)
     if (ask->bad) return;
     rs_add_all_operands(ask);
     rs_add_vector(ask, rs_times(ask, rs_elements(ask, x), ask->row->p[1]));
-    rs_set_type(ask, x->type);
+    rs_set_type(ask, ask->a->items[0].type);
 }
 
 /* ---- copies --------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ typedef struct rs_model_row rs_model_row;
 /* A question under way. After the first contradiction `bad` stays set, and there is no answer. */
 typedef struct rs_ask {
     const rs_model_row *row;
-    const rs_arguments *a;
+    const rs_op_arguments *a;
     rs_model *out;
     bool in_place; /* the name ends in _ */
     bool bad;

@@ -207,19 +207,35 @@ static void pick(rs_ask *ask)
 
 /* ---- positions and short convolutions ------------------------------------------------------------------- */
 
-/* Three FLOPs an element of what is turned, which is read and written. Places: the first such argument, how
- * many there are. */
+/* Three FLOPs an element of what is turned, which is read and written. */
+static void turn_one(rs_ask *ask, int i)
+{
+    const rs_argument *x = rs_need(ask, i, 0);
+    if (ask->bad) return;
+    rs_add_vector(ask, rs_times(ask, rs_elements(ask, x), 3));
+    rs_add_operand(ask, i);
+    rs_add_operand(ask, i);
+    rs_set_type(ask, x->type);
+}
+
+/* x, angles */
 static void turn(rs_ask *ask)
 {
-    const int8_t *p = ask->row->p;
-    rs_add_all_operands(ask);
-    for (int i = p[0]; i < p[0] + p[1]; i++) {
-        const rs_argument *x = rs_need(ask, i, 0);
-        if (ask->bad) return;
-        if (i == p[0]) rs_set_type(ask, x->type);
-        rs_add_vector(ask, rs_times(ask, rs_elements(ask, x), 3));
-        rs_add_operand(ask, i);
-    }
+    turn_one(ask, 0);
+    rs_add_operand(ask, 1);
+}
+
+/* positions, q, k, size of a head, table of cosines and sines: one row of it for each position */
+static void turn_by_position(rs_ask *ask)
+{
+    const rs_argument *table = rs_need(ask, 4, 2);
+    turn_one(ask, 2);
+    turn_one(ask, 1);
+    rs_require(ask, rs_is_tensor(ask, 0));
+    if (ask->bad) return;
+    rs_add_operand(ask, 0);
+    int64_t rows = rs_times(ask, rs_elements(ask, &ask->a->items[0]), table->dims[1]);
+    rs_add_bytes(ask, rs_times(ask, rows, rs_dtype_bytes(table->type)));
 }
 
 /* x (B, C, L), w (C, K) */
@@ -270,8 +286,8 @@ const rs_model_row rs_models_layers[] = {
     {"aten::embedding_dense_backward", "embedding backward", look_up_backward, 0, {0}, NULL},
     {"aten::index_select", "embedding", pick, 0, {0}, NULL},
     {"aten::gather", "embedding", pick, 0, {1}, NULL},
-    {"FusedRoPEFunc", "rope", turn, 0, {0, 1}, "FusedRoPEFunc"},
-    {"_C::rotary_embedding", "rope", turn, 0, {1, 2}, NULL},
+    {"FusedRoPEFunc", "rope", turn, 0, {0}, "FusedRoPEFunc"},
+    {"_C::rotary_embedding", "rope", turn_by_position, 0, {0}, NULL},
     {"causal_conv1d_fwd", "ssm", convolve_causally, 0, {0}, NULL},
     {"DaoAILab::_causal_conv1d_fwd_cpp", "ssm", convolve_causally, 0, {0}, NULL},
     {NULL, NULL, NULL, 0, {0}, NULL},

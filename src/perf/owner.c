@@ -21,7 +21,7 @@ typedef struct finder {
     const rs_events *e;
     const rs_tree *t;
     const rs_classes *classes;
-    rs_shapes *shapes;
+    rs_op_shapes *shapes;
     uint32_t *outer;  /* by node: the outermost operator with an answer, itself included; RS_NO_NODE */
     uint32_t *answer; /* by node, of those operators and of launchers */
     rs_keyed *pairs;  /* (twice the owner's node, and one more for communication; row of its work) */

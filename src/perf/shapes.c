@@ -5,12 +5,12 @@
 #include "base/try.h"
 #include "trace/launcher_rows.h"
 
-struct rs_shapes {
+struct rs_op_shapes {
     const rs_trace *trace;
     uint16_t *entry_of;   /* by string id: the model of that name */
     uint16_t *forward_of; /* by string id: the model of the name without its ending Backward */
     rs_map64 places;      /* hash of a question -> answer */
-    rs_answer *answers;
+    rs_shape_answer *answers;
     size_t n, capacity;
     bool has_forwards;
     rs_map64 forwards; /* name and sequence number -> row + 1 of a forward operator with arguments */
@@ -19,7 +19,7 @@ struct rs_shapes {
 
 static void free_shapes(void *value)
 {
-    rs_shapes *s = value;
+    rs_op_shapes *s = value;
     if (!s) return;
     rs_free(s->entry_of);
     rs_free(s->forward_of);
@@ -31,7 +31,7 @@ static void free_shapes(void *value)
 }
 
 /* The names are looked up once each. */
-static bool find_names(rs_shapes *s)
+static bool find_names(rs_op_shapes *s)
 {
     const rs_strings *names = &s->trace->events->strings;
     s->entry_of = rs_malloc((names->n + 1) * sizeof *s->entry_of);
@@ -55,7 +55,7 @@ static bool find_names(rs_shapes *s)
 static rs_status make_shapes(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
-    rs_shapes *s = rs_calloc(1, sizeof *s);
+    rs_op_shapes *s = rs_calloc(1, sizeof *s);
     if (s) s->trace = trace;
     if (!s || !find_names(s)) {
         free_shapes(s);
@@ -70,7 +70,7 @@ const rs_facet rs_facet_shapes = {.name = "shapes",
                                   .make = make_shapes,
                                   .release = free_shapes};
 
-rs_status rs_trace_shapes(rs_trace *trace, rs_shapes **out, rs_error *err)
+rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err)
 {
     void *value;
     RS_TRY(rs_trace_facet(trace, &rs_facet_shapes, NULL, &value, err));
@@ -86,7 +86,7 @@ static uint64_t forward_key(uint32_t name, int64_t sequence)
 }
 
 /* All operators of a forward pass that have a model for the backward pass, the first of each number. */
-static bool find_forwards(rs_shapes *s)
+static bool find_forwards(rs_op_shapes *s)
 {
     const rs_events *e = s->trace->events;
     rs_cursor number = rs_cursor_of(e, RS_COL_SEQUENCE_NUMBER), dims = rs_cursor_of(e, RS_COL_INPUT_DIMS);
@@ -105,7 +105,7 @@ static bool find_forwards(rs_shapes *s)
 }
 
 /* The row whose arguments stand for those of a backward operator; RS_NO_ROW: none. */
-static rs_status forward_row(rs_shapes *s, uint32_t row, uint32_t *out, rs_error *err)
+static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;
     const rs_string *name = &e->strings.items[e->name[row]];
@@ -121,13 +121,13 @@ static rs_status forward_row(rs_shapes *s, uint32_t row, uint32_t *out, rs_error
 
 /* ---- answers -------------------------------------------------------------------------------------------- */
 
-static bool same_question(const rs_answer *a, const rs_answer *b)
+static bool same_question(const rs_shape_answer *a, const rs_shape_answer *b)
 {
     return a->name == b->name && a->entry == b->entry && a->dims == b->dims && a->types == b->types &&
            a->strides == b->strides && a->concrete == b->concrete;
 }
 
-static uint64_t hash_question(const rs_answer *q)
+static uint64_t hash_question(const rs_shape_answer *q)
 {
     uint64_t h = rs_hash_u64((uint64_t)q->name << 32 | q->entry);
     h = rs_hash_u64(h ^ ((uint64_t)q->dims << 32 | q->types));
@@ -139,20 +139,20 @@ static const char *text_of(const rs_events *e, uint32_t id)
     return id == RS_NO_STRING ? NULL : e->strings.items[id].text;
 }
 
-static rs_status answer(rs_shapes *s, rs_answer *q, rs_error *err)
+static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
 {
     const rs_events *e = s->trace->events;
     const rs_string *name = &e->strings.items[q->name];
     rs_argument_texts texts = {text_of(e, q->dims), text_of(e, q->types), text_of(e, q->strides),
                                text_of(e, q->concrete)};
-    rs_arguments arguments;
+    rs_op_arguments arguments;
     rs_arena_reset(&s->arena);
-    RS_TRY(rs_arguments_read(&texts, &s->arena, &arguments, err));
+    RS_TRY(rs_op_arguments_read(&texts, &s->arena, &arguments, err));
     q->model = rs_model_answer(q->entry, name->length && name->text[name->length - 1] == '_', &arguments);
     return RS_OK;
 }
 
-rs_status rs_shapes_ask(rs_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
+rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;
     uint16_t entry = s->entry_of[e->name[row]];
@@ -162,7 +162,7 @@ rs_status rs_shapes_ask(rs_shapes *s, uint32_t row, bool nearest, uint32_t *out,
         if (rs_events_text(e, RS_COL_INPUT_DIMS, row) == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
     }
     if (entry == RS_NO_MODEL || row == RS_NO_ROW || (rs_model_is_fallback(entry) && !nearest)) return RS_OK;
-    rs_answer q = {.name = e->name[row],
+    rs_shape_answer q = {.name = e->name[row],
                    .entry = entry,
                    .dims = rs_events_text(e, RS_COL_INPUT_DIMS, row),
                    .types = rs_events_text(e, RS_COL_INPUT_TYPE, row),
@@ -192,7 +192,7 @@ rs_status rs_shapes_ask(rs_shapes *s, uint32_t row, bool nearest, uint32_t *out,
     return RS_OK;
 }
 
-const rs_answer *rs_shapes_at(const rs_shapes *s, uint32_t at)
+const rs_shape_answer *rs_shapes_at(const rs_op_shapes *s, uint32_t at)
 {
     return &s->answers[at];
 }
