@@ -589,6 +589,7 @@ class Job:
     def frame(self, *,
         of: Ranges = None,
         gpu: bool = False,
+        args: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
         progress: Progress = None) -> Table:
@@ -598,12 +599,19 @@ class Job:
         event in one wide table, with the link between launches and work. events shows the same events with
         fewer columns, and all others, and filters.
 
+        The columns are always the same: the arguments that most analyses need. args all adds every other
+        argument of the rows, args NAME,NAME those, under the names that the file gives them, sorted; the
+        columns then depend on the data. A name that a column of the frame has becomes args.NAME. A column
+        is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
+        number stands as its JSON text.
+
         compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
         order (GPU rows first), its columns' defaults.
 
         Options:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
+            args: further arguments as columns: all, or names with commas between
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
