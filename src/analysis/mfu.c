@@ -18,11 +18,13 @@ static const rs_option_spec options[] = {
 
 static const rs_column_spec columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("step", INT, ID, "number of the step; unknown: the trace has none, and the row is all of it", NULL),
+    RS_COLUMN("step", INT, ID, "number of the step; unknown: the trace has none, and the row is all of it",
+              NULL),
     RS_COLUMN("length_us", TIME, US, "its length on the host; unknown when only the GPU shows it", "length"),
     RS_COLUMN("matrix_flops", INT, COUNT, "contractions as executed, a multiply-add counted as 2", NULL),
     RS_COLUMN("recompute_flops", INT, COUNT,
-              "of these: activation checkpoints run again, and scores of attention computed again", "recompute"),
+              "of these: activation checkpoints run again, and scores of attention computed again",
+              "recompute"),
     RS_COLUMN("tflops_per_s", REAL, NONE, "matrix_flops over the step's length, 1e12 a second", "TFLOP/s"),
     RS_COLUMN("ideal_us", REAL, US, "matrix_flops at the device's dense rate of their precision", "ideal"),
     RS_COLUMN("hfu_pct", REAL, PERCENT, "ideal_us of length_us: hardware FLOPs utilisation", "HFU %"),
@@ -34,7 +36,8 @@ static const rs_table_spec table = RS_TABLE("mfu", "one row is one step of one r
 static const rs_table_spec *const tables[] = {&table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
-/* ---- one rank ------------------------------------------------------------------------------------------- */
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
 
 typedef struct mfu_step {
     int64_t number;                     /* RS_NO_VALUE: the whole trace */
@@ -110,7 +113,8 @@ static bool find_recompute(const rs_trace *t, recompute *r)
     ok = r->reach != NULL;
     for (size_t i = 0; ok && i < r->n; i++) {
         uint32_t row = r->starts[i].value;
-        bool same = i > 0 && r->starts[i - 1].value != row && e->thread[r->starts[i - 1].value] == e->thread[row];
+        bool same =
+            i > 0 && r->starts[i - 1].value != row && e->thread[r->starts[i - 1].value] == e->thread[row];
         r->first[e->thread[row] + 1] = i + 1;
         r->reach[i] = rs_event_end(e, row);
         if (same && r->reach[i - 1] > r->reach[i]) r->reach[i] = r->reach[i - 1];
@@ -134,7 +138,8 @@ static bool is_below_recompute(const rs_events *e, const recompute *r, uint32_t 
     return low > begin && r->reach[low - 1] > e->start[row];
 }
 
-/* ---- its steps ------------------------------------------------------------------------------------------ */
+/* ---- its steps ------------------------------------------------------------------------------------------
+ */
 
 static mfu_step *find_step(mfu_rank *p, int64_t number)
 {
@@ -204,7 +209,8 @@ static void add_flops(mfu_step *step, const rs_owned *o, const rs_model *m, bool
     step->recompute[precision] = rs_add_sat(step->recompute[precision], repeated);
 }
 
-static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, const recompute *again, rs_error *err)
+static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, const recompute *again,
+                            rs_error *err)
 {
     const rs_events *e = trace->events;
     const rs_owners *owners;
@@ -224,7 +230,8 @@ static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, con
     for (size_t i = 0; i < owners->n; i++) {
         const rs_owned *o = &owners->items[i];
         if (o->communication || o->answer == RS_NO_ANSWER) continue;
-        int64_t number = rs_trace_step_at(steps, n_steps, e->threads[e->thread[o->row]].pid, e->start[o->row]);
+        int64_t number =
+            rs_trace_step_at(steps, n_steps, e->threads[e->thread[o->row]].pid, e->start[o->row]);
         mfu_step *step = step_of(p, number);
         if (!step) continue;
         step->modelled = rs_add_sat(step->modelled, o->durations);
@@ -255,7 +262,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------ */
+/* ---- all ranks ------------------------------------------------------------------------------------------
+ */
 
 /* The least time of the FLOPs less some of them; NaN when the device has no rate for one of the precisions,
  * but FLOPs that no known rate covers are left out where others are covered. */
@@ -351,12 +359,15 @@ const rs_analysis rs_analysis_mfu = {
     .name = "mfu",
     .help = "Model and hardware FLOPs utilisation of each training step",
     .about =
-        "HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a share of "
+        "HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a "
+        "share of "
         "the\nstep's length on the host. MFU leaves out what a model would not need: operators below "
         "torch.utils.checkpoint's\nrecompute_fn (which only shows where Python functions were recorded, "
         "with_stack=True) and the scores that fused\nattention computes again in the backward pass. Causal "
-        "attention counts the pairs that are not masked, where other\ntools, PaLM's MFU among them, count the "
-        "full square. FLOPs come from the models of roofline; modelled_pct says how\nmuch of the GPU time has "
+        "attention counts the pairs that are not masked, where other\ntools, PaLM's MFU among them, count "
+        "the "
+        "full square. FLOPs come from the models of roofline; modelled_pct says how\nmuch of the GPU time "
+        "has "
         "one.",
     .examples = "rankscope mfu traces/\nrankscope mfu --steps 3-5 --fail-on 'mfu_pct < 35' trace.json.gz\n"
                 "rankscope mfu --device H100-SXM trace.json.gz",

@@ -95,11 +95,13 @@ static const rs_table_spec device_table =
     RS_TABLE("devices", "one row is one device that the file describes", device_columns);
 static const rs_table_spec gemm_table =
     RS_TABLE("gemms", "one row is one matrix product with one set of arguments, of one rank", gemm_columns);
-static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_table, &device_table, &gemm_table};
+static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_table, &device_table,
+                                              &gemm_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
 enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
 
-/* ---- bounds --------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------------------
+ */
 
 typedef struct bound {
     double us; /* NaN: unknown */
@@ -135,7 +137,8 @@ static double total_of(int64_t one, const rs_roof_row *r)
     return (double)one * (double)r->time.n;
 }
 
-/* ---- by arguments --------------------------------------------------------------------------------------- */
+/* ---- by arguments ---------------------------------------------------------------------------------------
+ */
 
 static void add_known_int(rs_table *t, bool known, int64_t value)
 {
@@ -181,7 +184,8 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
     return rs_table_end_row(t, err);
 }
 
-/* ---- by operator, by model ------------------------------------------------------------------------------ */
+/* ---- by operator, by model ------------------------------------------------------------------------------
+ */
 
 typedef struct total {
     const char *name; /* NULL: no model */
@@ -271,7 +275,8 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
     return status;
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------------------
+ */
 
 static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, rs_error *err)
 {
@@ -293,7 +298,8 @@ static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, r
     return status;
 }
 
-/* ---- matrix products at their best rate ----------------------------------------------------------------- */
+/* ---- matrix products at their best rate -----------------------------------------------------------------
+ */
 
 typedef struct gemm {
     const rs_partial *partial;
@@ -386,7 +392,8 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs_result *result,
+                           rs_error *err)
 {
     gemm *items = NULL;
     size_t n_items = 0, capacity = 0;
@@ -414,15 +421,17 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs
     }
     rs_free(items);
     if (status == RS_OK && gain > 0 && all_ranks > 0)
-        rs_result_note(result,
-                       "if every matrix product ran at the best rate seen for its shape: %s of %s us less, %s %% "
-                       "of the GPU time of operators (--table gemms)",
-                       RS_FIXED((double)gain / 1e3, 1), RS_FIXED((double)sum / 1e3, 1),
-                       RS_FIXED(rs_percent(gain, all_ranks), 2));
+        rs_result_note(
+            result,
+            "if every matrix product ran at the best rate seen for its shape: %s of %s us less, %s %% "
+            "of the GPU time of operators (--table gemms)",
+            RS_FIXED((double)gain / 1e3, 1), RS_FIXED((double)sum / 1e3, 1),
+            RS_FIXED(rs_percent(gain, all_ranks), 2));
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------------------
+ */
 
 static void add_notes(const rs_run *run, const rs_partial *partial, bool known, rs_result *result)
 {
@@ -434,12 +443,14 @@ static void add_notes(const rs_run *run, const rs_partial *partial, bool known, 
         return;
     }
     if (p->unlinked)
-        rs_result_note(result,
-                       "rank %lld: %s %% of its GPU time, communication left out, has no launch in the file and no "
-                       "row here",
-                       rank, RS_FIXED(rs_percent(p->unlinked, all), 2));
+        rs_result_note(
+            result,
+            "rank %lld: %s %% of its GPU time, communication left out, has no launch in the file and no "
+            "row here",
+            rank, RS_FIXED(rs_percent(p->unlinked, all), 2));
     if (!known && !rs_options_text(run->options, "device"))
-        rs_result_note(result, "rank %lld: %s, so bounds and efficiency are unknown; say it with --device", rank,
+        rs_result_note(result, "rank %lld: %s, so bounds and efficiency are unknown; say it with --device",
+                       rank,
                        p->described ? "its device is not in the table of devices"
                                     : "the trace does not say which device it ran on");
 }
@@ -472,24 +483,30 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_roofline = {
     .name = "roofline",
-    .help = "What each operator computes and moves, what the device could do at best, how far it is from that",
+    .help =
+        "What each operator computes and moves, what the device could do at best, how far it is from that",
     .about =
         "FLOPs and bytes follow from the operator's name and the shapes, types and values of its arguments\n"
         "(record_shapes=True), forward and backward. Matrix FLOPs are those of contractions, a multiply-add "
-        "counts\nas 2; vector FLOPs are all other arithmetic. Bytes count each operand once: a lower bound for "
-        "kernels that\nreread, and too much where the previous operator left data in a cache, so more than 100 % "
-        "of the bound is\npossible. Causal attention counts the pairs that are not masked. Communication is left "
+        "counts\nas 2; vector FLOPs are all other arithmetic. Bytes count each operand once: a lower bound "
+        "for "
+        "kernels that\nreread, and too much where the previous operator left data in a cache, so more than "
+        "100 % "
+        "of the bound is\npossible. Causal attention counts the pairs that are not masked. Communication is "
+        "left "
         "out.\n"
         "Work belongs to the outermost operator around its launch that has a model, else to its launcher, so "
         "no\ntime is counted twice. What has no model says so and keeps its row.\n"
         "The bound is the longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, "
         "theoretical\nrates. --device FILE is {\"name\", \"mem_bw_gbps\", \"memory_gb\", "
-        "\"max_achievable_tflops\": {\"matrix_bf16\": ...,\n\"vector_fp32\": ...}}; what it lacks is unknown.\n"
+        "\"max_achievable_tflops\": {\"matrix_bf16\": ...,\n\"vector_fp32\": ...}}; what it lacks is "
+        "unknown.\n"
         "The table gemms says what would be gained if every matrix product ran at the best rate seen for its "
         "shape.",
-    .examples = "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
-                "rankscope roofline --table devices trace.json.gz\n"
-                "rankscope roofline --device MI300X --fail-on 'efficiency_pct < 30, kernel_us > 1000' trace.json.gz",
+    .examples =
+        "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
+        "rankscope roofline --table devices trace.json.gz\n"
+        "rankscope roofline --device MI300X --fail-on 'efficiency_pct < 30, kernel_us > 1000' trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows},

@@ -18,7 +18,8 @@ void rs_roof_free(void *partial)
     rs_free(p);
 }
 
-/* ---- the device ----------------------------------------------------------------------------------------- */
+/* ---- the device -----------------------------------------------------------------------------------------
+ */
 
 const rs_device *rs_rank_device(rs_trace *trace, rs_error *err, rs_status *status)
 {
@@ -60,15 +61,17 @@ static rs_status list_devices(rs_trace *trace, rs_roof_rank *p, rs_error *err)
     if (!p->devices) return rs_fail_nomem(err, "devices");
     bool ok = true;
     for (size_t i = 0; i < e->n_devices; i++)
-        p->devices[p->n_devices++] = (rs_roof_device){.id = e->devices[i].id,
-                                                      .name_id = rs_pool_add(&p->pool, e, e->devices[i].name, &ok),
-                                                      .known_as = rs_device_known_as(e, &e->devices[i])};
+        p->devices[p->n_devices++] =
+            (rs_roof_device){.id = e->devices[i].id,
+                             .name_id = rs_pool_add(&p->pool, e, e->devices[i].name, &ok),
+                             .known_as = rs_device_known_as(e, &e->devices[i])};
     p->described = own != NULL;
     p->known_as = own ? rs_device_known_as(e, own) : NULL;
     return ok ? RS_OK : rs_fail_nomem(err, "devices");
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------- */
+/* ---- rows -----------------------------------------------------------------------------------------------
+ */
 
 /* What tells rows apart. answer: of an operator that has its arguments from elsewhere. */
 typedef struct row_key {
@@ -191,7 +194,8 @@ rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "operators");
     if (status == RS_OK) status = list_devices(trace, p, err);
     if (status == RS_OK) status = gather(trace, p, err);
-    for (size_t i = 0; i < p->n_devices; i++) p->devices[i].name = rs_pool_text(&p->pool, p->devices[i].name_id);
+    for (size_t i = 0; i < p->n_devices; i++)
+        p->devices[i].name = rs_pool_text(&p->pool, p->devices[i].name_id);
     if (status == RS_OK)
         *partial = p;
     else
@@ -199,7 +203,8 @@ rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     return status;
 }
 
-/* ---- what travels --------------------------------------------------------------------------------------- */
+/* ---- what travels ---------------------------------------------------------------------------------------
+ */
 
 static const rs_field row_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, name, rs_roof_rank, pool.strings.n),

@@ -14,8 +14,8 @@ typedef struct rs_roof_row {
     uint32_t uid; /* of the first call, position in traceEvents */
     const char *family;
     bool lower, has_flops, has_bytes;
-    bool tf32;      /* its first call multiplied in tf32 */
-    bool host_link; /* a copy of its calls crossed the link to the host */
+    bool tf32;                     /* its first call multiplied in tf32 */
+    bool host_link;                /* a copy of its calls crossed the link to the host */
     int64_t matrix, vector, bytes; /* of one call */
     uint8_t precision;
     rs_moments time; /* of the calls' GPU time, ns */
@@ -33,8 +33,8 @@ typedef struct rs_roof_rank {
     size_t n;
     rs_roof_device *devices; /* as the file lists them */
     size_t n_devices;
-    const char *known_as; /* the rank's own device, in the table of devices; NULL: not known */
-    bool described;       /* the file describes that device */
+    const char *known_as;     /* the rank's own device, in the table of devices; NULL: not known */
+    bool described;           /* the file describes that device */
     int64_t linked, unlinked; /* durations of work that is no communication, ns */
     bool has_work;
 } rs_roof_rank;

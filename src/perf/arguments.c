@@ -162,7 +162,7 @@ static bool read_texts(argument_list *list, const char *text, bool values)
 }
 
 rs_status rs_op_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_op_arguments *out,
-                            rs_error *err)
+                               rs_error *err)
 {
     argument_list list = {.arena = arena};
     rs_json_reader r;

@@ -32,6 +32,6 @@ typedef struct rs_argument_texts {
     const char *dims, *types, *strides, *concrete;
 } rs_argument_texts;
 rs_status rs_op_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_op_arguments *out,
-                            rs_error *err);
+                               rs_error *err);
 
 #endif

@@ -38,7 +38,8 @@ static double *rate_called(rs_rates *r, const char *text, size_t n)
     return NULL;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------------------
+ */
 
 typedef struct cell {
     const char *text;
@@ -66,10 +67,11 @@ static void fill(const cell *head, const cell *cells, size_t n, rs_rates *out)
     size_t length = cells[0].n < sizeof out->name - 1 ? cells[0].n : sizeof out->name - 1;
     memcpy(out->name, cells[0].text, length);
     for (size_t i = 1; i < n; i++) {
-        double *place = is_word(head[i].text, head[i].n, "memory_gb")   ? &out->memory_gb
-                        : is_word(head[i].text, head[i].n, "mem_gbps")  ? &out->mem_gbps
-                        : is_word(head[i].text, head[i].n, "link_gbps") ? &out->link_gbps
-                                                                        : rate_called(out, head[i].text, head[i].n);
+        double *place = is_word(head[i].text, head[i].n, "memory_gb")  ? &out->memory_gb
+                        : is_word(head[i].text, head[i].n, "mem_gbps") ? &out->mem_gbps
+                        : is_word(head[i].text, head[i].n, "link_gbps")
+                            ? &out->link_gbps
+                            : rate_called(out, head[i].text, head[i].n);
         double value;
         if (place && rs_parse_real(cells[i].text, cells[i].n, &value)) *place = value;
     }
@@ -94,7 +96,8 @@ bool rs_rates_find(const char *name, rs_rates *out)
     return false;
 }
 
-/* ---- a user's file -------------------------------------------------------------------------------------- */
+/* ---- a user's file --------------------------------------------------------------------------------------
+ */
 
 static void take_rates(rs_json_reader *r, rs_rates *out)
 {
@@ -103,7 +106,8 @@ static void take_rates(rs_json_reader *r, rs_rates *out)
         rs_json_token t = rs_json_next(r);
         if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return;
         if (t == RS_JSON_T_OBJECT || t == RS_JSON_T_ARRAY) rs_json_leave(r);
-        if (t == RS_JSON_T_NUMBER && place && rs_json_real(r->text.bytes, r->text.length, &value) && value > 0)
+        if (t == RS_JSON_T_NUMBER && place && rs_json_real(r->text.bytes, r->text.length, &value) &&
+            value > 0)
             *place = value;
     }
 }
@@ -118,10 +122,10 @@ static bool take_file(const uint8_t *text, size_t n, rs_rates *out)
         rs_json_token t = rs_json_next(&r);
         if (t != RS_JSON_T_KEY) return t == RS_JSON_T_OBJECT_END;
         bool rates = rs_json_is(&r, "max_achievable_tflops"), name = rs_json_is(&r, "name");
-        double *place = rs_json_is(&r, "mem_bw_gbps")  ? &out->mem_gbps
-                        : rs_json_is(&r, "memory_gb")  ? &out->memory_gb
+        double *place = rs_json_is(&r, "mem_bw_gbps") ? &out->mem_gbps
+                        : rs_json_is(&r, "memory_gb") ? &out->memory_gb
                         : rs_json_is(&r, "link_gbps") ? &out->link_gbps
-                                                       : NULL;
+                                                      : NULL;
         double value;
         t = rs_json_next(&r);
         if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) return false;
@@ -146,10 +150,11 @@ static rs_status read_file(const char *path, rs_rates *out, rs_error *err)
     rs_status status = rs_source_read_all(source, MAX_FILE, &text, &n, err);
     rs_source_close(source);
     if (status == RS_OK && !take_file(text, n, out))
-        status = rs_fail(err, RS_ERR_FORMAT,
-                         "%s: no description of a device: {\"name\", \"mem_bw_gbps\", \"max_achievable_tflops\": "
-                         "{\"matrix_bf16\": ...}}",
-                         path);
+        status =
+            rs_fail(err, RS_ERR_FORMAT,
+                    "%s: no description of a device: {\"name\", \"mem_bw_gbps\", \"max_achievable_tflops\": "
+                    "{\"matrix_bf16\": ...}}",
+                    path);
     rs_free(text);
     return status;
 }
@@ -163,19 +168,24 @@ static rs_status no_such_device(const char *word, rs_error *err)
 {
     const char *at = (const char *)rs_device_table, *end = at + rs_device_table_size;
     cell cells[MAX_COLUMNS];
-    char names[64][64];
-    size_t n = 0, n_cells;
-    rs_suggestion nearest = {0};
-    next_line(&at, end, cells, &n_cells);
-    while (n < 64 && next_line(&at, end, cells, &n_cells)) {
-        if (cells[0].n == 0 || cells[0].n >= sizeof names[0]) continue;
-        memcpy(names[n], cells[0].text, cells[0].n);
-        names[n][cells[0].n] = '\0';
-        rs_suggest_from(&nearest, word, names[n++]);
+    char name[64] = "", nearest[64] = "";
+    size_t n;
+    unsigned least = 63;
+    next_line(&at, end, cells, &n);
+    while (next_line(&at, end, cells, &n)) {
+        if (cells[0].n == 0 || cells[0].n >= sizeof name) continue;
+        memcpy(name, cells[0].text, cells[0].n);
+        name[cells[0].n] = '\0';
+        unsigned distance = rs_word_distance(word, name, least);
+        if (distance >= least) continue;
+        least = distance;
+        memcpy(nearest, name, sizeof nearest);
     }
-    return rs_fail(err, RS_ERR_USAGE, "--device: no device \"%.64s\" in the table, and no such file; %s %s", word,
-                   nearest.best ? "did you mean" : "one that is there:",
-                   nearest.best ? nearest.best : n ? names[0] : "none");
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "--device: \"%.64s\" is no device of the table (the nearest is %s); a file is given with its "
+        "ending or folder",
+        word, *nearest ? nearest : "not near");
 }
 
 rs_status rs_rates_of_option(const char *word, rs_rates *out, rs_error *err)
@@ -185,7 +195,8 @@ rs_status rs_rates_of_option(const char *word, rs_rates *out, rs_error *err)
     return read_file(word, out, err);
 }
 
-/* ---- recorded devices ----------------------------------------------------------------------------------- */
+/* ---- recorded devices -----------------------------------------------------------------------------------
+ */
 
 #define GIB (INT64_C(1) << 30)
 
@@ -193,9 +204,10 @@ const char *rs_device_known_as(const rs_events *e, const rs_device *d)
 {
     static const struct {
         const char *word, *name;
-    } words[] = {{"GB200", "GB200"},     {"GH200", "GH200"},      {"B200", "B200"},     {"H200", "H200-SXM"},
-                 {"L40S", "L40S"},       {"RTX 4090", "RTX-4090"}, {"MI355X", "MI355X"}, {"MI350X", "MI350X"},
-                 {"MI325X", "MI325X"},   {"MI300X", "MI300X"},    {"MI250X", "MI250X-GCD"}, {"V100", "V100-SXM2"}};
+    } words[] = {{"GB200", "GB200"},   {"GH200", "GH200"},       {"B200", "B200"},
+                 {"H200", "H200-SXM"}, {"L40S", "L40S"},         {"RTX 4090", "RTX-4090"},
+                 {"MI355X", "MI355X"}, {"MI350X", "MI350X"},     {"MI325X", "MI325X"},
+                 {"MI300X", "MI300X"}, {"MI250X", "MI250X-GCD"}, {"V100", "V100-SXM2"}};
     char upper[128];
     const char *name = d->name == RS_NO_STRING ? "" : e->strings.items[d->name].text;
     size_t n = 0;
@@ -211,8 +223,8 @@ const char *rs_device_known_as(const rs_events *e, const rs_device *d)
         return strstr(upper, "NVL") ? "H100-NVL" : pcie || d->units == 114 ? "H100-PCIe" : "H100-SXM";
     if (strstr(upper, "A100"))
         return d->memory != RS_NO_VALUE && d->memory < 48 * GIB ? "A100-40GB"
-               : pcie                                            ? "A100-80GB-PCIe"
-                                                                 : "A100-80GB-SXM";
+               : pcie                                           ? "A100-80GB-PCIe"
+                                                                : "A100-80GB-SXM";
     if (n == 0 && d->major == 9 && d->minor == 4 && d->units == 304)
         return d->memory <= 196 * GIB ? "MI300X" : "MI325X";
     return NULL;

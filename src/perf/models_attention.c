@@ -1,7 +1,8 @@
 /* Attention: scores of queries with keys, and their sums over values. */
 #include "perf/models_internal.h"
 
-/* ---- pairs that are not masked -------------------------------------------------------------------------- */
+/* ---- pairs that are not masked --------------------------------------------------------------------------
+ */
 
 typedef __int128 wide;
 
@@ -24,7 +25,8 @@ typedef struct window {
 static int64_t count_pairs(rs_ask *ask, int64_t n_q, int64_t n_k, const window *w)
 {
     const int64_t limit = INT64_C(1) << 31;
-    rs_require(ask, n_q >= 0 && n_q < limit && n_k >= 0 && n_k < limit && w->left < limit && w->right < limit);
+    rs_require(ask,
+               n_q >= 0 && n_q < limit && n_k >= 0 && n_k < limit && w->left < limit && w->right < limit);
     if (ask->bad) return 0;
     wide offset = w->at_end ? n_k - n_q : 0, pairs = (wide)n_q * n_k;
     if (w->right >= 0) {
@@ -39,7 +41,8 @@ static int64_t count_pairs(rs_ask *ask, int64_t n_q, int64_t n_k, const window *
     return pairs < 0 || ask->bad ? 0 : (int64_t)pairs;
 }
 
-/* ---- the operators -------------------------------------------------------------------------------------- */
+/* ---- the operators --------------------------------------------------------------------------------------
+ */
 
 typedef enum layout { HEADS_FIRST, TOKENS_FIRST, PACKED } layout; /* b h n d, b n h d, t h d */
 
@@ -199,9 +202,29 @@ const rs_model_row rs_models_attention[] = {
     {"FlashAttnFunc", FORWARD, attend, 0, {0, TOKENS_FIRST, 5, 1, -1, 6, 0}, "FlashAttnFunc's gradient"},
     {"FlashAttnFunc's gradient", BACKWARD, attend, 0, {0, TOKENS_FIRST, 5, 1, -1, 6, 1}, NULL},
     {"flash_attn::_flash_attn_backward", BACKWARD, attend, 0, {1, TOKENS_FIRST, 11, 1, -1, 12, 1}, NULL},
-    {"flash_attn::_flash_attn_varlen_forward", FORWARD, attend_packed, 0, {0, PACKED, 9, 1, -1, 10, 0, 3}, NULL},
-    {"flash_attn::_flash_attn_varlen_backward", BACKWARD, attend_packed, 0, {1, PACKED, 15, 1, -1, 16, 1, 9}, NULL},
-    {"aten::_flash_attention_forward", FORWARD, attend_inner, RS_MODEL_FALLBACK, {0, TOKENS_FIRST, 8, 1, -1, -1, 0, 3}, NULL},
-    {"aten::_efficient_attention_forward", FORWARD, attend_by_mask, RS_MODEL_FALLBACK, {0, TOKENS_FIRST, 9, 1, 3, -1, 0}, NULL},
+    {"flash_attn::_flash_attn_varlen_forward",
+     FORWARD,
+     attend_packed,
+     0,
+     {0, PACKED, 9, 1, -1, 10, 0, 3},
+     NULL},
+    {"flash_attn::_flash_attn_varlen_backward",
+     BACKWARD,
+     attend_packed,
+     0,
+     {1, PACKED, 15, 1, -1, 16, 1, 9},
+     NULL},
+    {"aten::_flash_attention_forward",
+     FORWARD,
+     attend_inner,
+     RS_MODEL_FALLBACK,
+     {0, TOKENS_FIRST, 8, 1, -1, -1, 0, 3},
+     NULL},
+    {"aten::_efficient_attention_forward",
+     FORWARD,
+     attend_by_mask,
+     RS_MODEL_FALLBACK,
+     {0, TOKENS_FIRST, 9, 1, 3, -1, 0},
+     NULL},
     {NULL, NULL, NULL, 0, {0}, NULL},
 };

@@ -3,7 +3,8 @@
 
 #include "perf/models_internal.h"
 
-/* ---- shapes and types of results ------------------------------------------------------------------------ */
+/* ---- shapes and types of results ------------------------------------------------------------------------
+ */
 
 /* The shape that operands broadcast to. */
 typedef struct extent_of {
@@ -69,7 +70,8 @@ static rs_dtype result_type(const rs_ask *ask, int first, int n)
     return plain;
 }
 
-/* ---- element by element --------------------------------------------------------------------------------- */
+/* ---- element by element ---------------------------------------------------------------------------------
+ */
 
 /* Places: how many leading arguments are operands, FLOPs a result element, the first operand that counts for
  * the type (a condition does not). */
@@ -118,7 +120,8 @@ static void each_once(rs_ask *ask)
     rs_set_type(ask, ask->a->items[0].type);
 }
 
-/* ---- copies --------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------------------
+ */
 
 /* Places: how many arguments cross the bus. */
 static void copy(rs_ask *ask)
@@ -130,7 +133,8 @@ static void copy(rs_ask *ask)
     if (!ask->bad) rs_set_type(ask, ask->a->items[0].type);
 }
 
-/* ---- lists of tensors ----------------------------------------------------------------------------------- */
+/* ---- lists of tensors -----------------------------------------------------------------------------------
+ */
 
 /* The types of the members are not recorded, so bytes are unknown. Places: FLOPs an element of the first
  * list. */
@@ -158,7 +162,8 @@ static void compiled(rs_ask *ask)
     ask->out->lower = true;
 }
 
-/* ---- reductions ----------------------------------------------------------------------------------------- */
+/* ---- reductions -----------------------------------------------------------------------------------------
+ */
 
 typedef enum result_kind { SAME, LONG, TRUTH, WIDENED } result_kind; /* widened: integers become int64 */
 
@@ -206,9 +211,8 @@ static rs_dtype reduced_type(const rs_ask *ask, rs_dtype type)
     const int8_t *p = ask->row->p;
     if (p[P_RESULT] == LONG) return rs_dtype_of("long int");
     if (p[P_RESULT] == TRUTH) return rs_dtype_of("bool");
-    rs_dtype otherwise = p[P_RESULT] == WIDENED && rs_dtype_kind(type) <= RS_NUMBER_INTEGER
-                             ? rs_dtype_of("long int")
-                             : type;
+    rs_dtype otherwise =
+        p[P_RESULT] == WIDENED && rs_dtype_kind(type) <= RS_NUMBER_INTEGER ? rs_dtype_of("long int") : type;
     if (p[P_CODE] < 0) return otherwise;
     return rs_value_type_code(ask, ask->a->n == 2 ? 1 : p[P_CODE], otherwise);
 }
@@ -242,18 +246,42 @@ static void reduce_product(rs_ask *ask)
     reduce(ask);
 }
 
-#define UNARY(name) {"aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {1, 1, 0}, NULL}
+#define UNARY(name)                                                                                          \
+    {                                                                                                        \
+        "aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {1, 1, 0}, NULL                       \
+    }
 #define UNARY_FLOAT(name)                                                                                    \
-    {"aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE | RS_MODEL_TO_FLOAT, {1, 1, 0}, NULL}
-#define BINARY(name) {"aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {2, 1, 0}, NULL}
+    {                                                                                                        \
+        "aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE | RS_MODEL_TO_FLOAT, {1, 1, 0}, NULL   \
+    }
+#define BINARY(name)                                                                                         \
+    {                                                                                                        \
+        "aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {2, 1, 0}, NULL                       \
+    }
 #define COMPARISON(name)                                                                                     \
-    {"aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE | RS_MODEL_TO_BOOL, {2, 1, 0}, NULL}
-#define TERNARY(name) {"aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {3, 3, 0}, NULL}
+    {                                                                                                        \
+        "aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE | RS_MODEL_TO_BOOL, {2, 1, 0}, NULL    \
+    }
+#define TERNARY(name)                                                                                        \
+    {                                                                                                        \
+        "aten::" name, "elementwise", each_element, RS_MODEL_IN_PLACE, {3, 3, 0}, NULL                       \
+    }
 #define FOREACH(name, flops)                                                                                 \
-    {"aten::_foreach_" name, "list", each_list, RS_MODEL_IN_PLACE, {flops}, NULL}
-#define LIST(name, flops) {"aten::" name, "list", each_list, RS_MODEL_IN_PLACE, {flops}, NULL}
-#define COMPILED(name) {"triton_" name "_", "triton", compiled, RS_MODEL_PREFIX, {0}, NULL}
-#define REDUCE(name, ...) {"aten::" name, "reduce", reduce, 0, {__VA_ARGS__}, NULL}
+    {                                                                                                        \
+        "aten::_foreach_" name, "list", each_list, RS_MODEL_IN_PLACE, {flops}, NULL                          \
+    }
+#define LIST(name, flops)                                                                                    \
+    {                                                                                                        \
+        "aten::" name, "list", each_list, RS_MODEL_IN_PLACE, {flops}, NULL                                   \
+    }
+#define COMPILED(name)                                                                                       \
+    {                                                                                                        \
+        "triton_" name "_", "triton", compiled, RS_MODEL_PREFIX, {0}, NULL                                   \
+    }
+#define REDUCE(name, ...)                                                                                    \
+    {                                                                                                        \
+        "aten::" name, "reduce", reduce, 0, {__VA_ARGS__}, NULL                                              \
+    }
 
 /* clang-format off */
 const rs_model_row rs_models_elements[] = {

@@ -16,11 +16,11 @@ typedef struct rs_ask {
 } rs_ask;
 
 typedef enum rs_model_flags {
-    RS_MODEL_FALLBACK = 1,  /* only for the operator nearest to the launch */
-    RS_MODEL_IN_PLACE = 2,  /* the same name with _ behind it is the same model */
-    RS_MODEL_TO_BOOL = 4,   /* the result is of truth values */
-    RS_MODEL_TO_FLOAT = 8,  /* integers give float */
-    RS_MODEL_PREFIX = 16    /* the name is the beginning of the operator's */
+    RS_MODEL_FALLBACK = 1, /* only for the operator nearest to the launch */
+    RS_MODEL_IN_PLACE = 2, /* the same name with _ behind it is the same model */
+    RS_MODEL_TO_BOOL = 4,  /* the result is of truth values */
+    RS_MODEL_TO_FLOAT = 8, /* integers give float */
+    RS_MODEL_PREFIX = 16   /* the name is the beginning of the operator's */
 } rs_model_flags;
 
 struct rs_model_row {
@@ -35,14 +35,16 @@ struct rs_model_row {
 /* Rows of a family; the end has no name. */
 extern const rs_model_row rs_models_matrix[], rs_models_attention[], rs_models_elements[], rs_models_layers[];
 
-/* ---- numbers that may be too large ---------------------------------------------------------------------- */
+/* ---- numbers that may be too large ----------------------------------------------------------------------
+ */
 
 int64_t rs_times(rs_ask *ask, int64_t a, int64_t b); /* sets bad on overflow */
 void rs_add_bytes(rs_ask *ask, int64_t bytes);
 void rs_add_matrix(rs_ask *ask, int64_t flops);
 void rs_add_vector(rs_ask *ask, int64_t flops);
 
-/* ---- arguments ------------------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------------------
+ */
 
 bool rs_is_tensor(const rs_ask *ask, int i);  /* its type is that of a tensor */
 bool rs_is_present(const rs_ask *ask, int i); /* ... and it has a dimension */
@@ -51,12 +53,13 @@ const rs_argument *rs_need(rs_ask *ask, int i, unsigned n_dims);
 int64_t rs_elements(rs_ask *ask, const rs_argument *x);
 /* Distinct elements times their size: a dimension of stride 0 counts once. */
 int64_t rs_bytes_of(rs_ask *ask, const rs_argument *x);
-void rs_add_operand(rs_ask *ask, int i);     /* its bytes, if it is a tensor */
-void rs_add_all_operands(rs_ask *ask);       /* every tensor argument once */
+void rs_add_operand(rs_ask *ask, int i); /* its bytes, if it is a tensor */
+void rs_add_all_operands(rs_ask *ask);   /* every tensor argument once */
 void rs_set_type(rs_ask *ask, rs_dtype type);
-void rs_require(rs_ask *ask, bool holds);    /* else bad */
+void rs_require(rs_ask *ask, bool holds); /* else bad */
 
-/* ---- concrete values ------------------------------------------------------------------------------------ */
+/* ---- concrete values ------------------------------------------------------------------------------------
+ */
 
 bool rs_value_is_empty(const rs_ask *ask, int i);
 bool rs_value_is(const rs_ask *ask, int i, const char *word);

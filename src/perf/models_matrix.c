@@ -1,7 +1,8 @@
 /* Matrix products and convolutions. */
 #include "perf/models_internal.h"
 
-/* ---- products ------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------------------
+ */
 
 /* Places: a, b, what is added (-1: nothing), dimensions of a and of b, whether the result is int32. */
 enum { P_A, P_B, P_ADDED, P_DIMS_A, P_DIMS_B, P_INT32 };
@@ -105,7 +106,8 @@ static void multiply_groups(rs_ask *ask)
     if (rs_is_present(ask, p[P_BIAS])) rs_add_vector(ask, out);
 }
 
-/* ---- convolutions --------------------------------------------------------------------------------------- */
+/* ---- convolutions ---------------------------------------------------------------------------------------
+ */
 
 #define MAX_SPACE (RS_MAX_DIMS - 2)
 
@@ -137,8 +139,8 @@ static int64_t extent(rs_ask *ask, int64_t in, int64_t kernel, int64_t stride, i
     rs_require(ask, sane);
     if (!sane) return 0;
     int64_t reach = dilation * (kernel - 1);
-    int64_t out = transposed ? (in - 1) * stride - 2 * padding + reach + out_padding + 1
-                             : in + 2 * padding - reach - 1;
+    int64_t out =
+        transposed ? (in - 1) * stride - 2 * padding + reach + out_padding + 1 : in + 2 * padding - reach - 1;
     rs_require(ask, out >= 0);
     return out < 0 ? 0 : transposed ? out : out / stride + 1;
 }
@@ -230,7 +232,17 @@ const rs_model_row rs_models_matrix[] = {
     {"aten::conv1d", "convolution", convolve, RS_MODEL_FALLBACK, {2, 3, 4, 5, -1, -1, 6, 1}, NULL},
     {"aten::conv2d", "convolution", convolve, RS_MODEL_FALLBACK, {2, 3, 4, 5, -1, -1, 6, 1}, NULL},
     {"aten::conv3d", "convolution", convolve, RS_MODEL_FALLBACK, {2, 3, 4, 5, -1, -1, 6, 1}, NULL},
-    {"aten::cudnn_convolution", "convolution", convolve, RS_MODEL_FALLBACK, {-1, 3, 2, 4, -1, -1, 5, 0}, NULL},
-    {"aten::miopen_convolution", "convolution", convolve, RS_MODEL_FALLBACK, {2, 4, 3, 5, -1, -1, 6, 0}, NULL},
+    {"aten::cudnn_convolution",
+     "convolution",
+     convolve,
+     RS_MODEL_FALLBACK,
+     {-1, 3, 2, 4, -1, -1, 5, 0},
+     NULL},
+    {"aten::miopen_convolution",
+     "convolution",
+     convolve,
+     RS_MODEL_FALLBACK,
+     {2, 4, 3, 5, -1, -1, 6, 0},
+     NULL},
     {NULL, NULL, NULL, 0, {0}, NULL},
 };

@@ -78,7 +78,8 @@ rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err)
     return RS_OK;
 }
 
-/* ---- the forward operator of a backward one ------------------------------------------------------------- */
+/* ---- the forward operator of a backward one -------------------------------------------------------------
+ */
 
 static uint64_t forward_key(uint32_t name, int64_t sequence)
 {
@@ -119,7 +120,8 @@ static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_er
     return RS_OK;
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------------------
+ */
 
 static bool same_question(const rs_shape_answer *a, const rs_shape_answer *b)
 {
@@ -163,11 +165,11 @@ rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *o
     }
     if (entry == RS_NO_MODEL || row == RS_NO_ROW || (rs_model_is_fallback(entry) && !nearest)) return RS_OK;
     rs_shape_answer q = {.name = e->name[row],
-                   .entry = entry,
-                   .dims = rs_events_text(e, RS_COL_INPUT_DIMS, row),
-                   .types = rs_events_text(e, RS_COL_INPUT_TYPE, row),
-                   .strides = rs_events_text(e, RS_COL_INPUT_STRIDES, row),
-                   .concrete = rs_events_text(e, RS_COL_CONCRETE_INPUTS, row)};
+                         .entry = entry,
+                         .dims = rs_events_text(e, RS_COL_INPUT_DIMS, row),
+                         .types = rs_events_text(e, RS_COL_INPUT_TYPE, row),
+                         .strides = rs_events_text(e, RS_COL_INPUT_STRIDES, row),
+                         .concrete = rs_events_text(e, RS_COL_CONCRETE_INPUTS, row)};
     uint32_t *place = NULL;
     for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
         bool is_new;

@@ -36,7 +36,7 @@ typedef uint8_t rs_dtype;
 rs_dtype rs_dtype_of_name(const char *name, size_t length); /* RS_NO_DTYPE: no type of a tensor */
 rs_dtype rs_dtype_of_code(int64_t code);                    /* a ScalarType, as in `dtype=` */
 rs_dtype rs_dtype_of(const char *name);                     /* of a name that is known to exist */
-int64_t rs_dtype_bytes(rs_dtype type);                       /* bytes; of packed fp4: of the pair */
+int64_t rs_dtype_bytes(rs_dtype type);                      /* bytes; of packed fp4: of the pair */
 rs_precision rs_dtype_precision(rs_dtype type);
 rs_number_kind rs_dtype_kind(rs_dtype type);
 /* The type that holds values of both; RS_NO_DTYPE stands for "nothing yet". */

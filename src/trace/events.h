@@ -139,7 +139,7 @@ typedef struct rs_events {
     rs_file_info info;      /* of the first document that says it */
     rs_document *documents; /* those that hold events */
     size_t n_documents, documents_capacity;
-    rs_device *devices;     /* of the first list of them in the file */
+    rs_device *devices; /* of the first list of them in the file */
     size_t n_devices, devices_capacity;
     rs_log_line *log;
     size_t n_log, log_capacity;

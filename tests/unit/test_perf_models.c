@@ -28,7 +28,8 @@ typedef struct line {
 
 static const line lines[] = {
     /* 2 x 2*3*5 multiply-adds; (6 + 15 + 10) elements of two bytes */
-    {"aten::mm", "[[2,3],[3,5]]", "[" BF "," BF "]", NULL, NULL, "gemm", 2 * 2 * 3 * 5, 0, 2 * (6 + 15 + 10), FULL},
+    {"aten::mm", "[[2,3],[3,5]]", "[" BF "," BF "]", NULL, NULL, "gemm", 2 * 2 * 3 * 5, 0, 2 * (6 + 15 + 10),
+     FULL},
     /* the inner dimensions differ */
     {"aten::mm", "[[2,3],[4,5]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
     /* types without shapes, shapes without types */
@@ -38,89 +39,135 @@ static const line lines[] = {
     {"aten::mm", "[[2,-3],[-3,5]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
     {"aten::mm", "[[4611686018427387904,4],[4,4]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
     /* the bias as recorded: a row, a matrix */
-    {"aten::addmm", "[[5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, "gemm", 60, 10, 4 * (5 + 6 + 15 + 10), FULL},
-    {"aten::addmm", "[[2,5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, "gemm", 60, 10, 4 * (10 + 6 + 15 + 10), FULL},
+    {"aten::addmm", "[[5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, "gemm", 60, 10,
+     4 * (5 + 6 + 15 + 10), FULL},
+    {"aten::addmm", "[[2,5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, "gemm", 60, 10,
+     4 * (10 + 6 + 15 + 10), FULL},
     /* an expanded operand counts once: 7 x 3 of it are one 3 x 5 */
-    {"aten::bmm", "[[7,2,3],[7,3,5]]", "[" F32 "," F32 "]", "[[6,3,1],[0,5,1]]", NULL, "gemm", 2 * 7 * 2 * 3 * 5, 0, 4 * (42 + 15 + 70), FULL},
-    {"aten::mv", "[[4,6],[6]]", "[" F32 "," F32 "]", NULL, NULL, "gemm", 2 * 4 * 6, 0, 4 * (24 + 6 + 4), FULL},
+    {"aten::bmm", "[[7,2,3],[7,3,5]]", "[" F32 "," F32 "]", "[[6,3,1],[0,5,1]]", NULL, "gemm",
+     2 * 7 * 2 * 3 * 5, 0, 4 * (42 + 15 + 70), FULL},
+    {"aten::mv", "[[4,6],[6]]", "[" F32 "," F32 "]", NULL, NULL, "gemm", 2 * 4 * 6, 0, 4 * (24 + 6 + 4),
+     FULL},
     {"aten::dot", "[[9],[9]]", "[" F32 "," F32 "]", NULL, NULL, "gemm", 18, 0, 4 * (9 + 9 + 1), FULL},
-    {"aten::_int_mm", "[[2,3],[3,5]]", "[\"signed char\",\"signed char\"]", NULL, NULL, "gemm", 60, 0, 6 + 15 + 4 * 10, FULL},
+    {"aten::_int_mm", "[[2,3],[3,5]]", "[\"signed char\",\"signed char\"]", NULL, NULL, "gemm", 60, 0,
+     6 + 15 + 4 * 10, FULL},
     /* fp4: 3 bytes hold 6 values; bf16 out */
     {"aten::_scaled_mm", "[[2,3],[3,5],[2,1],[1,5],[],[],[],[]]",
-     "[\"c10::Float4_e2m1fn_x2\",\"c10::Float4_e2m1fn_x2\",\"c10::Float8_e8m0fnu\",\"c10::Float8_e8m0fnu\",\"\",\"\",\"Scalar\",\"Scalar\"]",
-     NULL, "[\"\",\"\",\"\",\"\",\"\",\"\",\"15\",\"False\"]", "gemm", 2 * 2 * 6 * 5, 0, 6 + 15 + 2 + 5 + 2 * 10, FULL},
+     "[\"c10::Float4_e2m1fn_x2\",\"c10::Float4_e2m1fn_x2\",\"c10::Float8_e8m0fnu\",\"c10::Float8_e8m0fnu\","
+     "\"\",\"\",\"Scalar\",\"Scalar\"]",
+     NULL, "[\"\",\"\",\"\",\"\",\"\",\"\",\"15\",\"False\"]", "gemm", 2 * 2 * 6 * 5, 0,
+     6 + 15 + 2 + 5 + 2 * 10, FULL},
     /* three groups along the common dimension: one product's work, three results; 3 offsets of 4 bytes */
-    {"aten::_grouped_mm", "[[2,6],[6,5],[3]]", "[" BF "," BF ",\"int\"]", NULL, NULL, "grouped gemm", 2 * 2 * 6 * 5, 0, 2 * (12 + 30 + 3 * 10) + 12, FULL},
-    {"aten::_grouped_mm", "[[8,6],[3,6,5],[3]]", "[" BF "," BF ",\"int\"]", NULL, NULL, "grouped gemm", 2 * 8 * 6 * 5, 0, 2 * (48 + 90 + 40) + 12, FULL},
-    {"aten::_grouped_mm", "[[3,8,6],[3,6,5]]", "[" BF "," BF "]", NULL, NULL, "grouped gemm", 2 * 3 * 8 * 6 * 5, 0, 2 * (144 + 90 + 120), FULL},
+    {"aten::_grouped_mm", "[[2,6],[6,5],[3]]", "[" BF "," BF ",\"int\"]", NULL, NULL, "grouped gemm",
+     2 * 2 * 6 * 5, 0, 2 * (12 + 30 + 3 * 10) + 12, FULL},
+    {"aten::_grouped_mm", "[[8,6],[3,6,5],[3]]", "[" BF "," BF ",\"int\"]", NULL, NULL, "grouped gemm",
+     2 * 8 * 6 * 5, 0, 2 * (48 + 90 + 40) + 12, FULL},
+    {"aten::_grouped_mm", "[[3,8,6],[3,6,5]]", "[" BF "," BF "]", NULL, NULL, "grouped gemm",
+     2 * 3 * 8 * 6 * 5, 0, 2 * (144 + 90 + 120), FULL},
     /* 5 wide, kernel 3, stride 2, padding 1: (5 + 2 - 2 - 1) / 2 + 1 = 3 wide; 4 channels out of 2 */
     {"aten::convolution", "[[1,2,5,5],[4,2,3,3],[4],[],[],[],[],[],[]]",
-     "[" F32 "," F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL, "[\"\",\"\",\"\",\"[2, 2]\",\"1\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\"]",
-     "convolution", 2 * 36 * 18, 36, 4 * (50 + 72 + 4 + 36), FULL},
+     "[" F32 "," F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
+     "[\"\",\"\",\"\",\"[2, 2]\",\"1\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\"]", "convolution", 2 * 36 * 18,
+     36, 4 * (50 + 72 + 4 + 36), FULL},
     /* transposed: (3 - 1) * 2 - 0 + 1 + 0 + 1 = 6 wide */
-    {"aten::convolution", "[[1,2,3],[2,4,2],[],[],[],[],[],[],[]]", "[" F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
-     "[\"\",\"\",\"\",\"[2]\",\"[0]\",\"[1]\",\"True\",\"[0]\",\"1\"]", "convolution", 2 * 6 * 8, 0, 4 * (6 + 16 + 24), FULL},
+    {"aten::convolution", "[[1,2,3],[2,4,2],[],[],[],[],[],[],[]]",
+     "[" F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
+     "[\"\",\"\",\"\",\"[2]\",\"[0]\",\"[1]\",\"True\",\"[0]\",\"1\"]", "convolution", 2 * 6 * 8, 0,
+     4 * (6 + 16 + 24), FULL},
     /* only the weight's gradient is asked for */
     {"aten::convolution_backward", "[[1,4,3],[1,2,5],[4,2,3]]", "[" F32 "," F32 "," F32 "]", NULL,
-     "[\"\",\"\",\"\",\"[4]\",\"[1]\",\"[0]\",\"[1]\",\"False\",\"[0]\",\"1\",\"[False, True, False]\"]", "convolution backward", 2 * 12 * 6, 0, 4 * (12 + 10 + 24), FULL},
-    {"aten::convolution_backward", "[[1,4,3],[1,2,5],[4,2,3]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, NULL, 0, 0, 0, 0},
+     "[\"\",\"\",\"\",\"[4]\",\"[1]\",\"[0]\",\"[1]\",\"False\",\"[0]\",\"1\",\"[False, True, False]\"]",
+     "convolution backward", 2 * 12 * 6, 0, 4 * (12 + 10 + 24), FULL},
+    {"aten::convolution_backward", "[[1,4,3],[1,2,5],[4,2,3]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, NULL,
+     0, 0, 0, 0},
     /* 4 queries, 6 keys: all 24 pairs; q, k, v, o of 2 heads of 8 */
-    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", "attention", 2 * 2 * 24 * 16, 0, 2 * 2 * 8 * (4 + 6 + 6 + 4), FULL},
+    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]",
+     NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", "attention", 2 * 2 * 24 * 16, 0,
+     2 * 2 * 8 * (4 + 6 + 6 + 4), FULL},
     /* causal from the start: 1 + 2 + 3 + 4 pairs */
-    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", "attention", 2 * 2 * 10 * 16, 0, 2 * 2 * 8 * (4 + 6 + 6 + 4), FULL},
-    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
+    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]",
+     NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", "attention", 2 * 2 * 10 * 16, 0,
+     2 * 2 * 8 * (4 + 6 + 6 + 4), FULL},
+    {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8]]", "[" BF "," BF "," BF "]",
+     NULL, NULL, NULL, 0, 0, 0, 0},
     /* causal from the end: 3 + 4 + 5 + 6 */
     {"flash_attn::_flash_attn_forward", "[[1,4,2,8],[1,6,2,8],[1,6,2,8]]", "[" BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"True\",\"-1\",\"-1\"]", "attention", 2 * 2 * 18 * 16, 0, 2 * 2 * 8 * 20, FULL},
+     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"True\",\"-1\",\"-1\"]", "attention", 2 * 2 * 18 * 16, 0,
+     2 * 2 * 8 * 20, FULL},
     /* and a window of one key to the left: 2 each */
     {"flash_attn::_flash_attn_forward", "[[1,4,2,8],[1,6,2,8],[1,6,2,8]]", "[" BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"True\",\"1\",\"0\"]", "attention", 2 * 2 * 8 * 16, 0, 2 * 2 * 8 * 20, FULL},
+     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"True\",\"1\",\"0\"]", "attention", 2 * 2 * 8 * 16, 0, 2 * 2 * 8 * 20,
+     FULL},
     /* one to the left and one to the right of the same places, 3 keys each but 2 at the last */
     {"flash_attn::_flash_attn_forward", "[[1,4,2,8],[1,6,2,8],[1,6,2,8]]", "[" BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"False\",\"1\",\"1\"]", "attention", 2 * 2 * 11 * 16, 0, 2 * 2 * 8 * 20, FULL},
+     "[\"\",\"\",\"\",\"0.\",\"0.1\",\"False\",\"1\",\"1\"]", "attention", 2 * 2 * 11 * 16, 0, 2 * 2 * 8 * 20,
+     FULL},
     /* 10 tokens in 3 sequences, the longest of 4: 16 + 9 + 9 pairs at least */
-    {"flash_attn::_flash_attn_varlen_forward", "[[10,2,8],[10,2,8],[10,2,8],[4],[4]]", "[" BF "," BF "," BF ",\"int\",\"int\"]", NULL,
-     "[\"\",\"\",\"\",\"\",\"\",\"4\",\"4\",\"0.\",\"0.1\",\"False\",\"-1\",\"-1\"]", "attention", 2 * 2 * 34 * 16, 0, 2 * 2 * 8 * 40, LOWER},
+    {"flash_attn::_flash_attn_varlen_forward", "[[10,2,8],[10,2,8],[10,2,8],[4],[4]]",
+     "[" BF "," BF "," BF ",\"int\",\"int\"]", NULL,
+     "[\"\",\"\",\"\",\"\",\"\",\"4\",\"4\",\"0.\",\"0.1\",\"False\",\"-1\",\"-1\"]", "attention",
+     2 * 2 * 34 * 16, 0, 2 * 2 * 8 * 40, LOWER},
     /* 5 products over 36 pairs; q, o, do, dq of 6 x 4 heads, k, v, dk, dv of 6 x 2 heads, 8 deep */
-    {"flash_attn::_flash_attn_backward", "[[1,6,4,8],[1,6,4,8],[1,6,2,8],[1,6,2,8]]", "[" BF "," BF "," BF "," BF "]", NULL,
-     "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.\",\"0.1\",\"False\",\"-1\",\"-1\"]", "attention backward", 2 * 4 * 36 * 5 * 8, 0, 2 * 8 * 6 * (4 * 4 + 4 * 2), FULL},
+    {"flash_attn::_flash_attn_backward", "[[1,6,4,8],[1,6,4,8],[1,6,2,8],[1,6,2,8]]",
+     "[" BF "," BF "," BF "," BF "]", NULL,
+     "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.\",\"0.1\",\"False\",\"-1\",\"-1\"]",
+     "attention backward", 2 * 4 * 36 * 5 * 8, 0, 2 * 8 * 6 * (4 * 4 + 4 * 2), FULL},
     /* element by element: 3 x 2 from 3 x 1 and 2; bf16 with float is float */
-    {"aten::add", "[[3,1],[2],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise", 0, 6, 2 * 3 + 4 * 2 + 4 * 6, FULL},
+    {"aten::add", "[[3,1],[2],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise",
+     0, 6, 2 * 3 + 4 * 2 + 4 * 6, FULL},
     {"aten::add", "[[3,2],[4]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
-    {"aten::mul_", "[[3,2],[3,2]]", "[" BF "," F32 "]", NULL, NULL, "elementwise", 0, 6, 6 * 2 + 6 * 4 + 6 * 2, FULL},
-    {"aten::gt", "[[5],[]]", "[" F32 ",\"double\"]", NULL, "[\"\",\"0\"]", "elementwise", 0, 5, 20 + 8 + 5, FULL},
+    {"aten::mul_", "[[3,2],[3,2]]", "[" BF "," F32 "]", NULL, NULL, "elementwise", 0, 6,
+     6 * 2 + 6 * 4 + 6 * 2, FULL},
+    {"aten::gt", "[[5],[]]", "[" F32 ",\"double\"]", NULL, "[\"\",\"0\"]", "elementwise", 0, 5, 20 + 8 + 5,
+     FULL},
     {"aten::div", "[[5],[5]]", "[\"long int\",\"long int\"]", NULL, NULL, "elementwise", 0, 5, 80 + 20, FULL},
     {"aten::native_dropout", "[[8]]", "[" BF "]", NULL, NULL, "elementwise", 0, 16, 16 + 16 + 8, FULL},
-    {"aten::copy_", "[[4,4],[4,4],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, NULL, "copy", 0, 0, 32 + 64, FULL},
-    {"aten::_foreach_add_", "[[[10],[4,4]],[[10],[4,4]],[]]", "[\"TensorList\",\"TensorList\",\"Scalar\"]", NULL, NULL, "list", 0, 26, 0, NO_BYTES},
-    {"aten::_fused_adamw_", "[[[10],[4,4]]]", "[\"TensorList\"]", NULL, NULL, "list", 0, 26 * 14, 0, NO_BYTES},
-    {"aten::_foreach_add_", "[[],[],[]]", "[\"TensorList\",\"TensorList\",\"Scalar\"]", NULL, NULL, NULL, 0, 0, 0, 0},
-    {"triton_red_fused_mean_7", "[[8,8],[8],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, NULL, "triton", 0, 0, 128 + 32, NO_FLOPS | LOWER},
+    {"aten::copy_", "[[4,4],[4,4],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, NULL, "copy", 0, 0, 32 + 64,
+     FULL},
+    {"aten::_foreach_add_", "[[[10],[4,4]],[[10],[4,4]],[]]", "[\"TensorList\",\"TensorList\",\"Scalar\"]",
+     NULL, NULL, "list", 0, 26, 0, NO_BYTES},
+    {"aten::_fused_adamw_", "[[[10],[4,4]]]", "[\"TensorList\"]", NULL, NULL, "list", 0, 26 * 14, 0,
+     NO_BYTES},
+    {"aten::_foreach_add_", "[[],[],[]]", "[\"TensorList\",\"TensorList\",\"Scalar\"]", NULL, NULL, NULL, 0,
+     0, 0, 0},
+    {"triton_red_fused_mean_7", "[[8,8],[8],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, NULL, "triton", 0, 0,
+     128 + 32, NO_FLOPS | LOWER},
     /* reductions: the dimensions are texts */
-    {"aten::sum", "[[2,3,4],[],[],[]]", "[" BF ",\"ScalarList\",\"Scalar\",\"\"]", NULL, "[\"\",\"[-1]\",\"False\",\"6\"]", "reduce", 0, 24, 48 + 6 * 4, FULL},
+    {"aten::sum", "[[2,3,4],[],[],[]]", "[" BF ",\"ScalarList\",\"Scalar\",\"\"]", NULL,
+     "[\"\",\"[-1]\",\"False\",\"6\"]", "reduce", 0, 24, 48 + 6 * 4, FULL},
     {"aten::sum", "[[6]]", "[\"int\"]", NULL, "[\"\"]", "reduce", 0, 6, 24 + 8, FULL},
-    {"aten::var", "[[2,3],[]]", "[" F32 ",\"ScalarList\"]", NULL, "[\"\",\"[0, 1]\"]", "reduce", 0, 24, 24 + 4, FULL},
-    {"aten::max", "[[2,3],[],[]]", "[" F32 ",\"Scalar\",\"Scalar\"]", NULL, "[\"\",\"1\",\"False\"]", "reduce", 0, 6, 24 + 8 + 16, FULL},
-    {"aten::argmax", "[[2,3],[],[]]", "[" F32 ",\"Scalar\",\"Scalar\"]", NULL, "[\"\",\"5\",\"False\"]", NULL, 0, 0, 0, 0},
+    {"aten::var", "[[2,3],[]]", "[" F32 ",\"ScalarList\"]", NULL, "[\"\",\"[0, 1]\"]", "reduce", 0, 24,
+     24 + 4, FULL},
+    {"aten::max", "[[2,3],[],[]]", "[" F32 ",\"Scalar\",\"Scalar\"]", NULL, "[\"\",\"1\",\"False\"]",
+     "reduce", 0, 6, 24 + 8 + 16, FULL},
+    {"aten::argmax", "[[2,3],[],[]]", "[" F32 ",\"Scalar\",\"Scalar\"]", NULL, "[\"\",\"5\",\"False\"]", NULL,
+     0, 0, 0, 0},
     /* normalisation: 4 + 2 + 1 + 1 an element; without weights 6 */
-    {"aten::layer_norm", "[[4,8],[],[8],[8],[],[]]", "[" BF ",\"\"," BF "," BF ",\"\",\"\"]", NULL, NULL, "normalisation", 0, 32 * 8, 2 * (32 + 8 + 8 + 32), FULL},
-    {"aten::layer_norm", "[[4,8],[],[],[],[],[]]", "[" BF ",\"\",\"\",\"\",\"\",\"\"]", NULL, NULL, "normalisation", 0, 32 * 6, 2 * 64, FULL},
+    {"aten::layer_norm", "[[4,8],[],[8],[8],[],[]]", "[" BF ",\"\"," BF "," BF ",\"\",\"\"]", NULL, NULL,
+     "normalisation", 0, 32 * 8, 2 * (32 + 8 + 8 + 32), FULL},
+    {"aten::layer_norm", "[[4,8],[],[],[],[],[]]", "[" BF ",\"\",\"\",\"\",\"\",\"\"]", NULL, NULL,
+     "normalisation", 0, 32 * 6, 2 * 64, FULL},
     {"aten::batch_norm", "[[4,2,3],[2],[2],[2],[2]]", "[" F32 "," F32 "," F32 "," F32 "," F32 "]", NULL,
      "[\"\",\"\",\"\",\"\",\"\",\"True\"]", "normalisation", 0, 24 * 8, 4 * (24 + 8 + 24 + 4), FULL},
     {"aten::batch_norm", "[[4,2,3],[2],[2],[2],[2]]", "[" F32 "," F32 "," F32 "," F32 "," F32 "]", NULL,
      "[\"\",\"\",\"\",\"\",\"\",\"False\"]", "normalisation", 0, 24 * 2, 4 * (24 + 8 + 24), FULL},
     {"aten::native_layer_norm_backward", "[[4,8],[4,8],[],[4,1],[4,1],[8],[8]]",
-     "[" F32 "," F32 ",\"\"," F32 "," F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"[8]\",\"\",\"\",\"\",\"\",\"[True, False, True]\"]",
-     "normalisation backward", 0, 32 * (10 + 1), 4 * (32 + 32 + 4 + 4 + 8 + 8 + 32 + 8), FULL},
-    {"aten::_log_softmax", "[[4,8],[],[]]", "[\"c10::Half\",\"\",\"\"]", NULL, "[\"\",\"1\",\"True\"]", "softmax", 0, 160, 64 + 128, FULL},
+     "[" F32 "," F32 ",\"\"," F32 "," F32 "," F32 "," F32 "]", NULL,
+     "[\"\",\"\",\"[8]\",\"\",\"\",\"\",\"\",\"[True, False, True]\"]", "normalisation backward", 0,
+     32 * (10 + 1), 4 * (32 + 32 + 4 + 4 + 8 + 8 + 32 + 8), FULL},
+    {"aten::_log_softmax", "[[4,8],[],[]]", "[\"c10::Half\",\"\",\"\"]", NULL, "[\"\",\"1\",\"True\"]",
+     "softmax", 0, 160, 64 + 128, FULL},
     /* 4 of the logits, 4 targets, the loss and the total weight */
-    {"aten::nll_loss_forward", "[[4,100],[4],[],[],[]]", "[" F32 ",\"long int\",\"\",\"\",\"\"]", NULL, "[\"\",\"\",\"\",\"1\",\"-100\"]", "loss", 0, 4, 16 + 32 + 8, FULL},
-    {"aten::mse_loss", "[[4],[4],[]]", "[" F32 "," F32 ",\"\"]", NULL, "[\"\",\"\",\"0\"]", "loss", 0, 8, 48, FULL},
-    {"aten::embedding", "[[1000,8],[5]]", "[" BF ",\"long int\"]", NULL, NULL, "embedding", 0, 0, 40 + 2 * 5 * 8 * 2, FULL},
-    {"aten::gather", "[[10,8],[],[3,8]]", "[" BF ",\"\",\"long int\"]", NULL, "[\"\",\"0\",\"\"]", "embedding", 0, 0, 24 * 8 + 2 * 24 * 2, FULL},
-    {"aten::linear", "[[2,3,4],[5,4],[5]]", "[" BF "," BF "," BF "]", NULL, NULL, "gemm", 2 * 6 * 5 * 4, 30, 2 * (24 + 20 + 5 + 30), FULL},
+    {"aten::nll_loss_forward", "[[4,100],[4],[],[],[]]", "[" F32 ",\"long int\",\"\",\"\",\"\"]", NULL,
+     "[\"\",\"\",\"\",\"1\",\"-100\"]", "loss", 0, 4, 16 + 32 + 8, FULL},
+    {"aten::mse_loss", "[[4],[4],[]]", "[" F32 "," F32 ",\"\"]", NULL, "[\"\",\"\",\"0\"]", "loss", 0, 8, 48,
+     FULL},
+    {"aten::embedding", "[[1000,8],[5]]", "[" BF ",\"long int\"]", NULL, NULL, "embedding", 0, 0,
+     40 + 2 * 5 * 8 * 2, FULL},
+    {"aten::gather", "[[10,8],[],[3,8]]", "[" BF ",\"\",\"long int\"]", NULL, "[\"\",\"0\",\"\"]",
+     "embedding", 0, 0, 24 * 8 + 2 * 24 * 2, FULL},
+    {"aten::linear", "[[2,3,4],[5,4],[5]]", "[" BF "," BF "," BF "]", NULL, NULL, "gemm", 2 * 6 * 5 * 4, 30,
+     2 * (24 + 20 + 5 + 30), FULL},
 };
 
 static rs_model ask(const line *l, rs_arena *arena)
@@ -170,16 +217,40 @@ static void test_repeated_scores(void **state)
 static void test_broken_texts(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "[", "[[", "[[2,3],[3", "{}", "[{}]", "[[1e99]]", "[[[[[1]]]]]",
-                                        "[[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]", "[null,1,\"x\"]", "[[9223372036854775807,9223372036854775807]]"};
-    static const char *const names[] = {"aten::mm", "aten::add", "aten::convolution", "aten::sum", "aten::cat",
-                                        "aten::layer_norm", "aten::embedding", "aten::gather", "aten::where",
-                                        "_C::rotary_embedding", "flash_attn::_flash_attn_varlen_forward",
-                                        "aten::_grouped_mm", "triton_poi_fused_0", "aten::copy_", "aten::prod"};
+    static const char *const texts[] = {"",
+                                        "[",
+                                        "[[",
+                                        "[[2,3],[3",
+                                        "{}",
+                                        "[{}]",
+                                        "[[1e99]]",
+                                        "[[[[[1]]]]]",
+                                        "[[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]",
+                                        "[null,1,\"x\"]",
+                                        "[[9223372036854775807,9223372036854775807]]"};
+    static const char *const names[] = {"aten::mm",
+                                        "aten::add",
+                                        "aten::convolution",
+                                        "aten::sum",
+                                        "aten::cat",
+                                        "aten::layer_norm",
+                                        "aten::embedding",
+                                        "aten::gather",
+                                        "aten::where",
+                                        "_C::rotary_embedding",
+                                        "flash_attn::_flash_attn_varlen_forward",
+                                        "aten::_grouped_mm",
+                                        "triton_poi_fused_0",
+                                        "aten::copy_",
+                                        "aten::prod"};
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            line l = {.name = names[k], .dims = texts[i], .types = "[" BF "," BF "]", .strides = texts[i], .concrete = texts[i]};
+            line l = {.name = names[k],
+                      .dims = texts[i],
+                      .types = "[" BF "," BF "]",
+                      .strides = texts[i],
+                      .concrete = texts[i]};
             ask(&l, &arena);
             l.types = texts[i];
             ask(&l, &arena);
@@ -202,13 +273,18 @@ static void test_names(void **state)
     assert_int_equal(rs_forward_name("aten::mm", 8), 0);
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------------------
+ */
 
 static const char *known(const char *name, int64_t units, int64_t gib, int64_t major, int64_t minor)
 {
     builder b = builder_create();
-    rs_device d = {.id = 0, .name = rs_strings_add(&b.e->strings, name, strlen(name)), .units = units,
-                   .memory = gib << 30, .major = major, .minor = minor};
+    rs_device d = {.id = 0,
+                   .name = rs_strings_add(&b.e->strings, name, strlen(name)),
+                   .units = units,
+                   .memory = gib << 30,
+                   .major = major,
+                   .minor = minor};
     const char *as = rs_device_known_as(b.e, &d);
     rs_events_free(b.e);
     return as;
@@ -231,18 +307,21 @@ static void test_devices(void **state)
     assert_null(known("", 132, 80, 9, 0));
     assert_null(known("Some new device", 1, 1, 1, 1));
     /* every name that a recorded device can be known as stands in the table */
-    static const char *const all[] = {"GB200",  "GH200",      "B200",  "H200-SXM", "L40S",      "RTX-4090",
-                                      "MI355X", "MI350X",     "MI325X", "MI300X",  "MI250X-GCD", "V100-SXM2",
-                                      "H100-NVL", "H100-PCIe", "H100-SXM", "A100-40GB", "A100-80GB-PCIe", "A100-80GB-SXM"};
+    static const char *const all[] = {"GB200",      "GH200",          "B200",         "H200-SXM",  "L40S",
+                                      "RTX-4090",   "MI355X",         "MI350X",       "MI325X",    "MI300X",
+                                      "MI250X-GCD", "V100-SXM2",      "H100-NVL",     "H100-PCIe", "H100-SXM",
+                                      "A100-40GB",  "A100-80GB-PCIe", "A100-80GB-SXM"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_true(rs_rates_find(all[i], &r));
     assert_true(rs_rates_find("h100-sxm", &r));
-    assert_true(r.matrix[RS_BF16] > 989.3 && r.matrix[RS_BF16] < 989.5 && r.mem_gbps > 3349 && r.mem_gbps < 3351);
+    assert_true(r.matrix[RS_BF16] > 989.3 && r.matrix[RS_BF16] < 989.5 && r.mem_gbps > 3349 &&
+                r.mem_gbps < 3351);
     assert_true(rs_rates_matrix(&r, RS_FP32) == r.vector[RS_FP32]); /* NVIDIA: no fp32 matrix units */
     assert_int_equal(rs_rates_of_option("H1000", &r, NULL), RS_ERR_USAGE);
     assert_int_not_equal(rs_rates_of_option("./no/such.json", &r, NULL), RS_OK);
 }
 
-/* ---- owners --------------------------------------------------------------------------------------------- */
+/* ---- owners ---------------------------------------------------------------------------------------------
+ */
 
 static void add_text(builder *b, rs_column_id column, const char *text)
 {
@@ -275,7 +354,8 @@ static void test_owners(void **state)
     add_modelled(&b, "aten::native_layer_norm", 2100, 800, "[[4,8],[]]", "[" F32 ",\"\"]");
     add_call(&b, "cudaLaunchKernel", 1, 2200, 11);
     add_call(&b, "cudaLaunchKernel", 1, 2300, 12);
-    /* an outer operator without an answer leaves it to the inner one; one without any model to the launcher */
+    /* an outer operator without an answer leaves it to the inner one; one without any model to the launcher
+     */
     add_modelled(&b, "aten::mm", 4000, 1000, "[[2,3],[4,5]]", two);
     uint32_t mm = add_modelled(&b, "aten::mm", 4100, 800, "[[2,3],[3,5]]", two);
     add_call(&b, "cudaLaunchKernel", 1, 4200, 13);
@@ -306,8 +386,8 @@ static void test_owners(void **state)
         int64_t time;
         uint32_t n_work;
         bool comm, model;
-    } want[] = {{addmm, 100, 1, false, true},    {norm, 150, 2, false, true},  {mm, 100, 1, false, true},
-                {plain, 100, 1, false, false},   {fallback, 100, 1, false, true}, {alone, 100, 1, false, false},
+    } want[] = {{addmm, 100, 1, false, true},  {norm, 150, 2, false, true},     {mm, 100, 1, false, true},
+                {plain, 100, 1, false, false}, {fallback, 100, 1, false, true}, {alone, 100, 1, false, false},
                 {coll, 100, 1, true, false}};
     assert_int_equal(o->n, sizeof want / sizeof *want);
     for (size_t i = 0; i < o->n; i++) {
@@ -332,8 +412,9 @@ static void test_owners(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),   cmocka_unit_test(test_repeated_scores), cmocka_unit_test(test_broken_texts),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_devices),         cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_repeated_scores),
+        cmocka_unit_test(test_broken_texts), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_devices),      cmocka_unit_test(test_owners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
