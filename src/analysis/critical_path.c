@@ -9,23 +9,37 @@
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
 
+/* What both tables of summaries begin with. */
+#define SUMMARY_COLUMNS                                                                                      \
+    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},                                                              \
+        {"nodes", RS_INT, RS_UNIT_COUNT, "starts and ends of events in the graph", NULL},                    \
+        {"path_weight", RS_TIME, RS_UNIT_US, "length of the longest path", "path"},                          \
+        {"edges", RS_INT, RS_UNIT_COUNT, "dependencies in the graph", NULL},                                 \
+        {"path_edges", RS_INT, RS_UNIT_COUNT, "dependencies on the path", "on path"},                        \
+        {"start_us", RS_TIME, RS_UNIT_US, "where the window begins", "start"},                               \
+        {"window_us", RS_TIME, RS_UNIT_US, "length of the window", "window"},                                \
+        {"cpu_us", RS_TIME, RS_UNIT_US, "the host is what the path waits for", "CPU"},                       \
+        {"data_loading_us", RS_TIME, RS_UNIT_US, "the data loader, on the host", "data loading"},            \
+        {"gpu_compute_us", RS_TIME, RS_UNIT_US, "computation on the GPU", "compute"},                        \
+        {"gpu_communication_us", RS_TIME, RS_UNIT_US,                                                        \
+         "communication on the GPU, with its wait for other ranks", "communication"},                        \
+        {"gpu_copy_us", RS_TIME, RS_UNIT_US, "copies and memsets on the GPU", "copies"},                     \
+        {"launch_us", RS_TIME, RS_UNIT_US, "from a launching call to its work", "launch"},                   \
+        {"gap_us", RS_TIME, RS_UNIT_US, "between two pieces of GPU work", "gaps"},                           \
+    {                                                                                                        \
+        "instances", RS_INT, RS_UNIT_COUNT, "events with the annotation's name", NULL                        \
+    }
+
+static const rs_column_spec hta_summary_columns[] = {SUMMARY_COLUMNS};
 static const rs_column_spec summary_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"nodes", RS_INT, RS_UNIT_COUNT, "starts and ends of events in the graph", NULL},
-    {"path_weight", RS_TIME, RS_UNIT_US, "length of the longest path", "path"},
-    {"edges", RS_INT, RS_UNIT_COUNT, "dependencies in the graph", NULL},
-    {"path_edges", RS_INT, RS_UNIT_COUNT, "dependencies on the path", "on path"},
-    {"start_us", RS_TIME, RS_UNIT_US, "where the window begins", "start"},
-    {"window_us", RS_TIME, RS_UNIT_US, "length of the window", "window"},
-    {"cpu_us", RS_TIME, RS_UNIT_US, "the host is what the path waits for", "CPU"},
-    {"data_loading_us", RS_TIME, RS_UNIT_US, "the data loader, on the host", "data loading"},
-    {"gpu_compute_us", RS_TIME, RS_UNIT_US, "computation on the GPU", "compute"},
-    {"gpu_communication_us", RS_TIME, RS_UNIT_US, "communication on the GPU, with its wait for other ranks",
-     "communication"},
-    {"gpu_copy_us", RS_TIME, RS_UNIT_US, "copies and memsets on the GPU", "copies"},
-    {"launch_us", RS_TIME, RS_UNIT_US, "from a launching call to its work", "launch"},
-    {"gap_us", RS_TIME, RS_UNIT_US, "between two pieces of GPU work", "gaps"},
-    {"instances", RS_INT, RS_UNIT_COUNT, "events with the annotation's name", NULL},
+    SUMMARY_COLUMNS,
+    {"host_communication_us", RS_TIME, RS_UNIT_US,
+     "communication that the host runs (gloo, MPI, UCC), with its wait for other ranks",
+     "host communication"},
+    {"contradicted", RS_INT, RS_UNIT_COUNT,
+     "dependencies of the rank that run against time by more than 1 us, and are left out: clocks or links "
+     "are wrong",
+     NULL},
 };
 
 static const rs_column_spec breakdown_columns[] = {
@@ -109,6 +123,8 @@ static const rs_column_spec file_columns[] = {
 };
 
 static const rs_table_spec summary_table = RS_TABLE("critical_path", "one row is one rank", summary_columns);
+static const rs_table_spec hta_summary_table =
+    RS_TABLE("critical_path", "one row is one rank", hta_summary_columns);
 static const rs_table_spec breakdown_table = RS_TABLE(
     "breakdown", "one row is a part of the path, in order; filled with --breakdown", breakdown_columns);
 static const rs_table_spec edge_table =
@@ -127,9 +143,11 @@ static const rs_table_spec node_table = RS_TABLE(
 enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, NODES, OVERLAY, FILES, N_TABLES };
 static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table, &sync_table,
                                               &node_table,    &overlay_table,   &file_table};
+static const rs_table_spec *const hta_tables[] = {
+    &hta_summary_table, &breakdown_table, &edge_table, &sync_table, &node_table, &overlay_table, &file_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
-                                    {RS_COMPAT_HTA, tables, N_TABLES},
-                                    {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
+                                    {RS_COMPAT_HTA, hta_tables, N_TABLES},
+                                    {RS_COMPAT_HTA_EXACT, hta_tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"annotation", RS_OPTION_TEXT, "NAME", NULL, "ProfilerStep",
@@ -226,6 +244,10 @@ static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a,
     rs_table_add_time(t, rs_sub_sat(a->end, a->start));
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) rs_table_add_time(t, a->time[order[i]]);
     rs_table_add_int(t, (int64_t)a->n_instances);
+    if (!hta) {
+        rs_table_add_time(t, a->time[RS_BOUND_HOST_COMM]);
+        rs_table_add_int(t, (int64_t)a->n_contradicted);
+    }
     return rs_table_end_row(t, err);
 }
 
@@ -361,6 +383,12 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, int64_t 
     if (a->whole_trace)
         rs_result_note(result, "rank %lld: no event is named %s; the whole trace is looked at",
                        (long long)rank, rs_options_text(run->options, "annotation"));
+    if (a->n_contradicted)
+        rs_result_note(
+            result,
+            "rank %lld: %llu dependencies run against time by more than 1 us and are left out: the "
+            "clocks of host and GPU disagree, or the trace links wrong events",
+            (long long)rank, (unsigned long long)a->n_contradicted);
     if (a->n_untold && rs_options_flag(run->options, "sync-edges"))
         rs_result_note(result,
                        "rank %lld: of %zu waits the trace does not tell what work they wait for (record "
@@ -489,6 +517,7 @@ static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
     RS_FIELD(rs_path_answer, n_untold),
+    RS_FIELD(rs_path_answer, n_contradicted),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
@@ -507,6 +536,8 @@ const rs_analysis rs_analysis_critical_path = {
         "window's\n"
         "end back along what really held each one up leads the critical path; its parts add up to the "
         "window.\n"
+        "The window ends when the GPU work that was launched in it has ended, if that is after the "
+        "annotation.\n"
         "\n"
         "--sync-edges lists every synchronization between GPU and host and between streams, on the path or "
         "not, from\n"

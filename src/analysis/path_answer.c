@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "match/collective_names.h"
 #include "peer/hta_window.h"
 
 const char *rs_bound_name(rs_bound bound)
@@ -15,6 +16,7 @@ const char *rs_bound_name(rs_bound bound)
                                         "gpu_copy_bound",
                                         "gpu_kernel_launch_overhead",
                                         "gpu_kernel_kernel_overhead",
+                                        "host_communication_bound",
                                         ""};
     return names[bound];
 }
@@ -102,7 +104,7 @@ static rs_bound bound_of(maker *m, size_t edge)
     if (!m->hta && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
                     rs_text_contains(name, "data_loader")))
         return RS_BOUND_LOADING;
-    return RS_BOUND_CPU;
+    return !m->hta && rs_coll_is_host_span(name->text) ? RS_BOUND_HOST_COMM : RS_BOUND_CPU;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
@@ -312,6 +314,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         m->g = part.graph;
         m->a->start = part.start;
         m->a->end = part.end;
+        m->a->n_contradicted = part.n_contradicted;
         m->a->n_nodes = part.graph->n_nodes;
         m->a->n_path = part.graph->n_path;
         m->a->weight = part.graph->path_weight;

@@ -10,10 +10,11 @@ typedef enum rs_bound {
     RS_BOUND_LOADING, /* the data loader, on the host */
     RS_BOUND_COMPUTE,
     RS_BOUND_COMM,
-    RS_BOUND_COPY,   /* copies and memsets; under HTA's rules they are computation */
-    RS_BOUND_LAUNCH, /* from the launching call to its work */
-    RS_BOUND_GAP,    /* between two pieces of GPU work */
-    RS_BOUND_NONE,   /* HTA's dependencies, which weigh nothing */
+    RS_BOUND_COPY,      /* copies and memsets; under HTA's rules they are computation */
+    RS_BOUND_LAUNCH,    /* from the launching call to its work */
+    RS_BOUND_GAP,       /* between two pieces of GPU work */
+    RS_BOUND_HOST_COMM, /* in communication that the host runs, with its wait for other ranks */
+    RS_BOUND_NONE,      /* HTA's dependencies, which weigh nothing */
     RS_N_BOUNDS
 } rs_bound;
 
@@ -67,6 +68,7 @@ typedef struct rs_path_answer {
     int64_t weight;
     int64_t time[RS_N_BOUNDS];  /* of the path */
     size_t n_untold;            /* waits of which no work could be named */
+    uint64_t n_contradicted;    /* dependencies that run against time and are left out */
     rs_path_edge *path, *edges; /* edges only when asked for */
     size_t n_path_rows, n_edge_rows;
     rs_path_node *nodes; /* by time, event, start before end; only when asked for */

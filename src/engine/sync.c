@@ -262,7 +262,12 @@ static size_t last_launched(const finder *x, uint32_t lane, int64_t t)
 static bool waits_for(finder *x, rs_sync_kind kind, size_t work, uint32_t call, uint32_t sync)
 {
     if (work == SIZE_MAX) return true;
-    if (x->w->end[work] > rs_add_sat(rs_event_end(x->e, call), CLOCK_SLACK)) return true;
+    if (x->w->end[work] > rs_add_sat(rs_event_end(x->e, call), CLOCK_SLACK)) {
+        /* one that only asks need not wait; without a cuda_sync event the work is a guess */
+        bool certain = sync != RS_NO_ROW && call != sync && x->roles[x->e->name[call]] != CALL_QUERY;
+        x->out->n_contradicted += certain;
+        return true;
+    }
     return add(x, kind, x->w->row[work], call, sync);
 }
 
@@ -302,7 +307,11 @@ static bool stream_waits(finder *x, uint32_t call, uint32_t sync)
     size_t found = rs_lanes_after(&x->launched, lane, x->e->start[call]);
     if (found == SIZE_MAX) return true; /* nothing came behind the wait */
     size_t target = x->launched.entries[found].value;
-    if (x->w->stream[source] == x->w->stream[target] || x->w->end[source] > x->w->start[target]) return true;
+    if (x->w->stream[source] == x->w->stream[target]) return true;
+    if (x->w->end[source] > x->w->start[target]) {
+        x->out->n_contradicted += x->w->end[source] > rs_add_sat(x->w->start[target], CLOCK_SLACK);
+        return true;
+    }
     return add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], sync);
 }
 
