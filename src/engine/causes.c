@@ -367,8 +367,8 @@ static bool launch_cause(const rs_causes *c, uint32_t work, rs_path_cause *out)
     int64_t cost = inside ? c->cost.inside[c->kind[work]] : c->cost.launch[c->kind[work]];
     int64_t beyond = rs_sub_sat(rs_sub_sat(w->start[work], inside ? call_start : call_end), cost);
     int64_t least = inside ? cost : rs_add_sat(rs_sub_sat(call_end, call_start), cost);
-    *out =
-        (rs_path_cause){.row = launch, .type = RS_EDGE_LAUNCH, .least = least, .beyond = beyond > 0 ? beyond : 0};
+    *out = (rs_path_cause){
+        .row = launch, .type = RS_EDGE_LAUNCH, .least = least, .beyond = beyond > 0 ? beyond : 0};
     return true;
 }
 
@@ -379,11 +379,11 @@ static bool work_cause(const rs_causes *c, uint32_t work, uint32_t row, bool sam
     int64_t cost = same_stream ? c->cost.stream[c->kind[work]] : c->cost.event[c->kind[work]];
     if (gap < 0) return false;
     *out = (rs_path_cause){.row = row,
-                      .at_end = true,
-                      .type = same_stream ? RS_EDGE_KERNEL : RS_EDGE_SYNC,
-                      .same_stream = same_stream,
-                      .least = cost,
-                      .beyond = rs_sub_sat(gap, cost)};
+                           .at_end = true,
+                           .type = same_stream ? RS_EDGE_KERNEL : RS_EDGE_SYNC,
+                           .same_stream = same_stream,
+                           .least = cost,
+                           .beyond = rs_sub_sat(gap, cost)};
     return true;
 }
 

@@ -79,7 +79,7 @@ static bool is_loader(const rs_string *s)
 static bool is_poll(const rs_string *s)
 {
     static const char *const words[] = {
-        "Query",     "EventDestroy", "EventElapsedTime", "ExchangeStreamCaptureMode",
+        "Query",     "EventDestroy", "EventElapsedTime", "PointerGetAttributes", "ExchangeStreamCaptureMode",
         "SetDevice", "GetDevice",    "LastError"};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         if (rs_text_contains(s, words[k])) return true;
@@ -90,14 +90,15 @@ static bool tell_names(rs_own *b)
 {
     const rs_strings *s = &b->e->strings;
     b->loading = rs_malloc(s->n + 1);
-    b->comm = rs_malloc(s->n + 1);
-    if (!b->loading || !b->comm) return false;
+    b->role = rs_malloc(s->n + 1);
+    if (!b->loading || !b->role) return false;
     for (size_t i = 0; i < s->n; i++) {
         const char *text = s->items[i].text;
         b->loading[i] = is_loader(&s->items[i]);
-        b->comm[i] = rs_coll_is_host_span(text)    ? RS_OWN_RUNS
-                     : rs_coll_is_submission(text) ? RS_OWN_SUBMITS
-                                                   : 0;
+        b->role[i] = rs_coll_is_host_span(text)                                      ? RS_OWN_RUNS
+                     : rs_coll_is_submission(text)                                   ? RS_OWN_SUBMITS
+                     : strncmp(text, "autograd::engine::evaluate_function", 35) == 0 ? RS_OWN_BACKWARD
+                                                                                     : RS_OWN_OTHER;
     }
     return true;
 }
@@ -108,7 +109,7 @@ static bool is_host_item(const rs_own *b, uint32_t row)
     const rs_events *e = b->e;
     rs_kind kind = rs_event_kind(e, row);
     bool named =
-        kind == RS_KIND_USER_ANNOTATION && (b->loading[e->name[row]] || b->comm[e->name[row]] == RS_OWN_RUNS);
+        kind == RS_KIND_USER_ANNOTATION && (b->loading[e->name[row]] || b->role[e->name[row]] == RS_OWN_RUNS);
     return (is_host(kind) || named) && rs_event_is_span(e, row) && e->duration[row] >= 0;
 }
 
@@ -329,7 +330,7 @@ rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_p
     rs_free(b.work_of);
     rs_free(b.room);
     rs_free(b.loading);
-    rs_free(b.comm);
+    rs_free(b.role);
     rs_free(b.launches);
     rs_free(b.polls);
     rs_causes_clear(&b.causes);

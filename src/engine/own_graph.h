@@ -7,6 +7,14 @@
 
 #define RS_OWN_WINDOW 0 /* the item that stands for the window itself */
 
+/* What a host event is about, told by its name. */
+typedef enum rs_own_role {
+    RS_OWN_OTHER,
+    RS_OWN_RUNS,    /* communication that a host thread runs */
+    RS_OWN_SUBMITS, /* the operator that submits communication */
+    RS_OWN_BACKWARD /* one of autograd's functions */
+} rs_own_role;
+
 typedef struct rs_own {
     rs_trace *trace;
     const rs_events *e;
@@ -19,8 +27,7 @@ typedef struct rs_own {
     uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */
     uint32_t *room; /* by item: index of the work that made room for what this call launches, or RS_NO_ITEM */
     uint8_t *loading;  /* by string id: the name of a data loader */
-    uint8_t *comm;     /* by string id: 1: of communication that a host thread runs, 2: of an operator that
-                          submits it */
+    uint8_t *role;     /* by string id: rs_own_role */
     uint8_t *launches; /* by thread: it launched GPU work */
     uint8_t *polls;    /* by thread: it only asks whether the GPU is done; its events are no items */
     int64_t start, end;
@@ -29,9 +36,6 @@ typedef struct rs_own {
     uint32_t thread;    /* the window's own, UINT32_MAX: the whole trace is looked at */
     bool strict;        /* no edge may run back in time */
 } rs_own;
-
-#define RS_OWN_RUNS 1 /* values of comm */
-#define RS_OWN_SUBMITS 2
 
 /* Host threads: own_host.c. False when out of memory. */
 bool rs_own_add_host_edges(rs_own *b);

@@ -65,7 +65,7 @@ static bool walk_thread(rs_own *b, host *h, uint32_t thread, size_t n_order)
                 (stretch){.start = b->g->start[item],
                           .thread = thread,
                           .first = node,
-                          .communicates = b->comm[b->e->name[b->g->row[item]]] == RS_OWN_RUNS};
+                          .communicates = b->role[b->e->name[b->g->row[item]]] == RS_OWN_RUNS};
         } else {
             uint32_t owner = loader != RS_NO_ITEM ? loader
                              : leaves             ? item
@@ -119,9 +119,10 @@ static bool is_idle(const host *h, uint32_t thread, int64_t t)
 typedef struct others {
     rs_keyed *begins, *ends; /* stretches by start, by end */
     rs_keyed *submits;       /* items of operators that submit communication, by start */
-    size_t n_submits;
-    size_t done, submitted;       /* how many of ends and submits lie before the stretch */
-    const stretch *communication; /* of those that ended, the latest */
+    rs_keyed *backward;      /* items of autograd's functions, by end */
+    size_t n_submits, n_backward;
+    size_t done, submitted, evaluated; /* how many of ends, submits and backward lie before the stretch */
+    const stretch *communication;      /* of those that ended, the latest */
 } others;
 
 static void advance(const host *h, others *o, int64_t to)
@@ -130,6 +131,7 @@ static void advance(const host *h, others *o, int64_t to)
         const stretch *s = &h->stretches[o->ends[o->done++].value];
         if (s->communicates) o->communication = s;
     }
+    while (o->evaluated < o->n_backward && o->backward[o->evaluated].key <= to) o->evaluated++;
     while (o->submitted < o->n_submits && o->submits[o->submitted].key <= to) o->submitted++;
 }
 
@@ -142,6 +144,7 @@ static bool same_process(const rs_own *b, uint32_t one, uint32_t other)
  * thread had been idle.
  *  - Communication begins when it has been submitted.
  *  - A thread that had been idle when communication ended, and then went on, had waited for that.
+ *  - One of autograd's functions begins when one before it is done, which may have run on another thread.
  *  - A thread waited for another one of its process if that worked in the pause only and was done just
  * before: autograd's thread and the one that calls it. */
 static uint32_t waited_for(const rs_own *b, const host *h, const others *o, const stretch *s, int64_t pause)
@@ -156,6 +159,10 @@ static uint32_t waited_for(const rs_own *b, const host *h, const others *o, cons
     const stretch *c = o->communication;
     if (c && same_process(b, c->thread, s->thread) && c->end < s->start && pause < rs_sub_sat(c->end, IDLE))
         return c->last;
+    if (o->evaluated && b->role[b->e->name[b->g->row[s->first >> 1]]] == RS_OWN_BACKWARD) {
+        uint32_t item = o->backward[o->evaluated - 1].value, thread = b->e->thread[b->g->row[item]];
+        if (same_process(b, thread, s->thread) && b->g->end[item] > pause) return rs_node_end(item);
+    }
     const stretch *other = o->done ? &h->stretches[o->ends[o->done - 1].value] : NULL;
     bool joined = other && same_process(b, other->thread, s->thread) && other->end > pause &&
                   other->end < s->start && is_idle(h, other->thread, pause) &&
@@ -179,17 +186,21 @@ static bool join_stretches(rs_own *b, const host *h)
     size_t n = h->n_stretches;
     others o = {.begins = rs_malloc(n * sizeof *o.begins),
                 .ends = rs_malloc(n * sizeof *o.ends),
-                .submits = rs_malloc(g->n_items * sizeof *o.submits)};
-    bool ok = o.begins && o.ends && o.submits;
+                .submits = rs_malloc(g->n_items * sizeof *o.submits),
+                .backward = rs_malloc(g->n_items * sizeof *o.backward)};
+    bool ok = o.begins && o.ends && o.submits && o.backward;
     for (size_t i = 0; ok && i < n; i++) {
         o.begins[i] = (rs_keyed){h->stretches[i].start, (uint32_t)i};
         o.ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
     }
-    for (uint32_t i = 1; ok && i < g->n_items; i++)
-        if (b->work_of[i] == RS_NO_ITEM && b->comm[b->e->name[g->row[i]]] == RS_OWN_SUBMITS)
-            o.submits[o.n_submits++] = (rs_keyed){g->start[i], i};
-    ok =
-        ok && rs_keyed_sort(o.begins, n) && rs_keyed_sort(o.ends, n) && rs_keyed_sort(o.submits, o.n_submits);
+    for (uint32_t i = 1; ok && i < g->n_items; i++) {
+        if (b->work_of[i] != RS_NO_ITEM) continue;
+        uint8_t role = b->role[b->e->name[g->row[i]]];
+        if (role == RS_OWN_SUBMITS) o.submits[o.n_submits++] = (rs_keyed){g->start[i], i};
+        if (role == RS_OWN_BACKWARD) o.backward[o.n_backward++] = (rs_keyed){g->end[i], i};
+    }
+    ok = ok && rs_keyed_sort(o.begins, n) && rs_keyed_sort(o.ends, n) &&
+         rs_keyed_sort(o.submits, o.n_submits) && rs_keyed_sort(o.backward, o.n_backward);
     for (size_t i = 0; ok && i < n; i++) {
         const stretch *s = &h->stretches[o.begins[i].value];
         advance(h, &o, s->start);
@@ -198,6 +209,7 @@ static bool join_stretches(rs_own *b, const host *h)
     rs_free(o.begins);
     rs_free(o.ends);
     rs_free(o.submits);
+    rs_free(o.backward);
     return ok;
 }
 

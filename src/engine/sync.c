@@ -48,10 +48,13 @@ static bool ends_with(const rs_string *s, const char *tail)
     return s->length >= n && memcmp(s->text + s->length - n, tail, n) == 0;
 }
 
-/* cuda, cu and hip names; the driver's have suffixes (_v2, _ptsz). */
+/* cuda, cu, hip and mu names; the driver's have suffixes (_v2, _ptsz). MTIA's runtime has words of its own.
+ */
 static call_role role_of(const rs_string *s)
 {
     const char *t = s->text;
+    if (strcmp(t, "synchronizeStream") == 0) return CALL_STREAM;
+    if (strcmp(t, "recordEvent") == 0) return CALL_RECORD;
     if (s->length < 4 || (memcmp(t, "cu", 2) != 0 && memcmp(t, "hip", 3) != 0 && memcmp(t, "mu", 2) != 0))
         return CALL_NONE;
     if (ends_with(s, "DeviceSynchronize") || ends_with(s, "CtxSynchronize")) return CALL_DEVICE;
