@@ -185,7 +185,8 @@ static PyObject *make_cell(const rs_table *table, size_t row, size_t at, memory 
     switch (rs_table_get_spec(table)->columns[at].type) {
     case RS_INT: return PyLong_FromLongLong(rs_table_int(table, row, at));
     case RS_REAL:
-    case RS_TIME: return PyFloat_FromDouble(rs_table_real(table, row, at));
+    case RS_TIME:
+    case RS_MOMENT: return PyFloat_FromDouble(rs_table_real(table, row, at));
     case RS_TEXT: break;
     }
     const char *text = rs_table_text(table, row, at, &length);
@@ -251,23 +252,7 @@ static rs_table *copy_rows(const rs_table *from, size_t first, size_t last, rs_e
     rs_status status = into ? RS_OK : rs_fail_nomem(err, "a table");
     const rs_table_spec *spec = rs_table_get_spec(from);
     for (size_t row = first; status == RS_OK && row < last; row++) {
-        for (size_t at = 0; at < spec->n_columns; at++) {
-            size_t length;
-            const char *text;
-            if (rs_table_is_null(from, row, at)) {
-                rs_table_add_null(into);
-                continue;
-            }
-            switch (spec->columns[at].type) {
-            case RS_INT: rs_table_add_int(into, rs_table_int(from, row, at)); break;
-            case RS_TIME: rs_table_add_time(into, rs_table_int(from, row, at)); break;
-            case RS_REAL: rs_table_add_real(into, rs_table_real(from, row, at)); break;
-            case RS_TEXT:
-                text = rs_table_text(from, row, at, &length);
-                rs_table_add_text_n(into, text, length);
-                break;
-            }
-        }
+        for (size_t at = 0; at < spec->n_columns; at++) rs_table_add_cell(into, from, row, at);
         status = rs_table_end_row(into, err);
     }
     if (status == RS_OK) return into;

@@ -6,6 +6,7 @@
 #include "base/layout.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
+#include "table/record.h"
 #include "trace/facet.h"
 
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
@@ -14,14 +15,16 @@ typedef struct rs_run {
     rs_compat compat;
     const rs_policy *policy; /* the peer's rounding, window and classification as values */
     bool absolute;           /* times as the file has them, not from the job's first event */
-    const void *agreed;      /* what the round before came to; NULL in the first one */
-    void *context;           /* of rs_job_each_rank, else NULL */
+    int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
+    const void *agreed; /* what the round before came to; NULL in the first one */
+    void *context;      /* of rs_job_each_rank, else NULL */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */
 typedef struct rs_partial {
     int64_t rank;
     void *value;
+    int64_t first;           /* the rank's first event; RS_NO_TIME: none, or no table has moments */
     const char *source;      /* the file, for messages */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
@@ -78,6 +81,9 @@ struct rs_analysis {
     size_t n_options;
     const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
     uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
+    /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
+     * may still be wrong: rank says so. */
+    uint64_t (*more_columns)(const rs_options *options);
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
@@ -140,6 +146,10 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat);
     {                                                                                                        \
         name, RS_##type, RS_UNIT_##unit, help, title                                                         \
     }
+/* The cells (table/record.h) of a table that names the file of each rank; the row is the rs_partial. */
+#define RS_FILE_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_partial, source), "file", TEXT, NONE, "the file it was read from", NULL)
 /* A table spec over an array of columns. */
 #define RS_TABLE(name, help, columns)                                                                        \
     {                                                                                                        \

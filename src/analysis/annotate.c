@@ -9,19 +9,25 @@
 #include "base/memory.h"
 #include "peer/hta_window.h"
 
-static const rs_column_spec counter_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("ts_us", TIME, US, "when the counter changes, on the file's own clock", "time"),
-    RS_COLUMN("pid", INT, ID, "process (device) the counter stands under", NULL),
-    RS_COLUMN("id", INT, ID, "stream; unknown where the counter is not of one stream", NULL),
-    RS_COLUMN("name", TEXT, NONE, "name of the counter track", NULL),
-    RS_COLUMN("series", TEXT, NONE, "name of the value in it", NULL),
-    RS_COLUMN("value", REAL, NONE, "from then on", NULL),
-};
-static const rs_column_spec file_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("file", TEXT, NONE, "the file it was read from", NULL),
-};
+typedef struct counter_event {
+    int64_t ns, pid, stream; /* stream: RS_NO_VALUE where the counter is not of one */
+    const char *name, *series;
+    double value;
+} counter_event;
+
+#define COUNTER_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(counter_event, ns), "ts_us", TIME, US, "when the counter changes, on the file's own clock",      \
+         "time")                                                                                             \
+    CELL(OF(counter_event, pid), "pid", INT, ID, "process (device) the counter stands under", NULL)          \
+    CELL(OF(counter_event, stream), "id", INT, ID, "stream; unknown where the counter is not of one stream", \
+         NULL)                                                                                               \
+    CELL(OF(counter_event, name), "name", TEXT, NONE, "name of the counter track", NULL)                     \
+    CELL(OF(counter_event, series), "series", TEXT, NONE, "name of the value in it", NULL)                   \
+    CELL(OF(counter_event, value), "value", REAL, NONE, "from then on", NULL)
+RS_RECORD(counter, COUNTER_ROW);
+RS_RECORD(file, RS_FILE_ROW);
+
 static const rs_table_spec counter_table =
     RS_TABLE("counter_events", "one row is one counter event to append to the trace", counter_columns);
 static const rs_table_spec file_table = RS_TABLE("files", "one row is one rank's file", file_columns);
@@ -94,22 +100,6 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
-static rs_status add_event(rs_table *t, int64_t rank_number, int64_t ns, int64_t pid, const int64_t *stream,
-                           const char *name, const char *series, double value, rs_error *err)
-{
-    rs_table_add_int(t, rank_number);
-    rs_table_add_time(t, ns);
-    rs_table_add_int(t, pid);
-    if (stream)
-        rs_table_add_int(t, *stream);
-    else
-        rs_table_add_null(t);
-    rs_table_add_text(t, name);
-    rs_table_add_text(t, series);
-    rs_table_add_real(t, value);
-    return rs_table_end_row(t, err);
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     (void)run;
@@ -123,17 +113,16 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                            (long long)number);
         for (size_t k = 0; status == RS_OK && k < p->queue.n; k++) {
             const rs_queue_sample *s = &p->queue.items[k];
-            status = add_event(t, number, s->ns, s->pid, &s->stream, "Queue Length", "Queue Length",
-                               (double)s->length, err);
+            counter_event e = {s->ns, s->pid, s->stream, "Queue Length", "Queue Length", (double)s->length};
+            status = rs_table_put_row(t, &counter_record, number, &e, err);
         }
         for (size_t k = 0; status == RS_OK && k < p->rates.n; k++) {
             const rs_copy_rate *r = &p->rates.items[k];
-            status = add_event(t, number, r->ns, r->pid, NULL, r->name, "Memcpy BW", r->gbps, err);
+            counter_event e = {r->ns, r->pid, RS_NO_VALUE, r->name, "Memcpy BW", r->gbps};
+            status = rs_table_put_row(t, &counter_record, number, &e, err);
         }
         if (status != RS_OK) break;
-        rs_table_add_int(result->tables[FILES], number);
-        rs_table_add_text(result->tables[FILES], partials[i].source);
-        status = rs_table_end_row(result->tables[FILES], err);
+        status = rs_table_put_row(result->tables[FILES], &file_record, number, &partials[i], err);
     }
     return status;
 }

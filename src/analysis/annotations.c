@@ -1,6 +1,7 @@
 /* annotations: GPU time under the user's own annotations. */
 #include "analysis/annotations.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,61 +23,58 @@ static const rs_option_spec options[] = {
      "only under --compat hta: names that contain one of these texts are never folded"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-static const rs_column_spec own_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("name", TEXT, NONE, "annotation; unknown: under none. ProfilerStep#* stands for all steps",
-           "annotation"),
-    COLUMN("count", INT, COUNT, "how often it stands in the trace", NULL),
-    COLUMN("length_us", TIME, US, "sum of the annotations' own lengths", "length"),
-    COLUMN("mean_length_us", REAL, US, "mean length", "mean length"),
-    COLUMN("gpu_us", TIME, US,
-           "sum of the durations of all GPU work inside, nested annotations included; each piece once a name",
-           "GPU time"),
-    COLUMN("gpu_pct", REAL, PERCENT, "gpu_us of the rank's GPU work", "GPU %"),
-    COLUMN("gpu_events", INT, COUNT, "pieces of GPU work inside", "GPU events"),
-    COLUMN("own_us", TIME, US,
-           "the same of work whose innermost annotation it is: these add up to the rank's GPU work",
-           "own GPU time"),
-    COLUMN("own_pct", REAL, PERCENT, "own_us of the rank's GPU work", "own %"),
-    COLUMN("own_events", INT, COUNT, "pieces of GPU work whose innermost annotation it is", "own events"),
-    COLUMN("own_compute_us", TIME, US, "computation in own_us", "compute"),
-    COLUMN("own_comm_us", TIME, US, "communication in own_us", "comm"),
-    COLUMN("own_copy_us", TIME, US, "copies and memsets in own_us", "copies"),
-};
-static const rs_column_spec kernel_columns[] = {
-    COLUMN("rank", INT, ID, "rank", NULL),
-    COLUMN("annotation", TEXT, NONE, "the innermost annotation; unknown: none", NULL),
-    COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
-    COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
-    COLUMN("count", INT, COUNT, "how often it ran", NULL),
-    COLUMN("sum_us", TIME, US, "total duration", "sum"),
-    COLUMN("share_pct", REAL, PERCENT, "of the annotation's own GPU time", "share %"),
-    COLUMN("mean_us", REAL, US, "mean duration", "mean"),
-    COLUMN("min_us", TIME, US, "shortest", "min"),
-    COLUMN("max_us", TIME, US, "longest", "max"),
-};
-static const rs_column_spec hta_columns[] = {
-    COLUMN("name", TEXT, NONE, "annotation, or others", NULL),
-    COLUMN("sum (us)", REAL, US, "total length", NULL),
-    COLUMN("max (us)", REAL, US, "longest; of totals when HTA folded names", NULL),
-    COLUMN("min (us)", REAL, US, "shortest; of totals when HTA folded names", NULL),
-    COLUMN("stddev", REAL, US, "standard deviation; of totals when HTA folded names", NULL),
-    COLUMN("mean (us)", REAL, US, "mean; of totals when HTA folded names", NULL),
-    COLUMN("rank", INT, ID, "rank", NULL),
-};
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(MAYBE(rs_annotated, name), "name", TEXT, NONE,                                                      \
+         "annotation; unknown: under none. ProfilerStep#* stands for all steps", "annotation")               \
+    CELL(IF(rs_annotated, length.n, name), "count", INT, COUNT, "how often it stands in the trace", NULL)    \
+    CELL(IF(rs_annotated, length.sum, name), "length_us", TIME, US, "sum of the annotations' own lengths",   \
+         "length")                                                                                           \
+    CELL(MEAN(rs_annotated, length), "mean_length_us", REAL, US, "mean length", "mean length")               \
+    CELL(IF(rs_annotated, gpu_time, name), "gpu_us", TIME, US,                                               \
+         "sum of the durations of all GPU work inside, nested annotations included; each piece once a name", \
+         "GPU time")                                                                                         \
+    CELL(SET, "gpu_pct", REAL, PERCENT, "gpu_us of the rank's GPU work", "GPU %")                            \
+    CELL(IF(rs_annotated, n_gpu, name), "gpu_events", INT, COUNT, "pieces of GPU work inside", "GPU events") \
+    CELL(OF(rs_annotated, own_time), "own_us", TIME, US,                                                     \
+         "the same of work whose innermost annotation it is: these add up to the rank's GPU work",           \
+         "own GPU time")                                                                                     \
+    CELL(SET, "own_pct", REAL, PERCENT, "own_us of the rank's GPU work", "own %")                            \
+    CELL(OF(rs_annotated, n_own), "own_events", INT, COUNT,                                                  \
+         "pieces of GPU work whose innermost annotation it is", "own events")                                \
+    CELL(OF(rs_annotated, own_class[RS_CLASS_COMPUTE]), "own_compute_us", TIME, US, "computation in own_us", \
+         "compute")                                                                                          \
+    CELL(OF(rs_annotated, own_class[RS_CLASS_COMM]), "own_comm_us", TIME, US, "communication in own_us",     \
+         "comm")                                                                                             \
+    CELL(OF(rs_annotated, own_class[RS_CLASS_MEMORY]), "own_copy_us", TIME, US,                              \
+         "copies and memsets in own_us", "copies")
+RS_RECORD(own, OWN_ROW);
+
+#define KERNEL_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(SET, "annotation", TEXT, NONE, "the innermost annotation; unknown: none", NULL)                     \
+    CELL(OF(rs_annotated_kernel, name), "name", TEXT, NONE, "kernel, copy or memset", "kernel")              \
+    CELL(WORD(rs_annotated_kernel, class, rs_class_names), "class", TEXT, NONE,                              \
+         "computation, communication or memory", NULL)                                                       \
+    CELL(OF(rs_annotated_kernel, time.n), "count", INT, COUNT, "how often it ran", NULL)                     \
+    CELL(OF(rs_annotated_kernel, time.sum), "sum_us", TIME, US, "total duration", "sum")                     \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the annotation's own GPU time", "share %")                     \
+    CELL(MEAN(rs_annotated_kernel, time), "mean_us", REAL, US, "mean duration", "mean")                      \
+    CELL(OF(rs_annotated_kernel, time.min), "min_us", TIME, US, "shortest", "min")                           \
+    CELL(OF(rs_annotated_kernel, time.max), "max_us", TIME, US, "longest", "max")
+RS_RECORD(kernel, KERNEL_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(OF(rs_hta_row, name), "name", TEXT, NONE, "annotation, or others", NULL)                            \
+    RS_HTA_FOLD_CELLS(CELL, "total length", "names")                                                         \
+    CELL(OF(rs_hta_row, rank), "rank", INT, ID, "rank", NULL)
+RS_RECORD(hta, HTA_ROW);
+
 static const rs_table_spec own_table =
-    TABLE("annotations", "one row is one annotation name of one rank", own_columns);
+    RS_TABLE("annotations", "one row is one annotation name of one rank", own_columns);
 static const rs_table_spec kernel_table =
-    TABLE("kernels", "one row is one kernel under one annotation of one rank", kernel_columns);
-static const rs_table_spec hta_table = TABLE(
+    RS_TABLE("kernels", "one row is one kernel under one annotation of one rank", kernel_columns);
+static const rs_table_spec hta_table = RS_TABLE(
     "annotations", "one row is one annotation name of one rank, as HTA's get_gpu_user_annotation_breakdown",
     hta_columns);
 static const rs_table_spec *const own_tables[] = {&own_table, &kernel_table};
@@ -89,40 +87,18 @@ enum { ANNOTATIONS, KERNELS };
 
 static rs_status add_own(rs_table *t, int64_t rank, const rs_annotated *a, int64_t all, rs_error *err)
 {
-    rs_table_add_int(t, rank);
-    rs_table_add_text(t, a->name);
-    if (a->name) {
-        rs_table_add_int(t, (int64_t)a->length.n);
-        rs_table_add_time(t, a->length.sum);
-        rs_table_add_real(t, rs_moments_mean(&a->length) / 1000);
-        rs_table_add_time(t, a->gpu_time);
-        rs_table_add_real(t, rs_percent(a->gpu_time, all));
-        rs_table_add_int(t, a->n_gpu);
-    } else {
-        for (int i = 0; i < 6; i++) rs_table_add_null(t);
-    }
-    rs_table_add_time(t, a->own_time);
-    rs_table_add_real(t, rs_percent(a->own_time, all));
-    rs_table_add_int(t, a->n_own);
-    rs_table_add_time(t, a->own_class[RS_CLASS_COMPUTE]);
-    rs_table_add_time(t, a->own_class[RS_CLASS_COMM]);
-    rs_table_add_time(t, a->own_class[RS_CLASS_MEMORY]);
+    rs_table_put(t, &own_record, rank, a);
+    rs_table_set_real(t, "gpu_pct", a->name ? rs_percent(a->gpu_time, all) : (double)NAN);
+    rs_table_set_real(t, "own_pct", rs_percent(a->own_time, all));
     return rs_table_end_row(t, err);
 }
 
 static rs_status add_kernel(rs_table *t, int64_t rank, const rs_annotated *a, const rs_annotated_kernel *k,
                             rs_error *err)
 {
-    rs_table_add_int(t, rank);
-    rs_table_add_text(t, a->name);
-    rs_table_add_text(t, k->name);
-    rs_table_add_text(t, rs_class_name(k->class));
-    rs_table_add_int(t, (int64_t)k->time.n);
-    rs_table_add_time(t, k->time.sum);
-    rs_table_add_real(t, rs_percent(k->time.sum, a->own_time));
-    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
-    rs_table_add_time(t, k->time.min);
-    rs_table_add_time(t, k->time.max);
+    rs_table_put(t, &kernel_record, rank, k);
+    rs_table_set_text(t, "annotation", a->name);
+    rs_table_set_real(t, "share_pct", rs_percent(k->time.sum, a->own_time));
     return rs_table_end_row(t, err);
 }
 
@@ -204,14 +180,8 @@ static rs_status add_hta_rank(const rs_run *run, const rs_partial *partial, rs_t
                                    (size_t)rs_options_int(run->options, "top"), &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "annotations");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_name);
-    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
-        const rs_hta_row *r = &rows.items[i];
-        rs_table_add_text(t, r->name);
-        const double values[] = {r->sum, r->max, r->min, r->std, r->mean};
-        for (size_t k = 0; k < 5; k++) rs_table_add_real(t, values[k]);
-        rs_table_add_int(t, r->rank);
-        status = rs_table_end_row(t, err);
-    }
+    for (size_t i = 0; status == RS_OK && i < rows.n; i++)
+        status = rs_table_put_row(t, &hta_record, rows.items[i].rank, &rows.items[i], err);
     rs_free(items);
     rs_free(rows.items);
     return status;

@@ -16,55 +16,6 @@ static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "print every change of the bandwidth in use"},
 };
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kind of copy", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "copies", NULL},
-    {"bytes", RS_INT, RS_UNIT_BYTES, "moved by those that say how much", NULL},
-    {"active_us", RS_TIME, RS_UNIT_US, "at least one of them runs", "active"},
-    {"mean_gbps", RS_REAL, RS_UNIT_GBPS, "bytes by active time, of the copies that say how much", "mean"},
-    {"peak_gbps", RS_REAL, RS_UNIT_GBPS, "most at any time, simultaneous copies added up", "peak"},
-    {"median_gbps", RS_REAL, RS_UNIT_GBPS, "median of the single copies", "median copy"},
-    {"min_gbps", RS_REAL, RS_UNIT_GBPS, "slowest single copy", "slowest copy"},
-    {"max_gbps", RS_REAL, RS_UNIT_GBPS, "fastest single copy", "fastest copy"},
-    {"unknown", RS_INT, RS_UNIT_COUNT, "copies that do not say how much they moved", NULL},
-};
-static const rs_column_spec own_series_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"ts_us", RS_TIME, RS_UNIT_US, "when it changes", "time"},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kind of copy", NULL},
-    {"memory_bw_gbps", RS_REAL, RS_UNIT_GBPS, "in use from now on", "in use"},
-};
-static const rs_column_spec hta_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kind of copy", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_GBPS, "samples above zero"),
-};
-static const rs_column_spec hta_series_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"ts", RS_REAL, RS_UNIT_US, "from the job's first event", NULL},
-    {"pid", RS_INT, RS_UNIT_ID, "of the copy", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kind of copy", NULL},
-    {"memory_bw_gbps", RS_REAL, RS_UNIT_GBPS, "in use from now on", NULL},
-};
-#define COUNT(x) (sizeof(x) / sizeof *(x))
-static const rs_table_spec own_summary = {"bandwidth", "one row is one kind of copy of one rank", own_columns,
-                                          COUNT(own_columns)};
-static const rs_table_spec own_series = {"series", "one row is one change; filled with --series",
-                                         own_series_columns, COUNT(own_series_columns)};
-static const rs_table_spec hta_summary = {"bandwidth",
-                                          "one row is one kind of copy, as HTA's get_memory_bw_summary",
-                                          hta_columns, COUNT(hta_columns)};
-static const rs_table_spec hta_series = {"series", "one row is one change; filled with --series",
-                                         hta_series_columns, COUNT(hta_series_columns)};
-static const rs_table_spec *const own_tables[] = {&own_summary, &own_series};
-static const rs_table_spec *const hta_tables[] = {&hta_summary, &hta_series};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
-enum { SUMMARY, SERIES };
-
-/* ---- one rank --------------------------------------------------------------------------------------- */
-
 /* A copy begins or ends. */
 typedef struct point {
     int64_t ns, pid;
@@ -88,8 +39,61 @@ typedef struct bandwidth_partial {
     size_t n_kinds, kinds_capacity;
     point *points; /* by kind, then time; kept with --series only */
     size_t n_points, points_capacity;
-    int64_t zero;
+    int64_t zero; /* HTA: the rank's first event, INT64_MAX if none */
 } bandwidth_partial;
+
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                           \
+    CELL(OF(kind, count), "count", INT, COUNT, "copies", NULL)                                               \
+    CELL(OF(kind, bytes), "bytes", INT, BYTES, "moved by those that say how much", NULL)                     \
+    CELL(OF(kind, active), "active_us", TIME, US, "at least one of them runs", "active")                     \
+    CELL(SET, "mean_gbps", REAL, GBPS, "bytes by active time, of the copies that say how much", "mean")      \
+    CELL(SET, "peak_gbps", REAL, GBPS, "most at any time, simultaneous copies added up", "peak")             \
+    CELL(OF(kind, single.p50), "median_gbps", REAL, GBPS, "median of the single copies", "median copy")      \
+    CELL(OF(kind, single.min), "min_gbps", REAL, GBPS, "slowest single copy", "slowest copy")                \
+    CELL(OF(kind, single.max), "max_gbps", REAL, GBPS, "fastest single copy", "fastest copy")                \
+    CELL(OF(kind, unknown), "unknown", INT, COUNT, "copies that do not say how much they moved", NULL)
+RS_RECORD(own, OWN_ROW);
+
+#define OWN_POINT_ROW(CELL)                                                                                  \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(point, ns), "ts_us", MOMENT, US, "when it changes", "time")                                      \
+    CELL(SET, "name", TEXT, NONE, "kind of copy", NULL)                                                      \
+    CELL(OF(point, in_use), "memory_bw_gbps", REAL, GBPS, "in use from now on", "in use")
+RS_RECORD(own_point, OWN_POINT_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(kind, name), "name", TEXT, NONE, "kind of copy", NULL)                                           \
+    RS_DESCRIPTION_CELLS(CELL, kind, samples, GBPS, "samples above zero")
+RS_RECORD(hta, HTA_ROW);
+
+#define HTA_POINT_ROW(CELL)                                                                                  \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(SET, "ts", REAL, US, "from the job's first event", NULL)                                            \
+    CELL(OF(point, pid), "pid", INT, ID, "of the copy", NULL)                                                \
+    CELL(SET, "name", TEXT, NONE, "kind of copy", NULL)                                                      \
+    CELL(OF(point, in_use), "memory_bw_gbps", REAL, GBPS, "in use from now on", NULL)
+RS_RECORD(hta_point, HTA_POINT_ROW);
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+static const rs_table_spec own_summary = {"bandwidth", "one row is one kind of copy of one rank", own_columns,
+                                          COUNT(own_columns)};
+static const rs_table_spec own_series = {"series", "one row is one change; filled with --series",
+                                         own_point_columns, COUNT(own_point_columns)};
+static const rs_table_spec hta_summary = {"bandwidth",
+                                          "one row is one kind of copy, as HTA's get_memory_bw_summary",
+                                          hta_columns, COUNT(hta_columns)};
+static const rs_table_spec hta_series = {"series", "one row is one change; filled with --series",
+                                         hta_point_columns, COUNT(hta_point_columns)};
+static const rs_table_spec *const own_tables[] = {&own_summary, &own_series};
+static const rs_table_spec *const hta_tables[] = {&hta_summary, &hta_series};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
+enum { SUMMARY, SERIES };
+
+/* ---- one rank --------------------------------------------------------------------------------------- */
 
 static void free_partial(void *partial)
 {
@@ -316,10 +320,6 @@ static rs_status make_partial(const rs_run *run, rs_trace *trace, bandwidth_part
         if (status == RS_OK) {
             p->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
         }
-    } else if (status == RS_OK) {
-        int64_t last;
-        status = rs_trace_span(trace, &p->zero, &last, err);
-        if (p->zero == RS_NO_TIME) p->zero = INT64_MAX;
     }
     if (status == RS_OK && !(order_kinds(p, &copies) && run_up(p, &copies, hta) && sum_up(p, &copies)))
         status = rs_fail_nomem(err, "copies");
@@ -378,37 +378,20 @@ rs_status rs_copy_rates_of(const rs_run *run, rs_trace *trace, rs_copy_rates *ou
 
 static rs_status add_kind(rs_table *t, int64_t rank_number, const kind *k, bool hta, rs_error *err)
 {
-    if (hta && k->samples.n == 0) return RS_OK;
-    rs_table_add_int(t, rank_number);
-    rs_table_add_text(t, k->name);
-    if (hta) {
-        rs_add_description(t, &k->samples, -1);
-        return rs_table_end_row(t, err);
-    }
-    rs_table_add_int(t, k->count);
-    rs_table_add_int(t, k->bytes);
-    rs_table_add_time(t, k->active);
-    rs_table_add_real(t, k->active_known ? (double)k->bytes / (double)k->active_known : (double)NAN);
-    rs_table_add_real(t, k->count > k->unknown ? k->peak : (double)NAN);
-    rs_table_add_real(t, k->single.p50);
-    rs_table_add_real(t, k->single.min);
-    rs_table_add_real(t, k->single.max);
-    rs_table_add_int(t, k->unknown);
+    if (hta) return k->samples.n ? rs_table_put_row(t, &hta_record, rank_number, k, err) : RS_OK;
+    rs_table_put(t, &own_record, rank_number, k);
+    rs_table_set_real(t, "mean_gbps",
+                      k->active_known ? (double)k->bytes / (double)k->active_known : (double)NAN);
+    rs_table_set_real(t, "peak_gbps", k->count > k->unknown ? k->peak : (double)NAN);
     return rs_table_end_row(t, err);
 }
 
 static rs_status add_point(rs_table *t, int64_t rank_number, const bandwidth_partial *p, const point *x,
                            int64_t zero, bool hta, rs_error *err)
 {
-    rs_table_add_int(t, rank_number);
-    if (hta) {
-        rs_table_add_real(t, (double)rs_sub_sat(x->ns, zero) / 1000);
-        rs_table_add_int(t, x->pid);
-    } else {
-        rs_table_add_time(t, rs_sub_sat(x->ns, zero));
-    }
-    rs_table_add_text(t, p->kinds[x->kind].name);
-    rs_table_add_real(t, x->in_use);
+    rs_table_put(t, hta ? &hta_point_record : &own_point_record, rank_number, x);
+    if (hta) rs_table_set_real(t, "ts", (double)rs_sub_sat(x->ns, zero) / 1000);
+    rs_table_set_text(t, "name", p->kinds[x->kind].name);
     return rs_table_end_row(t, err);
 }
 
@@ -422,7 +405,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const bandwidth_partial *p = partials[i].value;
         if (p && p->zero < zero) zero = p->zero;
     }
-    if (run->absolute && !hta) zero = 0;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const bandwidth_partial *p = partials[i].value;
         if (!p || p->n_kinds == 0) {

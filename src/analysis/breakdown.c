@@ -4,44 +4,35 @@
 #include "analysis/layouts.h"
 #include "trace/busy.h"
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"span_us", RS_TIME, RS_UNIT_US, "from the first GPU event's start to the last one's end", "span"},
-    {"busy_us", RS_TIME, RS_UNIT_US, "something runs on the GPU", "busy"},
-    {"compute_us", RS_TIME, RS_UNIT_US, "computation runs", "compute"},
-    {"exposed_comm_us", RS_TIME, RS_UNIT_US, "communication runs and no computation hides it",
-     "exposed comm"},
-    {"exposed_copy_us", RS_TIME, RS_UNIT_US,
-     "copies or memsets run and neither computation nor communication hides them", "exposed copies"},
-    {"idle_us", RS_TIME, RS_UNIT_US, "nothing runs; the four add up to the span", "idle"},
-    {"busy_pct", RS_REAL, RS_UNIT_PERCENT, "busy_us of the span", "busy %"},
-    {"compute_pct", RS_REAL, RS_UNIT_PERCENT, "compute_us of the span", "compute %"},
-    {"exposed_comm_pct", RS_REAL, RS_UNIT_PERCENT, "exposed_comm_us of the span", "exposed comm %"},
-    {"exposed_copy_pct", RS_REAL, RS_UNIT_PERCENT, "exposed_copy_us of the span", "exposed copies %"},
-    {"idle_pct", RS_REAL, RS_UNIT_PERCENT, "idle_us of the span", "idle %"},
-    {"comm_us", RS_TIME, RS_UNIT_US, "communication runs, hidden or not", "comm, all"},
-    {"copy_us", RS_TIME, RS_UNIT_US, "copies or memsets run, hidden or not", "copies, all"},
-    {"gpu_events", RS_INT, RS_UNIT_COUNT, "pieces of GPU work", "GPU events"},
-    {"unlinked_events", RS_INT, RS_UNIT_COUNT, "GPU work whose launch is not in the file; it is counted",
-     "unlinked"},
-};
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_busy, span), "span_us", TIME, US, "from the first GPU event's start to the last one's end",   \
+         "span")                                                                                             \
+    CELL(OF(rs_busy, busy), "busy_us", TIME, US, "something runs on the GPU", "busy")                        \
+    CELL(OF(rs_busy, compute), "compute_us", TIME, US, "computation runs", "compute")                        \
+    CELL(OF(rs_busy, exposed_comm), "exposed_comm_us", TIME, US,                                             \
+         "communication runs and no computation hides it", "exposed comm")                                   \
+    CELL(OF(rs_busy, exposed_memory), "exposed_copy_us", TIME, US,                                           \
+         "copies or memsets run and neither computation nor communication hides them", "exposed copies")     \
+    CELL(OF(rs_busy, idle), "idle_us", TIME, US, "nothing runs; the four add up to the span", "idle")        \
+    CELL(SHARE(rs_busy, busy, span), "busy_pct", REAL, PERCENT, "busy_us of the span", "busy %")             \
+    CELL(SHARE(rs_busy, compute, span), "compute_pct", REAL, PERCENT, "compute_us of the span", "compute %") \
+    CELL(SHARE(rs_busy, exposed_comm, span), "exposed_comm_pct", REAL, PERCENT,                              \
+         "exposed_comm_us of the span", "exposed comm %")                                                    \
+    CELL(SHARE(rs_busy, exposed_memory, span), "exposed_copy_pct", REAL, PERCENT,                            \
+         "exposed_copy_us of the span", "exposed copies %")                                                  \
+    CELL(SHARE(rs_busy, idle, span), "idle_pct", REAL, PERCENT, "idle_us of the span", "idle %")             \
+    CELL(OF(rs_busy, comm), "comm_us", TIME, US, "communication runs, hidden or not", "comm, all")           \
+    CELL(OF(rs_busy, memory), "copy_us", TIME, US, "copies or memsets run, hidden or not", "copies, all")    \
+    CELL(OF(rs_busy, n), "gpu_events", INT, COUNT, "pieces of GPU work", "GPU events")                       \
+    CELL(OF(rs_busy, n_unlinked), "unlinked_events", INT, COUNT,                                             \
+         "GPU work whose launch is not in the file; it is counted", "unlinked")
+RS_RECORD(own, OWN_ROW);
 
 static const rs_table_spec own_table = {"breakdown", "one row is one rank", own_columns,
                                         sizeof own_columns / sizeof *own_columns};
 static const rs_table_spec *const own_tables[] = {&own_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
-
-static void add_own(rs_table *t, int64_t rank, const rs_busy *b)
-{
-    const int64_t times[] = {b->span, b->busy, b->compute, b->exposed_comm, b->exposed_memory, b->idle};
-    rs_table_add_int(t, rank);
-    for (size_t i = 0; i < 6; i++) rs_table_add_time(t, times[i]);
-    for (size_t i = 1; i < 6; i++) rs_table_add_real(t, rs_percent(times[i], b->span));
-    rs_table_add_time(t, b->comm);
-    rs_table_add_time(t, b->memory);
-    rs_table_add_int(t, (int64_t)b->n);
-    rs_table_add_int(t, (int64_t)b->n_unlinked);
-}
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
@@ -49,8 +40,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_busy *b = partials[i].value;
-        add_own(result->tables[0], partials[i].rank, b);
-        status = rs_table_end_row(result->tables[0], err);
+        status = rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
     }
     return status;
 }

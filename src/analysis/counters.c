@@ -35,20 +35,6 @@ static const rs_column_spec fixed_columns[] = {
 };
 static const rs_table_spec fixed_table =
     RS_TABLE("counters", "one row is one range that the profiler measured", fixed_columns);
-static const rs_column_spec launch_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("index", INT, ID, "position of the range in traceEvents", NULL),
-    RS_COLUMN("launch", INT, ID, "position of the call that launched the measured kernel", NULL),
-};
-static const rs_table_spec launch_table =
-    RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
-static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
-
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
-
 typedef struct range {
     uint32_t row, launch; /* launch: RS_NO_ROW if nothing tells */
     const char *name;
@@ -57,6 +43,21 @@ typedef struct range {
     size_t top_length;
     double *values; /* by counter; NaN when it has none */
 } range;
+
+#define LAUNCH_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(range, row), "index", INT, ID, "position of the range in traceEvents", NULL)                     \
+    CELL(OF(range, launch), "launch", INT, ID, "position of the call that launched the measured kernel", NULL)
+RS_RECORD(launch, LAUNCH_ROW);
+
+static const rs_table_spec launch_table =
+    RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
+static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
+
+/* ---- one rank -------------------------------------------------------------------------------------------
+ */
 
 typedef struct counters_partial {
     rs_arena arena;
@@ -369,10 +370,7 @@ static rs_status add_launches(rs_table *t, int64_t rank_number, const counters_p
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n; i++) {
         if (p->ranges[i].launch == RS_NO_ROW) continue;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, p->ranges[i].row);
-        rs_table_add_int(t, p->ranges[i].launch);
-        status = rs_table_end_row(t, err);
+        status = rs_table_put_row(t, &launch_record, rank_number, &p->ranges[i], err);
     }
     return status;
 }

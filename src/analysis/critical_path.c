@@ -9,118 +9,145 @@
 #include "base/ranges.h"
 #include "analysis/path_answer.h"
 
-/* What both tables of summaries begin with. */
-#define SUMMARY_COLUMNS                                                                                      \
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},                                                              \
-        {"nodes", RS_INT, RS_UNIT_COUNT, "starts and ends of events in the graph", NULL},                    \
-        {"path_weight", RS_TIME, RS_UNIT_US, "length of the longest path", "path"},                          \
-        {"edges", RS_INT, RS_UNIT_COUNT, "dependencies in the graph", NULL},                                 \
-        {"path_edges", RS_INT, RS_UNIT_COUNT, "dependencies on the path", "on path"},                        \
-        {"start_us", RS_TIME, RS_UNIT_US, "where the window begins", "start"},                               \
-        {"window_us", RS_TIME, RS_UNIT_US, "length of the window", "window"},                                \
-        {"cpu_us", RS_TIME, RS_UNIT_US, "the host is what the path waits for", "CPU"},                       \
-        {"data_loading_us", RS_TIME, RS_UNIT_US, "the data loader, on the host", "data loading"},            \
-        {"gpu_compute_us", RS_TIME, RS_UNIT_US, "computation on the GPU", "compute"},                        \
-        {"gpu_communication_us", RS_TIME, RS_UNIT_US,                                                        \
-         "communication on the GPU, with its wait for other ranks", "communication"},                        \
-        {"gpu_copy_us", RS_TIME, RS_UNIT_US, "copies and memsets on the GPU", "copies"},                     \
-        {"launch_us", RS_TIME, RS_UNIT_US, "from a launching call to its work", "launch"},                   \
-        {"gap_us", RS_TIME, RS_UNIT_US, "between two pieces of GPU work", "gaps"},                           \
-    {                                                                                                        \
-        "instances", RS_INT, RS_UNIT_COUNT, "events with the annotation's name", NULL                        \
-    }
+static const char *const ends[] = {"start", "end"};
 
-static const rs_column_spec hta_summary_columns[] = {SUMMARY_COLUMNS};
-static const rs_column_spec summary_columns[] = {
-    SUMMARY_COLUMNS,
-    {"host_communication_us", RS_TIME, RS_UNIT_US,
-     "communication that the host runs (gloo, MPI, UCC), with its wait for other ranks",
-     "host communication"},
-    {"contradicted", RS_INT, RS_UNIT_COUNT,
-     "dependencies of the rank that run against time by more than 1 us, and are left out: clocks or links "
-     "are wrong",
-     NULL},
-};
+#define HTA_SUMMARY_ROW(CELL)                                                                                \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_path_answer, n_nodes), "nodes", INT, COUNT, "starts and ends of events in the graph", NULL)   \
+    CELL(SET, "path_weight", TIME, US, "length of the longest path", "path")                                 \
+    CELL(OF(rs_path_answer, n_edges), "edges", INT, COUNT, "dependencies in the graph", NULL)                \
+    CELL(OF(rs_path_answer, n_path), "path_edges", INT, COUNT, "dependencies on the path", "on path")        \
+    CELL(OF(rs_path_answer, start), "start_us", MOMENT, US, "where the window begins", "start")              \
+    CELL(SET, "window_us", TIME, US, "length of the window", "window")                                       \
+    CELL(OF(rs_path_answer, time[RS_BOUND_CPU]), "cpu_us", TIME, US, "the host is what the path waits for",  \
+         "CPU")                                                                                              \
+    CELL(OF(rs_path_answer, time[RS_BOUND_LOADING]), "data_loading_us", TIME, US,                            \
+         "the data loader, on the host", "data loading")                                                     \
+    CELL(OF(rs_path_answer, time[RS_BOUND_COMPUTE]), "gpu_compute_us", TIME, US, "computation on the GPU",   \
+         "compute")                                                                                          \
+    CELL(OF(rs_path_answer, time[RS_BOUND_COMM]), "gpu_communication_us", TIME, US,                          \
+         "communication on the GPU, with its wait for other ranks", "communication")                         \
+    CELL(OF(rs_path_answer, time[RS_BOUND_COPY]), "gpu_copy_us", TIME, US, "copies and memsets on the GPU",  \
+         "copies")                                                                                           \
+    CELL(OF(rs_path_answer, time[RS_BOUND_LAUNCH]), "launch_us", TIME, US,                                   \
+         "from a launching call to its work", "launch")                                                      \
+    CELL(OF(rs_path_answer, time[RS_BOUND_GAP]), "gap_us", TIME, US, "between two pieces of GPU work",       \
+         "gaps")                                                                                             \
+    CELL(OF(rs_path_answer, n_instances), "instances", INT, COUNT, "events with the annotation's name", NULL)
+RS_RECORD(hta_summary, HTA_SUMMARY_ROW);
 
-static const rs_column_spec breakdown_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"event", RS_INT, RS_UNIT_ID, "position in traceEvents of the event the time is charged to", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "its name", NULL},
-    {"cat", RS_TEXT, RS_UNIT_NONE, "its category", NULL},
-    {"pid", RS_TEXT, RS_UNIT_ID, "its process", NULL},
-    {"tid", RS_TEXT, RS_UNIT_ID, "its thread", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "its stream", NULL},
-    {"type", RS_TEXT, RS_UNIT_NONE, "kind of the dependency", NULL},
-    {"bound_by", RS_TEXT, RS_UNIT_NONE, "what the path waits for", NULL},
-    {"duration", RS_TIME, RS_UNIT_US, "time on the path", NULL},
-    {"start_us", RS_TIME, RS_UNIT_US, "where this part of the path begins", "start"},
-};
+#define SUMMARY_ROW(CELL)                                                                                    \
+    HTA_SUMMARY_ROW(CELL)                                                                                    \
+    CELL(OF(rs_path_answer, time[RS_BOUND_HOST_COMM]), "host_communication_us", TIME, US,                    \
+         "communication that the host runs (gloo, MPI, UCC), with its wait for other ranks",                 \
+         "host communication")                                                                               \
+    CELL(OF(rs_path_answer, n_contradicted), "contradicted", INT, COUNT,                                     \
+         "dependencies of the rank that run against time by more than 1 us, and are left out: clocks or "    \
+         "links are wrong",                                                                                  \
+         NULL)
+RS_RECORD(summary, SUMMARY_ROW);
 
-static const rs_column_spec edge_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"source", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's start", NULL},
-    {"source_at", RS_TEXT, RS_UNIT_NONE, "which end of it", NULL},
-    {"target", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's end", NULL},
-    {"target_at", RS_TEXT, RS_UNIT_NONE, "which end of it", NULL},
-    {"type", RS_TEXT, RS_UNIT_NONE, "kind of the dependency", NULL},
-    {"weight", RS_TIME, RS_UNIT_US, "what it adds to the path", NULL},
-    {"critical", RS_INT, RS_UNIT_NONE, "1: on the longest path", NULL},
-    {"bound_by", RS_TEXT, RS_UNIT_NONE, "what its time is spent on", NULL},
-    {"event", RS_INT, RS_UNIT_ID, "position of the event the time is charged to", NULL},
-    {"source_us", RS_TIME, RS_UNIT_US, "when the source is", NULL},
-    {"target_us", RS_TIME, RS_UNIT_US, "when the target is", NULL},
-    {"source_name", RS_TEXT, RS_UNIT_NONE, "name of the source", NULL},
-    {"target_name", RS_TEXT, RS_UNIT_NONE, "name of the target", NULL},
-};
+#define BREAKDOWN_ROW(CELL)                                                                                  \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_path_edge, owner), "event", INT, ID,                                                          \
+         "position in traceEvents of the event the time is charged to", NULL)                                \
+    CELL(TEXT(rs_path_edge, owner_name, rs_path_answer, strings.n), "name", TEXT, NONE, "its name", NULL)    \
+    CELL(TEXT(rs_path_edge, owner_category, rs_path_answer, strings.n), "cat", TEXT, NONE, "its category",   \
+         NULL)                                                                                               \
+    CELL(TEXT(rs_path_edge, owner_pid, rs_path_answer, strings.n), "pid", TEXT, ID, "its process", NULL)     \
+    CELL(TEXT(rs_path_edge, owner_tid, rs_path_answer, strings.n), "tid", TEXT, ID, "its thread", NULL)      \
+    CELL(ID(rs_path_edge, owner_stream), "stream", INT, ID, "its stream", NULL)                              \
+    CELL(WORD(rs_path_edge, type, rs_edge_type_names), "type", TEXT, NONE, "kind of the dependency", NULL)   \
+    CELL(WORD(rs_path_edge, bound, rs_bound_names), "bound_by", TEXT, NONE, "what the path waits for", NULL) \
+    CELL(OF(rs_path_edge, weight), "duration", TIME, US, "time on the path", NULL)                           \
+    CELL(OF(rs_path_edge, source.time), "start_us", MOMENT, US, "where this part of the path begins", "start")
+RS_RECORD(breakdown, BREAKDOWN_ROW);
 
-static const rs_column_spec sync_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"source", RS_INT, RS_UNIT_ID, "position in traceEvents of the work that is waited for", NULL},
-    {"target", RS_INT, RS_UNIT_ID, "position of the call, or of the work, that waits", NULL},
-    {"source_external_id", RS_INT, RS_UNIT_ID, "External id of the source; unknown if it has none",
-     "source id"},
-    {"target_external_id", RS_INT, RS_UNIT_ID, "External id of the target; unknown if it has none",
-     "target id"},
-    {"source_name", RS_TEXT, RS_UNIT_NONE, "name of the source", NULL},
-    {"target_name", RS_TEXT, RS_UNIT_NONE, "name of the target", NULL},
-    {"source_stream", RS_INT, RS_UNIT_ID, "stream of the source", NULL},
-    {"target_stream", RS_INT, RS_UNIT_ID, "stream of the target; unknown on the host", NULL},
-    {"source_end_us", RS_TIME, RS_UNIT_US, "when the source has ended", "source end"},
-    {"target_us", RS_TIME, RS_UNIT_US, "when the call returns or the work starts", "target"},
-    {"kind", RS_TEXT, RS_UNIT_NONE,
-     "stream_wait_event, event_sync, stream_sync, context_sync, or copy: a copy that returns when it is done",
-     NULL},
-    {"sync", RS_INT, RS_UNIT_ID,
-     "position of the cuda_sync event that says so; unknown: told from the call alone", NULL},
-    {"critical", RS_INT, RS_UNIT_NONE, "1: on the longest path", NULL},
-};
+#define EDGE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_path_edge, source.position), "source", INT, ID,                                               \
+         "position in traceEvents; unknown: the window's start", NULL)                                       \
+    CELL(WORD(rs_path_edge, source.is_end, ends), "source_at", TEXT, NONE, "which end of it", NULL)          \
+    CELL(ID(rs_path_edge, target.position), "target", INT, ID,                                               \
+         "position in traceEvents; unknown: the window's end", NULL)                                         \
+    CELL(WORD(rs_path_edge, target.is_end, ends), "target_at", TEXT, NONE, "which end of it", NULL)          \
+    CELL(WORD(rs_path_edge, type, rs_edge_type_names), "type", TEXT, NONE, "kind of the dependency", NULL)   \
+    CELL(OF(rs_path_edge, weight), "weight", TIME, US, "what it adds to the path", NULL)                     \
+    CELL(OF(rs_path_edge, critical), "critical", INT, NONE, "1: on the longest path", NULL)                  \
+    CELL(WORD(rs_path_edge, bound, rs_bound_names), "bound_by", TEXT, NONE, "what its time is spent on",     \
+         NULL)                                                                                               \
+    CELL(ID(rs_path_edge, owner), "event", INT, ID, "position of the event the time is charged to", NULL)    \
+    CELL(OF(rs_path_edge, source.time), "source_us", MOMENT, US, "when the source is", NULL)                 \
+    CELL(OF(rs_path_edge, target.time), "target_us", MOMENT, US, "when the target is", NULL)                 \
+    CELL(TEXT(rs_path_edge, source.name, rs_path_answer, strings.n), "source_name", TEXT, NONE,              \
+         "name of the source", NULL)                                                                         \
+    CELL(TEXT(rs_path_edge, target.name, rs_path_answer, strings.n), "target_name", TEXT, NONE,              \
+         "name of the target", NULL)
+RS_RECORD(edge, EDGE_ROW);
 
-static const rs_column_spec overlay_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"source", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's start", NULL},
-    {"target", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's end", NULL},
-    {"source_us", RS_TIME, RS_UNIT_US, "where an arrow would begin, on the file's own clock", NULL},
-    {"target_us", RS_TIME, RS_UNIT_US, "where an arrow would end, on the file's own clock", NULL},
-    {"type", RS_TEXT, RS_UNIT_NONE, "kind of the dependency", NULL},
-    {"weight", RS_TIME, RS_UNIT_US, "what it adds to the path", NULL},
-    {"arrow", RS_INT, RS_UNIT_NONE,
-     "1: drawn as an arrow: all edges with --overlay-edges all, else what leads from one lane to another",
-     NULL},
-    {"critical", RS_INT, RS_UNIT_NONE, "1: on the longest path", NULL},
-};
-static const rs_column_spec node_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"event", RS_INT, RS_UNIT_ID, "position in traceEvents; unknown: the window's own border", NULL},
-    {"at", RS_TEXT, RS_UNIT_NONE, "which end of it: start or end", NULL},
-    {"ts_us", RS_TIME, RS_UNIT_US, "when that is", "time"},
-    {"name", RS_TEXT, RS_UNIT_NONE, "its name", NULL},
-    {"blocking", RS_INT, RS_UNIT_NONE, "1: a call that waits for the GPU, by its name", NULL},
-    {"path", RS_INT, RS_UNIT_COUNT, "its place on the longest path, from 0; unknown: not on it", NULL},
-};
-static const rs_column_spec file_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"file", RS_TEXT, RS_UNIT_NONE, "the file it was read from", NULL},
-};
+#define SYNC_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_path_sync, source), "source", INT, ID,                                                        \
+         "position in traceEvents of the work that is waited for", NULL)                                     \
+    CELL(OF(rs_path_sync, target), "target", INT, ID, "position of the call, or of the work, that waits",    \
+         NULL)                                                                                               \
+    CELL(OF(rs_path_sync, source_id), "source_external_id", INT, ID,                                         \
+         "External id of the source; unknown if it has none", "source id")                                   \
+    CELL(OF(rs_path_sync, target_id), "target_external_id", INT, ID,                                         \
+         "External id of the target; unknown if it has none", "target id")                                   \
+    CELL(TEXT(rs_path_sync, source_name, rs_path_answer, strings.n), "source_name", TEXT, NONE,              \
+         "name of the source", NULL)                                                                         \
+    CELL(TEXT(rs_path_sync, target_name, rs_path_answer, strings.n), "target_name", TEXT, NONE,              \
+         "name of the target", NULL)                                                                         \
+    CELL(ID(rs_path_sync, source_stream), "source_stream", INT, ID, "stream of the source", NULL)            \
+    CELL(ID(rs_path_sync, target_stream), "target_stream", INT, ID,                                          \
+         "stream of the target; unknown on the host", NULL)                                                  \
+    CELL(OF(rs_path_sync, source_end), "source_end_us", MOMENT, US, "when the source has ended",             \
+         "source end")                                                                                       \
+    CELL(OF(rs_path_sync, target_time), "target_us", MOMENT, US, "when the call returns or the work starts", \
+         "target")                                                                                           \
+    CELL(WORD(rs_path_sync, kind, rs_sync_kind_names), "kind", TEXT, NONE,                                   \
+         "stream_wait_event, event_sync, stream_sync, context_sync, or copy: a copy that returns when it "   \
+         "is done",                                                                                          \
+         NULL)                                                                                               \
+    CELL(ID(rs_path_sync, sync), "sync", INT, ID,                                                            \
+         "position of the cuda_sync event that says so; unknown: told from the call alone", NULL)            \
+    CELL(OF(rs_path_sync, critical), "critical", INT, NONE, "1: on the longest path", NULL)
+RS_RECORD(sync, SYNC_ROW);
+
+#define OVERLAY_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_path_edge, source.position), "source", INT, ID,                                               \
+         "position in traceEvents; unknown: the window's start", NULL)                                       \
+    CELL(ID(rs_path_edge, target.position), "target", INT, ID,                                               \
+         "position in traceEvents; unknown: the window's end", NULL)                                         \
+    CELL(OF(rs_path_edge, source.within), "source_us", TIME, US,                                             \
+         "where an arrow would begin, on the file's own clock", NULL)                                        \
+    CELL(OF(rs_path_edge, target.within), "target_us", TIME, US,                                             \
+         "where an arrow would end, on the file's own clock", NULL)                                          \
+    CELL(WORD(rs_path_edge, type, rs_edge_type_names), "type", TEXT, NONE, "kind of the dependency", NULL)   \
+    CELL(OF(rs_path_edge, weight), "weight", TIME, US, "what it adds to the path", NULL)                     \
+    CELL(SET, "arrow", INT, NONE,                                                                            \
+         "1: drawn as an arrow: all edges with --overlay-edges all, else what leads from one lane to "       \
+         "another",                                                                                          \
+         NULL)                                                                                               \
+    CELL(OF(rs_path_edge, critical), "critical", INT, NONE, "1: on the longest path", NULL)
+RS_RECORD(overlay, OVERLAY_ROW);
+
+#define NODE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_path_node, point.position), "event", INT, ID,                                                 \
+         "position in traceEvents; unknown: the window's own border", NULL)                                  \
+    CELL(WORD(rs_path_node, point.is_end, ends), "at", TEXT, NONE, "which end of it: start or end", NULL)    \
+    CELL(OF(rs_path_node, point.time), "ts_us", MOMENT, US, "when that is", "time")                          \
+    CELL(TEXT(rs_path_node, point.name, rs_path_answer, strings.n), "name", TEXT, NONE, "its name", NULL)    \
+    CELL(OF(rs_path_node, blocking), "blocking", INT, NONE, "1: a call that waits for the GPU, by its name", \
+         NULL)                                                                                               \
+    CELL(ID(rs_path_node, place), "path", INT, COUNT,                                                        \
+         "its place on the longest path, from 0; unknown: not on it", NULL)
+RS_RECORD(node, NODE_ROW);
+
+RS_RECORD(file, RS_FILE_ROW);
 
 static const rs_table_spec summary_table = RS_TABLE("critical_path", "one row is one rank", summary_columns);
 static const rs_table_spec hta_summary_table =
@@ -214,137 +241,20 @@ static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, r
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
-static void add_known(rs_table *t, int64_t value, int64_t unknown)
+static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool hta, rs_error *err)
 {
-    if (value == unknown)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, value);
-}
-
-static void add_string(rs_table *t, const rs_path_answer *a, uint32_t id)
-{
-    if (id < a->strings.n)
-        rs_table_add_text_n(t, a->strings.items[id].text, a->strings.items[id].length);
-    else
-        rs_table_add_null(t);
-}
-
-static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool hta, int64_t base,
-                             rs_error *err)
-{
-    static const rs_bound order[] = {RS_BOUND_CPU,  RS_BOUND_LOADING, RS_BOUND_COMPUTE, RS_BOUND_COMM,
-                                     RS_BOUND_COPY, RS_BOUND_LAUNCH,  RS_BOUND_GAP};
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, (int64_t)a->n_nodes);
-    rs_table_add_time(t, hta ? a->weight - a->weight % 1000 : a->weight); /* HTA tells whole microseconds */
-    rs_table_add_int(t, (int64_t)a->n_edges);
-    rs_table_add_int(t, (int64_t)a->n_path);
-    rs_table_add_time(t, rs_sub_sat(a->start, base));
-    rs_table_add_time(t, rs_sub_sat(a->end, a->start));
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) rs_table_add_time(t, a->time[order[i]]);
-    rs_table_add_int(t, (int64_t)a->n_instances);
-    if (!hta) {
-        rs_table_add_time(t, a->time[RS_BOUND_HOST_COMM]);
-        rs_table_add_int(t, (int64_t)a->n_contradicted);
-    }
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_part(rs_table *t, int64_t rank, const rs_path_answer *a, const rs_path_edge *e,
-                          int64_t base, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    add_known(t, e->owner, RS_NO_POSITION);
-    if (e->owner == RS_NO_POSITION) {
-        for (int i = 0; i < 4; i++) rs_table_add_null(t);
-    } else {
-        add_string(t, a, e->owner_name);
-        add_string(t, a, e->owner_category);
-        add_string(t, a, e->owner_pid);
-        add_string(t, a, e->owner_tid);
-    }
-    add_known(t, e->owner_stream, -1);
-    rs_table_add_text(t, rs_edge_type_name((rs_edge_type)e->type));
-    rs_table_add_text(t, rs_bound_name((rs_bound)e->bound));
-    rs_table_add_time(t, e->weight);
-    rs_table_add_time(t, rs_sub_sat(e->source.time, base));
-    return rs_table_end_row(t, err);
-}
-
-static void add_name(rs_table *t, const rs_path_answer *a, const rs_path_point *p)
-{
-    if (p->position == RS_NO_POSITION)
-        rs_table_add_null(t);
-    else
-        add_string(t, a, p->name);
-}
-
-static rs_status add_edge(rs_table *t, int64_t rank, const rs_path_answer *a, const rs_path_edge *e,
-                          int64_t base, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    add_known(t, e->source.position, RS_NO_POSITION);
-    rs_table_add_text(t, e->source.is_end ? "end" : "start");
-    add_known(t, e->target.position, RS_NO_POSITION);
-    rs_table_add_text(t, e->target.is_end ? "end" : "start");
-    rs_table_add_text(t, rs_edge_type_name((rs_edge_type)e->type));
-    rs_table_add_time(t, e->weight);
-    rs_table_add_int(t, e->critical);
-    rs_table_add_text(t, rs_bound_name((rs_bound)e->bound));
-    add_known(t, e->owner, RS_NO_POSITION);
-    rs_table_add_time(t, rs_sub_sat(e->source.time, base));
-    rs_table_add_time(t, rs_sub_sat(e->target.time, base));
-    add_name(t, a, &e->source);
-    add_name(t, a, &e->target);
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_sync(rs_table *t, int64_t rank, const rs_path_answer *a, const rs_path_sync *s,
-                          int64_t base, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, s->source);
-    rs_table_add_int(t, s->target);
-    add_known(t, s->source_id, INT64_MIN);
-    add_known(t, s->target_id, INT64_MIN);
-    add_string(t, a, s->source_name);
-    add_string(t, a, s->target_name);
-    add_known(t, s->source_stream, -1);
-    add_known(t, s->target_stream, -1);
-    rs_table_add_time(t, rs_sub_sat(s->source_end, base));
-    rs_table_add_time(t, rs_sub_sat(s->target_time, base));
-    rs_table_add_text(t, rs_sync_kind_name((rs_sync_kind)s->kind));
-    add_known(t, s->sync, RS_NO_POSITION);
-    rs_table_add_int(t, s->critical);
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_node(rs_table *t, int64_t rank, const rs_path_answer *a, const rs_path_node *node,
-                          int64_t base, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    add_known(t, node->point.position, RS_NO_POSITION);
-    rs_table_add_text(t, node->point.is_end ? "end" : "start");
-    rs_table_add_time(t, rs_sub_sat(node->point.time, base));
-    add_name(t, a, &node->point);
-    rs_table_add_int(t, node->blocking);
-    add_known(t, node->place, -1);
+    rs_table_put(t, hta ? &hta_summary_record : &summary_record, rank, a);
+    /* HTA tells whole microseconds */
+    rs_table_set_time(t, "path_weight", hta ? a->weight - a->weight % 1000 : a->weight);
+    rs_table_set_time(t, "window_us", rs_sub_sat(a->end, a->start));
     return rs_table_end_row(t, err);
 }
 
 static rs_status add_arrow(rs_table *t, int64_t rank, const rs_path_edge *e, bool all, rs_error *err)
 {
     bool arrow = all || e->type == RS_EDGE_DEPENDENCY || e->type == RS_EDGE_LAUNCH || e->type == RS_EDGE_SYNC;
-    rs_table_add_int(t, rank);
-    add_known(t, e->source.position, RS_NO_POSITION);
-    add_known(t, e->target.position, RS_NO_POSITION);
-    rs_table_add_time(t, e->source.within);
-    rs_table_add_time(t, e->target.within);
-    rs_table_add_text(t, rs_edge_type_name((rs_edge_type)e->type));
-    rs_table_add_time(t, e->weight);
-    rs_table_add_int(t, arrow);
-    rs_table_add_int(t, e->critical);
+    rs_table_put(t, &overlay_record, rank, e);
+    rs_table_set_int(t, "arrow", arrow);
     return rs_table_end_row(t, err);
 }
 
@@ -358,26 +268,26 @@ static rs_status add_overlay(const rs_run *run, const rs_partial *partial, rs_re
         status =
             add_arrow(result->tables[OVERLAY], partial->rank, all ? &a->edges[i] : &a->path[i], all, err);
     if (status != RS_OK) return status;
-    rs_table_add_int(result->tables[FILES], partial->rank);
-    rs_table_add_text(result->tables[FILES], partial->source);
-    return rs_table_end_row(result->tables[FILES], err);
+    return rs_table_put_row(result->tables[FILES], &file_record, partial->rank, partial, err);
 }
 
-static rs_status add_rank(const rs_run *run, const rs_partial *partial, int64_t base, rs_result *result,
-                          rs_error *err)
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
 {
     int64_t rank = partial->rank;
     const rs_path_answer *a = partial->value;
-    rs_status status = add_summary(result->tables[SUMMARY], rank, a, run->policy->rows_by_stream, base, err);
-    for (size_t i = 0; status == RS_OK && rs_options_flag(run->options, "breakdown") && i < a->n_path_rows;
-         i++)
-        status = add_part(result->tables[BREAKDOWN], rank, a, &a->path[i], base, err);
+    rs_table *const *t = result->tables;
+    size_t n_parts = rs_options_flag(run->options, "breakdown") ? a->n_path_rows : 0;
+    size_t n_edges = rs_options_flag(run->options, "edges") ? a->n_edge_rows : 0;
+    for (size_t i = 0; i < result->n_tables; i++) rs_table_use_texts(t[i], &a->strings);
+    rs_status status = add_summary(t[SUMMARY], rank, a, run->policy->rows_by_stream, err);
+    for (size_t i = 0; status == RS_OK && i < n_parts; i++)
+        status = rs_table_put_row(t[BREAKDOWN], &breakdown_record, rank, &a->path[i], err);
     for (size_t i = 0; status == RS_OK && i < a->n_node_rows; i++)
-        status = add_node(result->tables[NODES], rank, a, &a->nodes[i], base, err);
-    for (size_t i = 0; status == RS_OK && rs_options_flag(run->options, "edges") && i < a->n_edge_rows; i++)
-        status = add_edge(result->tables[EDGES], rank, a, &a->edges[i], base, err);
+        status = rs_table_put_row(t[NODES], &node_record, rank, &a->nodes[i], err);
+    for (size_t i = 0; status == RS_OK && i < n_edges; i++)
+        status = rs_table_put_row(t[EDGES], &edge_record, rank, &a->edges[i], err);
     for (size_t i = 0; status == RS_OK && i < a->n_syncs; i++)
-        status = add_sync(result->tables[SYNCS], rank, a, &a->syncs[i], base, err);
+        status = rs_table_put_row(t[SYNCS], &sync_record, rank, &a->syncs[i], err);
     if (status == RS_OK && rs_options_is_set(run->options, "overlay"))
         status = add_overlay(run, partial, result, err);
     if (a->whole_trace)
@@ -397,15 +307,16 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, int64_t 
     return status;
 }
 
-/* The times of the table count from the job's first event. */
-static int64_t base_of(const rs_run *run, const rs_partial *partials, size_t n)
+/* HTA's times count from the first event of its own frames, rounded as they are. */
+static void count_from_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result)
 {
     int64_t base = RS_NO_TIME;
     for (size_t i = 0; !run->absolute && i < n; i++) {
         const rs_path_answer *a = partials[i].value;
         if (a && a->base != RS_NO_TIME && (base == RS_NO_TIME || a->base < base)) base = a->base;
     }
-    return base == RS_NO_TIME ? 0 : base;
+    for (size_t i = 0; i < result->n_tables; i++)
+        rs_table_count_from(result->tables[i], base == RS_NO_TIME ? 0 : base);
 }
 
 /* One word for all ranks: the option is wrong only if no rank has what it names. */
@@ -432,7 +343,6 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
                          : wanted.nodes                             ? NODES
                          : wanted.syncs                             ? SYNCS
                                                                     : SUMMARY;
-    int64_t base = base_of(run, partials, n);
     bool any = false, absent = true;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
@@ -446,10 +356,11 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
                            (long long)partials[i].rank);
         } else {
             any = true;
-            status = add_rank(run, &partials[i], base, result, err);
+            status = add_rank(run, &partials[i], result, err);
         }
     }
     if (status == RS_OK && !any && !absent) status = complain(run, partials, n, err);
+    if (status == RS_OK && run->policy->rows_by_stream) count_from_hta(run, partials, n, result);
     return status;
 }
 
@@ -472,29 +383,14 @@ static const rs_field edge_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_category, rs_path_answer, strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_pid, rs_path_answer, strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_path_edge, owner_tid, rs_path_answer, strings.n),
-    RS_FIELD_BELOW(rs_path_edge, type, RS_EDGE_SYNC + 1),
+    RS_FIELD_BELOW(rs_path_edge, type, RS_N_EDGE_TYPES),
     RS_FIELD_BELOW(rs_path_edge, bound, RS_N_BOUNDS),
     RS_FIELD(rs_path_edge, critical),
 };
 static const rs_layout edge_layout = RS_LAYOUT(rs_path_edge, edge_fields);
 
-static const rs_field sync_fields[] = {
-    RS_FIELD(rs_path_sync, source),
-    RS_FIELD(rs_path_sync, target),
-    RS_FIELD(rs_path_sync, sync),
-    RS_FIELD(rs_path_sync, source_id),
-    RS_FIELD(rs_path_sync, target_id),
-    RS_FIELD(rs_path_sync, source_stream),
-    RS_FIELD(rs_path_sync, target_stream),
-    RS_FIELD(rs_path_sync, source_end),
-    RS_FIELD(rs_path_sync, target_time),
-    RS_FIELD_INDEX_OR_NONE(rs_path_sync, source_name, rs_path_answer, strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_path_sync, target_name, rs_path_answer, strings.n),
-    RS_FIELD_BELOW(rs_path_sync, kind, RS_SYNC_COPY + 1),
-    RS_FIELD(rs_path_sync, to_gpu),
-    RS_FIELD(rs_path_sync, critical),
-};
-static const rs_layout sync_layout = RS_LAYOUT(rs_path_sync, sync_fields);
+static const rs_field sync_fields[] = {RS_FIELD(rs_path_sync, to_gpu)};
+static const rs_layout sync_layout = RS_RECORD_LAYOUT_AND(rs_path_sync, sync, sync_fields);
 
 static const rs_field node_fields[] = {
     RS_FIELD_STRUCT(rs_path_node, point, &point_layout),

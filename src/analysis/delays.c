@@ -18,32 +18,47 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a rank with the most operators"},
 };
 
-#define DELAY_COLUMNS                                                                                        \
-    RS_COLUMN("mean_op_delay_us", REAL, US, "from the operator's start to its first launch call, mean",      \
-              "op to launch"),                                                                               \
-        RS_COLUMN("max_op_delay_us", TIME, US, "longest of these", "max"),                                   \
-        RS_COLUMN("mean_launch_delay_us", REAL, US,                                                          \
-                  "from a launch call's start to the start of its first kernel, mean over the calls",        \
-                  "launch to start"),                                                                        \
-        RS_COLUMN("max_launch_delay_us", TIME, US, "longest of these", "max"),                               \
-        RS_COLUMN("mean_queued_us", REAL, US,                                                                \
-                  "of that, after the call had returned: waiting in the stream, mean", "queued")
-static const rs_column_spec operator_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("name", TEXT, NONE, "operator: the innermost around the launch on its thread", "operator"),
-    RS_COLUMN("operators", INT, COUNT, "executions that launched something themselves", "executions"),
-    RS_COLUMN("launches", INT, COUNT, "launch calls", NULL),
-    RS_COLUMN("kernels", INT, COUNT, "GPU work they launched; a graph launch has many", "GPU events"),
-    DELAY_COLUMNS,
-};
-static const rs_column_spec sequence_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("aten_op_name", TEXT, NONE, "operator", "operator"),
-    RS_COLUMN("kernel_sequence", TEXT, NONE, "the GPU work one execution launched, in order of launch",
-              "launches"),
-    RS_COLUMN("occurrence_count", INT, COUNT, "executions", "executions"),
-    DELAY_COLUMNS,
-};
+typedef struct delay_row {
+    const char *name, *sequence; /* in the partial's arena */
+    uint32_t op;                 /* string id, while the trace is there */
+    uint64_t key;                /* of the sequence */
+    uint64_t check;              /* a second one, so that a chance meeting of keys needs both */
+    int64_t executions, launches, kernels;
+    rs_moments op_delay, launch_delay, queued; /* ns */
+} delay_row;
+
+#define DELAY_CELLS(CELL)                                                                                    \
+    CELL(MEAN(delay_row, op_delay), "mean_op_delay_us", REAL, US,                                            \
+         "from the operator's start to its first launch call, mean", "op to launch")                         \
+    CELL(OF(delay_row, op_delay.max), "max_op_delay_us", TIME, US, "longest of these", "max")                \
+    CELL(MEAN(delay_row, launch_delay), "mean_launch_delay_us", REAL, US,                                    \
+         "from a launch call's start to the start of its first kernel, mean over the calls",                 \
+         "launch to start")                                                                                  \
+    CELL(OF(delay_row, launch_delay.max), "max_launch_delay_us", TIME, US, "longest of these", "max")        \
+    CELL(MEAN(delay_row, queued), "mean_queued_us", REAL, US,                                                \
+         "of that, after the call had returned: waiting in the stream, mean", "queued")
+
+#define OPERATOR_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(delay_row, name), "name", TEXT, NONE, "operator: the innermost around the launch on its thread", \
+         "operator")                                                                                         \
+    CELL(OF(delay_row, executions), "operators", INT, COUNT,                                                 \
+         "executions that launched something themselves", "executions")                                      \
+    CELL(OF(delay_row, launches), "launches", INT, COUNT, "launch calls", NULL)                              \
+    CELL(OF(delay_row, kernels), "kernels", INT, COUNT, "GPU work they launched; a graph launch has many",   \
+         "GPU events")                                                                                       \
+    DELAY_CELLS(CELL)
+RS_RECORD(operator, OPERATOR_ROW);
+
+#define SEQUENCE_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(delay_row, name), "aten_op_name", TEXT, NONE, "operator", "operator")                            \
+    CELL(MAYBE(delay_row, sequence), "kernel_sequence", TEXT, NONE,                                          \
+         "the GPU work one execution launched, in order of launch", "launches")                              \
+    CELL(OF(delay_row, executions), "occurrence_count", INT, COUNT, "executions", "executions")              \
+    DELAY_CELLS(CELL)
+RS_RECORD(sequence, SEQUENCE_ROW);
+
 static const rs_table_spec operator_table =
     RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
 static const rs_table_spec sequence_table =
@@ -57,15 +72,6 @@ enum { OPERATORS, SEQUENCES };
 
 /* ---- one rank --------------------------------------------------------------------------------------------
  */
-
-typedef struct delay_row {
-    const char *name, *sequence; /* in the partial's arena */
-    uint32_t op;                 /* string id, while the trace is there */
-    uint64_t key;                /* of the sequence */
-    uint64_t check;              /* a second one, so that a chance meeting of keys needs both */
-    int64_t executions, launches, kernels;
-    rs_moments op_delay, launch_delay, queued; /* ns */
-} delay_row;
 
 typedef struct row_list {
     delay_row *items;
@@ -308,24 +314,6 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
 /* ---- tables ----------------------------------------------------------------------------------------------
  */
 
-static rs_status add_row(rs_table *t, int64_t number, const delay_row *r, bool sequence, rs_error *err)
-{
-    rs_table_add_int(t, number);
-    rs_table_add_text(t, r->name);
-    if (sequence) rs_table_add_text(t, r->sequence);
-    rs_table_add_int(t, r->executions);
-    if (!sequence) {
-        rs_table_add_int(t, r->launches);
-        rs_table_add_int(t, r->kernels);
-    }
-    rs_table_add_real(t, rs_moments_mean(&r->op_delay) / 1000);
-    rs_table_add_time(t, r->op_delay.max);
-    rs_table_add_real(t, rs_moments_mean(&r->launch_delay) / 1000);
-    rs_table_add_time(t, r->launch_delay.max);
-    rs_table_add_real(t, rs_moments_mean(&r->queued) / 1000);
-    return rs_table_end_row(t, err);
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     bool limited = rs_options_is_set(run->options, "top");
@@ -337,7 +325,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         long long number = partials[i].rank;
         for (int k = 0; k < 2; k++)
             for (size_t r = 0; status == RS_OK && r < p->lists[k].n && (!limited || (int64_t)r < top); r++)
-                status = add_row(result->tables[k], number, &p->lists[k].items[r], k == SEQUENCES, err);
+                status =
+                    rs_table_put_row(result->tables[k], k == SEQUENCES ? &sequence_record : &operator_record,
+                                     number, &p->lists[k].items[r], err);
         if (p->n_work == 0)
             rs_result_note(result, "rank %lld: no GPU work", number);
         else if (p->lists[OPERATORS].n == 0)

@@ -16,9 +16,11 @@ rs_description rs_describe(double *values, size_t n)
     return d;
 }
 
-void rs_add_description(rs_table *table, const rs_description *d, int decimals)
+rs_description rs_description_rounded(const rs_description *d, int decimals)
 {
-    const double cells[] = {(double)d->n, d->mean, d->std, d->min, d->p25, d->p50, d->p75, d->max};
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        rs_table_add_real(table, decimals < 0 ? cells[i] : rs_round(cells[i], decimals));
+    rs_description r = *d;
+    double *const numbers[] = {&r.sum, &r.mean, &r.std, &r.min, &r.p25, &r.p50, &r.p75, &r.max};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = rs_round(*numbers[i], decimals);
+    return r;
 }

@@ -12,16 +12,18 @@ typedef struct rs_description {
 /* Reorders the values. */
 rs_description rs_describe(double *values, size_t n);
 
-/* Adds count (as a number) and the seven others as cells; decimals < 0: not rounded. */
-void rs_add_description(rs_table *table, const rs_description *d, int decimals);
+/* With every number but the count rounded. */
+rs_description rs_description_rounded(const rs_description *d, int decimals);
 
-#define RS_DESCRIPTION_COLUMNS(unit, what)                                                                   \
-    {"count", RS_REAL, RS_UNIT_COUNT, "how many " what, NULL}, {"mean", RS_REAL, unit, "mean", NULL},        \
-        {"std", RS_REAL, unit, "sample deviation", NULL}, {"min", RS_REAL, unit, "least", NULL},             \
-        {"25%", RS_REAL, unit, "quartile", NULL}, {"50%", RS_REAL, unit, "median", NULL},                    \
-        {"75%", RS_REAL, unit, "quartile", NULL},                                                            \
-    {                                                                                                        \
-        "max", RS_REAL, unit, "greatest", NULL                                                               \
-    }
+/* Cells of a record (table/record.h): d is a member of the row that is an rs_description. */
+#define RS_DESCRIPTION_CELLS(CELL, row, d, unit, what)                                                       \
+    CELL(OF(row, d.n), "count", REAL, COUNT, "how many " what, NULL)                                         \
+    CELL(OF(row, d.mean), "mean", REAL, unit, "mean", NULL)                                                  \
+    CELL(OF(row, d.std), "std", REAL, unit, "sample deviation", NULL)                                        \
+    CELL(OF(row, d.min), "min", REAL, unit, "least", NULL)                                                   \
+    CELL(OF(row, d.p25), "25%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.p50), "50%", REAL, unit, "median", NULL)                                                  \
+    CELL(OF(row, d.p75), "75%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.max), "max", REAL, unit, "greatest", NULL)
 
 #endif

@@ -23,61 +23,7 @@ static const rs_option_spec options[] = {
      "exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-static const rs_column_spec name_columns[] = {
-    COLUMN("kind", TEXT, NONE,
-           "computation, communication, memory, operator (host time, nested ones included) or call", NULL),
-    COLUMN("name", TEXT, NONE, "kernel, copy, operator or call", NULL),
-    COLUMN("change", TEXT, NONE, "added, removed, more, fewer or same, by count", NULL),
-    COLUMN("count_a", REAL, COUNT, "how often in A", "count A"),
-    COLUMN("count_b", REAL, COUNT, "how often in B", "count B"),
-    COLUMN("count_diff", REAL, COUNT, "B less A", "diff"),
-    COLUMN("time_a_us", TIME, US, "sum of durations in A", "time A"),
-    COLUMN("time_b_us", TIME, US, "sum of durations in B", "time B"),
-    COLUMN("time_diff_us", TIME, US, "B less A", "diff"),
-    COLUMN("time_change_pct", REAL, PERCENT, "time_diff_us of time_a_us; unknown where A has none",
-           "change %"),
-    COLUMN("impact_pct", REAL, PERCENT, "time_diff_us of A's whole GPU time (operator time, call time)",
-           "impact %"),
-};
-static const rs_column_spec total_columns[] = {
-    COLUMN("metric", TEXT, NONE, "what is compared; names that end in _us are times in microseconds", NULL),
-    COLUMN("a", REAL, NONE, "in A", "A"),
-    COLUMN("b", REAL, NONE, "in B", "B"),
-    COLUMN("diff", REAL, NONE, "B less A", NULL),
-    COLUMN("change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %"),
-};
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec name_table = TABLE(
-    "diff", "one row is one name: GPU work first, then operators, then calls, by how much its time changed",
-    name_columns);
-static const rs_table_spec total_table = TABLE("totals", "one row is one number of both jobs", total_columns);
-static const rs_table_spec *const tables[] = {&name_table, &total_table};
-static const rs_column_spec hta_columns[] = {
-    COLUMN("name", TEXT, NONE, "name of any row", NULL),
-    COLUMN("control_counts", REAL, COUNT, "how often in A", NULL),
-    COLUMN("control_total_duration", REAL, US, "sum of durations in A", NULL),
-    COLUMN("test_counts", REAL, COUNT, "how often in B", NULL),
-    COLUMN("test_total_duration", REAL, US, "sum of durations in B", NULL),
-    COLUMN("diff_counts", REAL, COUNT, "B less A", NULL),
-    COLUMN("diff_duration", REAL, US, "B less A", NULL),
-    COLUMN("counts_change_categories", TEXT, NONE, "+, - or =, by count", NULL),
-};
-static const rs_table_spec hta_table =
-    TABLE("diff", "one row is one name, as HTA's compare_traces: all rows with times, nothing cut off",
-          hta_columns);
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-enum { NAMES, TOTALS };
 enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };
-
 typedef struct side {
     size_t n_ranks, n_steps;
     int64_t step_length;
@@ -101,6 +47,71 @@ typedef struct comparison {
     row *rows;
     size_t n, capacity;
 } comparison;
+
+/* A row of the table of names. */
+typedef struct name_row {
+    const char *kind, *change;
+    uint32_t name; /* id in the comparison's names */
+    double a, b, more;
+    int64_t time_a, time_b, diff, whole; /* whole: A's time of that kind */
+} name_row;
+
+#define NAME_ROW(CELL)                                                                                       \
+    CELL(OF(name_row, kind), "kind", TEXT, NONE,                                                             \
+         "computation, communication, memory, operator (host time, nested ones included) or call", NULL)     \
+    CELL(TEXT(name_row, name, comparison, names.n), "name", TEXT, NONE, "kernel, copy, operator or call",    \
+         NULL)                                                                                               \
+    CELL(OF(name_row, change), "change", TEXT, NONE, "added, removed, more, fewer or same, by count", NULL)  \
+    CELL(OF(name_row, a), "count_a", REAL, COUNT, "how often in A", "count A")                               \
+    CELL(OF(name_row, b), "count_b", REAL, COUNT, "how often in B", "count B")                               \
+    CELL(OF(name_row, more), "count_diff", REAL, COUNT, "B less A", "diff")                                  \
+    CELL(OF(name_row, time_a), "time_a_us", TIME, US, "sum of durations in A", "time A")                     \
+    CELL(OF(name_row, time_b), "time_b_us", TIME, US, "sum of durations in B", "time B")                     \
+    CELL(OF(name_row, diff), "time_diff_us", TIME, US, "B less A", "diff")                                   \
+    CELL(SHARE(name_row, diff, time_a), "time_change_pct", REAL, PERCENT,                                    \
+         "time_diff_us of time_a_us; unknown where A has none", "change %")                                  \
+    CELL(SHARE(name_row, diff, whole), "impact_pct", REAL, PERCENT,                                          \
+         "time_diff_us of A's whole GPU time (operator time, call time)", "impact %")
+RS_RECORD(name, NAME_ROW);
+
+typedef struct total_row {
+    const char *name;
+    double a, b;
+} total_row;
+
+#define TOTAL_ROW(CELL)                                                                                      \
+    CELL(OF(total_row, name), "metric", TEXT, NONE,                                                          \
+         "what is compared; names that end in _us are times in microseconds", NULL)                          \
+    CELL(OF(total_row, a), "a", REAL, NONE, "in A", "A")                                                     \
+    CELL(OF(total_row, b), "b", REAL, NONE, "in B", "B")                                                     \
+    CELL(SET, "diff", REAL, NONE, "B less A", NULL)                                                          \
+    CELL(SET, "change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %")
+RS_RECORD(total, TOTAL_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(TEXT(row, name, comparison, names.n), "name", TEXT, NONE, "name of any row", NULL)                  \
+    CELL(OF(row, count[0]), "control_counts", REAL, COUNT, "how often in A", NULL)                           \
+    CELL(OF(row, time[0]), "control_total_duration", REAL, US, "sum of durations in A", NULL)                \
+    CELL(OF(row, count[1]), "test_counts", REAL, COUNT, "how often in B", NULL)                              \
+    CELL(OF(row, time[1]), "test_total_duration", REAL, US, "sum of durations in B", NULL)                   \
+    CELL(SET, "diff_counts", REAL, COUNT, "B less A", NULL)                                                  \
+    CELL(SET, "diff_duration", REAL, US, "B less A", NULL)                                                   \
+    CELL(SET, "counts_change_categories", TEXT, NONE, "+, - or =, by count", NULL)
+RS_RECORD(hta, HTA_ROW);
+
+static const rs_table_spec name_table = RS_TABLE(
+    "diff", "one row is one name: GPU work first, then operators, then calls, by how much its time changed",
+    name_columns);
+static const rs_table_spec total_table =
+    RS_TABLE("totals", "one row is one number of both jobs", total_columns);
+static const rs_table_spec *const tables[] = {&name_table, &total_table};
+static const rs_table_spec hta_table =
+    RS_TABLE("diff", "one row is one name, as HTA's compare_traces: all rows with times, nothing cut off",
+             hta_columns);
+static const rs_table_spec *const hta_tables[] = {&hta_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+enum { NAMES, TOTALS };
 
 static unsigned group_of(unsigned kind)
 {
@@ -190,24 +201,21 @@ static const char *change_of(const row *r, double a, double b)
 
 static rs_status add_name(const comparison *c, const row *r, rs_table *t, rs_error *err)
 {
-    const rs_string *name = &c->names.items[r->name];
     const side *sa = &c->sides[0], *sb = &c->sides[1];
     double a = in_unit(sa, (double)r->count[0]), b = in_unit(sb, (double)r->count[1]);
     if (isnan(a)) a = 0; /* a job without steps has none of it in steps */
     if (isnan(b)) b = 0;
-    int64_t ta = time_in_unit(sa, r->time[0]), tb = time_in_unit(sb, r->time[1]);
-    rs_table_add_text(t, rs_diff_kind_name(r->kind));
-    rs_table_add_text_n(t, name->text, name->length);
-    rs_table_add_text(t, change_of(r, a, b));
-    rs_table_add_real(t, a);
-    rs_table_add_real(t, b);
-    rs_table_add_real(t, b - a);
-    rs_table_add_time(t, ta);
-    rs_table_add_time(t, tb);
-    rs_table_add_time(t, r->diff);
-    rs_table_add_real(t, rs_percent(r->diff, ta));
-    rs_table_add_real(t, rs_percent(r->diff, time_in_unit(sa, sa->time[group_of(r->kind)])));
-    return rs_table_end_row(t, err);
+    name_row line = {.kind = rs_diff_kind_name(r->kind),
+                     .name = r->name,
+                     .change = change_of(r, a, b),
+                     .a = a,
+                     .b = b,
+                     .more = b - a,
+                     .time_a = time_in_unit(sa, r->time[0]),
+                     .time_b = time_in_unit(sb, r->time[1]),
+                     .diff = r->diff,
+                     .whole = time_in_unit(sa, sa->time[group_of(r->kind)])};
+    return rs_table_put_row(t, &name_record, 0, &line, err);
 }
 
 static bool is_wanted(const char *kind, unsigned group)
@@ -231,6 +239,7 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
     }
     if (c->n) qsort(order, c->n, sizeof *order, by_change);
     rs_status status = RS_OK;
+    rs_table_use_texts(t, &c->names);
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
         unsigned group = group_of(order[i].r->kind);
         if (!is_wanted(kind, group) || (limited && shown[group]++ >= top)) continue;
@@ -258,17 +267,16 @@ static rs_status add_hta_names(const comparison *c, rs_table *t, rs_error *err)
     for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
     if (c->n) qsort(order, c->n, sizeof *order, by_name);
     rs_status status = RS_OK;
+    rs_table_use_texts(t, &c->names);
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
         const row *r = order[i].r;
-        const rs_string *name = &c->names.items[r->name];
-        rs_table_add_text_n(t, name->text, name->length);
-        for (int k = 0; k < 2; k++) {
-            rs_table_add_real(t, (double)r->count[k]);
-            rs_table_add_real(t, (double)r->time[k] / 1000);
-        }
-        rs_table_add_real(t, (double)(r->count[1] - r->count[0]));
-        rs_table_add_real(t, (double)rs_sub_sat(r->time[1], r->time[0]) / 1000);
-        rs_table_add_text(t, r->count[1] > r->count[0] ? "+" : r->count[1] < r->count[0] ? "-" : "=");
+        rs_table_put(t, &hta_record, 0, r);
+        rs_table_set_real(t, "diff_counts", (double)(r->count[1] - r->count[0]));
+        rs_table_set_real(t, "diff_duration", (double)rs_sub_sat(r->time[1], r->time[0]) / 1000);
+        rs_table_set_text(t, "counts_change_categories",
+                          r->count[1] > r->count[0]   ? "+"
+                          : r->count[1] < r->count[0] ? "-"
+                                                      : "=");
         status = rs_table_end_row(t, err);
     }
     rs_free(order);
@@ -278,13 +286,11 @@ static rs_status add_hta_names(const comparison *c, rs_table *t, rs_error *err)
 /* ---- totals ---------------------------------------------------------------------------------------------
  */
 
-static rs_status add_metric(rs_table *t, const char *name, double a, double b, rs_error *err)
+static rs_status add_metric(rs_table *t, const total_row *m, rs_error *err)
 {
-    rs_table_add_text(t, name);
-    rs_table_add_real(t, a);
-    rs_table_add_real(t, b);
-    rs_table_add_real(t, b - a);
-    rs_table_add_real(t, a != 0 ? 100 * (b - a) / a : (double)NAN);
+    rs_table_put(t, &total_record, 0, m);
+    rs_table_set_real(t, "diff", m->b - m->a);
+    rs_table_set_real(t, "change_pct", m->a != 0 ? 100 * (m->b - m->a) / m->a : (double)NAN);
     return rs_table_end_row(t, err);
 }
 
@@ -298,10 +304,7 @@ static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
     const side *a = &c->sides[0], *b = &c->sides[1];
 #define TIME_OF(field) in_unit(a, (double)a->field / 1000), in_unit(b, (double)b->field / 1000)
 #define COUNT_OF(field) in_unit(a, (double)a->field), in_unit(b, (double)b->field)
-    const struct {
-        const char *name;
-        double a, b;
-    } metrics[] = {
+    const total_row metrics[] = {
         {"ranks", (double)a->n_ranks, (double)b->n_ranks},
         {"steps", (double)a->n_steps, (double)b->n_steps},
         {"mean_step_us", mean_step(a), mean_step(b)},
@@ -320,7 +323,7 @@ static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
     };
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < sizeof metrics / sizeof *metrics; i++)
-        status = add_metric(t, metrics[i].name, metrics[i].a, metrics[i].b, err);
+        status = add_metric(t, &metrics[i], err);
     return status;
 }
 

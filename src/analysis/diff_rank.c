@@ -9,9 +9,7 @@
 
 const char *rs_diff_kind_name(unsigned kind)
 {
-    return kind == RS_DIFF_OPERATOR ? "operator"
-           : kind == RS_DIFF_CALL   ? "call"
-                                    : rs_class_name((rs_class)kind);
+    return kind == RS_DIFF_OPERATOR ? "operator" : kind == RS_DIFF_CALL ? "call" : rs_class_names[kind];
 }
 
 void rs_diff_free(void *partial)

@@ -4,27 +4,33 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/busy.h"
 #include "analysis/doctor_checks.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
 
-static const rs_column_spec finding_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("severity", TEXT, NONE, "ok, note, warning or unfit", NULL),
-    RS_COLUMN("check", TEXT, NONE, "what was checked", NULL),
-    RS_COLUMN("finding", TEXT, NONE, "what was found, with its number", NULL),
-    RS_COLUMN("count", INT, COUNT, "how many events or calls it concerns", NULL),
-    RS_COLUMN("disables", TEXT, NONE, "analyses that it disables or weakens", NULL),
-    RS_COLUMN("remedy", TEXT, NONE, "what to do in the next recording", NULL),
-};
-static const rs_column_spec launch_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("call", TEXT, NONE, "runtime or driver call that launches work", NULL),
-    RS_COLUMN("calls", INT, COUNT, "calls", NULL),
-    RS_COLUMN("with_work", INT, COUNT, "calls whose GPU work is in the file", "with work"),
-    RS_COLUMN("work", INT, COUNT, "GPU events they own", NULL),
-    RS_COLUMN("coverage_pct", REAL, PERCENT, "share of calls with work", "coverage"),
-};
+static const char *const levels[] = {"ok", "note", "warning", "unfit"};
+
+#define FINDING_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(WORD(rs_finding, level, levels), "severity", TEXT, NONE, "ok, note, warning or unfit", NULL)        \
+    CELL(SET, "check", TEXT, NONE, "what was checked", NULL)                                                 \
+    CELL(OF(rs_finding, text), "finding", TEXT, NONE, "what was found, with its number", NULL)               \
+    CELL(OF(rs_finding, count), "count", INT, COUNT, "how many events or calls it concerns", NULL)           \
+    CELL(SET, "disables", TEXT, NONE, "analyses that it disables or weakens", NULL)                          \
+    CELL(SET, "remedy", TEXT, NONE, "what to do in the next recording", NULL)
+RS_RECORD(finding, FINDING_ROW);
+
+#define LAUNCH_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(rs_call_coverage, name), "call", TEXT, NONE, "runtime or driver call that launches work", NULL)  \
+    CELL(OF(rs_call_coverage, calls), "calls", INT, COUNT, "calls", NULL)                                    \
+    CELL(OF(rs_call_coverage, with_work), "with_work", INT, COUNT, "calls whose GPU work is in the file",    \
+         "with work")                                                                                        \
+    CELL(OF(rs_call_coverage, work), "work", INT, COUNT, "GPU events they own", NULL)                        \
+    CELL(SET, "coverage_pct", REAL, PERCENT, "share of calls with work", "coverage")
+RS_RECORD(launch, LAUNCH_ROW);
+
 static const rs_table_spec findings_table =
     RS_TABLE("findings", "One row a rank and check.", finding_columns);
 static const rs_table_spec launches_table =
@@ -55,7 +61,6 @@ static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_
 static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                               rs_error *err)
 {
-    static const char *const levels[] = {"ok", "note", "warning", "unfit"};
     (void)run;
     rs_table *table = result->tables[0], *launches = result->tables[1];
     rs_status status = RS_OK;
@@ -67,13 +72,10 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
                 const rs_finding *one = &f->items[k];
                 if ((int)one->level != level) continue;
                 if (level == RS_UNFIT) result->found = true;
-                rs_table_add_int(table, partials[i].rank);
-                rs_table_add_text(table, levels[level]);
-                rs_table_add_text(table, one->check->name);
-                rs_table_add_text(table, one->text);
-                rs_table_add_int(table, one->count);
-                rs_table_add_text(table, level == RS_FINE ? NULL : one->check->disables);
-                rs_table_add_text(table, level == RS_FINE ? NULL : one->remedy);
+                rs_table_put(table, &finding_record, partials[i].rank, one);
+                rs_table_set_text(table, "check", one->check->name);
+                rs_table_set_text(table, "disables", level == RS_FINE ? NULL : one->check->disables);
+                rs_table_set_text(table, "remedy", level == RS_FINE ? NULL : one->remedy);
                 status = rs_table_end_row(table, err);
             }
         }
@@ -82,12 +84,8 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
         const rs_findings *f = partials[i].value;
         for (size_t k = 0; status == RS_OK && k < f->n_calls; k++) {
             const rs_call_coverage *c = &f->calls[k];
-            rs_table_add_int(launches, partials[i].rank);
-            rs_table_add_text(launches, c->name);
-            rs_table_add_int(launches, c->calls);
-            rs_table_add_int(launches, c->with_work);
-            rs_table_add_int(launches, c->work);
-            rs_table_add_real(launches, c->calls ? 100.0 * (double)c->with_work / (double)c->calls : 0);
+            rs_table_put(launches, &launch_record, partials[i].rank, c);
+            rs_table_set_real(launches, "coverage_pct", c->calls ? rs_percent(c->with_work, c->calls) : 0);
             status = rs_table_end_row(launches, err);
         }
     }
@@ -106,21 +104,11 @@ static const rs_field check_fields[] = {
 static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
 
 static const rs_field finding_fields[] = {
-    RS_FIELD_BELOW(rs_finding, level, RS_UNFIT + 1),
     RS_FIELD_ONE(rs_finding, check, &check_layout),
-    RS_FIELD(rs_finding, count),
-    RS_FIELD(rs_finding, text),
     RS_FIELD(rs_finding, remedy),
 };
-static const rs_layout finding_layout = RS_LAYOUT(rs_finding, finding_fields);
-
-static const rs_field coverage_fields[] = {
-    RS_FIELD(rs_call_coverage, name),
-    RS_FIELD(rs_call_coverage, calls),
-    RS_FIELD(rs_call_coverage, with_work),
-    RS_FIELD(rs_call_coverage, work),
-};
-static const rs_layout coverage_layout = RS_LAYOUT(rs_call_coverage, coverage_fields);
+static const rs_layout finding_layout = RS_RECORD_LAYOUT_AND(rs_finding, finding, finding_fields);
+static const rs_layout coverage_layout = RS_RECORD_LAYOUT(rs_call_coverage, launch);
 
 static const rs_field findings_fields[] = {
     RS_FIELD_LIST(rs_findings, items, n, &finding_layout),

@@ -11,23 +11,39 @@
 #include "input/json.h"
 #include "trace/selection.h"
 
-static const rs_column_spec event_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("position", INT, ID, "place in the file's event array, from 0", NULL),
-    RS_COLUMN("phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL),
-    RS_COLUMN("category", TEXT, NONE, "the event's cat", NULL),
-    RS_COLUMN("name", TEXT, NONE, "the event's name", NULL),
-    RS_COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
-    RS_COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
-    RS_COLUMN("ts_us", TIME, US, "start, from the job's first event (with --absolute: as in the file)",
-              "start"),
-    RS_COLUMN("dur_us", TIME, US, "duration", "duration"),
-    RS_COLUMN("step", INT, ID, "training step it belongs to", NULL),
-    RS_COLUMN("device", INT, ID, "device ordinal", NULL),
-    RS_COLUMN("stream", INT, ID, "stream", NULL),
-    RS_COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
-    RS_COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
-};
+typedef struct event_row {
+    uint32_t position;
+    uint32_t category, name, pid, tid;                               /* string ids in the partial */
+    char phase[2];                                                   /* a letter, or none */
+    int64_t ts, dur, step, device, stream, correlation, external_id; /* RS_NO_VALUE: unknown */
+} event_row;
+
+typedef struct event_rows {
+    event_row *rows;
+    size_t n, capacity;
+    rs_strings strings;
+} event_rows;
+
+#define EVENT_ROW(CELL)                                                                                      \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(event_row, position), "position", INT, ID, "place in the file's event array, from 0", NULL)      \
+    CELL(CHARS(event_row, phase), "phase", TEXT, NONE, "Chrome phase letter; X is a complete event", NULL)   \
+    CELL(TEXT(event_row, category, event_rows, strings.n), "category", TEXT, NONE, "the event's cat", NULL)  \
+    CELL(TEXT(event_row, name, event_rows, strings.n), "name", TEXT, NONE, "the event's name", NULL)         \
+    CELL(TEXT(event_row, pid, event_rows, strings.n), "pid", TEXT, ID, "process (device for GPU events)",    \
+         NULL)                                                                                               \
+    CELL(TEXT(event_row, tid, event_rows, strings.n), "tid", TEXT, ID, "thread (stream for GPU events)",     \
+         NULL)                                                                                               \
+    CELL(OF(event_row, ts), "ts_us", MOMENT, US,                                                             \
+         "start, from the job's first event (with --absolute: as in the file)", "start")                     \
+    CELL(OF(event_row, dur), "dur_us", TIME, US, "duration", "duration")                                     \
+    CELL(OF(event_row, step), "step", INT, ID, "training step it belongs to", NULL)                          \
+    CELL(OF(event_row, device), "device", INT, ID, "device ordinal", NULL)                                   \
+    CELL(OF(event_row, stream), "stream", INT, ID, "stream", NULL)                                           \
+    CELL(OF(event_row, correlation), "correlation", INT, ID, "number that launch and work share", NULL)      \
+    CELL(OF(event_row, external_id), "external_id", INT, ID, "number that operator and launch share", NULL)
+RS_RECORD(event, EVENT_ROW);
+
 static const rs_table_spec events_table = {"events", "One row an event, in file order.", event_columns,
                                            sizeof event_columns / sizeof *event_columns};
 
@@ -199,20 +215,6 @@ static bool holds_text(const term *t, const char *text, size_t n)
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
-typedef struct event_row {
-    uint32_t position;
-    uint32_t category, name, pid, tid; /* string ids in the partial */
-    uint8_t phase;
-    int64_t ts, dur, step, device, stream, correlation, external_id; /* RS_NO_VALUE: unknown */
-} event_row;
-
-typedef struct event_rows {
-    event_row *rows;
-    size_t n, capacity;
-    rs_strings strings;
-    int64_t first; /* of the rank's events, RS_NO_TIME if none has a time */
-} event_rows;
-
 static void events_free(void *partial)
 {
     event_rows *p = partial;
@@ -245,8 +247,7 @@ static bool holds(const terms *where, const event_row *r, const event_rows *p)
             [F_NAME] = r->name, [F_CAT] = r->category, [F_PID] = r->pid, [F_TID] = r->tid};
         if (t->field == F_TS) continue; /* judged when the job's first event is known */
         if (t->field == F_PHASE) {
-            char phase = (char)r->phase;
-            if (!holds_text(t, &phase, r->phase ? 1 : 0)) return false;
+            if (!holds_text(t, r->phase, strlen(r->phase))) return false;
         } else if (is_text(t->field)) {
             const rs_string *s = &p->strings.items[texts[t->field]];
             if (!holds_text(t, s->text, s->length)) return false;
@@ -290,7 +291,7 @@ static rs_status collect(const rs_trace *t, const terms *where, int64_t limit, s
         const rs_string *name = &e->strings.items[e->name[row]];
         const rs_string *category = &e->strings.items[e->categories[e->category[row]].name];
         event_row r = {.position = row,
-                       .phase = e->phase[row],
+                       .phase = {(char)e->phase[row], 0},
                        .name = rs_strings_add(&p->strings, name->text, name->length),
                        .category = rs_strings_add(&p->strings, category->text, category->length),
                        .pid = copy_id(p, e, thread->pid, thread->pid_text),
@@ -328,59 +329,18 @@ static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
     step_finder finder = {0};
-    int64_t last;
     rs_policy all = *run->policy;
     all.whole = true;
     status = rs_trace_work_details(t, &all, &finder.work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
     if (status == RS_OK) status = rs_trace_gpu_steps(t, &finder.gpu_steps, &finder.n_gpu_steps, err);
     if (status == RS_OK) status = rs_row_test_begin(t, &finder.selected, err);
-    if (status == RS_OK) status = rs_trace_span(t, &p->first, &last, err);
     int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");
     if (status == RS_OK) status = collect(t, &where, limit, &finder, p, err);
     return status;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
-
-static void add_known(rs_table *table, int64_t value)
-{
-    if (value == RS_NO_VALUE)
-        rs_table_add_null(table);
-    else
-        rs_table_add_int(table, value);
-}
-
-static void add_known_time(rs_table *table, int64_t value, int64_t base)
-{
-    int64_t relative;
-    if (value == RS_NO_TIME || __builtin_sub_overflow(value, base, &relative))
-        rs_table_add_null(table);
-    else
-        rs_table_add_time(table, relative);
-}
-
-static rs_status add_row(rs_table *table, int64_t rank, const event_row *r, const event_rows *p, int64_t base,
-                         rs_error *err)
-{
-    const rs_string *s = p->strings.items;
-    char phase = (char)r->phase;
-    rs_table_add_int(table, rank);
-    rs_table_add_int(table, r->position);
-    rs_table_add_text_n(table, &phase, r->phase ? 1 : 0);
-    rs_table_add_text_n(table, s[r->category].text, s[r->category].length);
-    rs_table_add_text_n(table, s[r->name].text, s[r->name].length);
-    rs_table_add_text_n(table, s[r->pid].text, s[r->pid].length);
-    rs_table_add_text_n(table, s[r->tid].text, s[r->tid].length);
-    add_known_time(table, r->ts, base);
-    add_known_time(table, r->dur, 0);
-    add_known(table, r->step);
-    add_known(table, r->device);
-    add_known(table, r->stream);
-    add_known(table, r->correlation);
-    add_known(table, r->external_id);
-    return rs_table_end_row(table, err);
-}
 
 static bool in_time(const terms *where, int64_t ts, int64_t base)
 {
@@ -399,20 +359,14 @@ static rs_status events_merge(const rs_run *run, rs_partial *partials, size_t n,
 {
     terms where;
     rs_status status = parse_terms(rs_options_text(run->options, "where"), &where, err);
-    int64_t base = 0, limit = rs_options_int(run->options, "limit");
-    bool known = false;
-    for (size_t i = 0; i < n && !run->absolute; i++) {
-        const event_rows *p = partials[i].value;
-        if (p->first == RS_NO_TIME || (known && p->first >= base)) continue;
-        base = p->first;
-        known = true;
-    }
+    int64_t limit = rs_options_int(run->options, "limit");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const event_rows *p = partials[i].value;
         int64_t shown = 0;
+        rs_table_use_texts(result->tables[0], &p->strings);
         for (size_t k = 0; status == RS_OK && k < p->n && (limit == 0 || shown < limit); k++) {
-            if (!in_time(&where, p->rows[k].ts, base)) continue;
-            status = add_row(result->tables[0], partials[i].rank, &p->rows[k], p, base, err);
+            if (!in_time(&where, p->rows[k].ts, run->origin)) continue;
+            status = rs_table_put_row(result->tables[0], &event_record, partials[i].rank, &p->rows[k], err);
             shown++;
         }
     }
@@ -424,27 +378,11 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field row_fields[] = {
-    RS_FIELD(event_row, position),
-    RS_FIELD_INDEX(event_row, category, event_rows, strings.n),
-    RS_FIELD_INDEX(event_row, name, event_rows, strings.n),
-    RS_FIELD_INDEX(event_row, pid, event_rows, strings.n),
-    RS_FIELD_INDEX(event_row, tid, event_rows, strings.n),
-    RS_FIELD(event_row, phase),
-    RS_FIELD(event_row, ts),
-    RS_FIELD(event_row, dur),
-    RS_FIELD(event_row, step),
-    RS_FIELD(event_row, device),
-    RS_FIELD(event_row, stream),
-    RS_FIELD(event_row, correlation),
-    RS_FIELD(event_row, external_id),
-};
-static const rs_layout row_layout = RS_LAYOUT(event_row, row_fields);
+static const rs_layout row_layout = RS_RECORD_LAYOUT(event_row, event);
 
 static const rs_field events_fields[] = {
     RS_FIELD_STRINGS(event_rows, strings),
     RS_FIELD_LIST(event_rows, rows, n, &row_layout),
-    RS_FIELD(event_rows, first),
 };
 static const rs_layout events_layout = RS_LAYOUT(event_rows, events_fields);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/frame_args.h"
 #include "analysis/frame_columns.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
@@ -14,6 +15,8 @@ static const rs_option_spec options[] = {
     {"of", RS_OPTION_RANGES, "RANKS", NULL, NULL,
      "rows of these ranks only; times still count from the first event of all"},
     {"gpu", RS_OPTION_FLAG, NULL, NULL, NULL, "only rows of the GPU"},
+    {"args", RS_OPTION_TEXT, "NAMES", NULL, NULL,
+     "further arguments as columns: all, or names with commas between"},
 };
 
 /* Arguments: those whose columns HTA keeps by default, in its order, with what stands for a missing one. */
@@ -44,54 +47,6 @@ enum { CATEGORY, NAME, PID, TID, ANNOTATION, N_TEXTS = 12, N_NUMBERS = 10 };
      RS_COLUMN_BIT(OUT_NELEMS) | RS_COLUMN_BIT(DTYPE) | RS_COLUMN_BIT(GROUP_SIZE) |                          \
      RS_COLUMN_BIT(PROCESS_RANK) | RS_COLUMN_BIT(IN_SPLIT) | RS_COLUMN_BIT(OUT_SPLIT))
 
-static const rs_column_spec columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("index", INT, ID, "position in traceEvents", NULL),
-    RS_COLUMN("cat", TEXT, NONE, "category", NULL),
-    RS_COLUMN("name", TEXT, NONE, "name", NULL),
-    RS_COLUMN("pid", TEXT, ID, "process (device for GPU events)", NULL),
-    RS_COLUMN("tid", TEXT, ID, "thread (stream for GPU events)", NULL),
-    RS_COLUMN("ts", TIME, US, "start, from the job's first event (with --absolute: as in the file)", NULL),
-    RS_COLUMN("dur", TIME, US, "duration", NULL),
-    RS_COLUMN("end", TIME, US, "end; under --compat hta on the file's own clock, as HTA leaves it", NULL),
-    RS_COLUMN("stream", INT, ID, "stream", NULL),
-    RS_COLUMN("correlation", INT, ID, "number that launch and work share", NULL),
-    RS_COLUMN("index_correlation", INT, ID,
-              "position of the other side of the correlation: launch of the work, work of the launch", NULL),
-    RS_COLUMN("iteration", INT, ID, "training step", NULL),
-    RS_COLUMN("gpu", INT, NONE, "1: a row of the GPU", NULL),
-    RS_COLUMN("user_annotation", TEXT, NONE,
-              "GPU rows: the shortest gpu_user_annotation of the same stream that overlaps it", NULL),
-    RS_COLUMN("bytes", INT, BYTES, "size of a copy", NULL),
-    RS_COLUMN("memory_bw_gbps", REAL, GBPS, "rate of a copy", NULL),
-    RS_COLUMN("wait_on_stream", INT, ID, "stream that a synchronization waits for", NULL),
-    RS_COLUMN("wait_on_cuda_event_record_corr_id", INT, ID, "correlation of the event it waits for", NULL),
-    RS_COLUMN("input_dims", TEXT, NONE, "shapes of an operator's inputs", NULL),
-    RS_COLUMN("input_type", TEXT, NONE, "types of its inputs", NULL),
-    RS_COLUMN("input_strides", TEXT, NONE, "strides of its inputs", NULL),
-    RS_COLUMN("external_id", INT, ID, "number that operator and launch share", NULL),
-    RS_COLUMN("python_id", INT, ID, "number of a Python call", NULL),
-    RS_COLUMN("python_parent_id", INT, ID, "number of the call around it", NULL),
-    RS_COLUMN("collective_name", TEXT, NONE, "collective operation", NULL),
-    RS_COLUMN("in_msg_nelems", INT, COUNT, "elements a collective takes", NULL),
-    RS_COLUMN("out_msg_nelems", INT, COUNT, "elements it gives", NULL),
-    RS_COLUMN("msg_dtype", TEXT, NONE, "type of its elements", NULL),
-    RS_COLUMN("group_size", INT, COUNT, "ranks of its group", NULL),
-    RS_COLUMN("process_rank", INT, ID, "rank in its group", NULL),
-    RS_COLUMN("in_split_size", TEXT, NONE, "how its input is split", NULL),
-    RS_COLUMN("out_split_size", TEXT, NONE, "how its output is split", NULL),
-};
-static const rs_table_spec frame_table = RS_TABLE("frame", "one row is one complete event", columns);
-static const rs_table_spec hta_table = RS_TABLE(
-    "frame", "one row is a row of HTA's data frame after loading, in its order, missing arguments filled in",
-    columns);
-static const rs_table_spec *const own_tables[] = {&frame_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-
-/* ---- one rank ----------------------------------------------------------------------------------------- */
-
 typedef struct frame_row {
     int64_t ts, dur, end;                            /* ns on the file's own clock */
     int64_t stream, correlation, partner, iteration; /* RS_NO_VALUE: unknown */
@@ -106,8 +61,77 @@ typedef struct frame_partial {
     rs_strings strings;
     frame_row *rows;
     size_t n, capacity;
+    rs_frame_cells cells; /* of --args */
     int64_t min_start;
 } frame_partial;
+
+/* END: the type of the end, which HTA leaves on the file's own clock. */
+#define FRAME_CELLS(CELL, END)                                                                               \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(frame_row, position), "index", INT, ID, "position in traceEvents", NULL)                         \
+    CELL(TEXT(frame_row, texts[CATEGORY], frame_partial, strings.n), "cat", TEXT, NONE, "category", NULL)    \
+    CELL(TEXT(frame_row, texts[NAME], frame_partial, strings.n), "name", TEXT, NONE, "name", NULL)           \
+    CELL(TEXT(frame_row, texts[PID], frame_partial, strings.n), "pid", TEXT, ID,                             \
+         "process (device for GPU events)", NULL)                                                            \
+    CELL(TEXT(frame_row, texts[TID], frame_partial, strings.n), "tid", TEXT, ID,                             \
+         "thread (stream for GPU events)", NULL)                                                             \
+    CELL(OF(frame_row, ts), "ts", MOMENT, US,                                                                \
+         "start, from the job's first event (with --absolute: as in the file)", NULL)                        \
+    CELL(OF(frame_row, dur), "dur", TIME, US, "duration", NULL)                                              \
+    CELL(OF(frame_row, end), "end", END, US,                                                                 \
+         "end; under --compat hta on the file's own clock, as HTA leaves it", NULL)                          \
+    CELL(OF(frame_row, stream), "stream", INT, ID, "stream", NULL)                                           \
+    CELL(OF(frame_row, correlation), "correlation", INT, ID, "number that launch and work share", NULL)      \
+    CELL(OF(frame_row, partner), "index_correlation", INT, ID,                                               \
+         "position of the other side of the correlation: launch of the work, work of the launch", NULL)      \
+    CELL(OF(frame_row, iteration), "iteration", INT, ID, "training step", NULL)                              \
+    CELL(OF(frame_row, gpu), "gpu", INT, NONE, "1: a row of the GPU", NULL)                                  \
+    CELL(TEXT(frame_row, texts[ANNOTATION], frame_partial, strings.n), "user_annotation", TEXT, NONE,        \
+         "GPU rows: the shortest gpu_user_annotation of the same stream that overlaps it", NULL)             \
+    CELL(OF(frame_row, numbers[0]), "bytes", INT, BYTES, "size of a copy", NULL)                             \
+    CELL(OF(frame_row, bandwidth), "memory_bw_gbps", REAL, GBPS, "rate of a copy", NULL)                     \
+    CELL(OF(frame_row, numbers[1]), "wait_on_stream", INT, ID, "stream that a synchronization waits for",    \
+         NULL)                                                                                               \
+    CELL(OF(frame_row, numbers[2]), "wait_on_cuda_event_record_corr_id", INT, ID,                            \
+         "correlation of the event it waits for", NULL)                                                      \
+    CELL(TEXT(frame_row, texts[5], frame_partial, strings.n), "input_dims", TEXT, NONE,                      \
+         "shapes of an operator's inputs", NULL)                                                             \
+    CELL(TEXT(frame_row, texts[6], frame_partial, strings.n), "input_type", TEXT, NONE,                      \
+         "types of its inputs", NULL)                                                                        \
+    CELL(TEXT(frame_row, texts[7], frame_partial, strings.n), "input_strides", TEXT, NONE,                   \
+         "strides of its inputs", NULL)                                                                      \
+    CELL(OF(frame_row, numbers[3]), "external_id", INT, ID, "number that operator and launch share", NULL)   \
+    CELL(OF(frame_row, numbers[4]), "python_id", INT, ID, "number of a Python call", NULL)                   \
+    CELL(OF(frame_row, numbers[5]), "python_parent_id", INT, ID, "number of the call around it", NULL)       \
+    CELL(TEXT(frame_row, texts[8], frame_partial, strings.n), "collective_name", TEXT, NONE,                 \
+         "collective operation", NULL)                                                                       \
+    CELL(OF(frame_row, numbers[6]), "in_msg_nelems", INT, COUNT, "elements a collective takes", NULL)        \
+    CELL(OF(frame_row, numbers[7]), "out_msg_nelems", INT, COUNT, "elements it gives", NULL)                 \
+    CELL(TEXT(frame_row, texts[9], frame_partial, strings.n), "msg_dtype", TEXT, NONE,                       \
+         "type of its elements", NULL)                                                                       \
+    CELL(OF(frame_row, numbers[8]), "group_size", INT, COUNT, "ranks of its group", NULL)                    \
+    CELL(OF(frame_row, numbers[9]), "process_rank", INT, ID, "rank in its group", NULL)                      \
+    CELL(TEXT(frame_row, texts[10], frame_partial, strings.n), "in_split_size", TEXT, NONE,                  \
+         "how its input is split", NULL)                                                                     \
+    CELL(TEXT(frame_row, texts[11], frame_partial, strings.n), "out_split_size", TEXT, NONE,                 \
+         "how its output is split", NULL)
+#define FRAME_ROW(CELL) FRAME_CELLS(CELL, MOMENT)
+#define HTA_ROW(CELL) FRAME_CELLS(CELL, TIME)
+RS_RECORD(frame, FRAME_ROW);
+RS_RECORD(hta, HTA_ROW);
+
+/* Where the arguments begin among the columns, and two that are among those before. */
+enum { FIRST_ARGUMENT = 15, STREAM = 9, CORRELATION = 10, N_SHOWN = N_ARGUMENTS + 2 };
+static const rs_table_spec frame_table = RS_TABLE("frame", "one row is one complete event", frame_columns);
+static const rs_table_spec hta_table = RS_TABLE(
+    "frame", "one row is a row of HTA's data frame after loading, in its order, missing arguments filled in",
+    hta_columns);
+static const rs_table_spec *const own_tables[] = {&frame_table};
+static const rs_table_spec *const hta_tables[] = {&hta_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+
+/* ---- one rank ----------------------------------------------------------------------------------------- */
 
 static void free_partial(void *partial)
 {
@@ -115,7 +139,20 @@ static void free_partial(void *partial)
     if (!p) return;
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
+    rs_big_free(p->cells.items);
     rs_free(p);
+}
+
+/* Which arguments have a column in any case; shown has room for all of them. */
+static rs_frame_fixed fixed_columns(const rs_run *run, rs_shown_argument *shown)
+{
+    bool hta = run->policy->rows_by_stream;
+    for (size_t k = 0; k < N_ARGUMENTS; k++)
+        shown[k] = (rs_shown_argument){arguments[k].id, FIRST_ARGUMENT + k};
+    shown[N_ARGUMENTS] = (rs_shown_argument){RS_COL_STREAM, STREAM};
+    shown[N_ARGUMENTS + 1] = (rs_shown_argument){RS_COL_CORRELATION, CORRELATION};
+    return (rs_frame_fixed){hta ? &hta_table : &frame_table, hta ? &hta_record : &frame_record, shown,
+                            N_SHOWN};
 }
 
 typedef struct maker {
@@ -123,6 +160,7 @@ typedef struct maker {
     const rs_hta_frame *f;
     const rs_frame_columns *made;
     frame_partial *p;
+    rs_frame_args *args;
     uint32_t *copied; /* by the trace's string id: the partial's, + 1 */
     bool hta, failed; /* failed: out of memory */
 } maker;
@@ -215,7 +253,7 @@ static bool read_row(maker *m, size_t i)
     r->texts[TID] = copy_thread(m, thread->tid, thread->tid_text);
     r->texts[ANNOTATION] = copy_string(m, m->made->annotation[i]);
     for (size_t k = 0; k < N_ARGUMENTS; k++) read_argument(m, row, k, r);
-    return !m->failed;
+    return !m->failed && rs_frame_args_read(m->args, row, (uint32_t)(p->n - 1), &p->cells);
 }
 
 static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f, frame_partial *p,
@@ -227,12 +265,18 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status =
         m.copied ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
+    rs_shown_argument shown[N_SHOWN];
+    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    if (status == RS_OK)
+        status = rs_frame_args_begin(rs_options_text(run->options, "args"), &fixed, m.e, &p->strings, &m.args,
+                                     err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (only_gpu && !made.gpu[i]) continue;
         if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
         if (!read_row(&m, i)) status = rs_fail_nomem(err, "frame");
     }
     rs_free(m.copied);
+    rs_frame_args_free(m.args);
     rs_frame_columns_clear(&made);
     return status;
 }
@@ -256,47 +300,22 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
-static void add_number(rs_table *t, int64_t value)
+/* The columns of --args, which depend on what the ranks have; *wide is NULL when there are none. */
+static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, rs_frame_part **parts,
+                       rs_result *result, rs_frame_wide **wide, rs_error *err)
 {
-    if (value == RS_NO_VALUE)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, value);
-}
-
-static void add_text(rs_table *t, const frame_partial *p, uint32_t id)
-{
-    if (id == RS_NO_STRING)
-        rs_table_add_null(t);
-    else
-        rs_table_add_text_n(t, p->strings.items[id].text, p->strings.items[id].length);
-}
-
-static rs_status add_row(rs_table *t, int64_t rank, const frame_partial *p, const frame_row *r, int64_t base,
-                         bool hta, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, r->position);
-    for (size_t k = CATEGORY; k <= TID; k++) add_text(t, p, r->texts[k]);
-    rs_table_add_time(t, rs_sub_sat(r->ts, base));
-    rs_table_add_time(t, r->dur);
-    rs_table_add_time(t, hta ? r->end : rs_sub_sat(r->end, base));
-    add_number(t, r->stream);
-    add_number(t, r->correlation);
-    add_number(t, r->partner);
-    add_number(t, r->iteration);
-    rs_table_add_int(t, r->gpu);
-    add_text(t, p, r->texts[ANNOTATION]);
-    for (size_t k = 0; k < N_ARGUMENTS; k++) {
-        rs_column_type type = rs_column_infos[arguments[k].id].type;
-        if (type == RS_COLUMN_TEXT)
-            add_text(t, p, r->texts[arguments[k].slot]);
-        else if (type == RS_COLUMN_REAL)
-            rs_table_add_real(t, r->bandwidth);
+    rs_shown_argument shown[N_SHOWN];
+    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    *parts = rs_calloc(n + 1, sizeof **parts);
+    if (!*parts) return rs_fail_nomem(err, "frame");
+    for (size_t i = 0; i < n; i++) {
+        const frame_partial *p = partials[i].value;
+        if (rs_options_in_ranges(run->options, "of", partials[i].rank))
+            (*parts)[i] = (rs_frame_part){p->cells.items, p->cells.n, p->n, &p->strings};
         else
-            add_number(t, r->numbers[arguments[k].slot]);
+            (*parts)[i].strings = &p->strings;
     }
-    return rs_table_end_row(t, err);
+    return rs_frame_wide_begin(rs_options_text(run->options, "args"), &fixed, *parts, n, result, wide, err);
 }
 
 static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
@@ -308,64 +327,81 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
         const frame_partial *p = partials[i].value;
         if (p->min_start != RS_NO_TIME && (base == RS_NO_TIME || p->min_start < base)) base = p->min_start;
     }
-    if (base == RS_NO_TIME) base = 0;
+    rs_frame_part *parts = NULL;
+    rs_frame_wide *wide = NULL;
+    status = widen(run, partials, n, &parts, result, &wide, err);
+    rs_table *t = result->tables[0];
+    const rs_row_spec *record = run->policy->rows_by_stream ? &hta_record : &frame_record;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const frame_partial *p = partials[i].value;
         if (!rs_options_in_ranges(run->options, "of", partials[i].rank)) continue;
         if (p->n == 0)
             rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
                            rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
-        for (size_t k = 0; status == RS_OK && k < p->n; k++)
-            status = add_row(result->tables[0], partials[i].rank, p, &p->rows[k], base,
-                             run->policy->rows_by_stream, err);
+        rs_table_use_texts(t, &p->strings);
+        for (size_t k = 0; status == RS_OK && k < p->n; k++) {
+            rs_table_put(t, record, partials[i].rank, &p->rows[k]);
+            rs_frame_wide_add(wide, i, (uint32_t)k, t);
+            status = rs_table_end_row(t, err);
+        }
     }
+    rs_frame_wide_free(wide);
+    rs_free(parts);
+    rs_table_count_from(t, base == RS_NO_TIME ? 0 : base);
     return status;
 }
 
-/* Every text of a row is one of the partial's. */
-static bool texts_exist(const void *value)
+static bool cells_exist(const void *value)
 {
     const frame_partial *p = value;
-    for (size_t i = 0; i < p->n; i++)
-        for (size_t k = 0; k < N_TEXTS; k++)
-            if (p->rows[i].texts[k] != RS_NO_STRING && p->rows[i].texts[k] >= p->strings.n) return false;
-    return true;
+    return rs_frame_cells_exist(p->cells.items, p->cells.n, p->n, p->strings.n);
 }
 
-static const rs_field row_fields[] = {
-    RS_FIELD(frame_row, ts),          RS_FIELD(frame_row, dur),           RS_FIELD(frame_row, end),
-    RS_FIELD(frame_row, stream),      RS_FIELD(frame_row, correlation),   RS_FIELD(frame_row, partner),
-    RS_FIELD(frame_row, iteration),   RS_FIELD_ARRAY(frame_row, numbers), RS_FIELD(frame_row, bandwidth),
-    RS_FIELD_ARRAY(frame_row, texts), RS_FIELD(frame_row, position),      RS_FIELD(frame_row, gpu),
-};
-static const rs_layout row_layout = RS_LAYOUT(frame_row, row_fields);
+static uint64_t more_columns(const rs_options *given)
+{
+    return rs_frame_args_columns(rs_options_text(given, "args"));
+}
+
+static const rs_layout row_layout = RS_RECORD_LAYOUT(frame_row, frame);
 
 static const rs_field frame_fields[] = {
     RS_FIELD_STRINGS(frame_partial, strings),
     RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
     RS_FIELD(frame_partial, min_start),
+    RS_FIELD_LIST(frame_partial, cells.items, cells.n, &rs_frame_cell_layout),
 };
-static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, texts_exist);
+static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, cells_exist);
 
 const rs_analysis rs_analysis_frame = {
     .name = "frame",
     .help = "The trace as a data frame: every complete event, one column an argument",
-    .about = "What notebooks and statistics programs want: names, times, step and arguments of every "
-             "complete event in one\n"
-             "wide table, with the link between launches and work. events shows the same events with fewer "
-             "columns, and all\n"
-             "others, and filters.\n"
-             "\n"
-             "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
-             "step, its order\n"
-             "(GPU rows first), its columns' defaults.",
+    .about =
+        "What notebooks and statistics programs want: names, times, step and arguments of every "
+        "complete event in one\n"
+        "wide table, with the link between launches and work. events shows the same events with fewer "
+        "columns, and all\n"
+        "others, and filters.\n"
+        "\n"
+        "The columns are always the same: the arguments that most analyses need. --args all adds every "
+        "other argument of\n"
+        "the rows, --args NAME,NAME those, under the names that the file gives them, sorted; the columns "
+        "then depend on\n"
+        "the data. A name that a column of the frame has becomes args.NAME. A column is of whole numbers or "
+        "of numbers if\n"
+        "all its values are, else of text; what is neither string nor number stands as its JSON text.\n"
+        "\n"
+        "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
+        "step, its order\n"
+        "(GPU rows first), its columns' defaults.",
     .examples = "rankscope frame --format csv trace.json.gz\n"
                 "rankscope frame --gpu --of 3 --format csv traces/\n"
+                "rankscope frame --args all --format csv trace.json.gz\n"
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
     .columns = ARGUMENT_BITS,
+    .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

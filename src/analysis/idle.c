@@ -17,26 +17,27 @@ static const rs_option_spec options[] = {
     {"streams", RS_OPTION_RANGES, "STREAMS", NULL, NULL, "only these streams: 7,20"},
 };
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE,
-     "host_wait: the next work was launched after the stream ran dry; kernel_wait: it was queued and came "
-     "within "
-     "--kernel-delay; other: it was queued and came later",
-     NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "gaps between neighbours on the stream", NULL},
-    {"idle_us", RS_TIME, RS_UNIT_US, "total of the gaps", "idle"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the stream's idle time", "share %"},
-};
-static const rs_column_spec own_interval_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "as in the table idle", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_US, "gaps"),
-};
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_idle_row, device), "device", INT, ID, "device", NULL)                                         \
+    CELL(OF(rs_idle_row, stream), "stream", INT, ID, "stream", NULL)                                         \
+    CELL(OF(rs_idle_row, kind), "idle_category", TEXT, NONE,                                                 \
+         "host_wait: the next work was launched after the stream ran dry; kernel_wait: it was queued and "   \
+         "came within --kernel-delay; other: it was queued and came later",                                  \
+         NULL)                                                                                               \
+    CELL(OF(rs_idle_row, count), "count", INT, COUNT, "gaps between neighbours on the stream", NULL)         \
+    CELL(OF(rs_idle_row, sum), "idle_us", TIME, US, "total of the gaps", "idle")                             \
+    CELL(SHARE(rs_idle_row, sum, all), "share_pct", REAL, PERCENT, "of the stream's idle time", "share %")
+RS_RECORD(own, OWN_ROW);
+
+#define OWN_INTERVAL_ROW(CELL)                                                                               \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(rs_idle_row, device), "device", INT, ID, "device", NULL)                                         \
+    CELL(OF(rs_idle_row, stream), "stream", INT, ID, "stream", NULL)                                         \
+    CELL(OF(rs_idle_row, kind), "idle_category", TEXT, NONE, "as in the table idle", NULL)                   \
+    RS_DESCRIPTION_CELLS(CELL, rs_idle_row, intervals, US, "gaps")
+RS_RECORD(own_interval, OWN_INTERVAL_ROW);
+
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 static const rs_table_spec own_table = {"idle", "one row is one kind of waiting of one stream", own_columns,
                                         COUNT(own_columns)};
@@ -181,19 +182,21 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 rs_status rs_idle_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_idle_row_fn add,
                         rs_result *result, rs_error *err)
 {
-    rs_table *idle = result->tables[0], *intervals = result->tables[1];
     rs_status status = RS_OK;
     result->main_table = rs_options_flag(run->options, "intervals") ? 1 : 0;
     for (size_t i = 0; i < n; i++) {
         const rs_idle *p = partials[i].value;
         for (size_t k = 0; k < p->n; k++) {
-            int64_t all = 0;
-            for (int c = 0; c < RS_N_IDLE; c++) all = rs_add_sat(all, p->items[k].sum[c]);
+            const rs_idle_stream *s = &p->items[k];
+            rs_idle_row row = {.device = s->device, .stream = s->stream};
+            for (int c = 0; c < RS_N_IDLE; c++) row.all = rs_add_sat(row.all, s->sum[c]);
             for (int c = 0; c < RS_N_IDLE; c++) {
-                if (!p->items[k].present[c]) continue;
-                add(idle, intervals, partials[i].rank, &p->items[k], c, all);
-                status = rs_table_end_row(idle, err);
-                if (status == RS_OK) status = rs_table_end_row(intervals, err);
+                if (!s->present[c]) continue;
+                row.kind = rs_idle_names[c];
+                row.count = s->n[c];
+                row.sum = s->sum[c];
+                row.intervals = s->intervals[c];
+                status = add(result->tables[0], result->tables[1], partials[i].rank, &row, err);
                 if (status != RS_OK) return status;
             }
         }
@@ -201,28 +204,17 @@ rs_status rs_idle_merge(const rs_run *run, const rs_partial *partials, size_t n,
     return status;
 }
 
-static void add_category(rs_table *idle, rs_table *intervals, int64_t rank_number, const rs_idle_stream *s,
-                         int c, int64_t all)
+static rs_status add_row(rs_table *idle, rs_table *intervals, int64_t rank_number, const rs_idle_row *row,
+                         rs_error *err)
 {
-    rs_table *const both[] = {idle, intervals};
-    for (int i = 0; i < 2; i++) {
-        rs_table_add_int(both[i], rank_number);
-        if (s->device >= 0)
-            rs_table_add_int(both[i], s->device);
-        else
-            rs_table_add_null(both[i]);
-        rs_table_add_int(both[i], s->stream);
-        rs_table_add_text(both[i], rs_idle_names[c]);
-    }
-    rs_table_add_int(idle, (int64_t)s->n[c]);
-    rs_table_add_time(idle, s->sum[c]);
-    rs_table_add_real(idle, rs_percent(s->sum[c], all));
-    rs_add_description(intervals, &s->intervals[c], -1);
+    rs_status status = rs_table_put_row(idle, &own_record, rank_number, row, err);
+    return status == RS_OK ? rs_table_put_row(intervals, &own_interval_record, rank_number, row, err)
+                           : status;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    return rs_idle_merge(run, partials, n, add_category, result, err);
+    return rs_idle_merge(run, partials, n, add_row, result, err);
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */

@@ -41,9 +41,18 @@ typedef rs_status (*rs_idle_pieces_fn)(const rs_run *run, rs_trace *trace, rs_id
 /* Puts the gaps of one stream, whose n pieces stand in order, into s; values: room for rs_idle_add. */
 typedef void (*rs_idle_judge_fn)(const rs_idle_piece *items, const rs_keyed *order, size_t n,
                                  int64_t delay_ns, rs_idle_stream *s, double *values);
-/* Adds the cells of one kind of waiting to both tables. all: the stream's idle time. */
-typedef void (*rs_idle_row_fn)(rs_table *idle, rs_table *intervals, int64_t rank, const rs_idle_stream *s,
-                               int kind, int64_t all);
+/* One kind of waiting of one stream; times in ns, the description in us. */
+typedef struct rs_idle_row {
+    int64_t device, stream;
+    const char *kind;
+    size_t count;
+    int64_t sum, all; /* all: of the stream's three kinds */
+    rs_description intervals;
+} rs_idle_row;
+
+/* Adds it to both tables. */
+typedef rs_status (*rs_idle_row_fn)(rs_table *idle, rs_table *intervals, int64_t rank, const rs_idle_row *row,
+                                    rs_error *err);
 
 /* One gap: from `before` to the start of p. values holds a row of n for each kind. */
 void rs_idle_add(rs_idle_stream *s, const rs_idle_piece *p, int64_t before, int64_t gap, int64_t delay_ns,

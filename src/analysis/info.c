@@ -6,67 +6,9 @@
 
 #include "analysis/analysis.h"
 #include "analysis/layouts.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "trace/selection.h"
-
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("file", TEXT, NONE, "input file", NULL),
-    RS_COLUMN("rank_from", TEXT, NONE, "where the rank number comes from", "rank from"),
-    RS_COLUMN("split_by", TEXT, NONE,
-              "how a merged file was told apart into ranks; unknown for an ordinary file", NULL),
-    RS_COLUMN("packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes", NULL),
-    RS_COLUMN("form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL),
-    RS_COLUMN("text_bytes", INT, BYTES, "size of the text, unpacked", "text"),
-    RS_COLUMN("events", INT, COUNT, "events of this rank", NULL),
-    RS_COLUMN("lost", INT, COUNT, "events of the file that were damaged beyond use", NULL),
-    RS_COLUMN("truncated", TEXT, NONE, "yes when the text breaks off", NULL),
-    RS_COLUMN("rounded_times", INT, COUNT, "times of the file with digits below the nanosecond", "rounded"),
-    RS_COLUMN("start_unix_ns", INT, ID,
-              "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL),
-    RS_COLUMN("first_us", TIME, US, "first event on the file's own clock", "first"),
-    RS_COLUMN("span_us", TIME, US, "first start to last end of all complete events", "span"),
-    RS_COLUMN("steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL),
-    RS_COLUMN("first_step", INT, ID, "number of the first step", NULL),
-    RS_COLUMN("last_step", INT, ID, "number of the last step", NULL),
-    RS_COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
-    RS_COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
-    RS_COLUMN("device_name", TEXT, NONE, "first device", "device"),
-    RS_COLUMN("backend", TEXT, NONE, "communication backend", NULL),
-    RS_COLUMN("world_size", INT, COUNT, "ranks of the whole job", "world"),
-};
-static const rs_column_spec category_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("category", TEXT, NONE, "the event's cat; empty for metadata and the like", NULL),
-    RS_COLUMN("kind", TEXT, NONE, "what rankscope takes it for", NULL),
-    RS_COLUMN("events", INT, COUNT, "events", NULL),
-    RS_COLUMN("spans", INT, COUNT, "of these, complete events with a duration", NULL),
-    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
-};
-static const rs_column_spec stream_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("device", INT, ID, "device ordinal", NULL),
-    RS_COLUMN("stream", INT, ID, "stream", NULL),
-    RS_COLUMN("events", INT, COUNT, "GPU work on it", NULL),
-    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
-    RS_COLUMN("first_us", TIME, US, "first start, from the rank's first event", "first"),
-    RS_COLUMN("last_us", TIME, US, "last end, from the rank's first event", "last"),
-};
-static const rs_column_spec software_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("item", TEXT, NONE, "what the file says about itself", NULL),
-    RS_COLUMN("value", TEXT, NONE, "its value", NULL),
-};
-
-static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
-static const rs_table_spec categories_table =
-    RS_TABLE("categories", "One row a rank and category.", category_columns);
-static const rs_table_spec streams_table =
-    RS_TABLE("streams", "One row a rank, device and stream.", stream_columns);
-static const rs_table_spec software_table =
-    RS_TABLE("software", "One row a rank and fact.", software_columns);
-
-enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
 
 typedef struct stream_row {
     int64_t device, stream, n, time, first, last;
@@ -89,7 +31,7 @@ typedef struct info {
     uint64_t text_bytes, lost, rounded;
     size_t n_events, n_gpu, n_unlinked, n_steps;
     bool truncated, has_span;
-    int64_t origin; /* the rank's first event, selected or not */
+    int64_t origin; /* the rank's first event, selected or not; while the trace is there */
     int64_t base_ns, first, last, first_step, last_step, world_size;
     char device[128], backend[64];
     category *categories;
@@ -99,6 +41,73 @@ typedef struct info {
     fact facts[24];
     size_t n_facts;
 } info;
+
+static const char *const no_yes[] = {"no", "yes"};
+
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(SET, "file", TEXT, NONE, "input file", NULL)                                                        \
+    CELL(SET, "rank_from", TEXT, NONE, "where the rank number comes from", "rank from")                      \
+    CELL(SET, "split_by", TEXT, NONE,                                                                        \
+         "how a merged file was told apart into ranks; unknown for an ordinary file", NULL)                  \
+    CELL(MAYBE(info, packing), "packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes",      \
+         NULL)                                                                                               \
+    CELL(MAYBE(info, form), "form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL)       \
+    CELL(OF(info, text_bytes), "text_bytes", INT, BYTES, "size of the text, unpacked", "text")               \
+    CELL(OF(info, n_events), "events", INT, COUNT, "events of this rank", NULL)                              \
+    CELL(OF(info, lost), "lost", INT, COUNT, "events of the file that were damaged beyond use", NULL)        \
+    CELL(WORD(info, truncated, no_yes), "truncated", TEXT, NONE, "yes when the text breaks off", NULL)       \
+    CELL(OF(info, rounded), "rounded_times", INT, COUNT,                                                     \
+         "times of the file with digits below the nanosecond", "rounded")                                    \
+    CELL(SET, "start_unix_ns", INT, ID,                                                                      \
+         "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL)                    \
+    CELL(IF(info, first, has_span), "first_us", TIME, US, "first event on the file's own clock", "first")    \
+    CELL(SET, "span_us", TIME, US, "first start to last end of all complete events", "span")                 \
+    CELL(OF(info, n_steps), "steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL)                    \
+    CELL(IF(info, first_step, n_steps), "first_step", INT, ID, "number of the first step", NULL)             \
+    CELL(IF(info, last_step, n_steps), "last_step", INT, ID, "number of the last step", NULL)                \
+    CELL(OF(info, n_gpu), "gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events")             \
+    CELL(OF(info, n_unlinked), "unlinked", INT, COUNT, "of these, without their launch in the file", NULL)   \
+    CELL(SOME_CHARS(info, device), "device_name", TEXT, NONE, "first device", "device")                      \
+    CELL(SOME_CHARS(info, backend), "backend", TEXT, NONE, "communication backend", NULL)                    \
+    CELL(OF(info, world_size), "world_size", INT, COUNT, "ranks of the whole job", "world")
+RS_RECORD(rank, RANK_ROW);
+
+#define CATEGORY_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(CHARS(category, name), "category", TEXT, NONE, "the event's cat; empty for metadata and the like",  \
+         NULL)                                                                                               \
+    CELL(OF(category, kind), "kind", TEXT, NONE, "what rankscope takes it for", NULL)                        \
+    CELL(OF(category, events), "events", INT, COUNT, "events", NULL)                                         \
+    CELL(OF(category, spans), "spans", INT, COUNT, "of these, complete events with a duration", NULL)        \
+    CELL(OF(category, time), "time_us", TIME, US, "sum of their durations", "time")
+RS_RECORD(category, CATEGORY_ROW);
+
+#define STREAM_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(ID(stream_row, device), "device", INT, ID, "device ordinal", NULL)                                  \
+    CELL(ID(stream_row, stream), "stream", INT, ID, "stream", NULL)                                          \
+    CELL(OF(stream_row, n), "events", INT, COUNT, "GPU work on it", NULL)                                    \
+    CELL(OF(stream_row, time), "time_us", TIME, US, "sum of their durations", "time")                        \
+    CELL(OF(stream_row, first), "first_us", TIME, US, "first start, from the rank's first event", "first")   \
+    CELL(OF(stream_row, last), "last_us", TIME, US, "last end, from the rank's first event", "last")
+RS_RECORD(stream, STREAM_ROW);
+
+#define SOFTWARE_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(MAYBE(fact, item), "item", TEXT, NONE, "what the file says about itself", NULL)                     \
+    CELL(CHARS(fact, value), "value", TEXT, NONE, "its value", NULL)
+RS_RECORD(software, SOFTWARE_ROW);
+
+static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec categories_table =
+    RS_TABLE("categories", "One row a rank and category.", category_columns);
+static const rs_table_spec streams_table =
+    RS_TABLE("streams", "One row a rank, device and stream.", stream_columns);
+static const rs_table_spec software_table =
+    RS_TABLE("software", "One row a rank and fact.", software_columns);
+
+enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
 
 static void info_free(void *partial)
 {
@@ -228,6 +237,10 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
         if (work->start[i] < s->first) s->first = work->start[i];
         if (work->end[i] > s->last) s->last = work->end[i];
     }
+    for (size_t i = 0; i < p->n_streams; i++) {
+        p->streams[i].first = rs_sub_sat(p->streams[i].first, p->origin);
+        p->streams[i].last = rs_sub_sat(p->streams[i].last, p->origin);
+    }
     if (p->n_streams) qsort(p->streams, p->n_streams, sizeof *p->streams, by_stream);
     return RS_OK;
 }
@@ -254,7 +267,10 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     rs_selector selector;
     int64_t last;
     size_t n = 0;
-    rs_status status = collect_categories(p, t, err);
+    rs_status status = rs_trace_span(t, &p->origin, &last, err);
+    if (status == RS_OK) status = rs_trace_selected_span(t, &p->first, &p->last, err);
+    p->has_span = status == RS_OK && p->first != RS_NO_TIME;
+    if (status == RS_OK) status = collect_categories(p, t, err);
     if (status == RS_OK) status = rs_trace_steps(t, &steps, &n, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) {
@@ -271,65 +287,22 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
         p->n_unlinked = work->n_unlinked;
         status = collect_streams(p, work, err);
     }
-    if (status == RS_OK) status = rs_trace_selected_span(t, &p->first, &p->last, err);
-    if (status == RS_OK) status = rs_trace_span(t, &p->origin, &last, err);
-    p->has_span = status == RS_OK && p->first != RS_NO_TIME;
     return status;
 }
 
-static void add_text_or_null(rs_table *table, const char *text)
-{
-    if (text && *text)
-        rs_table_add_text(table, text);
-    else
-        rs_table_add_null(table);
-}
-
-static void add_int_if(rs_table *table, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_int(table, value);
-    else
-        rs_table_add_null(table);
-}
-
-static void add_time_if(rs_table *table, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_time(table, value);
-    else
-        rs_table_add_null(table);
-}
-
-static rs_status add_rank_row(rs_table *table, const rs_partial *partial, rs_error *err)
+static rs_status add_rank_row(rs_table *t, const rs_partial *partial, rs_error *err)
 {
     const info *p = partial->value;
-    int64_t epoch = 0;
-    bool has_epoch =
-        p->has_span && p->base_ns != RS_NO_VALUE && !__builtin_add_overflow(p->base_ns, p->first, &epoch);
-    rs_table_add_int(table, partial->rank);
-    rs_table_add_text(table, partial->source);
-    rs_table_add_text(table, partial->rank_rule);
-    add_text_or_null(table, partial->domain_rule);
-    add_text_or_null(table, p->packing);
-    add_text_or_null(table, p->form);
-    rs_table_add_int(table, (int64_t)p->text_bytes);
-    rs_table_add_int(table, (int64_t)p->n_events);
-    rs_table_add_int(table, (int64_t)p->lost);
-    rs_table_add_text(table, p->truncated ? "yes" : "no");
-    rs_table_add_int(table, (int64_t)p->rounded);
-    add_int_if(table, has_epoch, epoch);
-    add_time_if(table, p->has_span, p->first);
-    add_time_if(table, p->has_span, p->last - p->first);
-    rs_table_add_int(table, (int64_t)p->n_steps);
-    add_int_if(table, p->n_steps > 0, p->first_step);
-    add_int_if(table, p->n_steps > 0, p->last_step);
-    rs_table_add_int(table, (int64_t)p->n_gpu);
-    rs_table_add_int(table, (int64_t)p->n_unlinked);
-    add_text_or_null(table, p->device);
-    add_text_or_null(table, p->backend);
-    add_int_if(table, p->world_size != RS_NO_VALUE, p->world_size);
-    return rs_table_end_row(table, err);
+    int64_t epoch = RS_NO_VALUE;
+    if (!p->has_span || p->base_ns == RS_NO_VALUE || __builtin_add_overflow(p->base_ns, p->first, &epoch))
+        epoch = RS_NO_VALUE;
+    rs_table_put(t, &rank_record, partial->rank, p);
+    rs_table_set_text(t, "file", partial->source);
+    rs_table_set_text(t, "rank_from", partial->rank_rule);
+    rs_table_set_text(t, "split_by", partial->domain_rule);
+    rs_table_set_int(t, "start_unix_ns", epoch);
+    rs_table_set_time(t, "span_us", p->has_span ? p->last - p->first : RS_NO_TIME);
+    return rs_table_end_row(t, err);
 }
 
 static int by_name(const void *a, const void *b, const info *p)
@@ -356,33 +329,9 @@ static rs_status add_category_rows(rs_table *table, const rs_partial *partial, r
     for (size_t i = 0; status == RS_OK && i < p->n_categories; i++) {
         size_t c = order[i];
         if (p->categories[c].events == 0) continue;
-        rs_table_add_int(table, partial->rank);
-        rs_table_add_text(table, p->categories[c].name);
-        rs_table_add_text(table, p->categories[c].kind);
-        rs_table_add_int(table, (int64_t)p->categories[c].events);
-        rs_table_add_int(table, (int64_t)p->categories[c].spans);
-        rs_table_add_time(table, p->categories[c].time);
-        status = rs_table_end_row(table, err);
+        status = rs_table_put_row(table, &category_record, partial->rank, &p->categories[c], err);
     }
     rs_free(order);
-    return status;
-}
-
-static rs_status add_stream_rows(rs_table *table, const rs_partial *partial, rs_error *err)
-{
-    const info *p = partial->value;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
-        const stream_row *s = &p->streams[i];
-        rs_table_add_int(table, partial->rank);
-        add_int_if(table, s->device >= 0, s->device);
-        add_int_if(table, s->stream >= 0, s->stream);
-        rs_table_add_int(table, s->n);
-        rs_table_add_time(table, s->time);
-        rs_table_add_time(table, s->first - p->origin);
-        rs_table_add_time(table, s->last - p->origin);
-        status = rs_table_end_row(table, err);
-    }
     return status;
 }
 
@@ -395,13 +344,12 @@ static rs_status info_merge(const rs_run *run, rs_partial *partials, size_t n, r
         const info *p = partials[i].value;
         status = add_rank_row(result->tables[RANKS], &partials[i], err);
         if (status == RS_OK) status = add_category_rows(result->tables[CATEGORIES], &partials[i], err);
-        if (status == RS_OK) status = add_stream_rows(result->tables[STREAMS], &partials[i], err);
-        for (size_t k = 0; status == RS_OK && k < p->n_facts; k++) {
-            rs_table_add_int(result->tables[SOFTWARE], partials[i].rank);
-            rs_table_add_text(result->tables[SOFTWARE], p->facts[k].item);
-            rs_table_add_text(result->tables[SOFTWARE], p->facts[k].value);
-            status = rs_table_end_row(result->tables[SOFTWARE], err);
-        }
+        for (size_t k = 0; status == RS_OK && k < p->n_streams; k++)
+            status = rs_table_put_row(result->tables[STREAMS], &stream_record, partials[i].rank,
+                                      &p->streams[k], err);
+        for (size_t k = 0; status == RS_OK && k < p->n_facts; k++)
+            status = rs_table_put_row(result->tables[SOFTWARE], &software_record, partials[i].rank,
+                                      &p->facts[k], err);
     }
     return status;
 }
@@ -412,51 +360,21 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, sizeof tables
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field stream_fields[] = {
-    RS_FIELD(stream_row, device), RS_FIELD(stream_row, stream), RS_FIELD(stream_row, n),
-    RS_FIELD(stream_row, time),   RS_FIELD(stream_row, first),  RS_FIELD(stream_row, last),
-};
-static const rs_layout stream_layout = RS_LAYOUT(stream_row, stream_fields);
+static const rs_layout stream_layout = RS_RECORD_LAYOUT(stream_row, stream);
+static const rs_layout category_layout = RS_RECORD_LAYOUT(category, category);
+static const rs_layout fact_layout = RS_RECORD_LAYOUT(fact, software);
 
-static const rs_field category_fields[] = {
-    RS_FIELD_CHARS(category, name), RS_FIELD(category, kind), RS_FIELD(category, events),
-    RS_FIELD(category, spans),      RS_FIELD(category, time),
-};
-static const rs_layout category_layout = RS_LAYOUT(category, category_fields);
-
-static const rs_field fact_fields[] = {
-    RS_FIELD_OR_NULL(fact, item),
-    RS_FIELD_CHARS(fact, value),
-};
-static const rs_layout fact_layout = RS_LAYOUT(fact, fact_fields);
-
+/* what is no cell of its row */
 static const rs_field info_fields[] = {
-    RS_FIELD_OR_NULL(info, packing),
-    RS_FIELD_OR_NULL(info, form),
-    RS_FIELD(info, text_bytes),
-    RS_FIELD(info, lost),
-    RS_FIELD(info, rounded),
-    RS_FIELD(info, n_events),
-    RS_FIELD(info, n_gpu),
-    RS_FIELD(info, n_unlinked),
-    RS_FIELD(info, n_steps),
-    RS_FIELD(info, truncated),
     RS_FIELD(info, has_span),
     RS_FIELD(info, base_ns),
-    RS_FIELD(info, origin),
-    RS_FIELD(info, first),
     RS_FIELD(info, last),
-    RS_FIELD(info, first_step),
-    RS_FIELD(info, last_step),
-    RS_FIELD(info, world_size),
-    RS_FIELD_CHARS(info, device),
-    RS_FIELD_CHARS(info, backend),
     RS_FIELD_LIST(info, categories, n_categories, &category_layout),
     RS_FIELD_LIST(info, streams, n_streams, &stream_layout),
     RS_FIELD_STRUCTS(info, facts, &fact_layout),
     RS_FIELD_BELOW(info, n_facts, sizeof((info *)0)->facts / sizeof((info *)0)->facts[0] + 1),
 };
-static const rs_layout info_layout = RS_LAYOUT(info, info_fields);
+static const rs_layout info_layout = RS_RECORD_LAYOUT_AND(info, rank, info_fields);
 
 const rs_analysis rs_analysis_info = {
     .name = "info",

@@ -20,26 +20,36 @@ static const rs_option_spec options[] = {
     {"no-memory", RS_OPTION_FLAG, NULL, NULL, NULL, "leave copies and memsets out"},
 };
 
-static const rs_column_spec name_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, copy or memset; others: all that are not named", NULL},
-    {"class", RS_TEXT, RS_UNIT_NONE, "computation, communication or memory; unknown for others", NULL},
-    {"names", RS_INT, RS_UNIT_COUNT, "different names in this row", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often it ran", NULL},
-    {"sum_us", RS_TIME, RS_UNIT_US, "total duration; simultaneous runs each count", "sum"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's total duration", "share %"},
-    {"cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"},
-    {"mean_us", RS_REAL, RS_UNIT_US, "mean duration", "mean"},
-    {"min_us", RS_TIME, RS_UNIT_US, "shortest", "min"},
-    {"max_us", RS_TIME, RS_UNIT_US, "longest", "max"},
-    {"std_us", RS_REAL, RS_UNIT_US, "standard deviation of a sample; unknown for one run", "std"},
-};
-static const rs_column_spec type_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time, and nothing else", NULL},
-    {"time_us", RS_TIME, RS_UNIT_US, "how long exactly this combination runs", "time"},
-    {"percent", RS_REAL, RS_UNIT_PERCENT, "of the time something runs", NULL},
-};
+#define NAME_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_kernel, name), "name", TEXT, NONE, "kernel, copy or memset; others: all that are not named",  \
+         NULL)                                                                                               \
+    CELL(SET, "class", TEXT, NONE, "computation, communication or memory; unknown for others", NULL)         \
+    CELL(SET, "names", INT, COUNT, "different names in this row", NULL)                                      \
+    CELL(OF(rs_kernel, time.n), "count", INT, COUNT, "how often it ran", NULL)                               \
+    CELL(OF(rs_kernel, time.sum), "sum_us", TIME, US, "total duration; simultaneous runs each count", "sum") \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the rank's total duration", "share %")                         \
+    CELL(SET, "cumulative_pct", REAL, PERCENT, "share of this and all rows above it", "cumulative %")        \
+    CELL(MEAN(rs_kernel, time), "mean_us", REAL, US, "mean duration", "mean")                                \
+    CELL(OF(rs_kernel, time.min), "min_us", TIME, US, "shortest", "min")                                     \
+    CELL(OF(rs_kernel, time.max), "max_us", TIME, US, "longest", "max")                                      \
+    CELL(STD(rs_kernel, time), "std_us", REAL, US, "standard deviation of a sample; unknown for one run",    \
+         "std")
+RS_RECORD(name, NAME_ROW);
+
+typedef struct type_row {
+    const char *name;
+    int64_t time, all;
+} type_row;
+
+#define TYPE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(type_row, name), "kernel_type", TEXT, NONE, "what runs at the same time, and nothing else",      \
+         NULL)                                                                                               \
+    CELL(OF(type_row, time), "time_us", TIME, US, "how long exactly this combination runs", "time")          \
+    CELL(SHARE(type_row, time, all), "percent", REAL, PERCENT, "of the time something runs", NULL)
+RS_RECORD(type, TYPE_ROW);
+
 static const rs_table_spec own_names =
     RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
 static const rs_table_spec own_types =
@@ -163,21 +173,14 @@ const char *rs_kernels_type(unsigned mask, const char *const names[3], const cha
     return out;
 }
 
-static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, const char *name,
-                          size_t n_names, int64_t before, int64_t all, rs_error *err)
+static rs_status add_name(rs_table *t, int64_t rank_number, const rs_kernel *k, bool others, size_t n_names,
+                          int64_t before, int64_t all, rs_error *err)
 {
-    rs_table_add_int(t, rank_number);
-    rs_table_add_text(t, name ? name : k->name);
-    rs_table_add_text(t, name ? NULL : rs_class_name(k->class));
-    rs_table_add_int(t, (int64_t)n_names);
-    rs_table_add_int(t, (int64_t)k->time.n);
-    rs_table_add_time(t, k->time.sum);
-    rs_table_add_real(t, rs_percent(k->time.sum, all));
-    rs_table_add_real(t, rs_percent(rs_add_sat(before, k->time.sum), all));
-    rs_table_add_real(t, rs_moments_mean(&k->time) / 1000);
-    rs_table_add_time(t, k->time.min);
-    rs_table_add_time(t, k->time.max);
-    rs_table_add_real(t, rs_moments_std(&k->time) / 1000);
+    rs_table_put(t, &name_record, rank_number, k);
+    rs_table_set_text(t, "class", others ? NULL : rs_class_names[k->class]);
+    rs_table_set_int(t, "names", (int64_t)n_names);
+    rs_table_set_real(t, "share_pct", rs_percent(k->time.sum, all));
+    rs_table_set_real(t, "cumulative_pct", rs_percent(rs_add_sat(before, k->time.sum), all));
     return rs_table_end_row(t, err);
 }
 
@@ -193,13 +196,13 @@ static rs_status add_own_names(const rs_options *o, int64_t rank_number, const r
     size_t i = 0;
     rs_status status = RS_OK;
     for (; status == RS_OK && i < p->n && (int64_t)i < top && (i == 0 || (double)before < wanted); i++) {
-        status = add_name(t, rank_number, &p->items[i], NULL, 1, before, all, err);
+        status = add_name(t, rank_number, &p->items[i], false, 1, before, all, err);
         before = rs_add_sat(before, p->items[i].time.sum);
     }
     if (status != RS_OK || i >= p->n) return status;
-    rs_kernel others = {0};
+    rs_kernel others = {.name = "others"};
     for (size_t k = i; k < p->n; k++) rs_moments_merge(&others.time, &p->items[k].time);
-    return add_name(t, rank_number, &others, "others", p->n - i, before, all, err);
+    return add_name(t, rank_number, &others, true, p->n - i, before, all, err);
 }
 
 static rs_status add_own_types(int64_t rank_number, const rs_kernels *p, rs_table *t, rs_error *err)
@@ -215,11 +218,8 @@ static rs_status add_own_types(int64_t rank_number, const rs_kernels *p, rs_tabl
             if (!done[m] && p->together[m] > 0 && (!best || p->together[m] > p->together[best])) best = m;
         if (!best) return RS_OK;
         done[best] = true;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_text(t, rs_kernels_type(best, names, " + ", text));
-        rs_table_add_time(t, p->together[best]);
-        rs_table_add_real(t, rs_percent(p->together[best], all));
-        rs_status status = rs_table_end_row(t, err);
+        type_row row = {rs_kernels_type(best, names, " + ", text), p->together[best], all};
+        rs_status status = rs_table_put_row(t, &type_record, rank_number, &row, err);
         if (status != RS_OK) return status;
     }
 }

@@ -22,57 +22,6 @@ static const rs_option_spec options[] = {
     {"list", RS_OPTION_FLAG, NULL, NULL, NULL, "list every launch"},
 };
 
-static const rs_column_spec summary_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"call", RS_TEXT, RS_UNIT_NONE, "launching call", NULL},
-    {"launches", RS_INT, RS_UNIT_COUNT, "calls that own GPU work", NULL},
-    {"gpu_events", RS_INT, RS_UNIT_COUNT, "GPU work they own; a graph launch owns many", "GPU events"},
-    {"call_us", RS_TIME, RS_UNIT_US, "total duration of the calls", "calls"},
-    {"call_mean_us", RS_REAL, RS_UNIT_US, "mean duration of a call", "mean call"},
-    {"delay_us", RS_TIME, RS_UNIT_US, "total time from a call's end to its work's start", "delay"},
-    {"delay_mean_us", RS_REAL, RS_UNIT_US, "mean delay of a piece of work", "mean delay"},
-    {"delay_median_us", RS_REAL, RS_UNIT_US, "median delay", "median delay"},
-    {"delay_p95_us", RS_REAL, RS_UNIT_US, "delay that 95 % do not exceed", "95 % delay"},
-    {"delay_max_us", RS_TIME, RS_UNIT_US, "longest delay", "max delay"},
-    {"short", RS_INT, RS_UNIT_COUNT, "work shorter than its call", NULL},
-    {"runtime", RS_INT, RS_UNIT_COUNT, "work whose call took longer than --runtime-cutoff", NULL},
-    {"delay", RS_INT, RS_UNIT_COUNT, "work that waited longer than --delay-cutoff", NULL},
-};
-static const rs_column_spec list_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"launch", RS_INT, RS_UNIT_ID, "the call's position in traceEvents", NULL},
-    {"work", RS_INT, RS_UNIT_ID, "the work's position in traceEvents", NULL},
-    {"correlation", RS_INT, RS_UNIT_ID, "correlation id", NULL},
-    {"call", RS_TEXT, RS_UNIT_NONE, "launching call", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, copy or memset", NULL},
-    {"cpu_duration_us", RS_TIME, RS_UNIT_US, "duration of the call", "call"},
-    {"gpu_duration_us", RS_TIME, RS_UNIT_US, "duration of the work", "work"},
-    {"launch_delay_us", RS_TIME, RS_UNIT_US,
-     "from the call's end to the work's start, 0 when it starts before that", "delay"},
-    {"outlier", RS_TEXT, RS_UNIT_NONE, "short, runtime, delay, joined by +; unknown when none", NULL},
-};
-static const rs_column_spec hta_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"correlation", RS_INT, RS_UNIT_ID, "correlation id", NULL},
-    {"cpu_duration", RS_REAL, RS_UNIT_US, "duration of the call", NULL},
-    {"gpu_duration", RS_REAL, RS_UNIT_US, "duration of the work", NULL},
-    {"launch_delay", RS_REAL, RS_UNIT_US, "from the call's end to the work's start, at least 0", NULL},
-};
-#define COUNT(x) (sizeof(x) / sizeof *(x))
-static const rs_table_spec summary_table = {"launches", "one row is one launching call's name of one rank",
-                                            summary_columns, COUNT(summary_columns)};
-static const rs_table_spec list_table = {"list", "one row is one launch and one piece of its work",
-                                         list_columns, COUNT(list_columns)};
-static const rs_table_spec hta_table = {
-    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta_columns,
-    COUNT(hta_columns)};
-static const rs_table_spec *const own_tables[] = {&summary_table, &list_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
-
-/* ---- one rank --------------------------------------------------------------------------------------- */
-
 typedef struct pair {
     uint32_t call, work;           /* rows */
     uint32_t call_name, work_name; /* into names; only for pairs to be listed */
@@ -89,6 +38,70 @@ typedef struct call_sum {
     rs_description delays; /* us */
     double p95;
 } call_sum;
+
+#define CALL_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(call_sum, name), "call", TEXT, NONE, "launching call", NULL)                                     \
+    CELL(OF(call_sum, launches), "launches", INT, COUNT, "calls that own GPU work", NULL)                    \
+    CELL(OF(call_sum, delays.n), "gpu_events", INT, COUNT, "GPU work they own; a graph launch owns many",    \
+         "GPU events")                                                                                       \
+    CELL(OF(call_sum, cpu), "call_us", TIME, US, "total duration of the calls", "calls")                     \
+    CELL(SET, "call_mean_us", REAL, US, "mean duration of a call", "mean call")                              \
+    CELL(OF(call_sum, delay), "delay_us", TIME, US, "total time from a call's end to its work's start",      \
+         "delay")                                                                                            \
+    CELL(OF(call_sum, delays.mean), "delay_mean_us", REAL, US, "mean delay of a piece of work",              \
+         "mean delay")                                                                                       \
+    CELL(OF(call_sum, delays.p50), "delay_median_us", REAL, US, "median delay", "median delay")              \
+    CELL(OF(call_sum, p95), "delay_p95_us", REAL, US, "delay that 95 % do not exceed", "95 % delay")         \
+    CELL(OF(call_sum, delay_max), "delay_max_us", TIME, US, "longest delay", "max delay")                    \
+    CELL(OF(call_sum, outliers[0]), "short", INT, COUNT, "work shorter than its call", NULL)                 \
+    CELL(OF(call_sum, outliers[1]), "runtime", INT, COUNT,                                                   \
+         "work whose call took longer than --runtime-cutoff", NULL)                                          \
+    CELL(OF(call_sum, outliers[2]), "delay", INT, COUNT, "work that waited longer than --delay-cutoff", NULL)
+RS_RECORD(call, CALL_ROW);
+
+/* By the bits SHORT, RUNTIME and DELAY. */
+static const char *const outlier_kinds[8] = {NULL,    "short",       "runtime",       "short+runtime",
+                                             "delay", "short+delay", "runtime+delay", "short+runtime+delay"};
+
+#define PAIR_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(pair, call), "launch", INT, ID, "the call's position in traceEvents", NULL)                      \
+    CELL(OF(pair, work), "work", INT, ID, "the work's position in traceEvents", NULL)                        \
+    CELL(ID(pair, correlation), "correlation", INT, ID, "correlation id", NULL)                              \
+    CELL(SET, "call", TEXT, NONE, "launching call", NULL)                                                    \
+    CELL(SET, "name", TEXT, NONE, "kernel, copy or memset", NULL)                                            \
+    CELL(OF(pair, cpu), "cpu_duration_us", TIME, US, "duration of the call", "call")                         \
+    CELL(OF(pair, gpu), "gpu_duration_us", TIME, US, "duration of the work", "work")                         \
+    CELL(OF(pair, delay), "launch_delay_us", TIME, US,                                                       \
+         "from the call's end to the work's start, 0 when it starts before that", "delay")                   \
+    CELL(WORD(pair, outlier, outlier_kinds), "outlier", TEXT, NONE,                                          \
+         "short, runtime, delay, joined by +; unknown when none", NULL)
+RS_RECORD(pair, PAIR_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(pair, correlation), "correlation", INT, ID, "correlation id", NULL)                              \
+    CELL(OF(pair, cpu), "cpu_duration", REAL, US, "duration of the call", NULL)                              \
+    CELL(OF(pair, gpu), "gpu_duration", REAL, US, "duration of the work", NULL)                              \
+    CELL(OF(pair, delay), "launch_delay", REAL, US, "from the call's end to the work's start, at least 0",   \
+         NULL)
+RS_RECORD(hta, HTA_ROW);
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+static const rs_table_spec summary_table = {"launches", "one row is one launching call's name of one rank",
+                                            call_columns, COUNT(call_columns)};
+static const rs_table_spec list_table = {"list", "one row is one launch and one piece of its work",
+                                         pair_columns, COUNT(pair_columns)};
+static const rs_table_spec hta_table = {
+    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta_columns,
+    COUNT(hta_columns)};
+static const rs_table_spec *const own_tables[] = {&summary_table, &list_table};
+static const rs_table_spec *const hta_tables[] = {&hta_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+
+/* ---- one rank --------------------------------------------------------------------------------------- */
 
 typedef struct launch_partial {
     rs_arena arena;
@@ -331,18 +344,8 @@ static rs_status add_calls(rs_table *t, int64_t rank_number, const launch_partia
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_calls; i++) {
         const call_sum *c = &p->calls[i];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_text(t, c->name);
-        rs_table_add_int(t, c->launches);
-        rs_table_add_int(t, (int64_t)c->delays.n);
-        rs_table_add_time(t, c->cpu);
-        rs_table_add_real(t, (double)c->cpu / 1000 / (double)c->launches);
-        rs_table_add_time(t, c->delay);
-        rs_table_add_real(t, c->delays.mean);
-        rs_table_add_real(t, c->delays.p50);
-        rs_table_add_real(t, c->p95);
-        rs_table_add_time(t, c->delay_max);
-        for (int k = 0; k < 3; k++) rs_table_add_int(t, c->outliers[k]);
+        rs_table_put(t, &call_record, rank_number, c);
+        rs_table_set_real(t, "call_mean_us", (double)c->cpu / 1000 / (double)c->launches);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -356,38 +359,11 @@ static const char *name_at(const launch_partial *p, uint32_t at)
 
 static rs_status add_list(rs_table *t, int64_t rank_number, const launch_partial *p, rs_error *err)
 {
-    static const char *const kinds[8] = {NULL,    "short",       "runtime",       "short+runtime",
-                                         "delay", "short+delay", "runtime+delay", "short+runtime+delay"};
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_pairs; i++) {
-        const pair *x = &p->pairs[i];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, x->call);
-        rs_table_add_int(t, x->work);
-        if (x->correlation >= 0)
-            rs_table_add_int(t, x->correlation);
-        else
-            rs_table_add_null(t);
-        rs_table_add_text(t, name_at(p, x->call_name));
-        rs_table_add_text(t, name_at(p, x->work_name));
-        rs_table_add_time(t, x->cpu);
-        rs_table_add_time(t, x->gpu);
-        rs_table_add_time(t, x->delay);
-        rs_table_add_text(t, kinds[x->outlier]);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
-}
-
-static rs_status add_hta(rs_table *t, int64_t rank_number, const launch_partial *p, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < p->n_pairs; i++) {
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, p->pairs[i].correlation);
-        rs_table_add_real(t, (double)p->pairs[i].cpu / 1000);
-        rs_table_add_real(t, (double)p->pairs[i].gpu / 1000);
-        rs_table_add_real(t, (double)p->pairs[i].delay / 1000);
+        rs_table_put(t, &pair_record, rank_number, &p->pairs[i]);
+        rs_table_set_text(t, "call", name_at(p, p->pairs[i].call_name));
+        rs_table_set_text(t, "name", name_at(p, p->pairs[i].work_name));
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -406,7 +382,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
             continue;
         }
         if (run->policy->rows_by_stream) {
-            status = add_hta(result->tables[0], partials[i].rank, p, err);
+            for (size_t k = 0; status == RS_OK && k < p->n_pairs; k++)
+                status =
+                    rs_table_put_row(result->tables[0], &hta_record, partials[i].rank, &p->pairs[k], err);
         } else {
             status = add_calls(result->tables[0], partials[i].rank, p, err);
             if (status == RS_OK) status = add_list(result->tables[1], partials[i].rank, p, err);
@@ -417,12 +395,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field pair_fields[] = {
-    RS_FIELD(pair, call),      RS_FIELD(pair, work),        RS_FIELD(pair, call_name),
-    RS_FIELD(pair, work_name), RS_FIELD(pair, correlation), RS_FIELD(pair, cpu),
-    RS_FIELD(pair, gpu),       RS_FIELD(pair, delay),       RS_FIELD_BELOW(pair, outlier, 8),
-};
-static const rs_layout pair_layout = RS_LAYOUT(pair, pair_fields);
+static const rs_field pair_fields[] = {RS_FIELD(pair, call_name), RS_FIELD(pair, work_name)};
+static const rs_layout pair_layout = RS_RECORD_LAYOUT_AND(pair, pair, pair_fields);
 
 static const rs_field call_fields[] = {
     RS_FIELD(call_sum, name),

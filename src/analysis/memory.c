@@ -10,70 +10,58 @@ static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "what is held by category whenever it changes"},
 };
 
-#define COLUMN(name, type, unit, help, title)                                                                \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, title                                                         \
-    }
-static const rs_column_spec category_columns[] = {
-    COLUMN("category", TEXT, NONE, "what the memory is for; total: all of it", NULL),
-    COLUMN("at_peak_bytes", INT, BYTES, "held when the total was largest", "at the peak"),
-    COLUMN("at_peak_pct", REAL, PERCENT, "share of the total then", "share %"),
-    COLUMN("own_peak_bytes", INT, BYTES, "the most this category held by itself", "own peak"),
-    COLUMN("own_peak_at_us", TIME, US, "when that was; unknown if it never held anything", "at"),
-    COLUMN("before_bytes", INT, BYTES, "there before the recording", "before"),
-    COLUMN("end_bytes", INT, BYTES, "held at the end", "at the end"),
-    COLUMN("allocated_bytes", INT, BYTES, "sum of all allocations recorded", "allocated"),
-    COLUMN("allocations", INT, COUNT, "how many", NULL),
-    COLUMN("freed_bytes", INT, BYTES, "sum of all releases recorded", "freed"),
-};
-static const rs_column_spec series_columns[] = {
-    COLUMN("time_us", TIME, US, "from the first change; with --absolute as in the file", "time"),
-    COLUMN("parameter", INT, BYTES, "bytes held", NULL),
-    COLUMN("optimizer_state", INT, BYTES, "bytes held", "optimizer state"),
-    COLUMN("input", INT, BYTES, "bytes held", NULL),
-    COLUMN("temporary", INT, BYTES, "bytes held", NULL),
-    COLUMN("activation", INT, BYTES, "bytes held", NULL),
-    COLUMN("gradient", INT, BYTES, "bytes held", NULL),
-    COLUMN("autograd_detail", INT, BYTES, "bytes held", "autograd detail"),
-    COLUMN("unknown", INT, BYTES, "bytes held", NULL),
-    COLUMN("total", INT, BYTES, "sum of them", NULL),
-};
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec category_table = TABLE("memory", "one row is one category", category_columns);
-static const rs_table_spec series_table = TABLE(
-    "series", "one row is what is held from one change to the next; empty without --series", series_columns);
-static const rs_table_spec *const tables[] = {&category_table, &series_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { CATEGORIES, SERIES };
-
 typedef struct category_row {
     const char *name;
     int64_t at_peak, peak, peak_time, before, end, allocated, freed;
     uint64_t n_allocated;
 } category_row;
 
-static rs_status add_category(rs_table *t, const category_row *r, int64_t peak, int64_t origin, rs_error *err)
+#define CATEGORY_ROW(CELL)                                                                                   \
+    CELL(OF(category_row, name), "category", TEXT, NONE, "what the memory is for; total: all of it", NULL)   \
+    CELL(OF(category_row, at_peak), "at_peak_bytes", INT, BYTES, "held when the total was largest",          \
+         "at the peak")                                                                                      \
+    CELL(SET, "at_peak_pct", REAL, PERCENT, "share of the total then", "share %")                            \
+    CELL(OF(category_row, peak), "own_peak_bytes", INT, BYTES, "the most this category held by itself",      \
+         "own peak")                                                                                         \
+    CELL(OF(category_row, peak_time), "own_peak_at_us", MOMENT, US,                                          \
+         "when that was; unknown if it never held anything", "at")                                           \
+    CELL(OF(category_row, before), "before_bytes", INT, BYTES, "there before the recording", "before")       \
+    CELL(OF(category_row, end), "end_bytes", INT, BYTES, "held at the end", "at the end")                    \
+    CELL(OF(category_row, allocated), "allocated_bytes", INT, BYTES, "sum of all allocations recorded",      \
+         "allocated")                                                                                        \
+    CELL(OF(category_row, n_allocated), "allocations", INT, COUNT, "how many", NULL)                         \
+    CELL(OF(category_row, freed), "freed_bytes", INT, BYTES, "sum of all releases recorded", "freed")
+RS_RECORD(category, CATEGORY_ROW);
+
+#define SAMPLE_ROW(CELL)                                                                                     \
+    CELL(OF(rs_memory_sample, time), "time_us", MOMENT, US,                                                  \
+         "from the first change; with --absolute as in the file", "time")                                    \
+    CELL(OF(rs_memory_sample, bytes[0]), "parameter", INT, BYTES, "bytes held", NULL)                        \
+    CELL(OF(rs_memory_sample, bytes[1]), "optimizer_state", INT, BYTES, "bytes held", "optimizer state")     \
+    CELL(OF(rs_memory_sample, bytes[2]), "input", INT, BYTES, "bytes held", NULL)                            \
+    CELL(OF(rs_memory_sample, bytes[3]), "temporary", INT, BYTES, "bytes held", NULL)                        \
+    CELL(OF(rs_memory_sample, bytes[4]), "activation", INT, BYTES, "bytes held", NULL)                       \
+    CELL(OF(rs_memory_sample, bytes[5]), "gradient", INT, BYTES, "bytes held", NULL)                         \
+    CELL(OF(rs_memory_sample, bytes[6]), "autograd_detail", INT, BYTES, "bytes held", "autograd detail")     \
+    CELL(OF(rs_memory_sample, bytes[7]), "unknown", INT, BYTES, "bytes held", NULL)                          \
+    CELL(OF(rs_memory_sample, total), "total", INT, BYTES, "sum of them", NULL)
+RS_RECORD(series, SAMPLE_ROW);
+
+static const rs_table_spec category_table = RS_TABLE("memory", "one row is one category", category_columns);
+static const rs_table_spec series_table = RS_TABLE(
+    "series", "one row is what is held from one change to the next; empty without --series", series_columns);
+static const rs_table_spec *const tables[] = {&category_table, &series_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+enum { CATEGORIES, SERIES };
+
+static rs_status add_category(rs_table *t, const category_row *r, int64_t peak, rs_error *err)
 {
-    rs_table_add_text(t, r->name);
-    rs_table_add_int(t, r->at_peak);
-    rs_table_add_real(t, rs_percent(r->at_peak, peak));
-    rs_table_add_int(t, r->peak);
-    if (r->peak_time == RS_NO_TIME)
-        rs_table_add_null(t);
-    else
-        rs_table_add_time(t, rs_sub_sat(r->peak_time, origin));
-    rs_table_add_int(t, r->before);
-    rs_table_add_int(t, r->end);
-    rs_table_add_int(t, r->allocated);
-    rs_table_add_int(t, (int64_t)r->n_allocated);
-    rs_table_add_int(t, r->freed);
+    rs_table_put(t, &category_record, 0, r);
+    rs_table_set_real(t, "at_peak_pct", rs_percent(r->at_peak, peak));
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_categories(const rs_memory_timeline *m, int64_t origin, rs_table *t, rs_error *err)
+static rs_status add_categories(const rs_memory_timeline *m, rs_table *t, rs_error *err)
 {
     category_row all = {.name = "total",
                         .at_peak = m->at_peak.total,
@@ -95,22 +83,9 @@ static rs_status add_categories(const rs_memory_timeline *m, int64_t origin, rs_
         all.allocated = rs_add_sat(all.allocated, r.allocated);
         all.freed = rs_add_sat(all.freed, r.freed);
         all.n_allocated += r.n_allocated;
-        status = add_category(t, &r, m->at_peak.total, origin, err);
+        status = add_category(t, &r, m->at_peak.total, err);
     }
-    return status == RS_OK ? add_category(t, &all, m->at_peak.total, origin, err) : status;
-}
-
-static rs_status add_series(const rs_memory_timeline *m, int64_t origin, rs_table *t, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < m->n_samples; i++) {
-        const rs_memory_sample *s = &m->samples[i];
-        rs_table_add_time(t, rs_sub_sat(s->time, origin));
-        for (int c = 0; c < RS_N_MEMORY_CATEGORIES; c++) rs_table_add_int(t, s->bytes[c]);
-        rs_table_add_int(t, s->total);
-        status = rs_table_end_row(t, err);
-    }
-    return status;
+    return status == RS_OK ? add_category(t, &all, m->at_peak.total, err) : status;
 }
 
 static rs_status file(const rs_run *run, rs_source *source, rs_result *result, rs_error *err)
@@ -119,13 +94,15 @@ static rs_status file(const rs_run *run, rs_source *source, rs_result *result, r
     bool series = rs_options_flag(run->options, "series");
     rs_status status = rs_memory_read(source, series, &m, &result->problems, err);
     if (status != RS_OK) return status;
-    int64_t origin = run->absolute || m.first == RS_NO_TIME ? 0 : m.first;
     result->main_table = series ? SERIES : CATEGORIES;
     if (m.n == 0)
         rs_result_note(result, "the timeline holds no changes");
     else
-        status = add_categories(&m, origin, result->tables[CATEGORIES], err);
-    if (status == RS_OK) status = add_series(&m, origin, result->tables[SERIES], err);
+        status = add_categories(&m, result->tables[CATEGORIES], err);
+    for (size_t i = 0; status == RS_OK && i < m.n_samples; i++)
+        status = rs_table_put_row(result->tables[SERIES], &series_record, 0, &m.samples[i], err);
+    for (size_t i = 0; i < result->n_tables; i++)
+        rs_table_count_from(result->tables[i], run->absolute || m.first == RS_NO_TIME ? 0 : m.first);
     rs_memory_clear(&m);
     return status;
 }

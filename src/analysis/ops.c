@@ -19,70 +19,86 @@ static const rs_option_spec options[] = {
 
 #define DIRECT "union of the work each launcher launched itself, communication left out, added up"
 #define SUBTREE "union of all work below each launcher, communication included, added up"
-#define SHARE_COLUMNS                                                                                        \
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the rank's direct time", "share %"},                         \
-    {                                                                                                        \
-        "cumulative_pct", RS_REAL, RS_UNIT_PERCENT, "share of this and all rows above it", "cumulative %"    \
-    }
+typedef struct group {
+    const char *name, *dims, *types, *strides, *concrete; /* in the pool; NULL: not recorded */
+    const char *category;
+    char *categories; /* all kinds, of BY_OP */
+    uint32_t uid;
+    rs_moments direct;
+    int64_t subtree;
+    size_t n_kernels;
+} group;
 
-static const rs_column_spec op_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "operator, or the runtime call where no operator is around it", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often it launched", NULL},
-    {"total_direct_kernel_time_us", RS_TIME, RS_UNIT_US, DIRECT, "direct"},
-    {"total_subtree_kernel_time_us", RS_TIME, RS_UNIT_US, SUBTREE, "subtree"},
-    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
-    SHARE_COLUMNS,
-    {"categories", RS_TEXT, RS_UNIT_NONE, "its kinds, joined by |", NULL},
-};
-static const rs_column_spec category_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"op_category", RS_TEXT, RS_UNIT_NONE, "kind of operator", "category"},
-    {"count", RS_INT, RS_UNIT_COUNT, "launchers of that kind", NULL},
-    {"total_direct_kernel_time_ms", RS_TIME, RS_UNIT_MS, DIRECT, "direct"},
-    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
-    SHARE_COLUMNS,
-};
-static const rs_column_spec args_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "operator, or the runtime call where no operator is around it", NULL},
-    {"op_category", RS_TEXT, RS_UNIT_NONE, "kind of operator", "category"},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often it launched with these arguments", NULL},
-    {"total_direct_kernel_time_us", RS_TIME, RS_UNIT_US, DIRECT, "direct"},
-    {"total_subtree_kernel_time_us", RS_TIME, RS_UNIT_US, SUBTREE, "subtree"},
-    {"mean_us", RS_REAL, RS_UNIT_US, "mean direct time", "mean"},
-    {"min_us", RS_TIME, RS_UNIT_US, "least direct time", "min"},
-    {"max_us", RS_TIME, RS_UNIT_US, "greatest direct time", "max"},
-    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of work", NULL},
-    SHARE_COLUMNS,
-    {"ex_uid", RS_INT, RS_UNIT_ID, "position in traceEvents of the first of them", "first"},
-    {"input_dims", RS_TEXT, RS_UNIT_NONE, "shapes of the inputs", "dims"},
-    {"input_types", RS_TEXT, RS_UNIT_NONE, "types of the inputs", "types"},
-    {"input_strides", RS_TEXT, RS_UNIT_NONE, "strides of the inputs", "strides"},
-    {"concrete_inputs", RS_TEXT, RS_UNIT_NONE, "values of scalar inputs", "values"},
-};
-static const rs_column_spec across_columns[] = {
-    {"name", RS_TEXT, RS_UNIT_NONE, "operator or kind of operator", NULL},
-    {"ranks", RS_INT, RS_UNIT_COUNT, "ranks it launched on", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "how often, on all of them", NULL},
-    {"mean_us", RS_REAL, RS_UNIT_US, "direct time, mean over all ranks", "mean"},
-    {"min_us", RS_TIME, RS_UNIT_US, "least direct time of a rank", "min"},
-    {"min_rank", RS_INT, RS_UNIT_ID, "the rank that has it", NULL},
-    {"max_us", RS_TIME, RS_UNIT_US, "greatest direct time of a rank", "max"},
-    {"max_rank", RS_INT, RS_UNIT_ID, "the rank that has it", NULL},
-};
+typedef struct across {
+    const char *name;
+    size_t n_ranks;
+    uint64_t count;
+    int64_t sum, min, max, min_rank, max_rank;
+} across;
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
-static const rs_table_spec op_table = TABLE("ops", "one row is one operator of one rank", op_columns);
+#define SHARE_CELLS(CELL)                                                                                    \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the rank's direct time", "share %")                            \
+    CELL(SET, "cumulative_pct", REAL, PERCENT, "share of this and all rows above it", "cumulative %")
+
+#define OP_ROW(CELL)                                                                                         \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(MAYBE(group, name), "name", TEXT, NONE,                                                             \
+         "operator, or the runtime call where no operator is around it", NULL)                               \
+    CELL(OF(group, direct.n), "count", INT, COUNT, "how often it launched", NULL)                            \
+    CELL(OF(group, direct.sum), "total_direct_kernel_time_us", TIME, US, DIRECT, "direct")                   \
+    CELL(OF(group, subtree), "total_subtree_kernel_time_us", TIME, US, SUBTREE, "subtree")                   \
+    CELL(OF(group, n_kernels), "kernels", INT, COUNT, "pieces of work", NULL)                                \
+    SHARE_CELLS(CELL)                                                                                        \
+    CELL(MAYBE(group, categories), "categories", TEXT, NONE, "its kinds, joined by |", NULL)
+RS_RECORD(op, OP_ROW);
+
+#define CATEGORY_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(MAYBE(group, category), "op_category", TEXT, NONE, "kind of operator", "category")                  \
+    CELL(OF(group, direct.n), "count", INT, COUNT, "launchers of that kind", NULL)                           \
+    CELL(OF(group, direct.sum), "total_direct_kernel_time_ms", TIME, MS, DIRECT, "direct")                   \
+    CELL(OF(group, n_kernels), "kernels", INT, COUNT, "pieces of work", NULL)                                \
+    SHARE_CELLS(CELL)
+RS_RECORD(category, CATEGORY_ROW);
+
+#define ARGS_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(MAYBE(group, name), "name", TEXT, NONE,                                                             \
+         "operator, or the runtime call where no operator is around it", NULL)                               \
+    CELL(MAYBE(group, category), "op_category", TEXT, NONE, "kind of operator", "category")                  \
+    CELL(OF(group, direct.n), "count", INT, COUNT, "how often it launched with these arguments", NULL)       \
+    CELL(OF(group, direct.sum), "total_direct_kernel_time_us", TIME, US, DIRECT, "direct")                   \
+    CELL(OF(group, subtree), "total_subtree_kernel_time_us", TIME, US, SUBTREE, "subtree")                   \
+    CELL(MEAN(group, direct), "mean_us", REAL, US, "mean direct time", "mean")                               \
+    CELL(OF(group, direct.min), "min_us", TIME, US, "least direct time", "min")                              \
+    CELL(OF(group, direct.max), "max_us", TIME, US, "greatest direct time", "max")                           \
+    CELL(OF(group, n_kernels), "kernels", INT, COUNT, "pieces of work", NULL)                                \
+    SHARE_CELLS(CELL)                                                                                        \
+    CELL(OF(group, uid), "ex_uid", INT, ID, "position in traceEvents of the first of them", "first")         \
+    CELL(MAYBE(group, dims), "input_dims", TEXT, NONE, "shapes of the inputs", "dims")                       \
+    CELL(MAYBE(group, types), "input_types", TEXT, NONE, "types of the inputs", "types")                     \
+    CELL(MAYBE(group, strides), "input_strides", TEXT, NONE, "strides of the inputs", "strides")             \
+    CELL(MAYBE(group, concrete), "concrete_inputs", TEXT, NONE, "values of scalar inputs", "values")
+RS_RECORD(args, ARGS_ROW);
+
+#define ACROSS_ROW(CELL)                                                                                     \
+    CELL(OF(across, name), "name", TEXT, NONE, "operator or kind of operator", NULL)                         \
+    CELL(OF(across, n_ranks), "ranks", INT, COUNT, "ranks it launched on", NULL)                             \
+    CELL(OF(across, count), "count", INT, COUNT, "how often, on all of them", NULL)                          \
+    CELL(SET, "mean_us", REAL, US, "direct time, mean over all ranks", "mean")                               \
+    CELL(OF(across, min), "min_us", TIME, US, "least direct time of a rank", "min")                          \
+    CELL(OF(across, min_rank), "min_rank", INT, ID, "the rank that has it", NULL)                            \
+    CELL(OF(across, max), "max_us", TIME, US, "greatest direct time of a rank", "max")                       \
+    CELL(OF(across, max_rank), "max_rank", INT, ID, "the rank that has it", NULL)
+RS_RECORD(across, ACROSS_ROW);
+
+static const rs_table_spec op_table = RS_TABLE("ops", "one row is one operator of one rank", op_columns);
 static const rs_table_spec category_table =
-    TABLE("categories", "one row is one kind of operator of one rank", category_columns);
+    RS_TABLE("categories", "one row is one kind of operator of one rank", category_columns);
 static const rs_table_spec args_table =
-    TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
+    RS_TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
 static const rs_table_spec across_table =
-    TABLE("across", "one row is one operator, or kind with --by category, over all ranks", across_columns);
+    RS_TABLE("across", "one row is one operator, or kind with --by category, over all ranks", across_columns);
 static const rs_table_spec *const tables[] = {&op_table, &category_table, &args_table, &across_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
 enum { TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS, TABLE_ACROSS };
@@ -96,16 +112,6 @@ static unsigned grouping(const rs_run *run)
 
 /* ---- one rank -------------------------------------------------------------------------------------------
  */
-
-typedef struct group {
-    const char *name, *dims, *types, *strides, *concrete; /* in the pool; NULL: not recorded */
-    const char *category;
-    char *categories; /* all kinds, of BY_OP */
-    uint32_t uid;
-    rs_moments direct;
-    int64_t subtree;
-    size_t n_kernels;
-} group;
 
 typedef struct ops_partial {
     rs_launcher_rows *rows; /* keeps the texts */
@@ -266,36 +272,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 /* ---- tables ---------------------------------------------------------------------------------------------
  */
 
-static void add_shares(rs_table *t, const group *g, int64_t before, int64_t all)
-{
-    rs_table_add_real(t, rs_percent(g->direct.sum, all));
-    rs_table_add_real(t, rs_percent(rs_add_sat(before, g->direct.sum), all));
-}
-
 static rs_status add_group(rs_table *t, unsigned by, int64_t number, const group *g, int64_t before,
                            int64_t all, rs_error *err)
 {
-    rs_table_add_int(t, number);
-    if (by != BY_CATEGORY) rs_table_add_text(t, g->name);
-    if (by != BY_OP) rs_table_add_text(t, g->category);
-    rs_table_add_int(t, (int64_t)g->direct.n);
-    rs_table_add_time(t, g->direct.sum);
-    if (by != BY_CATEGORY) rs_table_add_time(t, g->subtree);
-    if (by == BY_ARGS) {
-        rs_table_add_real(t, rs_moments_mean(&g->direct) / 1000);
-        rs_table_add_time(t, g->direct.min);
-        rs_table_add_time(t, g->direct.max);
-    }
-    rs_table_add_int(t, (int64_t)g->n_kernels);
-    add_shares(t, g, before, all);
-    if (by == BY_OP) rs_table_add_text(t, g->categories);
-    if (by == BY_ARGS) {
-        rs_table_add_int(t, g->uid);
-        rs_table_add_text(t, g->dims);
-        rs_table_add_text(t, g->types);
-        rs_table_add_text(t, g->strides);
-        rs_table_add_text(t, g->concrete);
-    }
+    static const rs_row_spec *const records[] = {&op_record, &category_record, &args_record};
+    rs_table_put(t, records[by], number, g);
+    rs_table_set_real(t, "share_pct", rs_percent(g->direct.sum, all));
+    rs_table_set_real(t, "cumulative_pct", rs_percent(rs_add_sat(before, g->direct.sum), all));
     return rs_table_end_row(t, err);
 }
 
@@ -312,13 +295,6 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_table
     }
     return status;
 }
-
-typedef struct across {
-    const char *name;
-    size_t n_ranks;
-    uint64_t count;
-    int64_t sum, min, max, min_rank, max_rank;
-} across;
 
 static int by_sum(const void *a, const void *b)
 {
@@ -366,14 +342,8 @@ static rs_status merge_across(const rs_run *run, const rs_partial *partials, siz
     for (size_t i = 0; status == RS_OK && i < n_items; i++) {
         const across *a = &items[i];
         if (a->n_ranks == 0) continue;
-        rs_table_add_text(t, a->name);
-        rs_table_add_int(t, (int64_t)a->n_ranks);
-        rs_table_add_int(t, (int64_t)a->count);
-        rs_table_add_real(t, (double)a->sum / (double)n_ranks / 1000);
-        rs_table_add_time(t, a->min);
-        rs_table_add_int(t, a->min_rank);
-        rs_table_add_time(t, a->max);
-        rs_table_add_int(t, a->max_rank);
+        rs_table_put(t, &across_record, 0, a);
+        rs_table_set_real(t, "mean_us", (double)a->sum / (double)n_ranks / 1000);
         status = rs_table_end_row(t, err);
     }
     rs_strings_clear(&names);

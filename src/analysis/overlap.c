@@ -4,33 +4,25 @@
 #include "analysis/layouts.h"
 #include "trace/busy.h"
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"comm_us", RS_TIME, RS_UNIT_US, "communication runs", "communication"},
-    {"overlapped_us", RS_TIME, RS_UNIT_US, "communication and computation run", "overlapped"},
-    {"exposed_us", RS_TIME, RS_UNIT_US, "communication runs and no computation", "exposed"},
-    {"overlap_pct", RS_REAL, RS_UNIT_PERCENT, "overlapped_us of comm_us; unknown without communication",
-     "overlap %"},
-    {"exposed_pct_of_span", RS_REAL, RS_UNIT_PERCENT,
-     "exposed_us of the time from the first GPU event to the last", "exposed % of span"},
-    {"comm_events", RS_INT, RS_UNIT_COUNT, "communication kernels", "comm. kernels"},
-};
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_busy, comm), "comm_us", TIME, US, "communication runs", "communication")                      \
+    CELL(OF(rs_busy, overlapped_comm), "overlapped_us", TIME, US, "communication and computation run",       \
+         "overlapped")                                                                                       \
+    CELL(OF(rs_busy, exposed_comm), "exposed_us", TIME, US, "communication runs and no computation",         \
+         "exposed")                                                                                          \
+    CELL(SHARE(rs_busy, overlapped_comm, comm), "overlap_pct", REAL, PERCENT,                                \
+         "overlapped_us of comm_us; unknown without communication", "overlap %")                             \
+    CELL(SHARE(rs_busy, exposed_comm, span), "exposed_pct_of_span", REAL, PERCENT,                           \
+         "exposed_us of the time from the first GPU event to the last", "exposed % of span")                 \
+    CELL(OF(rs_busy, n_class[RS_CLASS_COMM]), "comm_events", INT, COUNT, "communication kernels",            \
+         "comm. kernels")
+RS_RECORD(own, OWN_ROW);
 
 static const rs_table_spec own_table = {"overlap", "one row is one rank", own_columns,
                                         sizeof own_columns / sizeof *own_columns};
 static const rs_table_spec *const own_tables[] = {&own_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
-
-static void add_own(rs_table *t, int64_t rank, const rs_busy *b)
-{
-    rs_table_add_int(t, rank);
-    rs_table_add_time(t, b->comm);
-    rs_table_add_time(t, b->overlapped_comm);
-    rs_table_add_time(t, b->exposed_comm);
-    rs_table_add_real(t, rs_percent(b->overlapped_comm, b->comm));
-    rs_table_add_real(t, rs_percent(b->exposed_comm, b->span));
-    rs_table_add_int(t, (int64_t)b->n_class[RS_CLASS_COMM]);
-}
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
@@ -40,8 +32,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const rs_busy *b = partials[i].value;
         if (b->n_class[RS_CLASS_COMM] == 0)
             rs_result_note(result, "rank %lld: no communication", (long long)partials[i].rank);
-        add_own(result->tables[0], partials[i].rank, b);
-        status = rs_table_end_row(result->tables[0], err);
+        status = rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
     }
     return status;
 }

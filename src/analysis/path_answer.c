@@ -7,19 +7,15 @@
 #include "match/collective_names.h"
 #include "peer/hta_window.h"
 
-const char *rs_bound_name(rs_bound bound)
-{
-    static const char *const names[] = {"cpu_bound",
-                                        "data_loading",
-                                        "gpu_compute_bound",
-                                        "gpu_communication_bound",
-                                        "gpu_copy_bound",
-                                        "gpu_kernel_launch_overhead",
-                                        "gpu_kernel_kernel_overhead",
-                                        "host_communication_bound",
-                                        ""};
-    return names[bound];
-}
+const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
+                                                 "data_loading",
+                                                 "gpu_compute_bound",
+                                                 "gpu_communication_bound",
+                                                 "gpu_copy_bound",
+                                                 "gpu_kernel_launch_overhead",
+                                                 "gpu_kernel_kernel_overhead",
+                                                 "host_communication_bound",
+                                                 ""};
 
 void rs_path_answer_free(void *answer)
 {
@@ -113,7 +109,8 @@ static rs_path_point point_of(maker *m, uint32_t node)
 {
     const rs_path_graph *g = m->g;
     uint32_t item = node >> 1, row = g->row[item];
-    rs_path_point p = {.position = RS_NO_POSITION, .time = rs_node_time(g, node), .is_end = node & 1};
+    rs_path_point p = {
+        .position = RS_NO_POSITION, .time = rs_node_time(g, node), .name = RS_NO_STRING, .is_end = node & 1};
     int64_t length = rs_sub_sat(g->end[item], g->start[item]);
     p.within = p.is_end && length > 0 ? rs_sub_sat(p.time, length < 1000 ? length : 1000) : p.time;
     if (row == RS_NO_ROW) return p;
@@ -130,6 +127,10 @@ static rs_path_edge edge_row(maker *m, size_t i)
                       .weight = g->weight[i],
                       .owner = RS_NO_POSITION,
                       .owner_stream = -1,
+                      .owner_name = RS_NO_STRING,
+                      .owner_category = RS_NO_STRING,
+                      .owner_pid = RS_NO_STRING,
+                      .owner_tid = RS_NO_STRING,
                       .type = g->type[i],
                       .bound = (uint8_t)bound_of(m, i),
                       .critical = g->critical[i]};

@@ -18,7 +18,7 @@ typedef enum rs_bound {
     RS_N_BOUNDS
 } rs_bound;
 
-const char *rs_bound_name(rs_bound bound);
+extern const char *const rs_bound_names[RS_N_BOUNDS];
 
 #define RS_NO_POSITION (-1)
 

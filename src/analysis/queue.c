@@ -17,74 +17,6 @@ static const rs_option_spec options[] = {
     {"max-length", RS_OPTION_INT, "N", NULL, "1024", "a queue this long is full"},
 };
 
-static const rs_column_spec own_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"launched", RS_INT, RS_UNIT_COUNT, "pieces of work that were launched", NULL},
-    {"mean", RS_REAL, RS_UNIT_COUNT, "waiting work, weighted by time from the first launch to the last start",
-     "mean waiting"},
-    {"max", RS_INT, RS_UNIT_COUNT, "most that waited at once", "max waiting"},
-    {"empty_pct", RS_REAL, RS_UNIT_PERCENT, "of that time nothing waited", "empty %"},
-};
-static const rs_column_spec own_series_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"index", RS_INT, RS_UNIT_ID, "position in traceEvents of the launch or of the work", NULL},
-    {"ts_us", RS_TIME, RS_UNIT_US, "when it changes", "time"},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"queue_length", RS_INT, RS_UNIT_COUNT, "work that waits from now on", NULL},
-};
-static const rs_column_spec own_blocked_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"device", RS_INT, RS_UNIT_ID, "device", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"blocked_us", RS_TIME, RS_UNIT_US, "the queue held --max-length or more", "blocked"},
-    {"blocked_pct", RS_REAL, RS_UNIT_PERCENT, "of the time from the first launch to the last start",
-     "blocked %"},
-};
-static const rs_column_spec hta_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_COUNT, "samples"),
-};
-static const rs_column_spec hta_series_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"index", RS_INT, RS_UNIT_ID, "position in traceEvents", NULL},
-    {"ts", RS_REAL, RS_UNIT_US, "from the job's first event", NULL},
-    {"pid", RS_INT, RS_UNIT_ID, "of the work", NULL},
-    {"tid", RS_INT, RS_UNIT_ID, "of the work", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"queue_length", RS_INT, RS_UNIT_COUNT, "launches whose work has not started", NULL},
-};
-static const rs_column_spec hta_blocked_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "the last stream that was full", NULL},
-    {"duration_at_max_queue_length", RS_REAL, RS_UNIT_US, "time to the next sample, summed", NULL},
-    {"relative_duration_at_max_queue_length", RS_REAL, RS_UNIT_RATIO,
-     "of the time between first and last start", NULL},
-};
-#define COUNT(x) (sizeof(x) / sizeof *(x))
-static const rs_table_spec own_summary = {"queue", "one row is one stream", own_columns, COUNT(own_columns)};
-static const rs_table_spec own_series = {"series", "one row is one change; filled with --series",
-                                         own_series_columns, COUNT(own_series_columns)};
-static const rs_table_spec own_blocked = {"blocked", "one row is one stream whose queue was full",
-                                          own_blocked_columns, COUNT(own_blocked_columns)};
-static const rs_table_spec hta_summary = {"queue", "one row is one stream, as HTA's get_queue_length_summary",
-                                          hta_columns, COUNT(hta_columns)};
-static const rs_table_spec hta_series = {"series", "one row is one change; filled with --series",
-                                         hta_series_columns, COUNT(hta_series_columns)};
-static const rs_table_spec hta_blocked = {"blocked",
-                                          "one row is one rank, as HTA keeps only one stream of it",
-                                          hta_blocked_columns, COUNT(hta_blocked_columns)};
-static const rs_table_spec *const own_tables[] = {&own_summary, &own_series, &own_blocked};
-static const rs_table_spec *const hta_tables[] = {&hta_summary, &hta_series, &hta_blocked};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 3}, {RS_COMPAT_HTA, hta_tables, 3}, {RS_COMPAT_HTA_EXACT, hta_tables, 3}};
-enum { SUMMARY, SERIES, BLOCKED };
-
-/* ---- one rank --------------------------------------------------------------------------------------- */
-
 typedef struct stream_sum {
     int64_t device, stream, launched, max, blocked, first, last;
     double weighted, empty; /* ns */
@@ -96,9 +28,85 @@ typedef struct queue_partial {
     stream_sum *streams;
     size_t n_streams, capacity;
     rs_queue_series series; /* kept with --series only */
-    int64_t zero;           /* the rank's first event, INT64_MAX if none */
+    int64_t zero;           /* HTA: the rank's first event, INT64_MAX if none */
     int64_t first, last;    /* HTA: first and last start of the rank's rows */
 } queue_partial;
+
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(stream_sum, device), "device", INT, ID, "device", NULL)                                          \
+    CELL(OF(stream_sum, stream), "stream", INT, ID, "stream", NULL)                                          \
+    CELL(OF(stream_sum, launched), "launched", INT, COUNT, "pieces of work that were launched", NULL)        \
+    CELL(SET, "mean", REAL, COUNT, "waiting work, weighted by time from the first launch to the last start", \
+         "mean waiting")                                                                                     \
+    CELL(OF(stream_sum, max), "max", INT, COUNT, "most that waited at once", "max waiting")                  \
+    CELL(SET, "empty_pct", REAL, PERCENT, "of that time nothing waited", "empty %")
+RS_RECORD(own, OWN_ROW);
+
+#define OWN_SERIES_ROW(CELL)                                                                                 \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_queue_sample, row), "index", INT, ID, "position in traceEvents of the launch or of the work", \
+         NULL)                                                                                               \
+    CELL(OF(rs_queue_sample, ns), "ts_us", MOMENT, US, "when it changes", "time")                            \
+    CELL(ID(rs_queue_sample, device), "device", INT, ID, "device", NULL)                                     \
+    CELL(OF(rs_queue_sample, stream), "stream", INT, ID, "stream", NULL)                                     \
+    CELL(OF(rs_queue_sample, length), "queue_length", INT, COUNT, "work that waits from now on", NULL)
+RS_RECORD(own_series, OWN_SERIES_ROW);
+
+#define OWN_BLOCKED_ROW(CELL)                                                                                \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(ID(stream_sum, device), "device", INT, ID, "device", NULL)                                          \
+    CELL(OF(stream_sum, stream), "stream", INT, ID, "stream", NULL)                                          \
+    CELL(OF(stream_sum, blocked), "blocked_us", TIME, US, "the queue held --max-length or more", "blocked")  \
+    CELL(SET, "blocked_pct", REAL, PERCENT, "of the time from the first launch to the last start",           \
+         "blocked %")
+RS_RECORD(own_blocked, OWN_BLOCKED_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(stream_sum, stream), "stream", INT, ID, "stream", NULL)                                          \
+    RS_DESCRIPTION_CELLS(CELL, stream_sum, lengths, COUNT, "samples")
+RS_RECORD(hta, HTA_ROW);
+
+#define HTA_SERIES_ROW(CELL)                                                                                 \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_queue_sample, row), "index", INT, ID, "position in traceEvents", NULL)                        \
+    CELL(SET, "ts", REAL, US, "from the job's first event", NULL)                                            \
+    CELL(OF(rs_queue_sample, pid), "pid", INT, ID, "of the work", NULL)                                      \
+    CELL(OF(rs_queue_sample, tid), "tid", INT, ID, "of the work", NULL)                                      \
+    CELL(OF(rs_queue_sample, stream), "stream", INT, ID, "stream", NULL)                                     \
+    CELL(OF(rs_queue_sample, length), "queue_length", INT, COUNT, "launches whose work has not started", NULL)
+RS_RECORD(hta_series, HTA_SERIES_ROW);
+
+#define HTA_BLOCKED_ROW(CELL)                                                                                \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(stream_sum, stream), "stream", INT, ID, "the last stream that was full", NULL)                   \
+    CELL(OF(stream_sum, blocked), "duration_at_max_queue_length", REAL, US,                                  \
+         "time to the next sample, summed", NULL)                                                            \
+    CELL(SET, "relative_duration_at_max_queue_length", REAL, RATIO,                                          \
+         "of the time between first and last start", NULL)
+RS_RECORD(hta_blocked, HTA_BLOCKED_ROW);
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+static const rs_table_spec own_summary = {"queue", "one row is one stream", own_columns, COUNT(own_columns)};
+static const rs_table_spec own_series_table = {"series", "one row is one change; filled with --series",
+                                               own_series_columns, COUNT(own_series_columns)};
+static const rs_table_spec own_blocked_table = {"blocked", "one row is one stream whose queue was full",
+                                                own_blocked_columns, COUNT(own_blocked_columns)};
+static const rs_table_spec hta_summary = {"queue", "one row is one stream, as HTA's get_queue_length_summary",
+                                          hta_columns, COUNT(hta_columns)};
+static const rs_table_spec hta_series_table = {"series", "one row is one change; filled with --series",
+                                               hta_series_columns, COUNT(hta_series_columns)};
+static const rs_table_spec hta_blocked_table = {"blocked",
+                                                "one row is one rank, as HTA keeps only one stream of it",
+                                                hta_blocked_columns, COUNT(hta_blocked_columns)};
+static const rs_table_spec *const own_tables[] = {&own_summary, &own_series_table, &own_blocked_table};
+static const rs_table_spec *const hta_tables[] = {&hta_summary, &hta_series_table, &hta_blocked_table};
+static const rs_table_set sets[] = {
+    {RS_COMPAT_NONE, own_tables, 3}, {RS_COMPAT_HTA, hta_tables, 3}, {RS_COMPAT_HTA_EXACT, hta_tables, 3}};
+enum { SUMMARY, SERIES, BLOCKED };
+
+/* ---- one rank --------------------------------------------------------------------------------------- */
 
 static void free_partial(void *partial)
 {
@@ -148,11 +156,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
             status = rs_queue_of_hta(trace, f, &p->series, err);
         }
     } else {
-        int64_t last;
-        status = rs_trace_span(trace, &p->zero, &last, err);
-        if (p->zero == RS_NO_TIME) p->zero = INT64_MAX;
         const rs_work *w;
-        if (status == RS_OK) status = rs_trace_work_details(trace, run->policy, &w, err);
+        status = rs_trace_work_details(trace, run->policy, &w, err);
         if (status == RS_OK) status = rs_queue_of(trace, w, &p->series, err);
     }
     double *scratch = status == RS_OK ? rs_malloc(p->series.n * sizeof *scratch) : NULL;
@@ -178,51 +183,26 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
-static void add_place(rs_table *t, int64_t rank_number, int64_t device, int64_t stream)
-{
-    rs_table_add_int(t, rank_number);
-    if (device >= 0)
-        rs_table_add_int(t, device);
-    else
-        rs_table_add_null(t);
-    rs_table_add_int(t, stream);
-}
-
-static rs_status add_own(const queue_partial *p, int64_t rank_number, int64_t zero, rs_result *result,
-                         rs_error *err)
+static rs_status add_own(const queue_partial *p, int64_t rank_number, rs_result *result, rs_error *err)
 {
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
         const stream_sum *s = &p->streams[i];
         int64_t span = rs_sub_sat(s->last, s->first);
         rs_table *t = result->tables[SUMMARY];
-        add_place(t, rank_number, s->device, s->stream);
-        rs_table_add_int(t, s->launched);
-        rs_table_add_real(t, span ? s->weighted / (double)span : (double)NAN);
-        rs_table_add_int(t, s->max);
-        rs_table_add_real(t, span ? 100 * s->empty / (double)span : (double)NAN);
+        rs_table_put(t, &own_record, rank_number, s);
+        rs_table_set_real(t, "mean", span ? s->weighted / (double)span : (double)NAN);
+        rs_table_set_real(t, "empty_pct", span ? 100 * s->empty / (double)span : (double)NAN);
         status = rs_table_end_row(t, err);
         if (status != RS_OK || !s->full) continue;
         t = result->tables[BLOCKED];
-        add_place(t, rank_number, s->device, s->stream);
-        rs_table_add_time(t, s->blocked);
-        rs_table_add_real(t, rs_percent(s->blocked, span));
+        rs_table_put(t, &own_blocked_record, rank_number, s);
+        rs_table_set_real(t, "blocked_pct", rs_percent(s->blocked, span));
         status = rs_table_end_row(t, err);
     }
-    rs_table *t = result->tables[SERIES];
-    for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
-        const rs_queue_sample *s = &p->series.items[i];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, s->row);
-        rs_table_add_time(t, rs_sub_sat(s->ns, zero));
-        if (s->device >= 0)
-            rs_table_add_int(t, s->device);
-        else
-            rs_table_add_null(t);
-        rs_table_add_int(t, s->stream);
-        rs_table_add_int(t, s->length);
-        status = rs_table_end_row(t, err);
-    }
+    for (size_t i = 0; status == RS_OK && i < p->series.n; i++)
+        status = rs_table_put_row(result->tables[SERIES], &own_series_record, rank_number,
+                                  &p->series.items[i], err);
     return status;
 }
 
@@ -232,32 +212,20 @@ static rs_status add_hta(const queue_partial *p, int64_t rank_number, int64_t ze
     rs_status status = RS_OK;
     const stream_sum *full = NULL;
     for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
-        const stream_sum *s = &p->streams[i];
-        rs_table *t = result->tables[SUMMARY];
-        if (s->full) full = s;
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, s->stream);
-        rs_add_description(t, &s->lengths, -1);
-        status = rs_table_end_row(t, err);
+        if (p->streams[i].full) full = &p->streams[i];
+        status = rs_table_put_row(result->tables[SUMMARY], &hta_record, rank_number, &p->streams[i], err);
     }
     if (status == RS_OK && full) {
         rs_table *t = result->tables[BLOCKED];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, full->stream);
-        rs_table_add_real(t, (double)full->blocked / 1000);
-        rs_table_add_real(t, (double)full->blocked / (double)rs_sub_sat(p->last, p->first));
+        rs_table_put(t, &hta_blocked_record, rank_number, full);
+        rs_table_set_real(t, "relative_duration_at_max_queue_length",
+                          (double)full->blocked / (double)rs_sub_sat(p->last, p->first));
         status = rs_table_end_row(t, err);
     }
     rs_table *t = result->tables[SERIES];
     for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
-        const rs_queue_sample *s = &p->series.items[i];
-        rs_table_add_int(t, rank_number);
-        rs_table_add_int(t, s->row);
-        rs_table_add_real(t, (double)rs_sub_sat(s->ns, zero) / 1000);
-        rs_table_add_int(t, s->pid);
-        rs_table_add_int(t, s->tid);
-        rs_table_add_int(t, s->stream);
-        rs_table_add_int(t, s->length);
+        rs_table_put(t, &hta_series_record, rank_number, &p->series.items[i]);
+        rs_table_set_real(t, "ts", (double)rs_sub_sat(p->series.items[i].ns, zero) / 1000);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -274,7 +242,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const queue_partial *p = partials[i].value;
         if (p && p->zero < zero) zero = p->zero;
     }
-    if (run->absolute && !run->policy->rows_by_stream) zero = 0;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const queue_partial *p = partials[i].value;
         if (!p || p->n_streams == 0) {
@@ -282,7 +249,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
             continue;
         }
         status = run->policy->rows_by_stream ? add_hta(p, partials[i].rank, zero, result, err)
-                                             : add_own(p, partials[i].rank, zero, result, err);
+                                             : add_own(p, partials[i].rank, result, err);
     }
     return status;
 }

@@ -9,31 +9,42 @@
 #include "peer/hta_window.h"
 #include "trace/nest.h"
 
-static const rs_column_spec own_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("pattern", TEXT, NONE,
-              "the operator, then the GPU work it launches in order of start, with | between", NULL),
-    RS_COLUMN("count", INT, COUNT, "how often", NULL),
-    RS_COLUMN("kernels", INT, COUNT, "pieces of GPU work in it", NULL),
-    RS_COLUMN("gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU"),
-    RS_COLUMN("cpu_us", TIME, US, "durations of the operator on the host, of all occurrences", "CPU"),
-};
-static const rs_column_spec hta_columns[] = {
-    RS_COLUMN("pattern", TEXT, NONE, "the operator and its kernels", NULL),
-    RS_COLUMN("count", INT, COUNT, "how often", NULL),
-    RS_COLUMN("GPU kernel duration (us)", TIME, US, "summed", NULL),
-    RS_COLUMN("CPU op duration (us)", TIME, US, "summed", NULL),
-};
-static const rs_column_spec mark_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("index", INT, ID, "position in traceEvents", NULL),
-    RS_COLUMN("pattern", TEXT, NONE, "the pattern it belongs to", NULL),
-    RS_COLUMN("count", INT, COUNT, "how often that occurs", NULL),
-};
-static const rs_column_spec file_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("file", TEXT, NONE, "the file it was read from", NULL),
-};
+typedef struct pattern {
+    char *text; /* in the arena */
+    size_t length;
+    int64_t count, kernels, gpu, cpu;
+} pattern;
+
+typedef struct mark {
+    uint32_t row, pattern;
+} mark;
+
+#define OWN_ROW(CELL)                                                                                        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(SET, "pattern", TEXT, NONE,                                                                         \
+         "the operator, then the GPU work it launches in order of start, with | between", NULL)              \
+    CELL(OF(pattern, count), "count", INT, COUNT, "how often", NULL)                                         \
+    CELL(OF(pattern, kernels), "kernels", INT, COUNT, "pieces of GPU work in it", NULL)                      \
+    CELL(OF(pattern, gpu), "gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU")          \
+    CELL(OF(pattern, cpu), "cpu_us", TIME, US, "durations of the operator on the host, of all occurrences",  \
+         "CPU")
+RS_RECORD(own, OWN_ROW);
+
+#define HTA_ROW(CELL)                                                                                        \
+    CELL(SET, "pattern", TEXT, NONE, "the operator and its kernels", NULL)                                   \
+    CELL(OF(pattern, count), "count", INT, COUNT, "how often", NULL)                                         \
+    CELL(OF(pattern, gpu), "GPU kernel duration (us)", TIME, US, "summed", NULL)                             \
+    CELL(OF(pattern, cpu), "CPU op duration (us)", TIME, US, "summed", NULL)
+RS_RECORD(hta, HTA_ROW);
+
+#define MARK_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(mark, row), "index", INT, ID, "position in traceEvents", NULL)                                   \
+    CELL(SET, "pattern", TEXT, NONE, "the pattern it belongs to", NULL)                                      \
+    CELL(SET, "count", INT, COUNT, "how often that occurs", NULL)
+RS_RECORD(mark, MARK_ROW);
+RS_RECORD(file, RS_FILE_ROW);
+
 static const rs_table_spec own_table =
     RS_TABLE("sequences", "one row is one sequence of kernels", own_columns);
 static const rs_table_spec hta_table = RS_TABLE(
@@ -63,16 +74,6 @@ static const rs_option_spec options[] = {
 #define MAX_TEXT ((size_t)256 << 20)
 
 /* ---- one rank ----------------------------------------------------------------------------------------- */
-
-typedef struct pattern {
-    char *text; /* in the arena */
-    size_t length;
-    int64_t count, kernels, gpu, cpu;
-} pattern;
-
-typedef struct mark {
-    uint32_t row, pattern;
-} mark;
 
 typedef struct sequences_partial {
     rs_arena arena;
@@ -447,12 +448,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 static rs_status add_pattern(rs_table *t, int64_t rank_number, const pattern *p, bool hta, rs_error *err)
 {
-    if (!hta) rs_table_add_int(t, rank_number);
-    rs_table_add_text_n(t, p->text, p->length);
-    rs_table_add_int(t, p->count);
-    if (!hta) rs_table_add_int(t, p->kernels);
-    rs_table_add_time(t, p->gpu);
-    rs_table_add_time(t, p->cpu);
+    rs_table_put(t, hta ? &hta_record : &own_record, rank_number, p);
+    rs_table_set_text_n(t, "pattern", p->text, p->length);
     return rs_table_end_row(t, err);
 }
 
@@ -462,16 +459,13 @@ static rs_status add_marks(const rs_partial *partial, rs_result *result, rs_erro
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_marks; i++) {
         const pattern *x = &p->patterns[p->marks[i].pattern];
-        rs_table_add_int(result->tables[MARKS], partial->rank);
-        rs_table_add_int(result->tables[MARKS], p->marks[i].row);
-        rs_table_add_text_n(result->tables[MARKS], x->text, x->length);
-        rs_table_add_int(result->tables[MARKS], x->count);
+        rs_table_put(result->tables[MARKS], &mark_record, partial->rank, &p->marks[i]);
+        rs_table_set_text_n(result->tables[MARKS], "pattern", x->text, x->length);
+        rs_table_set_int(result->tables[MARKS], "count", x->count);
         status = rs_table_end_row(result->tables[MARKS], err);
     }
     if (status != RS_OK) return status;
-    rs_table_add_int(result->tables[FILES], partial->rank);
-    rs_table_add_text(result->tables[FILES], partial->source);
-    return rs_table_end_row(result->tables[FILES], err);
+    return rs_table_put_row(result->tables[FILES], &file_record, partial->rank, partial, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

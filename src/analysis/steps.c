@@ -17,43 +17,61 @@ static const rs_option_spec options[] = {
      "a step that is longer than its rank's median step by more than PCT percent may stand out"},
 };
 
-static const rs_column_spec step_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("step", INT, ID, "number of the step", NULL),
-    RS_COLUMN("start_us", TIME, US, "its start on the host; unknown when only the GPU shows it", "start"),
-    RS_COLUMN("length_us", TIME, US, "its length on the host", "length"),
-    RS_COLUMN("vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %"),
-    RS_COLUMN("gpu_span_us", TIME, US,
-              "first start to last end of the GPU work launched in it; the next four make it up", "GPU span"),
-    RS_COLUMN("compute_us", TIME, US, "computation runs", "compute"),
-    RS_COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
-    RS_COLUMN("exposed_copy_us", TIME, US, "copies or memsets run and neither of them", "exposed copies"),
-    RS_COLUMN("idle_us", TIME, US, "none of the step's work runs", "idle"),
-    RS_COLUMN("busy_pct", REAL, PERCENT, "share of the GPU span in which its work runs", "busy %"),
-    RS_COLUMN("host_wait_us", TIME, US, "idle while its next work had not even been launched: launch-bound",
-              "host wait"),
-    RS_COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait_us of the GPU span", "launch-bound %"),
-    RS_COLUMN("data_loading_us", TIME, US, "host time in data loader calls", "data loading"),
-    RS_COLUMN("comm_us", TIME, US, "communication runs, hidden or not", "comm, all"),
-    RS_COLUMN("copy_us", TIME, US, "copies or memsets run, hidden or not", "copies, all"),
-    RS_COLUMN("gpu_events", INT, COUNT, "pieces of GPU work launched in it", "GPU events"),
-    RS_COLUMN("outlier", TEXT, NONE,
-              "why it stands out: the kind of time that grew most against the rank's median; unknown for "
-              "ordinary steps",
-              NULL),
-};
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("steps", INT, COUNT, "steps with a length", NULL),
-    RS_COLUMN("mean_us", REAL, US, "mean length", "mean"),
-    RS_COLUMN("median_us", TIME, US, "median length", "median"),
-    RS_COLUMN("min_us", TIME, US, "shortest", "min"),
-    RS_COLUMN("max_us", TIME, US, "longest", "max"),
-    RS_COLUMN("slowest_step", INT, ID, "the longest step", "slowest"),
-    RS_COLUMN("std_us", REAL, US, "standard deviation of a sample; unknown for one step", "std"),
-    RS_COLUMN("outliers", INT, COUNT, "steps that stand out", NULL),
-    RS_COLUMN("gpu_events_outside", INT, COUNT, "GPU work that belongs to no step", "GPU events outside"),
-};
+#define STEP_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_step_times, number), "step", INT, ID, "number of the step", NULL)                             \
+    CELL(OF(rs_step_times, start), "start_us", MOMENT, US,                                                   \
+         "its start on the host; unknown when only the GPU shows it", "start")                               \
+    CELL(OF(rs_step_times, length), "length_us", TIME, US, "its length on the host", "length")               \
+    CELL(SET, "vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %")  \
+    CELL(OF(rs_step_times, gpu.span), "gpu_span_us", TIME, US,                                               \
+         "first start to last end of the GPU work launched in it; the next four make it up", "GPU span")     \
+    CELL(OF(rs_step_times, gpu.compute), "compute_us", TIME, US, "computation runs", "compute")              \
+    CELL(OF(rs_step_times, gpu.exposed_comm), "exposed_comm_us", TIME, US,                                   \
+         "communication runs and no computation", "exposed comm")                                            \
+    CELL(OF(rs_step_times, gpu.exposed_memory), "exposed_copy_us", TIME, US,                                 \
+         "copies or memsets run and neither of them", "exposed copies")                                      \
+    CELL(OF(rs_step_times, gpu.idle), "idle_us", TIME, US, "none of the step's work runs", "idle")           \
+    CELL(SHARE(rs_step_times, gpu.busy, gpu.span), "busy_pct", REAL, PERCENT,                                \
+         "share of the GPU span in which its work runs", "busy %")                                           \
+    CELL(OF(rs_step_times, host_wait), "host_wait_us", TIME, US,                                             \
+         "idle while its next work had not even been launched: launch-bound", "host wait")                   \
+    CELL(SHARE(rs_step_times, host_wait, gpu.span), "launch_bound_pct", REAL, PERCENT,                       \
+         "host_wait_us of the GPU span", "launch-bound %")                                                   \
+    CELL(OF(rs_step_times, data_loading), "data_loading_us", TIME, US, "host time in data loader calls",     \
+         "data loading")                                                                                     \
+    CELL(OF(rs_step_times, gpu.comm), "comm_us", TIME, US, "communication runs, hidden or not", "comm, all") \
+    CELL(OF(rs_step_times, gpu.memory), "copy_us", TIME, US, "copies or memsets run, hidden or not",         \
+         "copies, all")                                                                                      \
+    CELL(OF(rs_step_times, gpu.n), "gpu_events", INT, COUNT, "pieces of GPU work launched in it",            \
+         "GPU events")                                                                                       \
+    CELL(SET, "outlier", TEXT, NONE,                                                                         \
+         "why it stands out: the kind of time that grew most against the rank's median; unknown for "        \
+         "ordinary steps",                                                                                   \
+         NULL)
+RS_RECORD(step, STEP_ROW);
+
+typedef struct rank_row {
+    int64_t median, slowest;
+    size_t n_out, n_outside;
+    rs_moments lengths;
+} rank_row;
+
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rank_row, lengths.n), "steps", INT, COUNT, "steps with a length", NULL)                          \
+    CELL(MEAN(rank_row, lengths), "mean_us", REAL, US, "mean length", "mean")                                \
+    CELL(IF(rank_row, median, lengths.n), "median_us", TIME, US, "median length", "median")                  \
+    CELL(IF(rank_row, lengths.min, lengths.n), "min_us", TIME, US, "shortest", "min")                        \
+    CELL(IF(rank_row, lengths.max, lengths.n), "max_us", TIME, US, "longest", "max")                         \
+    CELL(IF(rank_row, slowest, lengths.n), "slowest_step", INT, ID, "the longest step", "slowest")           \
+    CELL(STD(rank_row, lengths), "std_us", REAL, US, "standard deviation of a sample; unknown for one step", \
+         "std")                                                                                              \
+    CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that stand out", NULL)                          \
+    CELL(OF(rank_row, n_outside), "gpu_events_outside", INT, COUNT, "GPU work that belongs to no step",      \
+         "GPU events outside")
+RS_RECORD(rank, RANK_ROW);
+
 static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
 static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
 static const rs_table_spec *const tables[] = {&step_table, &rank_table};
@@ -137,65 +155,23 @@ static const char *explain(const rs_step_times *s, const ordinary *o)
 /* ---- tables ---------------------------------------------------------------------------------------------
  */
 
-static void add_time_if(rs_table *t, int64_t ns)
-{
-    if (ns == RS_NO_TIME)
-        rs_table_add_null(t);
-    else
-        rs_table_add_time(t, ns);
-}
-
 static rs_status add_step(rs_table *t, int64_t rank, const rs_step_times *s, const ordinary *o, bool out,
-                          int64_t origin, rs_error *err)
+                          rs_error *err)
 {
-    const rs_busy *b = &s->gpu;
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, s->number);
-    add_time_if(t, s->start == RS_NO_TIME ? RS_NO_TIME : rs_sub_sat(s->start, origin));
-    add_time_if(t, s->length);
-    rs_table_add_real(t, s->length == RS_NO_TIME ? (double)NAN
-                                                 : rs_percent(rs_sub_sat(s->length, o->length), o->length));
-    const int64_t times[] = {b->span, b->compute, b->exposed_comm, b->exposed_memory, b->idle};
-    for (size_t i = 0; i < 5; i++) rs_table_add_time(t, times[i]);
-    rs_table_add_real(t, rs_percent(b->busy, b->span));
-    rs_table_add_time(t, s->host_wait);
-    rs_table_add_real(t, rs_percent(s->host_wait, b->span));
-    rs_table_add_time(t, s->data_loading);
-    rs_table_add_time(t, b->comm);
-    rs_table_add_time(t, b->memory);
-    rs_table_add_int(t, (int64_t)b->n);
-    rs_table_add_text(t, out ? explain(s, o) : NULL);
+    rs_table_put(t, &step_record, rank, s);
+    rs_table_set_real(t, "vs_median_pct",
+                      s->length == RS_NO_TIME ? (double)NAN
+                                              : rs_percent(rs_sub_sat(s->length, o->length), o->length));
+    rs_table_set_text(t, "outlier", out ? explain(s, o) : NULL);
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_rank(rs_table *t, int64_t rank, const rs_rank_steps *p, const ordinary *o,
-                          const rs_moments *m, int64_t slowest, int64_t n_out, rs_error *err)
-{
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, (int64_t)m->n);
-    rs_table_add_real(t, rs_moments_mean(m) / 1000);
-    if (m->n) {
-        rs_table_add_time(t, o->length);
-        rs_table_add_time(t, m->min);
-        rs_table_add_time(t, m->max);
-        rs_table_add_int(t, slowest);
-    } else {
-        for (int i = 0; i < 4; i++) rs_table_add_null(t);
-    }
-    rs_table_add_real(t, rs_moments_std(m) / 1000);
-    rs_table_add_int(t, n_out);
-    rs_table_add_int(t, (int64_t)p->n_outside);
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_partial(const rs_run *run, const rs_partial *partial, int64_t origin, rs_result *result,
-                             rs_error *err)
+static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
 {
     const rs_rank_steps *p = partial->value;
     double percent = rs_options_real(run->options, "outlier");
     ordinary o;
-    rs_moments lengths = {0};
-    int64_t slowest = 0, n_out = 0;
+    rank_row row = {.n_outside = p->n_outside};
     if (p->n == 0) {
         rs_result_note(result, "rank %lld: no steps: the recording has no ProfilerStep#N annotations%s",
                        (long long)partial->rank, p->n_gpu ? "" : ", nor GPU work");
@@ -206,12 +182,12 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, int64
     for (size_t i = 0; status == RS_OK && i < p->n; i++) {
         const rs_step_times *s = &p->items[i];
         bool out = stands_out(s, &o, percent);
-        n_out += out;
+        row.n_out += out;
         if (s->length != RS_NO_TIME) {
-            if (lengths.n == 0 || s->length > lengths.max) slowest = s->number;
-            rs_moments_add(&lengths, s->length);
+            if (row.lengths.n == 0 || s->length > row.lengths.max) row.slowest = s->number;
+            rs_moments_add(&row.lengths, s->length);
         }
-        status = add_step(result->tables[STEPS], partial->rank, s, &o, out, origin, err);
+        status = add_step(result->tables[STEPS], partial->rank, s, &o, out, err);
     }
     if (p->n_gpu == 0)
         rs_result_note(result, "rank %lld: no GPU work: only the host's times are known",
@@ -220,21 +196,15 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, int64
         rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work belong to no step",
                        (long long)partial->rank, p->n_outside, p->n_gpu);
     if (status != RS_OK) return status;
-    return add_rank(result->tables[RANKS], partial->rank, p, &o, &lengths, slowest, n_out, err);
+    row.median = o.length;
+    return rs_table_put_row(result->tables[RANKS], &rank_record, partial->rank, &row, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    int64_t origin = RS_NO_TIME;
-    for (size_t i = 0; i < n && !run->absolute; i++) {
-        const rs_rank_steps *p = partials[i].value;
-        if (p->first_ns != RS_NO_TIME && (origin == RS_NO_TIME || p->first_ns < origin)) origin = p->first_ns;
-    }
-    if (origin == RS_NO_TIME) origin = 0;
     result->main_table = strcmp(rs_options_text(run->options, "by"), "rank") == 0 ? RANKS : STEPS;
     rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++)
-        status = add_partial(run, &partials[i], origin, result, err);
+    for (size_t i = 0; status == RS_OK && i < n; i++) status = add_partial(run, &partials[i], result, err);
     return status;
 }
 
@@ -249,7 +219,6 @@ static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
 
 static const rs_field steps_fields[] = {
     RS_FIELD_LIST(rs_rank_steps, items, n, &step_layout),
-    RS_FIELD(rs_rank_steps, first_ns),
     RS_FIELD(rs_rank_steps, n_gpu),
     RS_FIELD(rs_rank_steps, n_outside),
 };

@@ -28,7 +28,6 @@ typedef struct rs_step_times {
 typedef struct rs_rank_steps {
     rs_step_times *items; /* by number */
     size_t n;
-    int64_t first_ns; /* of the rank's events */
     size_t n_gpu;     /* GPU work in all */
     size_t n_outside; /* ... that belongs to no step */
 } rs_rank_steps;

@@ -230,13 +230,11 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     const rs_work *work;
     const rs_step *host, *gpu;
     size_t n_host, n_gpu;
-    int64_t last;
     rs_selector selector;
     rs_rank_steps *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "steps");
     *partial = p;
-    rs_status status = rs_trace_span(t, &p->first_ns, &last, err);
-    if (status == RS_OK) status = rs_trace_work_details(t, run->policy, &work, err);
+    rs_status status = rs_trace_work_details(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_steps(t, &host, &n_host, err);
     if (status == RS_OK) status = rs_trace_gpu_steps(t, &gpu, &n_gpu, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);

@@ -180,7 +180,7 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     if (status != RS_OK) return status;
     for (size_t i = 0; status == RS_OK && i < n_names && (int64_t)i < top; i++) {
         rs_table_add_text(table, names[i].name);
-        if (kernels) rs_table_add_text(table, rs_class_name((rs_class)names[i].class));
+        if (kernels) rs_table_add_text(table, rs_class_names[names[i].class]);
         rs_table_add_int(table, names[i].count);
         rs_table_add_time(table, names[i].time);
         add_percent(table, names[i].time, whole);

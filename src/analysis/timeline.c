@@ -4,18 +4,23 @@
 #include "analysis/layouts.h"
 #include "trace/busy.h"
 
-static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"type", RS_TEXT, RS_UNIT_NONE,
-     "computation, exposed_comm (outside computation), exposed_memcpy (outside both), busy, idle, total, "
-     "total_comm "
-     "and total_memcpy (exposed or not), each ending in _time",
-     NULL},
-    {"time_ms", RS_TIME, RS_UNIT_MS, "union of the time", "time"},
-    {"percent", RS_REAL, RS_UNIT_PERCENT, "of total_time", NULL},
-};
-static const rs_table_spec table = {"timeline", "one row is one kind of time of one rank", columns,
-                                    sizeof columns / sizeof *columns};
+typedef struct kind_of_time {
+    const char *type;
+    int64_t ns, span;
+} kind_of_time;
+
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(kind_of_time, type), "type", TEXT, NONE,                                                         \
+         "computation, exposed_comm (outside computation), exposed_memcpy (outside both), busy, idle, "      \
+         "total, total_comm and total_memcpy (exposed or not), each ending in _time",                        \
+         NULL)                                                                                               \
+    CELL(OF(kind_of_time, ns), "time_ms", TIME, MS, "union of the time", "time")                             \
+    CELL(SHARE(kind_of_time, ns, span), "percent", REAL, PERCENT, "of total_time", NULL)
+RS_RECORD(timeline, ROW);
+
+static const rs_table_spec table = {"timeline", "one row is one kind of time of one rank", timeline_columns,
+                                    sizeof timeline_columns / sizeof *timeline_columns};
 static const rs_table_spec *const tables[] = {&table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}, {RS_COMPAT_TRACELENS, tables, 1}};
 
@@ -24,24 +29,17 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     (void)run;
     for (size_t i = 0; i < n; i++) {
         const rs_busy *b = partials[i].value;
-        const struct {
-            const char *type;
-            int64_t ns;
-        } rows[] = {{"computation_time", b->compute},
-                    {"exposed_comm_time", b->exposed_comm},
-                    {"exposed_memcpy_time", b->exposed_memory},
-                    {"busy_time", b->busy},
-                    {"idle_time", b->idle},
-                    {"total_time", b->span},
-                    {"total_comm_time", b->comm},
-                    {"total_memcpy_time", b->memory}};
+        const kind_of_time rows[] = {{"computation_time", b->compute, b->span},
+                                     {"exposed_comm_time", b->exposed_comm, b->span},
+                                     {"exposed_memcpy_time", b->exposed_memory, b->span},
+                                     {"busy_time", b->busy, b->span},
+                                     {"idle_time", b->idle, b->span},
+                                     {"total_time", b->span, b->span},
+                                     {"total_comm_time", b->comm, b->span},
+                                     {"total_memcpy_time", b->memory, b->span}};
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-            rs_table *t = result->tables[0];
-            rs_table_add_int(t, partials[i].rank);
-            rs_table_add_text(t, rows[k].type);
-            rs_table_add_time(t, rows[k].ns);
-            rs_table_add_real(t, rs_percent(rows[k].ns, b->span));
-            rs_status status = rs_table_end_row(t, err);
+            rs_status status =
+                rs_table_put_row(result->tables[0], &timeline_record, partials[i].rank, &rows[k], err);
             if (status != RS_OK) return status;
         }
     }

@@ -25,59 +25,62 @@ static const rs_option_spec options[] = {
      "stacks and their time in ns, as flame-graph tools read them"},
 };
 
-static const rs_column_spec tree_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"node", RS_INT, RS_UNIT_ID, "number of the row within its rank", NULL},
-    {"parent", RS_INT, RS_UNIT_ID, "the row it hangs on", NULL},
-    {"depth", RS_INT, RS_UNIT_ID, "0: thread, 1: its outermost events", NULL},
-    {"kind", RS_TEXT, RS_UNIT_NONE, "thread, or the category of the event", NULL},
-    {"name", RS_TEXT, RS_UNIT_NONE, "the event's name", NULL},
-    {"count", RS_INT, RS_UNIT_COUNT, "events in this row", NULL},
-    {"gpu_us", RS_TIME, RS_UNIT_US, "union of the GPU work below each event, added up", "GPU time"},
-    {"share_pct", RS_REAL, RS_UNIT_PERCENT, "of the time the rank's linked GPU work runs", "share %"},
-    {"host_us", RS_TIME, RS_UNIT_US, "summed duration on the host", "host time"},
-    {"self_host_us", RS_TIME, RS_UNIT_US, "... outside of the rows below", "self"},
-    {"kernels", RS_INT, RS_UNIT_COUNT, "pieces of GPU work", NULL},
-    {"uid", RS_INT, RS_UNIT_ID, "position in traceEvents of the first event", "first"},
-    {"start_us", RS_TIME, RS_UNIT_US,
-     "its start, from the job's first event (with --absolute: as in the file)", "start"},
-};
-static const rs_column_spec stats_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"linked_gpu_events", RS_INT, RS_UNIT_COUNT, "GPU work whose launch is in the file", "linked"},
-    {"unlinked_gpu_events", RS_INT, RS_UNIT_COUNT, "GPU work whose launch is not", "unlinked"},
-    {"host_events", RS_INT, RS_UNIT_COUNT, "operators and runtime calls", NULL},
-    {"roots", RS_INT, RS_UNIT_COUNT, "operators with no operator around them", NULL},
-    {"fwd_bwd_links", RS_INT, RS_UNIT_COUNT, "backward operators whose forward operator is known", "fwd-bwd"},
-    {"gpu_busy_us", RS_TIME, RS_UNIT_US, "union of the linked GPU work", "GPU busy"},
-    {"gpu_sum_us", RS_TIME, RS_UNIT_US, "summed duration of the linked GPU work", "GPU sum"},
-    {"nodes", RS_INT, RS_UNIT_COUNT, "host events in the tree, modules and annotations included", NULL},
-    {"max_depth", RS_INT, RS_UNIT_COUNT, "deepest nesting of host events", NULL},
-    {"misnested", RS_INT, RS_UNIT_COUNT,
-     "annotations and Python functions that end outside what they begin in", NULL},
-};
+typedef struct stats {
+    size_t linked, unlinked, host, roots, links, nodes, depth, misnested;
+    int64_t busy, sum;
+} stats;
+
+#define TREE_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(SET, "node", INT, ID, "number of the row within its rank", NULL)                                    \
+    CELL(OF(rs_folded_node, parent), "parent", INT, ID, "the row it hangs on", NULL)                         \
+    CELL(OF(rs_folded_node, depth), "depth", INT, ID, "0: thread, 1: its outermost events", NULL)            \
+    CELL(OF(rs_folded_node, kind), "kind", TEXT, NONE, "thread, or the category of the event", NULL)         \
+    CELL(TEXT(rs_folded_node, name, rs_folded_tree, pool.strings.n), "name", TEXT, NONE, "the event's name", \
+         NULL)                                                                                               \
+    CELL(OF(rs_folded_node, count), "count", INT, COUNT, "events in this row", NULL)                         \
+    CELL(OF(rs_folded_node, gpu), "gpu_us", TIME, US, "union of the GPU work below each event, added up",    \
+         "GPU time")                                                                                         \
+    CELL(SET, "share_pct", REAL, PERCENT, "of the time the rank's linked GPU work runs", "share %")          \
+    CELL(SET, "host_us", TIME, US, "summed duration on the host", "host time")                               \
+    CELL(SET, "self_host_us", TIME, US, "... outside of the rows below", "self")                             \
+    CELL(OF(rs_folded_node, n_kernels), "kernels", INT, COUNT, "pieces of GPU work", NULL)                   \
+    CELL(SET, "uid", INT, ID, "position in traceEvents of the first event", "first")                         \
+    CELL(OF(rs_folded_node, start), "start_us", MOMENT, US,                                                  \
+         "its start, from the job's first event (with --absolute: as in the file)", "start")
+RS_RECORD(tree, TREE_ROW);
+
+#define STATS_ROW(CELL)                                                                                      \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(stats, linked), "linked_gpu_events", INT, COUNT, "GPU work whose launch is in the file",         \
+         "linked")                                                                                           \
+    CELL(OF(stats, unlinked), "unlinked_gpu_events", INT, COUNT, "GPU work whose launch is not", "unlinked") \
+    CELL(OF(stats, host), "host_events", INT, COUNT, "operators and runtime calls", NULL)                    \
+    CELL(OF(stats, roots), "roots", INT, COUNT, "operators with no operator around them", NULL)              \
+    CELL(OF(stats, links), "fwd_bwd_links", INT, COUNT,                                                      \
+         "backward operators whose forward operator is known", "fwd-bwd")                                    \
+    CELL(OF(stats, busy), "gpu_busy_us", TIME, US, "union of the linked GPU work", "GPU busy")               \
+    CELL(OF(stats, sum), "gpu_sum_us", TIME, US, "summed duration of the linked GPU work", "GPU sum")        \
+    CELL(OF(stats, nodes), "nodes", INT, COUNT, "host events in the tree, modules and annotations included", \
+         NULL)                                                                                               \
+    CELL(OF(stats, depth), "max_depth", INT, COUNT, "deepest nesting of host events", NULL)                  \
+    CELL(OF(stats, misnested), "misnested", INT, COUNT,                                                      \
+         "annotations and Python functions that end outside what they begin in", NULL)
+RS_RECORD(stats, STATS_ROW);
+
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE, "names from the rank down, joined by ;", NULL},
     {"time_ns", RS_TIME, RS_UNIT_NS, "GPU time of the work at its end, or host time outside of what it calls",
      NULL},
 };
 
-#define TABLE(name, help, columns)                                                                           \
-    {                                                                                                        \
-        name, help, columns, sizeof columns / sizeof *columns                                                \
-    }
 static const rs_table_spec tree_table =
-    TABLE("tree", "one row is one path of calls of one rank", tree_columns);
-static const rs_table_spec stats_table = TABLE("stats", "one row is one rank", stats_columns);
-static const rs_table_spec folded_table = TABLE("folded", "one row is one stack", folded_columns);
+    RS_TABLE("tree", "one row is one path of calls of one rank", tree_columns);
+static const rs_table_spec stats_table = RS_TABLE("stats", "one row is one rank", stats_columns);
+static const rs_table_spec folded_table = RS_TABLE("folded", "one row is one stack", folded_columns);
 static const rs_table_spec *const tables[] = {&tree_table, &stats_table, &folded_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
 enum { TABLE_TREE, TABLE_STATS, TABLE_FOLDED };
-
-typedef struct stats {
-    size_t linked, unlinked, host, roots, links, nodes, depth, misnested;
-    int64_t busy, sum;
-} stats;
 
 typedef struct tree_partial {
     stats stats;
@@ -138,59 +141,18 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 /* ---- tables ----------------------------------------------------------------------------------------------
  */
 
-static rs_status add_stats(rs_table *t, int64_t number, const stats *s, rs_error *err)
-{
-    rs_table_add_int(t, number);
-    rs_table_add_int(t, (int64_t)s->linked);
-    rs_table_add_int(t, (int64_t)s->unlinked);
-    rs_table_add_int(t, (int64_t)s->host);
-    rs_table_add_int(t, (int64_t)s->roots);
-    rs_table_add_int(t, (int64_t)s->links);
-    rs_table_add_time(t, s->busy);
-    rs_table_add_time(t, s->sum);
-    rs_table_add_int(t, (int64_t)s->nodes);
-    rs_table_add_int(t, (int64_t)s->depth);
-    rs_table_add_int(t, (int64_t)s->misnested);
-    return rs_table_end_row(t, err);
-}
-
-static void add_known(rs_table *t, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_int(t, value);
-    else
-        rs_table_add_null(t);
-}
-
-static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tree, int64_t base,
-                          rs_error *err)
+static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tree, rs_error *err)
 {
     rs_status status = RS_OK;
+    rs_table_use_texts(t, &tree->pool.strings);
     for (size_t i = 0; status == RS_OK && i < tree->n; i++) {
         const rs_folded_node *n = &tree->nodes[i];
-        bool is_event = n->start != RS_NO_TIME;
-        rs_table_add_int(t, number);
-        rs_table_add_int(t, (int64_t)i);
-        add_known(t, n->parent != RS_NO_NODE, n->parent);
-        rs_table_add_int(t, n->depth);
-        rs_table_add_text(t, n->kind);
-        rs_table_add_text(t, rs_pool_text(&tree->pool, n->name));
-        rs_table_add_int(t, (int64_t)n->count);
-        rs_table_add_time(t, n->gpu);
-        rs_table_add_real(t, rs_percent(n->gpu, tree->busy));
-        if (n->is_gpu) {
-            rs_table_add_null(t);
-            rs_table_add_null(t);
-        } else {
-            rs_table_add_time(t, n->host);
-            rs_table_add_time(t, n->self);
-        }
-        rs_table_add_int(t, (int64_t)n->n_kernels);
-        add_known(t, is_event, n->uid);
-        if (is_event)
-            rs_table_add_time(t, rs_sub_sat(n->start, base));
-        else
-            rs_table_add_null(t);
+        rs_table_put(t, &tree_record, number, n);
+        rs_table_set_int(t, "node", (int64_t)i);
+        rs_table_set_real(t, "share_pct", rs_percent(n->gpu, tree->busy));
+        rs_table_set_time(t, "host_us", n->is_gpu ? RS_NO_TIME : n->host);
+        rs_table_set_time(t, "self_host_us", n->is_gpu ? RS_NO_TIME : n->self);
+        rs_table_set_int(t, "uid", n->start == RS_NO_TIME ? RS_NO_VALUE : n->uid);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -258,34 +220,22 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     bool only_stats = rs_options_flag(o, "stats");
     result->main_table = only_stats ? TABLE_STATS : folded ? TABLE_FOLDED : TABLE_TREE;
     rs_table *t = result->tables[result->main_table];
-    int64_t base = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        const tree_partial *p = partials[i].value;
-        if (p && p->tree && p->tree->first_ns != RS_NO_TIME && p->tree->first_ns < base)
-            base = p->tree->first_ns;
-    }
-    if (run->absolute || base == INT64_MAX) base = 0;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const tree_partial *p = partials[i].value;
         if (!p) continue;
         say_why_empty(run, &partials[i], result);
         if (!only_stats && !p->tree) continue;
-        status = only_stats ? add_stats(t, partials[i].rank, &p->stats, err)
+        status = only_stats ? rs_table_put_row(t, &stats_record, partials[i].rank, &p->stats, err)
                  : folded   ? add_folded(t, partials[i].rank, p->tree, by_host, err)
-                            : add_tree(t, partials[i].rank, p->tree, base, err);
+                            : add_tree(t, partials[i].rank, p->tree, err);
     }
     return status;
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field stats_fields[] = {
-    RS_FIELD(stats, linked), RS_FIELD(stats, unlinked), RS_FIELD(stats, host),  RS_FIELD(stats, roots),
-    RS_FIELD(stats, links),  RS_FIELD(stats, nodes),    RS_FIELD(stats, depth), RS_FIELD(stats, misnested),
-    RS_FIELD(stats, busy),   RS_FIELD(stats, sum),
-};
-static const rs_layout stats_layout = RS_LAYOUT(stats, stats_fields);
+static const rs_layout stats_layout = RS_RECORD_LAYOUT(stats, stats);
 
 static const rs_field node_fields[] = {
     RS_FIELD(rs_folded_node, parent),
@@ -316,7 +266,6 @@ static const rs_field folded_fields[] = {
     RS_FIELD_STRINGS(rs_folded_tree, pool.strings),
     RS_FIELD_LIST(rs_folded_tree, nodes, n, &node_layout),
     RS_FIELD(rs_folded_tree, busy),
-    RS_FIELD(rs_folded_tree, first_ns),
     RS_FIELD(rs_folded_tree, n_host),
     RS_FIELD(rs_folded_tree, n_found),
 };

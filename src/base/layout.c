@@ -4,16 +4,36 @@
 
 #include <string.h>
 
+static size_t n_fields(const rs_layout *layout)
+{
+    return layout->n_heads + layout->n;
+}
+
+static const rs_field *field_at(const rs_layout *layout, size_t i)
+{
+    if (i >= layout->n_heads) return &layout->fields[i - layout->n_heads];
+    return (const void *)((const char *)layout->heads + i * layout->stride);
+}
+
 uint64_t rs_layout_fingerprint(const rs_layout *layout)
 {
-    uint64_t h = rs_hash_u64(layout->n);
-    for (size_t i = 0; i < layout->n; i++) {
-        const rs_field *f = &layout->fields[i];
+    uint64_t h = rs_hash_u64(n_fields(layout));
+    for (size_t i = 0; i < n_fields(layout); i++) {
+        const rs_field *f = field_at(layout, i);
+        if (f->size == 0) continue;
         h = rs_hash_u64(h ^ rs_hash_bytes(f->name, strlen(f->name)));
         h = rs_hash_u64(h ^ ((uint64_t)f->kind << 48 | (uint64_t)f->place << 40 | f->count));
         if (f->layout) h = rs_hash_u64(h ^ rs_layout_fingerprint(f->layout));
     }
     return h;
+}
+
+/* Every field takes a byte at least. */
+static size_t least_bytes(const rs_layout *layout)
+{
+    size_t n = layout->n;
+    for (size_t i = 0; i < layout->n_heads; i++) n += field_at(layout, i)->size != 0;
+    return n;
 }
 
 static size_t count_at(const void *base, size_t offset)
@@ -87,8 +107,9 @@ static void pack_one(const rs_field *f, const void *base, const void *at, const 
 
 static void pack_struct(const rs_layout *layout, const void *value, const void *root, rs_wire_writer *w)
 {
-    for (size_t i = 0; i < layout->n; i++) {
-        const rs_field *f = &layout->fields[i];
+    for (size_t i = 0; i < n_fields(layout); i++) {
+        const rs_field *f = field_at(layout, i);
+        if (f->size == 0) continue;
         const char *at = (const char *)value + f->offset;
         const void *its_root = root;
         size_t n = f->count;
@@ -196,8 +217,9 @@ static void unpack_one(const rs_field *f, void *base, void *at, const void *root
 
 static void unpack_struct(const rs_layout *layout, void *value, const void *root, rs_wire_reader *r)
 {
-    for (size_t i = 0; !r->bad && i < layout->n; i++) {
-        const rs_field *f = &layout->fields[i];
+    for (size_t i = 0; !r->bad && i < n_fields(layout); i++) {
+        const rs_field *f = field_at(layout, i);
+        if (f->size == 0) continue;
         char *at = (char *)value + f->offset;
         size_t n = f->count;
         if (f->place != RS_HERE) {
@@ -206,7 +228,7 @@ static void unpack_struct(const rs_layout *layout, void *value, const void *root
             if (f->place == RS_ROW && packed != count_at(root, f->n_offset)) r->bad = true;
             char *items = f->place == RS_ONE && packed == 0
                               ? NULL
-                              : rs_wire_room(r, packed, f->size, f->layout ? f->layout->n : 1);
+                              : rs_wire_room(r, packed, f->size, f->layout ? least_bytes(f->layout) : 1);
             if (r->bad) return;
             n = (size_t)packed;
             memcpy(at, &items, sizeof items);
@@ -222,7 +244,7 @@ static void unpack_struct(const rs_layout *layout, void *value, const void *root
 
 void *rs_layout_unpack(const rs_layout *layout, rs_wire_reader *r)
 {
-    void *value = rs_wire_room(r, 1, layout->size, layout->n);
+    void *value = rs_wire_room(r, 1, layout->size, least_bytes(layout));
     if (value) unpack_struct(layout, value, value, r);
     return r->bad ? NULL : value;
 }

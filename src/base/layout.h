@@ -50,12 +50,16 @@ struct rs_layout {
     const rs_field *fields;
     size_t n;
     bool (*check)(const void *value); /* what else must hold after unpacking, or NULL */
+    /* More fields, before the others: those that n_heads larger structs begin with, stride bytes apart (the
+     * cells of a record, table/record.h). A field of size 0 is none. */
+    const void *heads;
+    size_t n_heads, stride;
 };
 
 #define RS_LAYOUT(type, fields) RS_LAYOUT_CHECKED(type, fields, NULL)
-#define RS_LAYOUT_CHECKED(type, fields, check)                                                               \
+#define RS_LAYOUT_CHECKED(type, list, condition)                                                             \
     {                                                                                                        \
-        sizeof(type), fields, sizeof(fields) / sizeof *(fields), check                                       \
+        .size = sizeof(type), .fields = list, .n = sizeof(list) / sizeof *(list), .check = condition         \
     }
 
 /* ---- fields of a layout's list ---------------------------------------------------------------------- */
@@ -70,101 +74,62 @@ struct rs_layout {
 /* clang-format on */
 #define RS_MEMBER(type, member) (((type *)0)->member)
 
+/* clang-format off */
+/* What the others are made of: `of` is the member or its element, of which there are `how_many` in the struct. */
+#define RS_FIELD_AT(type, member, of, how_many)                                                              \
+    .name = #member, .offset = offsetof(type, member), .size = sizeof(of), .count = (how_many)
+#define RS_FIELD_IN(type, member) RS_FIELD_AT(type, member, RS_MEMBER(type, member), 1)
+#define RS_FIELD_EACH(type, member)                                                                          \
+    RS_FIELD_AT(type, member, RS_MEMBER(type, member)[0],                                                    \
+                sizeof RS_MEMBER(type, member) / sizeof RS_MEMBER(type, member)[0])
+#define RS_FIELD_FAR(type, member) RS_FIELD_AT(type, member, *RS_MEMBER(type, member), 0)
+
 /* A number, a truth value or a text (a pointer: for an array of char see RS_FIELD_CHARS). */
-#define RS_FIELD(type, member)                                                                               \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_KIND_OF(RS_MEMBER(type, member))                                              \
-    }
+#define RS_FIELD(type, member) {RS_FIELD_IN(type, member), .kind = RS_KIND_OF(RS_MEMBER(type, member))}
 /* A text that may be NULL. */
 #define RS_FIELD_OR_NULL(type, member)                                                                       \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_KIND_OF(RS_MEMBER(type, member)), .optional = true                            \
-    }
+    {RS_FIELD_IN(type, member), .kind = RS_KIND_OF(RS_MEMBER(type, member)), .optional = true}
 /* An array of them in the struct. */
 #define RS_FIELD_ARRAY(type, member)                                                                         \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member)[0],        \
-        .count = sizeof RS_MEMBER(type, member) / sizeof RS_MEMBER(type, member)[0],                         \
-        .kind = RS_KIND_OF(RS_MEMBER(type, member)[0])                                                       \
-    }
+    {RS_FIELD_EACH(type, member), .kind = RS_KIND_OF(RS_MEMBER(type, member)[0])}
 /* A list of them. */
 #define RS_FIELD_VALUES(type, member, n_member)                                                              \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
-        .n_offset = offsetof(type, n_member), .place = RS_LIST, .kind = RS_KIND_OF(*RS_MEMBER(type, member)) \
-    }
+    {RS_FIELD_FAR(type, member), .n_offset = offsetof(type, n_member), .place = RS_LIST,                     \
+     .kind = RS_KIND_OF(*RS_MEMBER(type, member))}
 /* A row of as many values as a list of the root has elements. */
 #define RS_FIELD_ROW(type, member, root, n_member)                                                           \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
-        .n_offset = offsetof(root, n_member), .place = RS_ROW, .kind = RS_KIND_OF(*RS_MEMBER(type, member))  \
-    }
+    {RS_FIELD_FAR(type, member), .n_offset = offsetof(root, n_member), .place = RS_ROW,                      \
+     .kind = RS_KIND_OF(*RS_MEMBER(type, member))}
 /* An enumerator or the like: only values below `end` come through. */
 #define RS_FIELD_BELOW(type, member, end)                                                                    \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit = (end)                                  \
-    }
+    {RS_FIELD_IN(type, member), .kind = RS_AS_UNSIGNED, .bounded = true, .limit = (end)}
 /* An index into a list of the root struct: the one that is unpacked, or that the nearest RS_ONE points to. */
 #define RS_FIELD_INDEX(type, member, root, n_member)                                                         \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                             \
-        .limit = offsetof(root, n_member)                                                                    \
-    }
+    {RS_FIELD_IN(type, member), .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                 \
+     .limit = offsetof(root, n_member)}
 /* ... or all ones. */
 #define RS_FIELD_INDEX_OR_NONE(type, member, root, n_member)                                                 \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                             \
-        .limit = offsetof(root, n_member), .optional = true                                                  \
-    }
+    {RS_FIELD_IN(type, member), .kind = RS_AS_UNSIGNED, .bounded = true, .limit_here = true,                 \
+     .limit = offsetof(root, n_member), .optional = true}
 /* A text of that length, which may hold NUL. */
 #define RS_FIELD_TEXT_N(type, member, length)                                                                \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof(char *), .count = 1,               \
-        .n_offset = offsetof(type, length), .kind = RS_AS_TEXT_N                                             \
-    }
-#define RS_FIELD_CHARS(type, member)                                                                         \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_AS_CHARS                                                                      \
-    }
-#define RS_FIELD_STRINGS(type, member)                                                                       \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof(rs_strings), .count = 1,           \
-        .kind = RS_AS_STRINGS                                                                                \
-    }
+    {RS_FIELD_IN(type, member), .n_offset = offsetof(type, length), .kind = RS_AS_TEXT_N}
+#define RS_FIELD_CHARS(type, member) {RS_FIELD_IN(type, member), .kind = RS_AS_CHARS}
+#define RS_FIELD_STRINGS(type, member) {RS_FIELD_IN(type, member), .kind = RS_AS_STRINGS}
 /* A struct in the struct, an array of them, a list, and a pointer to one. */
 #define RS_FIELD_STRUCT(type, member, its_layout)                                                            \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member),           \
-        .count = 1, .kind = RS_AS_STRUCT, .layout = (its_layout)                                             \
-    }
+    {RS_FIELD_IN(type, member), .kind = RS_AS_STRUCT, .layout = (its_layout)}
 #define RS_FIELD_STRUCTS(type, member, its_layout)                                                           \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof RS_MEMBER(type, member)[0],        \
-        .count = sizeof RS_MEMBER(type, member) / sizeof RS_MEMBER(type, member)[0], .kind = RS_AS_STRUCT,   \
-        .layout = (its_layout)                                                                               \
-    }
+    {RS_FIELD_EACH(type, member), .kind = RS_AS_STRUCT, .layout = (its_layout)}
 #define RS_FIELD_LIST(type, member, n_member, its_layout)                                                    \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
-        .n_offset = offsetof(type, n_member), .place = RS_LIST, .kind = RS_AS_STRUCT, .layout = (its_layout) \
-    }
+    {RS_FIELD_FAR(type, member), .n_offset = offsetof(type, n_member), .place = RS_LIST,                     \
+     .kind = RS_AS_STRUCT, .layout = (its_layout)}
 #define RS_FIELD_ONE(type, member, its_layout)                                                               \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
-        .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout)                                        \
-    }
+    {RS_FIELD_FAR(type, member), .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout)}
 /* ... which may be NULL. */
 #define RS_FIELD_ONE_OR_NONE(type, member, its_layout)                                                       \
-    {                                                                                                        \
-        .name = #member, .offset = offsetof(type, member), .size = sizeof *RS_MEMBER(type, member),          \
-        .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout), .optional = true                      \
-    }
+    {RS_FIELD_FAR(type, member), .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout), .optional = true}
+/* clang-format on */
 
 /* ---- packing ---------------------------------------------------------------------------------------- */
 

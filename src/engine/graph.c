@@ -2,13 +2,9 @@
 
 #include "base/interval.h"
 
-const char *rs_edge_type_name(rs_edge_type type)
-{
-    static const char *const names[] = {"critical_path_operator", "critical_path_dependency",
-                                        "critical_path_kernel_launch_delay",
-                                        "critical_path_kernel_kernel_delay", "critical_path_sync_dependency"};
-    return names[type];
-}
+const char *const rs_edge_type_names[RS_N_EDGE_TYPES] = {
+    "critical_path_operator", "critical_path_dependency", "critical_path_kernel_launch_delay",
+    "critical_path_kernel_kernel_delay", "critical_path_sync_dependency"};
 
 rs_path_graph *rs_path_graph_create(size_t n)
 {

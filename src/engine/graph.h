@@ -17,10 +17,11 @@ typedef enum rs_edge_type {
     RS_EDGE_DEPENDENCY, /* from one host operation to the next: a gap */
     RS_EDGE_LAUNCH,     /* launching call to its work */
     RS_EDGE_KERNEL,     /* one GPU event to the next of its stream */
-    RS_EDGE_SYNC        /* work that a call, or work of another stream, waits for */
+    RS_EDGE_SYNC,       /* work that a call, or work of another stream, waits for */
+    RS_N_EDGE_TYPES
 } rs_edge_type;
 
-const char *rs_edge_type_name(rs_edge_type type); /* HTA's words: "critical_path_operator" */
+extern const char *const rs_edge_type_names[RS_N_EDGE_TYPES]; /* HTA's words: "critical_path_operator" */
 
 typedef struct rs_path_graph {
     /* items */

@@ -17,12 +17,8 @@
 /* How much later than a call's return work may end that the call waited for: the clocks' disagreement. */
 #define CLOCK_SLACK 1000
 
-const char *rs_sync_kind_name(rs_sync_kind kind)
-{
-    static const char *const names[] = {"stream_wait_event", "event_sync", "stream_sync", "context_sync",
-                                        "copy"};
-    return names[kind];
-}
+const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "event_sync", "stream_sync",
+                                                         "context_sync", "copy"};
 
 void rs_sync_clear(rs_sync_edges *edges)
 {

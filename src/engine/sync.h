@@ -9,10 +9,11 @@ typedef enum rs_sync_kind {
     RS_SYNC_EVENT,       /* a call waits for, or asks after, an event */
     RS_SYNC_STREAM,      /* a call waits for a stream */
     RS_SYNC_CONTEXT,     /* a call waits for every stream of a device */
-    RS_SYNC_COPY         /* a copy that returns when it is done */
+    RS_SYNC_COPY,        /* a copy that returns when it is done */
+    RS_N_SYNC_KINDS
 } rs_sync_kind;
 
-const char *rs_sync_kind_name(rs_sync_kind kind);
+extern const char *const rs_sync_kind_names[RS_N_SYNC_KINDS];
 
 typedef struct rs_sync_edge {
     uint32_t source; /* row of the work */

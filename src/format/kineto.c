@@ -259,6 +259,10 @@ static const uint8_t *ahead_of(const rs_reader *r)
 
 static rs_status take_ahead(rs_reader *r, rs_error *err)
 {
+    if (!rs_ahead_fits(r->ahead, (unsigned)r->window.slot, r->core.events)) {
+        rs_ahead_drop(r->ahead, (unsigned)r->window.slot);
+        return read_event(r, err);
+    }
     r->separated = false;
     uint64_t end;
     rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);

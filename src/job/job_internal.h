@@ -85,6 +85,7 @@ typedef struct rs_rank_answer {
     bool behind;      /* what was agreed on last was not foreseen: to be asked in the next pass */
     int64_t own_rank; /* by its own word, RS_NO_VALUE if none */
     const char *own_rule;
+    int64_t begin;       /* its first event, where a table has moments; RS_NO_TIME: unknown */
     size_t input, index; /* of which input, and its how manieth rank */
     int64_t rank;        /* settled */
     const char *rule;
@@ -128,6 +129,7 @@ typedef struct rs_question {
     rs_agreed *agreed; /* by round */
     size_t round;      /* how many of them are settled: the one that is asked next */
     rs_told told;      /* to a map only; borrowed */
+    bool moments;      /* a table has a column of them */
     bool due;          /* to be asked in the next pass over the inputs */
     bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;

@@ -27,6 +27,16 @@ void rs_ranking_clear(rs_ranking *ranking)
     *ranking = (rs_ranking){0};
 }
 
+static bool has_moments(const rs_analysis *a, rs_compat compat)
+{
+    size_t n = 0;
+    const rs_table_spec *const *specs = rs_analysis_tables(a, compat, &n);
+    for (size_t i = 0; specs && i < n; i++)
+        for (size_t k = 0; k < specs[i]->n_columns; k++)
+            if (specs[i]->columns[k].type == RS_MOMENT) return true;
+    return false;
+}
+
 rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
                            rs_error *err)
 {
@@ -38,6 +48,7 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
                       .compat = query->compat,
                       .policy = &q->policy,
                       .absolute = settings->absolute};
+    q->moments = has_moments(a, query->compat);
     q->agreed = rs_calloc(q->how.n_rounds, sizeof *q->agreed);
     if (!q->agreed && q->how.n_rounds) return rs_fail_nomem(err, "run");
     if (query->options) return RS_OK;
@@ -238,6 +249,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
             selected[kept - *n_partials] = &all[i]->selected;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->at->partial,
+                                         .first = all[i]->begin,
                                          .source = q->answers[all[i]->input].path,
                                          .rank_rule = all[i]->rule,
                                          .domain_rule = q->answers[all[i]->input].domain_rule,
@@ -270,6 +282,16 @@ rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *
     return RS_OK;
 }
 
+/* The first event of all ranks, which moments count from. */
+static int64_t find_origin(const rs_run *run, const rs_partial *partials, size_t n)
+{
+    int64_t origin = RS_NO_TIME;
+    for (size_t i = 0; i < n && !run->absolute; i++)
+        if (partials[i].first != RS_NO_TIME && (origin == RS_NO_TIME || partials[i].first < origin))
+            origin = partials[i].first;
+    return origin == RS_NO_TIME ? 0 : origin;
+}
+
 /* Ranks that have nothing to say are told of and left out. Returns how many are left. */
 static size_t leave_out_absent(const rs_method *how, rs_partial *partials, size_t n, rs_result *result)
 {
@@ -292,8 +314,12 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     for (unsigned i = 0; status == RS_OK && i < n_sides; i++)
         status = rs_question_gather(sides[i], rankings[i], i, &partials, &n_partials, err);
     if (status == RS_OK) status = rs_question_tables(sides[0], result, err);
+    sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
     if (status == RS_OK) n_partials = leave_out_absent(&sides[0]->how, partials, n_partials, result);
     if (status == RS_OK) status = sides[0]->how.merge(&sides[0]->run, partials, n_partials, result, err);
+    for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
+        if (!rs_table_has_origin(result->tables[i]))
+            rs_table_count_from(result->tables[i], sides[0]->run.origin);
     rs_free(partials);
     return status;
 }

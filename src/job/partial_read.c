@@ -276,6 +276,7 @@ static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_ran
     u->at = &u->first;
     u->own_rank = rs_wire_signed(r);
     u->own_rule = rs_wire_text(r);
+    u->begin = rs_wire_signed(r);
     read_selected(r, &u->selected);
     u->asked = rs_wire_bool(r);
     bool wanted = m->ranking.renumber || u->own_rank == RS_NO_VALUE ||
@@ -301,7 +302,7 @@ static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at
         answer->domain_rule = rs_wire_text(&r);
         read_problems(&r, &answer->problems);
         uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 6) r.bad = true;
+        if (n > rs_wire_left(&r) / 7) r.bad = true;
         answer->ranks = r.bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);
         if (!r.bad && !answer->ranks) return rs_fail_nomem(err, "packed partial results");
         for (uint64_t i = 0; !r.bad && i < n; i++) {

@@ -90,6 +90,7 @@ static void write_input(rs_wire_writer *w, const rs_question *q, const rs_input_
         const rs_rank_answer *u = &input->ranks[k];
         rs_wire_put_signed(w, u->own_rank);
         rs_wire_put_text(w, u->own_rule);
+        rs_wire_put_signed(w, u->begin);
         write_selected(w, &u->selected);
         rs_wire_put_unsigned(w, u->asked);
         if (u->asked) write_answer(w, q, &u->first, 0);

@@ -104,7 +104,8 @@ static const char *format_of(const rs_table *table, size_t at)
     switch (table->spec->columns[at].type) {
     case RS_INT: return "l";
     case RS_REAL:
-    case RS_TIME: return "g";
+    case RS_TIME:
+    case RS_MOMENT: return "g";
     case RS_TEXT: break;
     }
     return text_room(table, at) > INT32_MAX ? "U" : "u";
@@ -237,7 +238,7 @@ static bool make_column(const rs_table *table, size_t at, const rs_arrow_owner *
     array_part *part = make_array(out, table->n_rows, type == RS_TEXT ? 3 : 2);
     if (!part) return false;
     bool ok = lay_out_bitmap(table, at, out, part);
-    if (ok && type == RS_TIME) {
+    if (ok && rs_type_is_time(type)) {
         ok = lay_out_times(table, at, part);
     } else if (ok && type == RS_TEXT) {
         ok = lay_out_texts(table, at, part);

@@ -21,7 +21,7 @@ typedef struct magnitudes {
 
 static double raw_value(const rs_table *table, size_t row, size_t column)
 {
-    return rs_table_get_spec(table)->columns[column].type == RS_TIME
+    return rs_type_is_time(rs_table_get_spec(table)->columns[column].type)
                ? (double)rs_table_int(table, row, column)
                : rs_table_real(table, row, column);
 }
@@ -148,7 +148,7 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
         return;
     }
     const char *name = spec->title ? spec->title : spec->name, *unit = NULL;
-    bool is_time = spec->type == RS_TIME;
+    bool is_time = rs_type_is_time(spec->type);
     magnitudes m;
     measure(table, column, &m);
     switch (spec->unit) {
@@ -178,7 +178,7 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
     if (spec->type == RS_REAL &&
         (spec->unit == RS_UNIT_NONE || spec->unit == RS_UNIT_COUNT || spec->unit == RS_UNIT_ID))
         plan_number(&m, out);
-    if (spec->type == RS_TIME && !unit) unit = plan_time(&m, 1, RS_UNIT_NS, true, utf8, out);
+    if (rs_type_is_time(spec->type) && !unit) unit = plan_time(&m, 1, RS_UNIT_NS, true, utf8, out);
     set_heading(spec, unit, is_time, utf8, out);
 }
 

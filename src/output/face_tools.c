@@ -31,25 +31,6 @@ const char *rs_face_string(const rs_table *table, size_t row, const char *column
     return rs_table_is_null(table, row, c) ? "" : rs_table_text(table, row, c, &n);
 }
 
-static void copy_cell(rs_table *to, const rs_table *from, size_t row, size_t column, rs_type type)
-{
-    size_t n;
-    if (rs_table_is_null(from, row, column)) {
-        rs_table_add_null(to);
-        return;
-    }
-    switch (type) {
-    case RS_INT: rs_table_add_int(to, rs_table_int(from, row, column)); break;
-    case RS_TIME: rs_table_add_time(to, rs_table_int(from, row, column)); break;
-    case RS_REAL: rs_table_add_real(to, rs_table_real(from, row, column)); break;
-    default: {
-        const char *text = rs_table_text(from, row, column, &n);
-        rs_table_add_text_n(to, text, n);
-        break;
-    }
-    }
-}
-
 rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *const *columns,
                        const size_t *rows, size_t n_rows, rs_error *err)
 {
@@ -66,7 +47,7 @@ rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *con
     if (!rows && n_rows > rs_table_n_rows(table)) n_rows = rs_table_n_rows(table);
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n_rows; i++) {
-        for (size_t c = 0; c < n; c++) copy_cell(part, table, rows ? rows[i] : i, from[c], chosen[c].type);
+        for (size_t c = 0; c < n; c++) rs_table_add_cell(part, table, rows ? rows[i] : i, from[c]);
         status = rs_table_end_row(part, err);
     }
     if (status == RS_OK) status = rs_layout_table(layout, part, err);

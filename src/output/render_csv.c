@@ -7,7 +7,8 @@ static void write_cell(rs_writer *writer, const rs_table *table, const rs_column
     if (rs_table_is_null(table, row, at)) return;
     switch (spec->type) {
     case RS_INT: rs_writer_int(writer, rs_table_int(table, row, at)); break;
-    case RS_TIME: rs_writer_time(writer, rs_table_int(table, row, at), spec->unit); break;
+    case RS_TIME:
+    case RS_MOMENT: rs_writer_time(writer, rs_table_int(table, row, at), spec->unit); break;
     case RS_REAL: rs_writer_real(writer, rs_table_real(table, row, at)); break;
     case RS_TEXT: {
         size_t length;

@@ -16,7 +16,8 @@ void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, s
     }
     switch (spec->type) {
     case RS_INT: rs_writer_int(writer, rs_table_int(table, row, at)); break;
-    case RS_TIME: rs_writer_time(writer, rs_table_int(table, row, at), spec->unit); break;
+    case RS_TIME:
+    case RS_MOMENT: rs_writer_time(writer, rs_table_int(table, row, at), spec->unit); break;
     case RS_REAL: {
         double value = rs_table_real(table, row, at);
         if (isfinite(value))

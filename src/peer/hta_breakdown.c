@@ -6,40 +6,45 @@
 #include "base/stats.h"
 #include "peer/hta_steps.h"
 
-static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"idle_time(us)", RS_REAL, RS_UNIT_US, "span less the union of all rows with a stream", NULL},
-    {"compute_time(us)", RS_REAL, RS_UNIT_US, "union of HTA's computation rows", NULL},
-    {"non_compute_time(us)", RS_REAL, RS_UNIT_US, "the rest of the span", NULL},
-    {"kernel_time(us)", RS_REAL, RS_UNIT_US, "from the first start to the last end", NULL},
-    {"idle_time_pctg", RS_REAL, RS_UNIT_PERCENT, "idle of the span, two decimals", NULL},
-    {"compute_time_pctg", RS_REAL, RS_UNIT_PERCENT, "computation of the span, two decimals", NULL},
-    {"non_compute_time_pctg", RS_REAL, RS_UNIT_PERCENT, "the rest of the span, two decimals", NULL},
-};
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_busy, idle), "idle_time(us)", REAL, US, "span less the union of all rows with a stream",      \
+         NULL)                                                                                               \
+    CELL(OF(rs_busy, compute), "compute_time(us)", REAL, US, "union of HTA's computation rows", NULL)        \
+    CELL(SET, "non_compute_time(us)", REAL, US, "the rest of the span", NULL)                                \
+    CELL(OF(rs_busy, span), "kernel_time(us)", REAL, US, "from the first start to the last end", NULL)       \
+    CELL(SET, "idle_time_pctg", REAL, PERCENT, "idle of the span, two decimals", NULL)                       \
+    CELL(SET, "compute_time_pctg", REAL, PERCENT, "computation of the span, two decimals", NULL)             \
+    CELL(SET, "non_compute_time_pctg", REAL, PERCENT, "the rest of the span, two decimals", NULL)
+RS_RECORD(hta, ROW);
 
 static const rs_table_spec table = {"breakdown", "one row is one rank, as HTA's get_temporal_breakdown",
-                                    columns, sizeof columns / sizeof *columns};
+                                    hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec *const tables[] = {&table};
 
-static void add_row(rs_table *t, int64_t rank, const rs_busy *b)
+static double percent_of(double part, double span)
+{
+    return span != 0 ? rs_round(100 * part / span, 2) : (double)NAN;
+}
+
+static rs_status add_row(rs_table *t, int64_t rank, const rs_busy *b, rs_error *err)
 {
     double span = (double)b->span / 1000, idle = (double)b->idle / 1000, compute = (double)b->compute / 1000;
-    const double times[] = {idle, compute, span - compute - idle};
-    rs_table_add_int(t, rank);
-    for (size_t i = 0; i < 3; i++) rs_table_add_real(t, times[i]);
-    rs_table_add_real(t, span);
-    for (size_t i = 0; i < 3; i++)
-        rs_table_add_real(t, b->span ? rs_round(100 * times[i] / span, 2) : (double)NAN);
+    double rest = span - compute - idle;
+    rs_table_put(t, &hta_record, rank, b);
+    rs_table_set_real(t, "non_compute_time(us)", rest);
+    rs_table_set_real(t, "idle_time_pctg", percent_of(idle, span));
+    rs_table_set_real(t, "compute_time_pctg", percent_of(compute, span));
+    rs_table_set_real(t, "non_compute_time_pctg", percent_of(rest, span));
+    return rs_table_end_row(t, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     (void)run;
     rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        add_row(result->tables[0], partials[i].rank, partials[i].value);
-        status = rs_table_end_row(result->tables[0], err);
-    }
+    for (size_t i = 0; status == RS_OK && i < n; i++)
+        status = add_row(result->tables[0], partials[i].rank, partials[i].value, err);
     return status;
 }
 

@@ -13,25 +13,27 @@
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
-static const rs_column_spec columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("aten_op_name", TEXT, NONE,
-              "operator: of all around the launch, on any thread, the one that began last", NULL),
-    RS_COLUMN("kernel_sequence", TEXT, NONE, "the kernels one execution launched, in order", NULL),
-    RS_COLUMN("occurrence_count", INT, COUNT, "executions", NULL),
-    RS_COLUMN("avg_aten_op_launch_delay", REAL, US, "from the operator's start to its first launch, mean",
-              NULL),
-    RS_COLUMN("avg_runtime_delay", REAL, US, "from the first launch to its kernel's start, mean", NULL),
-};
-static const rs_table_spec table = RS_TABLE(
-    "delays", "one row is one operator name and what it launched, as HTA's get_aten_op_kernels_and_delay",
-    columns);
-static const rs_table_spec *const tables[] = {&table};
-
 typedef struct hta_delay {
     const char *op, *sequence;         /* in the list's arena */
     rs_moments op_delay, launch_delay; /* ns */
 } hta_delay;
+
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(hta_delay, op), "aten_op_name", TEXT, NONE,                                                      \
+         "operator: of all around the launch, on any thread, the one that began last", NULL)                 \
+    CELL(OF(hta_delay, sequence), "kernel_sequence", TEXT, NONE,                                             \
+         "the kernels one execution launched, in order", NULL)                                               \
+    CELL(OF(hta_delay, op_delay.n), "occurrence_count", INT, COUNT, "executions", NULL)                      \
+    CELL(SET, "avg_aten_op_launch_delay", REAL, US, "from the operator's start to its first launch, mean",   \
+         NULL)                                                                                               \
+    CELL(SET, "avg_runtime_delay", REAL, US, "from the first launch to its kernel's start, mean", NULL)
+RS_RECORD(hta, ROW);
+
+static const rs_table_spec table = RS_TABLE(
+    "delays", "one row is one operator name and what it launched, as HTA's get_aten_op_kernels_and_delay",
+    hta_columns);
+static const rs_table_spec *const tables[] = {&table};
 
 typedef struct hta_delays {
     rs_arena names;
@@ -257,12 +259,9 @@ static rs_status add_rank(rs_table *t, int64_t number, const hta_delays *d, rs_e
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < d->n; i++) {
         const hta_delay *r = &d->items[i];
-        rs_table_add_int(t, number);
-        rs_table_add_text(t, r->op);
-        rs_table_add_text(t, r->sequence);
-        rs_table_add_int(t, (int64_t)r->op_delay.n);
-        rs_table_add_real(t, rs_round(mean_us(&r->op_delay), 3));
-        rs_table_add_real(t, rs_round(mean_us(&r->launch_delay), 3));
+        rs_table_put(t, &hta_record, number, r);
+        rs_table_set_real(t, "avg_aten_op_launch_delay", rs_round(mean_us(&r->op_delay), 3));
+        rs_table_set_real(t, "avg_runtime_delay", rs_round(mean_us(&r->launch_delay), 3));
         status = rs_table_end_row(t, err);
     }
     return status;

@@ -8,24 +8,25 @@
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
-static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "host_wait, kernel_wait or other", NULL},
-    {"idle_time", RS_REAL, RS_UNIT_US, "sum of the intervals, two decimals", NULL},
-    {"idle_time_ratio", RS_REAL, RS_UNIT_RATIO, "of the stream's sum, two decimals", NULL},
-};
-static const rs_column_spec interval_columns[] = {
-    {"idle_category", RS_TEXT, RS_UNIT_NONE, "host_wait, kernel_wait or other", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"stream", RS_INT, RS_UNIT_ID, "stream", NULL},
-    RS_DESCRIPTION_COLUMNS(RS_UNIT_US, "intervals"),
-};
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_idle_row, stream), "stream", INT, ID, "stream", NULL)                                         \
+    CELL(OF(rs_idle_row, kind), "idle_category", TEXT, NONE, "host_wait, kernel_wait or other", NULL)        \
+    CELL(SET, "idle_time", REAL, US, "sum of the intervals, two decimals", NULL)                             \
+    CELL(SET, "idle_time_ratio", REAL, RATIO, "of the stream's sum, two decimals", NULL)
+RS_RECORD(hta, ROW);
+
+#define INTERVAL_ROW(CELL)                                                                                   \
+    CELL(OF(rs_idle_row, kind), "idle_category", TEXT, NONE, "host_wait, kernel_wait or other", NULL)        \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_idle_row, stream), "stream", INT, ID, "stream", NULL)                                         \
+    RS_DESCRIPTION_CELLS(CELL, rs_idle_row, intervals, US, "intervals")
+RS_RECORD(hta_interval, INTERVAL_ROW);
 
 static const rs_table_spec idle_table =
-    RS_TABLE("idle", "one row is one kind of waiting, as HTA's get_idle_time_breakdown", columns);
+    RS_TABLE("idle", "one row is one kind of waiting, as HTA's get_idle_time_breakdown", hta_columns);
 static const rs_table_spec interval_table =
-    RS_TABLE("intervals", "one row is one kind of waiting, as HTA describes it", interval_columns);
+    RS_TABLE("intervals", "one row is one kind of waiting, as HTA describes it", hta_interval_columns);
 static const rs_table_spec *const tables[] = {&idle_table, &interval_table};
 
 /* HTA looks the launch up by position, where 0 stands for "none" and for the file's first event alike. */
@@ -66,23 +67,23 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return rs_idle_rank(run, trace, pieces_of, judge_stream, partial, err);
 }
 
-static void add_category(rs_table *idle, rs_table *intervals, int64_t rank_number, const rs_idle_stream *s,
-                         int c, int64_t all)
+static rs_status add_row(rs_table *idle, rs_table *intervals, int64_t rank_number, const rs_idle_row *row,
+                         rs_error *err)
 {
-    rs_table_add_int(idle, rank_number);
-    rs_table_add_int(idle, s->stream);
-    rs_table_add_text(idle, rs_idle_names[c]);
-    rs_table_add_real(idle, rs_round((double)s->sum[c] / 1000, 2));
-    rs_table_add_real(idle, all ? rs_round((double)s->sum[c] / (double)all, 2) : (double)NAN);
-    rs_table_add_text(intervals, rs_idle_names[c]);
-    rs_table_add_int(intervals, rank_number);
-    rs_table_add_int(intervals, s->stream);
-    rs_add_description(intervals, &s->intervals[c], 2);
+    rs_idle_row rounded = *row;
+    rounded.intervals = rs_description_rounded(&row->intervals, 2);
+    rs_table_put(idle, &hta_record, rank_number, row);
+    rs_table_set_real(idle, "idle_time", rs_round((double)row->sum / 1000, 2));
+    rs_table_set_real(idle, "idle_time_ratio",
+                      row->all ? rs_round((double)row->sum / (double)row->all, 2) : (double)NAN);
+    rs_status status = rs_table_end_row(idle, err);
+    return status == RS_OK ? rs_table_put_row(intervals, &hta_interval_record, rank_number, &rounded, err)
+                           : status;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    return rs_idle_merge(run, partials, n, add_category, result, err);
+    return rs_idle_merge(run, partials, n, add_row, result, err);
 }
 
 const rs_peer_row rs_peer_hta_idle = {

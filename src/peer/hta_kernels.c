@@ -8,21 +8,26 @@
 #include "peer/hta_fold.h"
 #include "peer/hta_steps.h"
 
-static const rs_column_spec name_columns[] = {
-    {"name", RS_TEXT, RS_UNIT_NONE, "kernel, or others", NULL},
-    {"sum (us)", RS_REAL, RS_UNIT_US, "total duration", NULL},
-    {"max (us)", RS_REAL, RS_UNIT_US, "longest; of totals when HTA folded kernels", NULL},
-    {"min (us)", RS_REAL, RS_UNIT_US, "shortest; of totals when HTA folded kernels", NULL},
-    {"stddev", RS_REAL, RS_UNIT_US, "standard deviation; of totals when HTA folded kernels", NULL},
-    {"mean (us)", RS_REAL, RS_UNIT_US, "mean; of totals when HTA folded kernels", NULL},
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "COMPUTATION, COMMUNICATION or MEMORY", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-};
-static const rs_column_spec type_columns[] = {
-    {"kernel_type", RS_TEXT, RS_UNIT_NONE, "what runs at the same time", NULL},
-    {"sum", RS_INT, RS_UNIT_US, "over all ranks, each piece cut to whole microseconds", NULL},
-    {"percentage", RS_REAL, RS_UNIT_PERCENT, "of the sum, one decimal", NULL},
-};
+static const char *const class_names[] = {"COMPUTATION", "COMMUNICATION", "MEMORY", "MEMORY"};
+
+#define NAME_ROW(CELL)                                                                                       \
+    CELL(OF(rs_hta_row, name), "name", TEXT, NONE, "kernel, or others", NULL)                                \
+    RS_HTA_FOLD_CELLS(CELL, "total duration", "kernels")                                                     \
+    CELL(WORD(rs_hta_row, class, class_names), "kernel_type", TEXT, NONE,                                    \
+         "COMPUTATION, COMMUNICATION or MEMORY", NULL)                                                       \
+    CELL(OF(rs_hta_row, rank), "rank", INT, ID, "rank", NULL)
+RS_RECORD(name, NAME_ROW);
+
+typedef struct type_row {
+    const char *name;
+    int64_t time; /* us */
+} type_row;
+
+#define TYPE_ROW(CELL)                                                                                       \
+    CELL(OF(type_row, name), "kernel_type", TEXT, NONE, "what runs at the same time", NULL)                  \
+    CELL(OF(type_row, time), "sum", INT, US, "over all ranks, each piece cut to whole microseconds", NULL)   \
+    CELL(SET, "percentage", REAL, PERCENT, "of the sum, one decimal", NULL)
+RS_RECORD(type, TYPE_ROW);
 
 static const rs_table_spec names_table = RS_TABLE(
     "kernels", "one row is one kernel name of one rank, as HTA's get_gpu_kernel_breakdown", name_columns);
@@ -34,11 +39,6 @@ static const rs_table_spec *const tables[] = {&names_table, &types_table};
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     return rs_kernels_rank(run, trace, 1000, partial, err);
-}
-
-static const char *class_name(rs_class class)
-{
-    return class == RS_CLASS_COMPUTE ? "COMPUTATION" : class == RS_CLASS_COMM ? "COMMUNICATION" : "MEMORY";
 }
 
 static bool add_rank(const rs_options *o, const rs_partial *partial, rs_hta_rows *out)
@@ -62,7 +62,7 @@ static bool add_rank(const rs_options *o, const rs_partial *partial, rs_hta_rows
 static int by_class(const void *a, const void *b)
 {
     const rs_hta_row *x = a, *y = b;
-    int c = strcmp(class_name(x->class), class_name(y->class));
+    int c = strcmp(class_names[x->class], class_names[y->class]);
     if (c == 0) c = strcmp(x->name, y->name);
     return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
 }
@@ -75,18 +75,8 @@ static rs_status add_names(const rs_run *run, const rs_partial *partials, size_t
     for (size_t i = 0; ok && i < n; i++) ok = add_rank(run->options, &partials[i], &rows);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "kernel table");
     if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_class);
-    for (size_t i = 0; status == RS_OK && i < rows.n; i++) {
-        const rs_hta_row *r = &rows.items[i];
-        rs_table_add_text(t, r->name);
-        rs_table_add_real(t, r->sum);
-        rs_table_add_real(t, r->max);
-        rs_table_add_real(t, r->min);
-        rs_table_add_real(t, r->std);
-        rs_table_add_real(t, r->mean);
-        rs_table_add_text(t, class_name(r->class));
-        rs_table_add_int(t, r->rank);
-        status = rs_table_end_row(t, err);
-    }
+    for (size_t i = 0; status == RS_OK && i < rows.n; i++)
+        status = rs_table_put_row(t, &name_record, rows.items[i].rank, &rows.items[i], err);
     rs_free(rows.items);
     return status;
 }
@@ -110,9 +100,9 @@ static rs_status add_types(const rs_partial *partials, size_t n, rs_table *t, rs
             if (!done[m] && sums[m] > 0 && (!best || sums[m] > sums[best])) best = m;
         if (!best) return RS_OK;
         done[best] = true;
-        rs_table_add_text(t, rs_kernels_type(best, names, " overlapping ", text));
-        rs_table_add_int(t, sums[best]);
-        rs_table_add_real(t, rs_round(100 * ((double)sums[best] / (double)all), 1));
+        type_row row = {rs_kernels_type(best, names, " overlapping ", text), sums[best]};
+        rs_table_put(t, &type_record, 0, &row);
+        rs_table_set_real(t, "percentage", rs_round(100 * ((double)sums[best] / (double)all), 1));
         rs_status status = rs_table_end_row(t, err);
         if (status != RS_OK) return status;
     }

@@ -6,21 +6,22 @@
 #include "base/stats.h"
 #include "peer/hta_steps.h"
 
-static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"comp_comm_overlap_pctg", RS_REAL, RS_UNIT_PERCENT,
-     "communication overlapped by computation, of all communication, two decimals", NULL},
-};
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(SET, "comp_comm_overlap_pctg", REAL, PERCENT,                                                       \
+         "communication overlapped by computation, of all communication, two decimals", NULL)
+RS_RECORD(hta, ROW);
 
-static const rs_table_spec table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap", columns,
-                                    sizeof columns / sizeof *columns};
+static const rs_table_spec table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap",
+                                    hta_columns, sizeof hta_columns / sizeof *hta_columns};
 static const rs_table_spec *const tables[] = {&table};
 
-static void add_row(rs_table *t, int64_t rank, const rs_busy *b)
+static rs_status add_row(rs_table *t, int64_t rank, const rs_busy *b, rs_error *err)
 {
-    rs_table_add_int(t, rank);
-    rs_table_add_real(t, b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2)
-                                 : (double)NAN);
+    double share = b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2) : (double)NAN;
+    rs_table_put(t, &hta_record, rank, b);
+    rs_table_set_real(t, "comp_comm_overlap_pctg", share);
+    return rs_table_end_row(t, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
@@ -31,8 +32,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const rs_busy *b = partials[i].value;
         if (b->n_class[RS_CLASS_COMM] == 0)
             rs_result_note(result, "rank %lld: no communication", (long long)partials[i].rank);
-        add_row(result->tables[0], partials[i].rank, b);
-        status = rs_table_end_row(result->tables[0], err);
+        status = add_row(result->tables[0], partials[i].rank, b, err);
     }
     return status;
 }

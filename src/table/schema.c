@@ -19,7 +19,8 @@ const char *rs_type_name(rs_type type)
     switch (type) {
     case RS_INT: return "int";
     case RS_REAL: return "real";
-    case RS_TIME: return "time";
+    case RS_TIME:
+    case RS_MOMENT: return "time";
     case RS_TEXT: return "text";
     }
     return "";

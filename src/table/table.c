@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/interval.h"
 #include "table/table_internal.h"
 
 static size_t value_size(rs_type type)
@@ -71,12 +72,11 @@ void rs_table_free(rs_table *table)
     rs_free(table->columns);
     rs_strings_clear(&table->strings);
     rs_arena_clear(&table->arena);
+    rs_free(table->texts_of);
     rs_free(table);
 }
 
-/* Room for `need` rows in every column. A failure half way leaves columns that are longer than capacity says,
- * which harms nobody. */
-static bool reserve(rs_table *table, size_t need)
+bool rs_table_reserve(rs_table *table, size_t need)
 {
     if (need <= table->capacity) return true;
     size_t wanted = table->capacity ? table->capacity * 2 : 64;
@@ -98,15 +98,6 @@ static bool reserve(rs_table *table, size_t need)
     return true;
 }
 
-static void set_null(rs_table_column *c, size_t row, bool null)
-{
-    uint64_t bit = UINT64_C(1) << (row & 63);
-    if (null)
-        c->nulls[row / 64] |= bit;
-    else
-        c->nulls[row / 64] &= ~bit;
-}
-
 /* The column of the next cell, or NULL when the cell cannot be kept. */
 static rs_table_column *next_cell(rs_table *table, rs_type type, bool any_type)
 {
@@ -119,11 +110,11 @@ static rs_table_column *next_cell(rs_table *table, rs_type type, bool any_type)
         table->misfit = true;
         return NULL;
     }
-    if (table->no_memory || !reserve(table, table->n_rows + 1)) {
+    if (table->no_memory || !rs_table_reserve(table, table->n_rows + 1)) {
         table->no_memory = true;
         return NULL;
     }
-    set_null(&table->columns[at], table->n_rows, false);
+    rs_table_mark(&table->columns[at], table->n_rows, false);
     return &table->columns[at];
 }
 
@@ -139,12 +130,20 @@ void rs_table_add_time(rs_table *table, int64_t ns)
     if (c) c->values.ints[table->n_rows] = ns;
 }
 
+void rs_table_add_moment(rs_table *table, int64_t ns)
+{
+    rs_table_column *c = next_cell(table, RS_MOMENT, false);
+    if (!c) return;
+    c->values.ints[table->n_rows] = ns == INT64_MIN ? 0 : ns;
+    rs_table_mark(c, table->n_rows, ns == INT64_MIN);
+}
+
 void rs_table_add_real(rs_table *table, double value)
 {
     rs_table_column *c = next_cell(table, RS_REAL, false);
     if (!c) return;
     c->values.reals[table->n_rows] = value;
-    if (isnan(value)) set_null(c, table->n_rows, true);
+    if (isnan(value)) rs_table_mark(c, table->n_rows, true);
 }
 
 void rs_table_add_text(rs_table *table, const char *value)
@@ -178,14 +177,15 @@ void rs_table_add_null(rs_table *table)
         c->values.texts[table->n_rows] = 0;
     else
         c->values.ints[table->n_rows] = 0;
-    set_null(c, table->n_rows, true);
+    rs_table_mark(c, table->n_rows, true);
 }
 
 rs_status rs_table_end_row(rs_table *table, rs_error *err)
 {
     size_t cells = table->next;
-    bool no_memory = table->no_memory, misfit = table->misfit || cells != table->spec->n_columns;
-    table->next = 0;
+    bool no_memory = table->no_memory,
+         misfit = table->misfit || cells != table->spec->n_columns || table->n_due;
+    table->next = table->n_due = 0;
     table->no_memory = table->misfit = false;
     if (no_memory) return rs_fail(err, RS_ERR_NOMEM, "out of memory: a row of table %s", table->spec->name);
     if (misfit)
@@ -193,6 +193,24 @@ rs_status rs_table_end_row(rs_table *table, rs_error *err)
                        table->spec->name, table->n_rows, table->spec->n_columns);
     table->n_rows++;
     return RS_OK;
+}
+
+void rs_table_count_from(rs_table *table, int64_t origin)
+{
+    for (size_t at = 0; at < table->spec->n_columns; at++) {
+        rs_table_column *c = &table->columns[at];
+        if (table->spec->columns[at].type != RS_MOMENT) continue;
+        for (size_t row = 0; row < table->n_rows; row++)
+            if (!rs_table_is_null(table, row, at))
+                c->values.ints[row] = rs_sub_sat(rs_add_sat(c->values.ints[row], table->origin), origin);
+    }
+    table->origin = origin;
+    table->has_origin = true;
+}
+
+int64_t rs_table_origin(const rs_table *table)
+{
+    return table->origin;
 }
 
 const rs_table_spec *rs_table_get_spec(const rs_table *table)
@@ -213,7 +231,7 @@ bool rs_table_is_null(const rs_table *table, size_t row, size_t at)
 int64_t rs_table_int(const rs_table *table, size_t row, size_t at)
 {
     rs_type type = table->spec->columns[at].type;
-    return type == RS_INT || type == RS_TIME ? table->columns[at].values.ints[row] : 0;
+    return type == RS_INT || rs_type_is_time(type) ? table->columns[at].values.ints[row] : 0;
 }
 
 double rs_table_real(const rs_table *table, size_t row, size_t at)
@@ -223,7 +241,8 @@ double rs_table_real(const rs_table *table, size_t row, size_t at)
     switch (spec->type) {
     case RS_REAL: return table->columns[at].values.reals[row];
     case RS_INT: return (double)table->columns[at].values.ints[row];
-    case RS_TIME: {
+    case RS_TIME:
+    case RS_MOMENT: {
         double ns = (double)table->columns[at].values.ints[row];
         return spec->unit == RS_UNIT_US ? ns / 1e3 : spec->unit == RS_UNIT_MS ? ns / 1e6 : ns;
     }
@@ -251,6 +270,32 @@ static bool same_specs(const rs_table_spec *a, const rs_table_spec *b)
     return true;
 }
 
+void rs_table_add_cell(rs_table *table, const rs_table *from, size_t row, size_t at)
+{
+    const rs_table_column *c = &from->columns[at];
+    if (table->n_rows == 0) {
+        table->origin = from->origin;
+        table->has_origin = from->has_origin;
+    }
+    if (rs_table_is_null(from, row, at)) {
+        rs_table_add_null(table);
+        return;
+    }
+    switch (from->spec->columns[at].type) {
+    case RS_INT: rs_table_add_int(table, c->values.ints[row]); break;
+    case RS_TIME: rs_table_add_time(table, c->values.ints[row]); break;
+    case RS_MOMENT:
+        rs_table_add_moment(table, rs_sub_sat(rs_add_sat(c->values.ints[row], from->origin), table->origin));
+        break;
+    case RS_REAL: rs_table_add_real(table, c->values.reals[row]); break;
+    case RS_TEXT: {
+        const rs_string *s = &from->strings.items[c->values.texts[row]];
+        rs_table_add_text_n(table, s->text, s->length);
+        break;
+    }
+    }
+}
+
 rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err)
 {
     if (!same_specs(into->spec, from->spec))
@@ -258,23 +303,7 @@ rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err)
                        into->spec->name, from->spec->name);
     size_t before = into->n_rows, n = from->n_rows;
     for (size_t row = 0; row < n; row++) {
-        for (size_t at = 0; at < from->spec->n_columns; at++) {
-            const rs_table_column *c = &from->columns[at];
-            if (rs_table_is_null(from, row, at)) {
-                rs_table_add_null(into);
-                continue;
-            }
-            switch (from->spec->columns[at].type) {
-            case RS_INT: rs_table_add_int(into, c->values.ints[row]); break;
-            case RS_TIME: rs_table_add_time(into, c->values.ints[row]); break;
-            case RS_REAL: rs_table_add_real(into, c->values.reals[row]); break;
-            case RS_TEXT: {
-                const rs_string *s = &from->strings.items[c->values.texts[row]];
-                rs_table_add_text_n(into, s->text, s->length);
-                break;
-            }
-            }
-        }
+        for (size_t at = 0; at < from->spec->n_columns; at++) rs_table_add_cell(into, from, row, at);
         rs_status status = rs_table_end_row(into, err);
         if (status != RS_OK) {
             into->n_rows = before; /* all or nothing */

@@ -1,9 +1,8 @@
-/* How a table lies in memory. Private to src/output. */
+/* How a table lies in memory. Private to src/table. */
 #ifndef RS_TABLE_TABLE_INTERNAL_H
 #define RS_TABLE_TABLE_INTERNAL_H
 
-#include "base/strings.h"
-#include "rankscope/table.h"
+#include "table/record.h"
 
 typedef struct rs_table_column {
     union {
@@ -21,9 +20,31 @@ struct rs_table {
     size_t n_rows, capacity;
     size_t next; /* cells of the row being filled */
     bool no_memory, misfit;
+    size_t n_due;          /* cells of the row being filled that are still to be set by name */
+    size_t set_next;       /* where the next of them is looked for */
+    const rs_cell *cells;  /* of the record that the row being filled comes from */
+    int64_t origin;        /* what moments count from */
+    bool has_origin;       /* ... was said */
+    const rs_strings *ids; /* the texts that rows put refer to by id */
+    uint32_t *texts_of;    /* by such an id: its text here, RS_NO_STRING as long as it is not */
+    size_t n_texts_of;
     rs_strings strings; /* names repeat in most tables: each is kept once */
     rs_arena arena;     /* the copied spec of a dynamic table */
     rs_table_spec own_spec;
+    const rs_column_spec *widened; /* a record's columns, with which a dynamic table begins; or NULL */
 };
+
+/* Room for `need` rows in every column. A failure half way leaves columns that are longer than capacity says,
+ * which harms nobody. */
+bool rs_table_reserve(rs_table *table, size_t need);
+
+static inline void rs_table_mark(rs_table_column *column, size_t row, bool null)
+{
+    uint64_t bit = UINT64_C(1) << (row & 63);
+    if (null)
+        column->nulls[row / 64] |= bit;
+    else
+        column->nulls[row / 64] &= ~bit;
+}
 
 #endif

@@ -168,8 +168,4 @@ rs_class rs_class_of_hta(const char *name, size_t length)
     return is_hta_compute(name) ? RS_CLASS_COMPUTE : RS_CLASS_OTHER;
 }
 
-const char *rs_class_name(rs_class class)
-{
-    static const char *const names[RS_N_CLASSES] = {"computation", "communication", "memory", "other"};
-    return names[class];
-}
+const char *const rs_class_names[RS_N_CLASSES] = {"computation", "communication", "memory", "other"};

@@ -313,7 +313,6 @@ rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_f
                        rs_error *err)
 {
     fold f = {.trace = trace, .e = trace->events, .s = settings, .ok = true};
-    int64_t last;
     *out = NULL;
     f.out = rs_calloc(1, sizeof *f.out);
     if (!f.out || !rs_pool_init(&f.out->pool)) {
@@ -323,7 +322,6 @@ rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_f
     rs_status status = rs_trace_tree(trace, settings->python, &f.t, err);
     if (status == RS_OK) status = rs_tree_busy(trace, f.t, err);
     if (status == RS_OK) status = rs_tree_total_busy(trace, f.t, &f.out->busy, err);
-    if (status == RS_OK) status = rs_trace_span(trace, &f.out->first_ns, &last, err);
     if (status == RS_OK) {
         f.out->n_host = f.t->n_host;
         f.folded = rs_malloc((f.t->n + 1) * sizeof *f.folded);

@@ -33,10 +33,9 @@ typedef struct rs_folded_tree {
     rs_pool pool;
     rs_folded_node *nodes; /* depth first; siblings by time, then position (with each: in order of time) */
     size_t n;
-    int64_t busy;     /* union of all linked GPU work of the rank */
-    int64_t first_ns; /* start of the rank's first event */
-    size_t n_host;    /* operators and calls of the rank */
-    size_t n_found;   /* events that settings.root names */
+    int64_t busy;   /* union of all linked GPU work of the rank */
+    size_t n_host;  /* operators and calls of the rank */
+    size_t n_found; /* events that settings.root names */
 } rs_folded_tree;
 
 rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_folded_tree **out,

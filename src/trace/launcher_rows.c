@@ -98,7 +98,6 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
     rs_tree *tree;
     const rs_launcher *launchers = NULL;
     size_t n = 0;
-    int64_t last;
     *out = NULL;
     rs_launcher_rows *r = rs_calloc(1, sizeof *r);
     if (!r || !rs_pool_init(&r->pool)) {
@@ -106,7 +105,6 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
         return rs_fail_nomem(err, "launchers");
     }
     rs_status status = rs_trace_tree(trace, false, &tree, err);
-    if (status == RS_OK) status = rs_trace_span(trace, &r->first_ns, &last, err);
     if (status == RS_OK) status = rs_trace_steps(trace, &c.steps, &c.n_steps, err);
     if (status == RS_OK) status = rs_tree_launchers(trace, tree, &launchers, &n, err);
     c.t = tree;

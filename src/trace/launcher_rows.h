@@ -23,7 +23,6 @@ typedef struct rs_launcher_rows {
     rs_launcher_row *items; /* in order of start, then position */
     size_t n;
     size_t n_gpu, n_unlinked; /* GPU work of the rank with and without a launch */
-    int64_t first_ns;         /* start of the rank's first event, RS_NO_TIME if it has none */
 } rs_launcher_rows;
 
 #define RS_ARGS_COLUMNS                                                                                      \

@@ -143,7 +143,7 @@ typedef struct rs_classes {
 } rs_classes;
 rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err);
 rs_class rs_class_at(const rs_classes *classes, uint32_t row);
-const char *rs_class_name(rs_class class); /* "computation", ... */
+extern const char *const rs_class_names[RS_N_CLASSES]; /* "computation", ... */
 
 /* ---- rank domains (specs in docs/formats.md) ------------------------------------------------------- */
 

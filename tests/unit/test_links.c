@@ -138,7 +138,7 @@ static void test_many_policies(void **state)
                                   .rows_by_stream = i & 1,
                                   .trim_steps = i & 2,
                                   .keep_last_step = i & 4,
-                                  .force_trim = i & 8,
+                                  .whole = i & 8,
                                   .round_to_us = i & 16,
                                   .linked_only = i & 32};
         assert_int_equal(rs_trace_work(&t, &policies[i], &held[i], NULL), RS_OK);
