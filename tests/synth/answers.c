@@ -146,8 +146,8 @@ static const gpu_truth *last_of_step(const truth_rank *t, size_t step)
     return last;
 }
 
-/* Walks back, from the later of the step's end and the end of what was launched in it, over whatever made each
- * thing happen no earlier. */
+/* Walks back, from the later of the step's end and the end of what was launched in it, over whatever made
+ * each thing happen no earlier. */
 critical_answer critical_of(const truth_rank *t, size_t step)
 {
     critical_answer a = {0};
