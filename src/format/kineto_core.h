@@ -154,5 +154,10 @@ rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t 
 
 /* At '{': whether an event begins here, as far as can be seen. */
 bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end);
+/* Looks from *at on for a place where a damaged header can be read on: the comma before a member that traces
+ * have, the key of the event array, or behind the events the closing brace. What is found is what the loader
+ * finds, so a second reading copies the events that the first one saw. false: not in this text, of which
+ * everything before *at has been judged; last: no text follows. */
+bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_events, bool last);
 
 #endif

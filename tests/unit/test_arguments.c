@@ -279,14 +279,17 @@ static folder two_ranks(void)
 {
     folder f = make_folder();
     text a = {0}, b = {0};
-    text_puts(&a, "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" EVENT(1, "\"z\":1,\"mixed\":1,"
-                                                                                 "\"wide\":9007199254740993,"
-                                                                                 "\"rank\":4,\"args.rank\":"
-                                                                                 "\"own\"") "," EVENT(
-                      2, "\"z\":2,\"mixed\":\"w\",\"wide\":0.5,\"list\":[1,2],\"Input "
-                         "Dims\":[[3]],\"n\\u0000\":1") "," EVENT(3, "\"Sequence "
-                                                                     "number\":9,\"half\":1,\"grid\":[1,2,3],"
-                                                                     "\"gr\\u0069d\":7") "]}");
+    text_puts(
+        &a,
+        "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" EVENT(
+            1, "\"z\":1,\"mixed\":1,"
+               "\"wide\":9007199254740993,"
+               "\"rank\":4,\"args.rank\":"
+               "\"own\"") "," EVENT(2, "\"z\":2,\"mixed\":\"w\",\"wide\":0.5,\"list\":[1,2],\"Input "
+                                       "Dims\":[[3]],\"n\\u0000\":1") "," EVENT(3, "\"Sequence "
+                                                                                   "number\":9,\"half\":1,"
+                                                                                   "\"grid\":[1,2,3],"
+                                                                                   "\"gr\\u0069d\":7") "]}");
     text_puts(&b, "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" EVENT(
                       1, "\"half\":0.5,\"A\":null,\"b\":true") "," EVENT(2, "\"mixed\":2.5") "]}");
     put_file(&f, "r0.json", &a);
