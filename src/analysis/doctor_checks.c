@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "format/format.h"
+#include "match/host_job.h"
 #include "text/numbers.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
@@ -270,6 +271,14 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
     if (status != RS_OK) return status;
     for (size_t i = 0; i < work->n; i++) c->comm_kernels += work->class[i] == RS_CLASS_COMM;
     count_calls(t, links, f);
+    rs_host_job host = {0};
+    if (work->n == 0) status = rs_trace_host_job(t, &host, err);
+    if (status != RS_OK) return status;
+    if (host.on_host) {
+        rs_finding_add(f, RS_FINE, &gpu_work, 0, "a job without a GPU");
+        return RS_OK;
+    }
+    if (work->n == 0 && f->events->truncated) return RS_OK; /* it may lie behind the cut */
     if (work->n == 0) {
         rs_finding_add(f, RS_UNFIT, &gpu_work, 0,
                        c->runtime_calls
@@ -279,14 +288,15 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
         return RS_OK;
     }
     rs_finding_add(f, RS_FINE, &gpu_work, (int64_t)work->n, "%zu GPU events", work->n);
-    judge_calls(f, true);
+    bool whole = !f->events->truncated; /* else what belongs together may lie on both sides of the cut */
+    if (whole) judge_calls(f, true);
     double share = 100.0 * (double)links->n_unlinked / (double)work->n;
     /* kernels by themselves are what was asked of the profiler */
-    if (links->n_unlinked && !tells_operators(f->events) && c->runtime_calls == 0)
+    if (whole && links->n_unlinked && !tells_operators(f->events) && c->runtime_calls == 0)
         rs_finding_add(f, RS_WEAK, &unlinked, (int64_t)links->n_unlinked,
                        "no calls of the device's API were recorded, so none of %zu GPU events has a launch",
                        work->n);
-    else if (links->n_unlinked)
+    else if (whole && links->n_unlinked)
         rs_finding_add(f,
                        share > 50  ? RS_UNFIT
                        : share > 5 ? RS_WEAK
@@ -310,7 +320,8 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
 
 /* ---- what the recording left out -------------------------------------------------------------------- */
 
-static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+/* What is not there. Of a text that breaks off nobody knows: it may lie behind the cut. */
+static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
 {
     const rs_file_info *info = &t->events->info;
     bool torch = tells_operators(f->events);
@@ -325,16 +336,21 @@ static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, s
         rs_finding_add(f, RS_WEAK, &steps, 0, "no training steps (ProfilerStep#N)");
     else if (n_steps == 1)
         rs_finding_add(f, RS_REMARK, &steps, 1, "only one training step: nothing to compare it with");
-    else
-        rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
-    if (c->cpu_ops && c->with_dims == 0)
-        rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
-                       (long long)c->cpu_ops);
     if (c->cpu_ops && c->python == 0) rs_finding_add(f, RS_REMARK, &stacks, 0, "no Python stacks");
     bool rocm = c->rocm_calls > 0;
     if (c->runtime_calls && c->sync == 0 && !rocm)
         rs_finding_add(f, RS_REMARK, &sync, 0, "no CUDA synchronization events (cuda_sync)");
-    if (c->comm_kernels && t->events->args[RS_COL_COLLECTIVE].n == 0)
+}
+
+static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+{
+    const rs_events *e = t->events;
+    if (!e->truncated) check_missing(t, f, c, n_steps);
+    if (n_steps > 1) rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
+    if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
+        rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
+                       (long long)c->cpu_ops);
+    if (c->comm_kernels && e->args[RS_COL_COLLECTIVE].n == 0)
         rs_finding_add(f, RS_REMARK, &collectives, c->comm_kernels,
                        "%lld communication kernels without a collective's name, size and group",
                        (long long)c->comm_kernels);

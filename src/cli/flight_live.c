@@ -1,11 +1,11 @@
 /* Snapshots of a running job: asking its debug server or its workers, and watching it. */
 #define _POSIX_C_SOURCE 200809L
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "cli/fetch.h"
 #include "cli/flight.h"
@@ -195,7 +195,7 @@ static rs_status ask_server(const rs_flight_request *r, const char *server, gath
 static void complete_address(const char *text, size_t n, bool default_port, worker_address out)
 {
     bool scheme = n > 7 && (strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0);
-    while (n && (text[n - 1] == '/' || isspace((unsigned char)text[n - 1]))) n--;
+    while (n && (text[n - 1] == '/' || rs_is_space(text[n - 1]))) n--;
     const char *host = scheme ? strstr(text, "://") + 3 : text, *end = text + n,
                *bracket = memchr(host, ']', (size_t)(end - host));
     bool port = memchr(bracket ? bracket : host, ':', (size_t)(end - (bracket ? bracket : host))) != NULL;
@@ -208,19 +208,19 @@ static rs_status read_worker_line(const char *line, size_t number, const char *p
 {
     int64_t rank = (int64_t)w->n;
     size_t n = strcspn(line, "#\r\n");
-    while (n && isspace((unsigned char)*line)) line++, n--;
-    while (n && isspace((unsigned char)line[n - 1])) n--;
+    while (n && rs_is_space(*line)) line++, n--;
+    while (n && rs_is_space(line[n - 1])) n--;
     if (!n) return RS_OK;
     size_t digits = strspn(line, "0123456789");
-    if (digits && digits < n && isspace((unsigned char)line[digits])) {
+    if (digits && digits < n && rs_is_space(line[digits])) {
         rank = 0;
         for (size_t i = 0; i < digits && i < 9; i++) rank = rank * 10 + (line[i] - '0');
-        while (digits < n && isspace((unsigned char)line[digits])) digits++;
+        while (digits < n && rs_is_space(line[digits])) digits++;
         line += digits;
         n -= digits;
     }
     for (size_t i = 0; i < n; i++)
-        if (isspace((unsigned char)line[i]))
+        if (rs_is_space(line[i]))
             return rs_fail(err, RS_ERR_USAGE,
                            "%s, line %zu: an address, or RANK ADDRESS, is expected, not \"%.60s\"", path,
                            number, line);

@@ -46,6 +46,13 @@ static void headline(const rs_table *ranks, rs_layout *layout)
     rs_layout_heading(layout, text, true);
 }
 
+static bool any_gpu(const rs_table *ranks)
+{
+    for (size_t i = 0; i < rs_table_n_rows(ranks); i++)
+        if (rs_face_int(ranks, i, "gpu_events", 0)) return true;
+    return false;
+}
+
 static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout)
 {
     static const char *const parts[] = {"computation_us", "exposed_comm_us", "exposed_copies_us", "idle_us"};
@@ -94,10 +101,13 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
                                        "unlinked_pct",
                                        "behind_median_pct",
                                        NULL};
+    static const char *const no_gpu[] = {"rank",        "span_us",           "steps", "mean_step_us",
+                                         "own_time_us", "behind_median_pct", NULL};
+    bool gpu = any_gpu(ranks);
     rs_layout_blank(layout);
-    rs_status status = rs_face_part(layout, ranks, times, rows, n, err);
-    rs_layout_blank(layout);
-    if (status == RS_OK) status = rs_face_part(layout, ranks, host, rows, n, err);
+    rs_status status = rs_face_part(layout, ranks, gpu ? times : no_gpu, rows, n, err);
+    if (gpu) rs_layout_blank(layout);
+    if (status == RS_OK && gpu) status = rs_face_part(layout, ranks, host, rows, n, err);
     if (status == RS_OK && rs_table_n_rows(ranks) > n) {
         char text[160];
         snprintf(text, sizeof text,
@@ -114,6 +124,11 @@ static void slowest(const rs_table *ranks, rs_layout *layout)
     if (n < 2) return;
     for (size_t i = 1; i < n; i++)
         if (rs_face_number(ranks, i, "own_time_us") > rs_face_number(ranks, worst, "own_time_us")) worst = i;
+    /* where several are the slowest, none is */
+    for (size_t i = 0; i < n; i++)
+        if (i != worst &&
+            rs_face_number(ranks, i, "own_time_us") >= rs_face_number(ranks, worst, "own_time_us"))
+            return;
     char text[200], time[32];
     double behind = rs_face_number(ranks, worst, "behind_median_pct");
     rs_human_time(rs_face_int(ranks, worst, "own_time_us", 0), time);
@@ -140,7 +155,7 @@ rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *
     size_t rows[MAX_RANKS], n = choose_rows(ranks, rows);
     if (layout->width == 0) layout->width = SCREEN; /* one screen, also in a file */
     headline(ranks, layout);
-    bars(ranks, rows, n, layout);
+    if (any_gpu(ranks)) bars(ranks, rows, n, layout);
     rs_status status = rank_tables(ranks, rows, n, layout, err);
     slowest(ranks, layout);
     if (status == RS_OK) status = names(result, "kernels", "Top kernels", layout, err);

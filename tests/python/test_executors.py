@@ -99,7 +99,7 @@ def test_urls(folder, alone):
         store.store.clear()
 
 
-@pytest.mark.parametrize("settings", [{"ranks": [0, 3]}, {"steps": "2"}, {"renumber": True}, {"absolute": True}])
+@pytest.mark.parametrize("settings", [{"ranks": [0, 3]}, {"steps": "10"}, {"renumber": True}, {"absolute": True}])
 def test_settings(folder, settings):
     with rs.open(folder, **settings) as job:
         wanted = everything({"breakdown": job.breakdown(), "steps": job.steps(), "info": job.info()})
