@@ -103,7 +103,8 @@ RS_RECORD(stream, STREAM_ROW);
     CELL(CHARS(fact, value), "value", TEXT, NONE, "its value", NULL)
 RS_RECORD(software, SOFTWARE_ROW);
 
-static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank, or a recording where a rank has several.", rank_columns);
+static const rs_table_spec ranks_table =
+    RS_TABLE("ranks", "One row a rank, or a recording where a rank has several.", rank_columns);
 static const rs_table_spec categories_table =
     RS_TABLE("categories", "One row a rank and category.", category_columns);
 static const rs_table_spec streams_table =
@@ -299,7 +300,8 @@ static rs_status look_at(const rs_run *run, rs_trace *t, info *p, rs_error *err)
 }
 
 /* One recording is a rank of its own rows. */
-static rs_status look_at_recording(const rs_run *run, const rs_trace *whole, size_t at, info *p, rs_error *err)
+static rs_status look_at_recording(const rs_run *run, const rs_trace *whole, size_t at, info *p,
+                                   rs_error *err)
 {
     const rs_recording *r = &whole->recordings[at];
     size_t end = at + 1 < whole->n_recordings ? r[1].first_row : whole->events->n;

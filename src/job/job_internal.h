@@ -20,9 +20,9 @@ struct rs_input {
     rs_input *recordings; /* files of one rank that follow each other in time and are read as one */
     size_t n_recordings;
     rs_recording *marks; /* ... where each begins, while loaded */
-    bool joined;       /* while runs are put together: it is a part of another */
-    char *instead;     /* another input that holds the same work: this one is passed over; NULL: none */
-    const void *bytes; /* or memory */
+    bool joined;         /* while runs are put together: it is a part of another */
+    char *instead;       /* another input that holds the same work: this one is passed over; NULL: none */
+    const void *bytes;   /* or memory */
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
     bool from_directory; /* found there: what is no trace is passed over */
@@ -67,8 +67,7 @@ void rs_input_forget(rs_job *job, rs_input *input);
 void rs_input_clear(rs_input *input);
 /* Files of one rank that do not overlap in time become one input, in the order of time; *joined: some did.
  * answers: of the inputs, one each. Nothing is loaded any more then. */
-rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined,
-                                    rs_error *err);
+rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined, rs_error *err);
 
 /* What a file says of a rank before others are known: its own word, then its name. */
 int64_t rs_input_rank(const rs_input *input, const rs_trace *trace, const char **rule);

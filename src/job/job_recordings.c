@@ -1,5 +1,5 @@
-/* Several recordings of one rank: files of one rank whose times do not overlap, as the profiler writes them when
- * its schedule repeats. They are read one behind the other as one input. */
+/* Several recordings of one rank: files of one rank whose times do not overlap, as the profiler writes them
+ * when its schedule repeats. They are read one behind the other as one input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static size_t find_candidates(const rs_job *job, const rs_input_answer *answers,
         const rs_input_answer *a = &answers[i];
         if (a->status != RS_OK || a->n_ranks != 1 || a->ranks[0].own_rank == RS_NO_VALUE) continue;
         bool once = !input->bytes && strcmp(input->path, "-") == 0;
-        out[n++] = (candidate){a->ranks[0].own_rank, once ? RS_NO_TIME : a->ranks[0].from, a->ranks[0].until, i};
+        out[n++] =
+            (candidate){a->ranks[0].own_rank, once ? RS_NO_TIME : a->ranks[0].from, a->ranks[0].until, i};
     }
     if (n) qsort(out, n, sizeof *out, by_time);
     return n;
