@@ -72,6 +72,10 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
         *n = set->n;
         return set->tables;
     }
+    if (peer) { /* the analysis's own */
+        *n = analysis->table_sets[0].n;
+        return analysis->table_sets[0].tables;
+    }
     *n = 0;
     return NULL;
 }
