@@ -18,54 +18,59 @@
 #define DAY_NS INT64_C(86400000000000)
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
-static const rs_check damage = {
+static const rs_doctor_check damage = {
     "damaged text", "whatever the lost events would have shown",
     "let the profiler finish before the process ends; write to a local disk, then copy"};
-static const rs_check gpu_work = {"GPU work", "every GPU-time analysis",
-                                  "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
-static const rs_check host_work = {"host operators",
-                                   "ops, launchers, tree, critical-path, operators in summary",
-                                   "profile with ProfilerActivity.CPU"};
-static const rs_check launches = {"launches without work", "queue, launches, idle causes, critical-path",
-                                  "record whole steps (schedule with warmup), synchronize before stopping; "
-                                  "update the driver's CUPTI or roctracer if one call never shows work"};
-static const rs_check unlinked = {
+static const rs_doctor_check gpu_work = {
+    "GPU work", "every GPU-time analysis",
+    "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
+static const rs_doctor_check host_work = {"host operators",
+                                          "ops, launchers, tree, critical-path, operators in summary",
+                                          "profile with ProfilerActivity.CPU"};
+static const rs_doctor_check launches = {
+    "launches without work", "queue, launches, idle causes, critical-path",
+    "record whole steps (schedule with warmup), synchronize before stopping; "
+    "update the driver's CUPTI or roctracer if one call never shows work"};
+static const rs_doctor_check unlinked = {
     "work without launch", "launch-bound share, idle causes, ops, launchers",
     "start the profiler one step before the steps you want (schedule warmup=1)"};
-static const rs_check graphs = {
+static const rs_doctor_check graphs = {
     "graph launches", "kernels of the graphs, busy time, idle",
     "newer drivers record every replay; or profile once with graphs switched off"};
-static const rs_check early = {"work before launch", "queue, launches, idle causes",
-                               "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
-static const rs_check duplicates = {"repeated correlations",
-                                    "every launch-based number; perhaps several ranks in one file",
-                                    "write one file a rank; do not concatenate traces"};
-static const rs_check overlaps = {
+static const rs_doctor_check early = {
+    "work before launch", "queue, launches, idle causes",
+    "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
+static const rs_doctor_check duplicates = {"repeated correlations",
+                                           "every launch-based number; perhaps several ranks in one file",
+                                           "write one file a rank; do not concatenate traces"};
+static const rs_doctor_check overlaps = {
     "overlap on one stream", "sums of kernel time; viewers drop such events",
     "programmatic dependent launch or a driver's timestamps; compare busy time, not sums"};
-static const rs_check rank = {
+static const rs_doctor_check rank = {
     "rank", "telling ranks apart by the file itself",
     "initialise torch.distributed before profiling, or put rank_N in the file name"};
-static const rs_check steps = {"steps", "steps, --steps, per-step numbers, HTA's window",
-                               "call profiler.step() once an iteration"};
-static const rs_check shapes = {"shapes", "ops --by args, shapes in launchers, sizes of collectives",
-                                "record_shapes=True"};
-static const rs_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True"};
-static const rs_check sync = {"sync events", "exact GPU to CPU dependencies in critical-path and chakra",
-                              "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)"};
-static const rs_check collectives = {"collective arguments", "collectives: sizes, groups, bandwidth",
-                                     "record_shapes=True with PyTorch 2.2 or later"};
-static const rs_check dropped = {
+static const rs_doctor_check steps = {"steps", "steps, --steps, per-step numbers, HTA's window",
+                                      "call profiler.step() once an iteration"};
+static const rs_doctor_check shapes = {"shapes", "ops --by args, shapes in launchers, sizes of collectives",
+                                       "record_shapes=True"};
+static const rs_doctor_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True"};
+static const rs_doctor_check sync = {
+    "sync events", "exact GPU to CPU dependencies in critical-path and chakra",
+    "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)"};
+static const rs_doctor_check collectives = {"collective arguments", "collectives: sizes, groups, bandwidth",
+                                            "record_shapes=True with PyTorch 2.2 or later"};
+static const rs_doctor_check dropped = {
     "dropped buffers", "completeness of GPU work",
     "fewer steps a recording; larger buffers (KINETO_USE_DAEMON off, CUPTI buffer size up)"};
-static const rs_check clocks = {"clock units", "every duration",
-                                "do not rescale ts and dur: Chrome traces hold microseconds"};
-static const rs_check resolution = {"clock resolution", "kernels under a microsecond; gaps between kernels",
-                                    "PyTorch 2.3 or later writes nanoseconds"};
-static const rs_check durations = {"durations", "busy time and idle around them",
-                                   "a driver's bad timestamps: update it, or cut the events out"};
+static const rs_doctor_check clocks = {"clock units", "every duration",
+                                       "do not rescale ts and dur: Chrome traces hold microseconds"};
+static const rs_doctor_check resolution = {"clock resolution",
+                                           "kernels under a microsecond; gaps between kernels",
+                                           "PyTorch 2.3 or later writes nanoseconds"};
+static const rs_doctor_check durations = {"durations", "busy time and idle around them",
+                                          "a driver's bad timestamps: update it, or cut the events out"};
 
-void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
+void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_doctor_check *check, int64_t count,
                     const char *format, ...)
 {
     char text[512];
@@ -80,7 +85,7 @@ void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *chec
         return;
     }
     const char *own = rs_format_remedy(f->events, check->name);
-    f->items[f->n++] = (rs_finding){
+    f->items[f->n++] = (rs_doctor_finding){
         .level = level, .check = check, .count = count, .text = copy, .remedy = own ? own : check->remedy};
 }
 

@@ -7,7 +7,6 @@
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
-#include "rankscope/job.h"
 
 const rs_analysis *const *rs_analyses(size_t *n)
 {

@@ -98,12 +98,12 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     if (status == RS_OK && rs_options_flag(r->own, "stacks") && rs_renders_as(&r->render, "text")) {
         rs_writer writer;
         rs_writer_init(&writer, sink);
-        rs_layout layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
-        rs_layout_heading(&layout, "Stacks (innermost frame first)", false);
+        rs_page layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
+        rs_page_heading(&layout, "Stacks (innermost frame first)", false);
         for (uint32_t i = 1; *rs_flight_stack(flight, i); i++) {
             char title[32];
             snprintf(title, sizeof title, "stack %u", i);
-            rs_layout_wrap(&layout, "  ", title);
+            rs_page_wrap(&layout, "  ", title);
             rs_flight_put_stack(&layout, flight, i);
         }
         status = rs_writer_finish(&writer, err);

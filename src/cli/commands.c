@@ -87,11 +87,13 @@ static const rs_command *const own[] = {
     &flight_command, &rs_fuse_command,    &rs_report_command,  &rs_view_command,     &chakra_command};
 #define N_OWN (sizeof own / sizeof *own)
 
-static const char *const group_titles[] = {
-    "Any trace", "GPU time",        "Call tree", "Across ranks", "Flight recorder",
-    "Chakra",    "Overlap metrics", "More",      "Setup"};
-#define GROUP_MORE 7
-#define GROUP_SETUP 8
+static const char *const group_titles[] = {"Any trace",    "GPU time",
+                                           "Call tree",    "Performance models",
+                                           "Across ranks", "Flight recorder",
+                                           "Chakra",       "Overlap metrics",
+                                           "More",         "Setup"};
+#define GROUP_MORE 8
+#define GROUP_SETUP 9
 
 /* Where in help a command stands. One that is not named here stands under "More". */
 static const struct {
@@ -127,11 +129,13 @@ static const struct {
     {2, "ops"},
     {2, "timeline"},
     {2, "fuse"},
-    {3, "collectives"},
-    {4, "flight"},
-    {5, "chakra"},
-    {6, "metrics"},
-    {6, "capture"},
+    {3, "roofline"},
+    {3, "mfu"},
+    {4, "collectives"},
+    {5, "flight"},
+    {6, "chakra"},
+    {7, "metrics"},
+    {7, "capture"},
     {GROUP_SETUP, "help"},
     {GROUP_SETUP, "completions"},
     {GROUP_SETUP, "man"},

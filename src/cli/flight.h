@@ -19,7 +19,7 @@ typedef struct rs_flight_request {
 rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink,
                               rs_error *err);
 /* A stack, a line a frame. */
-void rs_flight_put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack);
+void rs_flight_put_stack(rs_page *layout, rs_flight *flight, uint32_t stack);
 
 /* flight_live.c: one snapshot of a running job: of the front end at `server`, or of the workers that
  * --workers names. */

@@ -4,20 +4,20 @@
 
 #include "cli/flight.h"
 
-static void put_colored(rs_layout *layout, const char *code, const char *text)
+static void put_colored(rs_page *layout, const char *code, const char *text)
 {
     if (layout->color) rs_writer_text(layout->writer, code);
-    rs_layout_wrap(layout, "", text);
+    rs_page_wrap(layout, "", text);
     if (layout->color) rs_writer_text(layout->writer, "\x1b[0m");
 }
 
-void rs_flight_put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack)
+void rs_flight_put_stack(rs_page *layout, rs_flight *flight, uint32_t stack)
 {
     const char *line = rs_flight_stack(flight, stack);
     while (*line) {
         size_t n = strcspn(line, "\n");
         rs_writer_text(layout->writer, "        ");
-        rs_layout_text(layout, line, n);
+        rs_page_text(layout, line, n);
         rs_writer_char(layout->writer, '\n');
         line += n;
         if (*line) line++;
@@ -25,36 +25,36 @@ void rs_flight_put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack)
 }
 
 static void show_proof(const rs_flight_request *r, rs_flight *flight, const rs_flight_report *report,
-                       rs_layout *layout)
+                       rs_page *layout)
 {
     const rs_flight_finding *root = &report->root;
     bool stacks = rs_options_flag(r->own, "stacks") || r->verbose;
     if (!root->n_evidence) return;
-    rs_layout_heading(layout, "Proof", false);
+    rs_page_heading(layout, "Proof", false);
     for (size_t i = 0; i < root->n_evidence; i++) {
-        rs_layout_wrap(layout, "  * ", root->evidence[i].text);
+        rs_page_wrap(layout, "  * ", root->evidence[i].text);
         if (stacks) rs_flight_put_stack(layout, flight, root->evidence[i].stack);
     }
     if (stacks) return;
     bool any = false;
     for (size_t i = 0; i < root->n_evidence; i++) any |= root->evidence[i].stack != 0;
-    if (any) rs_layout_wrap(layout, "  ", "--stacks shows the whole stacks.");
+    if (any) rs_page_wrap(layout, "  ", "--stacks shows the whole stacks.");
 }
 
-static void show_findings(const rs_flight_request *r, const rs_flight_report *report, rs_layout *layout)
+static void show_findings(const rs_flight_request *r, const rs_flight_report *report, rs_page *layout)
 {
     size_t limit = (size_t)rs_options_int(r->own, "limit");
     if (report->n_findings < 2) return;
-    rs_layout_heading(layout, "Also found", false);
+    rs_page_heading(layout, "Also found", false);
     for (size_t i = 1; i < report->n_findings && i <= limit; i++) {
         char lead[64];
         snprintf(lead, sizeof lead, "  %s: ", rs_flight_verdict_name(report->findings[i].verdict));
-        rs_layout_wrap(layout, lead, report->findings[i].summary);
+        rs_page_wrap(layout, lead, report->findings[i].summary);
     }
     if (report->n_findings - 1 > limit) {
         char more[64];
         snprintf(more, sizeof more, "... and %zu more (--limit)", report->n_findings - 1 - limit);
-        rs_layout_wrap(layout, "  ", more);
+        rs_page_wrap(layout, "  ", more);
     }
 }
 
@@ -84,14 +84,14 @@ static bool wait_alike(const rs_flight_waiting *x, const rs_flight_waiting *y)
            x->n_waits_for == y->n_waits_for;
 }
 
-static void show_waiting(const rs_flight_request *r, const rs_flight_report *report, rs_layout *layout)
+static void show_waiting(const rs_flight_request *r, const rs_flight_report *report, rs_page *layout)
 {
     size_t limit = r->verbose ? SIZE_MAX : (size_t)rs_options_int(r->own, "limit"), lines = 0, told = 0;
     char line[900], ranks[240], waiters[240];
     int64_t together[64];
     if (!report->n_waiting) return;
     snprintf(line, sizeof line, "Waiting, not at fault (%zu)", report->n_waiting);
-    rs_layout_heading(layout, line, false);
+    rs_page_heading(layout, line, false);
     for (size_t i = 0; i < report->n_waiting; i++) {
         const rs_flight_waiting *w = &report->waiting[i];
         size_t n = 0, all = 0;
@@ -111,34 +111,34 @@ static void show_waiting(const rs_flight_request *r, const rs_flight_report *rep
                  all == 1 ? "rank" : "ranks", waiters, w->op, w->p2p ? "p2p " : "", (long long)w->seq,
                  w->group_desc ? w->group_desc : "group ", w->group_desc ? " (group " : "", w->group,
                  w->group_desc ? ")" : "", ranks[0] ? ", for rank " : "", ranks);
-        rs_layout_wrap(layout, "  ", line);
+        rs_page_wrap(layout, "  ", line);
     }
     if (told < report->n_waiting) {
         snprintf(line, sizeof line, "... and %zu more ranks (--verbose)", report->n_waiting - told);
-        rs_layout_wrap(layout, "  ", line);
+        rs_page_wrap(layout, "  ", line);
     }
 }
 
-static rs_status show_table(rs_layout *layout, const char *title, rs_table *table, rs_error *err)
+static rs_status show_table(rs_page *layout, const char *title, rs_table *table, rs_error *err)
 {
     if (!table) return err->status;
     rs_status status = RS_OK;
     if (rs_table_n_rows(table)) {
-        rs_layout_heading(layout, title, false);
-        status = rs_layout_table(layout, table, err);
+        rs_page_heading(layout, title, false);
+        status = rs_page_table(layout, table, err);
     }
     rs_table_free(table);
     return status;
 }
 
-static void show_isolate(const rs_flight_report *report, rs_layout *layout)
+static void show_isolate(const rs_flight_report *report, rs_page *layout)
 {
     char ranks[240];
     if (!report->n_isolate) return;
     char line[300];
     ranks_text(report->isolate, report->n_isolate, ranks, sizeof ranks);
     snprintf(line, sizeof line, "%s %s", report->n_isolate == 1 ? "rank" : "ranks", ranks);
-    rs_layout_wrap(layout, "Machines to take out: ", line);
+    rs_page_wrap(layout, "Machines to take out: ", line);
 }
 
 rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink,
@@ -149,7 +149,7 @@ rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, con
     if (status != RS_OK) return status;
     rs_writer writer;
     rs_writer_init(&writer, sink);
-    rs_layout layout = {
+    rs_page layout = {
         .writer = &writer, .width = r->render.width, .color = r->render.color, .utf8 = r->render.utf8};
     bool healthy = report->root.verdict == RS_FLIGHT_HEALTHY;
     put_colored(&layout, healthy ? "\x1b[1;32m" : "\x1b[1;31m", report->root.summary);
@@ -158,8 +158,8 @@ rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, con
              rs_flight_verdict_name(report->root.verdict), rs_human_count((int64_t)report->n_ranks, a),
              rs_human_count((int64_t)report->n_entries, b), report->n_groups,
              report->n_groups == 1 ? "" : "s");
-    rs_layout_wrap(&layout, "", line);
-    if (report->next) rs_layout_wrap(&layout, "Next: ", report->next);
+    rs_page_wrap(&layout, "", line);
+    if (report->next) rs_page_wrap(&layout, "Next: ", report->next);
     show_isolate(report, &layout);
     show_proof(r, flight, report, &layout);
     show_findings(r, report, &layout);

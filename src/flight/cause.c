@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_ENDS 4096 /* ranks that only the log accuses */
+#define MAX_ENDS 4096                /* ranks that only the log accuses */
 #define TOGETHER INT64_C(5000000000) /* ns: events so close belong to one failure */
 
 /* ---- choosing -------------------------------------------------------------------------------------------

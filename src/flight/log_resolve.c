@@ -217,7 +217,8 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
     }
     rs_map64 exits = {0};
     bool good = find_exits(log, &exits);
-    for (size_t i = 0; good && i < log->n; i++) log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
+    for (size_t i = 0; good && i < log->n; i++)
+        log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
     rs_map64_clear(&exits);
     return good ? RS_OK : rs_fail_nomem(err, "the log");
 }

@@ -5,7 +5,7 @@
 #include "peer/hta_queue.h"
 #include "base/interval.h"
 #include "base/keymap.h"
-#include "engine/build.h"
+#include "peer/hta_graph.h"
 #include "trace/call_stacks.h"
 #include "peer/hta_window.h"
 #include "trace/selection.h"
@@ -150,19 +150,6 @@ static bool is_lock(const builder *b, uint32_t item)
     const char *name = name_of(b, b->at[item]);
     return strcmp(name, "cudaLaunchKernel") == 0 || strcmp(name, "cudaMemcpyAsync") == 0 ||
            strcmp(name, "cudaHostAlloc") == 0;
-}
-
-bool rs_path_is_blocking(const char *name)
-{
-    static const char *const names[] = {"cudaDeviceSynchronize",
-                                        "cudaStreamSynchronize",
-                                        "cudaEventQuery",
-                                        "cudaEventSynchronize",
-                                        "cudaMemcpy",
-                                        "cudaMemcpyAsync"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
 }
 
 static bool is_blocking(const builder *b, uint32_t item)
