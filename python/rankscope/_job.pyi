@@ -704,7 +704,7 @@ class Job:
         how a merged file was told apart, how many events of which category, which devices and streams carry
         work, which training steps, and what the profiler says about itself and its software.
 
-        Table ranks: One row a rank.
+        Table ranks: One row a rank, or a recording where a rank has several.
             rank [id]: rank of the job
             file: input file
             rank_from: where the rank number comes from

@@ -82,6 +82,10 @@ rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue
     bool queue = false, bandwidth = false;
     rs_status status = read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err);
     if (status != RS_OK) return status;
+    if (trace->n_recordings > 1)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "a rank has %zu recordings (%s): give one file of each rank to annotate",
+                       trace->n_recordings, trace->file);
     annotate_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;

@@ -26,7 +26,11 @@ typedef struct category {
     int64_t time;
 } category;
 
-typedef struct info {
+typedef struct info info;
+struct info {
+    char *file;       /* of one of several recordings; owned */
+    info *recordings; /* where there are several: each by itself */
+    size_t n_recordings;
     const char *packing, *form;
     uint64_t text_bytes, lost, rounded;
     size_t n_events, n_gpu, n_unlinked, n_steps;
@@ -40,7 +44,7 @@ typedef struct info {
     size_t n_streams, streams_capacity;
     fact facts[24];
     size_t n_facts;
-} info;
+};
 
 static const char *const no_yes[] = {"no", "yes"};
 
@@ -99,7 +103,8 @@ RS_RECORD(stream, STREAM_ROW);
     CELL(CHARS(fact, value), "value", TEXT, NONE, "its value", NULL)
 RS_RECORD(software, SOFTWARE_ROW);
 
-static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
+static const rs_table_spec ranks_table =
+    RS_TABLE("ranks", "One row a rank, or a recording where a rank has several.", rank_columns);
 static const rs_table_spec categories_table =
     RS_TABLE("categories", "One row a rank and category.", category_columns);
 static const rs_table_spec streams_table =
@@ -109,12 +114,19 @@ static const rs_table_spec software_table =
 
 enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
 
-static void info_free(void *partial)
+static void info_clear(info *p)
 {
-    info *p = partial;
+    for (size_t i = 0; i < p->n_recordings; i++) info_clear(&p->recordings[i]); /* these have none */
+    rs_free(p->recordings);
+    rs_free(p->file);
     rs_free(p->categories);
     rs_free(p->streams);
-    rs_free(p);
+}
+
+static void info_free(void *partial)
+{
+    info_clear(partial);
+    rs_free(partial);
 }
 
 static void copy_text(char *out, size_t size, const rs_events *e, uint32_t id)
@@ -245,12 +257,9 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
     return RS_OK;
 }
 
-static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+static rs_status look_at(const rs_run *run, rs_trace *t, info *p, rs_error *err)
 {
     const rs_events *e = t->events;
-    info *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "info");
-    *partial = p;
     p->packing = e->packing;
     p->form = e->form;
     p->text_bytes = e->n_bytes;
@@ -290,14 +299,59 @@ static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_er
     return status;
 }
 
-static rs_status add_rank_row(rs_table *t, const rs_partial *partial, rs_error *err)
+/* One recording is a rank of its own rows. */
+static rs_status look_at_recording(const rs_run *run, const rs_trace *whole, size_t at, info *p,
+                                   rs_error *err)
 {
-    const info *p = partial->value;
+    const rs_recording *r = &whole->recordings[at];
+    size_t end = at + 1 < whole->n_recordings ? r[1].first_row : whole->events->n;
+    size_t n = end - r->first_row;
+    uint32_t *rows = rs_malloc((n + 1) * sizeof *rows);
+    p->file = rs_strdup(r->file);
+    if (!rows || !p->file) {
+        rs_free(rows);
+        return rs_fail_nomem(err, "info");
+    }
+    for (size_t i = 0; i < n; i++) rows[i] = r->first_row + (uint32_t)i;
+    rs_trace one;
+    rs_trace_init(&one, whole->events, rows, n);
+    one.file = r->file;
+    one.problems = whole->problems;
+    one.selection = whole->selection;
+    rs_status status = look_at(run, &one, p, err);
+    rs_trace_clear(&one);
+    p->packing = r->packing;
+    p->form = r->form;
+    p->text_bytes = r->n_bytes;
+    p->lost = r->n_lost;
+    p->rounded = r->n_rounded;
+    p->truncated = r->truncated;
+    return status;
+}
+
+static rs_status info_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+{
+    info *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "info");
+    *partial = p;
+    rs_status status = look_at(run, t, p, err);
+    if (status != RS_OK || t->n_recordings < 2) return status;
+    p->recordings = rs_calloc(t->n_recordings, sizeof *p->recordings);
+    if (!p->recordings) return rs_fail_nomem(err, "info");
+    while (status == RS_OK && p->n_recordings < t->n_recordings) {
+        size_t at = p->n_recordings++;
+        status = look_at_recording(run, t, at, &p->recordings[at], err);
+    }
+    return status;
+}
+
+static rs_status add_rank_row(rs_table *t, const rs_partial *partial, const info *p, rs_error *err)
+{
     int64_t epoch = RS_NO_VALUE;
     if (!p->has_span || p->base_ns == RS_NO_VALUE || __builtin_add_overflow(p->base_ns, p->first, &epoch))
         epoch = RS_NO_VALUE;
     rs_table_put(t, &rank_record, partial->rank, p);
-    rs_table_set_text(t, "file", partial->source);
+    rs_table_set_text(t, "file", p->file ? p->file : partial->source);
     rs_table_set_text(t, "rank_from", partial->rank_rule);
     rs_table_set_text(t, "split_by", partial->domain_rule);
     rs_table_set_int(t, "start_unix_ns", epoch);
@@ -342,7 +396,10 @@ static rs_status info_merge(const rs_run *run, rs_partial *partials, size_t n, r
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const info *p = partials[i].value;
-        status = add_rank_row(result->tables[RANKS], &partials[i], err);
+        for (size_t k = 0; status == RS_OK && k < p->n_recordings; k++)
+            status = add_rank_row(result->tables[RANKS], &partials[i], &p->recordings[k], err);
+        if (status == RS_OK && !p->n_recordings)
+            status = add_rank_row(result->tables[RANKS], &partials[i], p, err);
         if (status == RS_OK) status = add_category_rows(result->tables[CATEGORIES], &partials[i], err);
         for (size_t k = 0; status == RS_OK && k < p->n_streams; k++)
             status = rs_table_put_row(result->tables[STREAMS], &stream_record, partials[i].rank,
@@ -364,8 +421,18 @@ static const rs_layout stream_layout = RS_RECORD_LAYOUT(stream_row, stream);
 static const rs_layout category_layout = RS_RECORD_LAYOUT(category, category);
 static const rs_layout fact_layout = RS_RECORD_LAYOUT(fact, software);
 
+/* of a recording only its row is shown */
+static const rs_field recording_fields[] = {
+    RS_FIELD(info, file),
+    RS_FIELD(info, has_span),
+    RS_FIELD(info, base_ns),
+    RS_FIELD(info, last),
+};
+static const rs_layout recording_layout = RS_RECORD_LAYOUT_AND(info, rank, recording_fields);
+
 /* what is no cell of its row */
 static const rs_field info_fields[] = {
+    RS_FIELD_LIST(info, recordings, n_recordings, &recording_layout),
     RS_FIELD(info, has_span),
     RS_FIELD(info, base_ns),
     RS_FIELD(info, last),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "job/job.h"
 #include "job/job_internal.h"
@@ -46,8 +47,10 @@ static uint64_t file_size(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
-static void input_clear(rs_input *input)
+void rs_input_clear(rs_input *input)
 {
+    for (size_t k = 0; k < input->n_recordings; k++) rs_input_clear(&input->recordings[k]);
+    rs_free(input->recordings);
     rs_input_release(input);
     rs_problems_clear(&input->problems);
     rs_free(input->path);
@@ -126,7 +129,7 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
                       .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
                       .from_directory = file->optional};
     if (!copy_texts(file, &input) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        input_clear(&input);
+        rs_input_clear(&input);
         return rs_fail_nomem(err, "inputs");
     }
     job->bytes_total += input_size(&input);
@@ -139,14 +142,28 @@ const rs_job_settings *rs_job_get_settings(const rs_job *job)
     return &job->settings;
 }
 
+/* Recordings of one rank are files of their own to everybody else. */
 size_t rs_job_n_files(const rs_job *job)
 {
-    return job->n_inputs;
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_inputs; i++)
+        n += job->inputs[i].n_recordings ? job->inputs[i].n_recordings : 1;
+    return n;
+}
+
+static const rs_input *file_at(const rs_job *job, size_t at)
+{
+    for (size_t i = 0;; i++) {
+        const rs_input *input = &job->inputs[i];
+        size_t n = input->n_recordings ? input->n_recordings : 1;
+        if (at < n) return input->n_recordings ? &input->recordings[at] : input;
+        at -= n;
+    }
 }
 
 rs_job_file rs_job_get_file(const rs_job *job, size_t i)
 {
-    const rs_input *input = &job->inputs[i];
+    const rs_input *input = file_at(job, i);
     return (rs_job_file){.name = input->path,
                          .bytes = input->bytes,
                          .n_bytes = input->n_bytes,
@@ -160,7 +177,7 @@ rs_job_file rs_job_get_file(const rs_job *job, size_t i)
 void rs_job_close(rs_job *job)
 {
     if (!job) return;
-    for (size_t i = 0; i < job->n_inputs; i++) input_clear(&job->inputs[i]);
+    for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     rs_selection_clear(&job->selection);
     pthread_mutex_destroy(&job->lock);
@@ -179,6 +196,8 @@ void rs_input_release(rs_input *input)
     for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
     rs_free(input->traces);
     rs_events_free(input->events);
+    rs_free(input->marks);
+    input->marks = NULL;
     input->traces = NULL;
     input->n_traces = 0;
     input->events = NULL;
@@ -192,6 +211,12 @@ static void forget_kept(rs_job *job, rs_input *input)
     job->kept -= input->kept;
     input->kept = 0;
     pthread_mutex_unlock(&job->lock);
+}
+
+void rs_input_forget(rs_job *job, rs_input *input)
+{
+    forget_kept(job, input);
+    rs_input_release(input);
 }
 
 void rs_input_keep(rs_job *job, rs_input *input)
@@ -356,6 +381,68 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     return status;
 }
 
+/* One recording behind those before it. They share the first one's clock. */
+static rs_status add_recording(rs_input *input, size_t at, rs_error *err)
+{
+    rs_input *r = &input->recordings[at];
+    rs_events *e = r->events;
+    input->marks[at] = (rs_recording){.file = r->path,
+                                      .first_row = input->events ? (uint32_t)input->events->n : 0,
+                                      .packing = e->packing,
+                                      .form = e->form,
+                                      .n_bytes = e->n_bytes,
+                                      .n_lost = e->n_lost,
+                                      .n_rounded = e->n_rounded,
+                                      .truncated = e->truncated};
+    rs_problems_move(&input->problems, &e->problems);
+    r->events = NULL;
+    if (!input->events) {
+        input->events = e;
+        return RS_OK;
+    }
+    int64_t base = e->info.base_time_ns, first = input->events->info.base_time_ns;
+    bool known = base != RS_NO_VALUE && first != RS_NO_VALUE;
+    rs_status status = rs_events_append(input->events, e, known ? rs_sub_sat(base, first) : 0, err);
+    rs_events_free(e);
+    return status;
+}
+
+static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                                 load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_status status = RS_OK;
+    input->marks = rs_calloc(input->n_recordings, sizeof *input->marks);
+    if (!input->marks) return rs_fail_nomem(err, "recordings");
+    for (size_t k = 0; status == RS_OK && k < input->n_recordings; k++) {
+        rs_input *r = &input->recordings[k];
+        uint64_t bytes = 0;
+        progress->reported = 0;
+        status = r->n_parts ? load_run(job, r, settings, progress, &bytes, err)
+                            : load_file(job, r, settings, progress, &bytes, err);
+        *bytes_in += bytes;
+        if (status == RS_OK) status = add_recording(input, k, err);
+    }
+    if (status != RS_OK) rs_input_release(input);
+    return status;
+}
+
+/* All recordings together are the one rank that each of them is. */
+static rs_status make_recorded_trace(rs_input *input, const rs_selection *selection, rs_error *err)
+{
+    input->traces = rs_calloc(1, sizeof *input->traces);
+    if (!input->traces) return rs_fail_nomem(err, "ranks");
+    input->n_traces = 1;
+    input->domain_rule = "one rank";
+    rs_trace *t = &input->traces[0];
+    rs_trace_init(t, input->events, NULL, input->events->n);
+    t->file = input->path;
+    t->recordings = input->marks;
+    t->n_recordings = input->n_recordings;
+    t->problems = &input->problems;
+    t->selection = selection;
+    return RS_OK;
+}
+
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
 {
     if (job->settings.all_columns) return RS_ALL_COLUMNS | (columns & RS_OTHER_ARGUMENTS);
@@ -387,13 +474,15 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .progress = on_progress,
                                  .progress_context = &progress};
     uint64_t bytes_in = 0;
-    rs_status status = input->n_parts ? load_run(job, input, &settings, &progress, &bytes_in, err)
-                                      : load_file(job, input, &settings, &progress, &bytes_in, err);
+    rs_status status = input->n_recordings ? load_recordings(job, input, &settings, &progress, &bytes_in, err)
+                       : input->n_parts    ? load_run(job, input, &settings, &progress, &bytes_in, err)
+                                           : load_file(job, input, &settings, &progress, &bytes_in, err);
     if (status != RS_OK) return status;
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
-    uint64_t needs;
-    status = make_traces(input, &job->settings, &job->selection, &needs, err);
+    uint64_t needs = 0;
+    status = input->n_recordings ? make_recorded_trace(input, &job->selection, err)
+                                 : make_traces(input, &job->settings, &job->selection, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;

@@ -9,14 +9,20 @@
 #include "format/kineto.h"
 #include "trace/selection.h"
 
+typedef struct rs_input_answer rs_input_answer;
+
 /* One input: a file, or the files of one profiler run. */
-typedef struct rs_input {
+typedef struct rs_input rs_input;
+struct rs_input {
     char *path;   /* "-": standard input */
     char **parts; /* the files of one run that are read as one, in that order; NULL: only path */
     size_t n_parts;
-    bool joined;       /* while runs are put together: it is a part of another */
-    char *instead;     /* another input that holds the same work: this one is passed over; NULL: none */
-    const void *bytes; /* or memory */
+    rs_input *recordings; /* files of one rank that follow each other in time and are read as one */
+    size_t n_recordings;
+    rs_recording *marks; /* ... where each begins, while loaded */
+    bool joined;         /* while runs are put together: it is a part of another */
+    char *instead;       /* another input that holds the same work: this one is passed over; NULL: none */
+    const void *bytes;   /* or memory */
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
     bool from_directory; /* found there: what is no trace is passed over */
@@ -28,7 +34,7 @@ typedef struct rs_input {
     size_t n_traces;
     const char *domain_rule; /* how they were told apart */
     rs_problems problems;
-} rs_input;
+};
 
 struct rs_job {
     rs_input *inputs; /* sorted by path */
@@ -55,6 +61,13 @@ void rs_input_release(rs_input *input);
 /* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them.
  */
 void rs_input_keep(rs_job *job, rs_input *input);
+
+/* Forgets what is loaded, also what was to be kept. */
+void rs_input_forget(rs_job *job, rs_input *input);
+void rs_input_clear(rs_input *input);
+/* Files of one rank that do not overlap in time become one input, in the order of time; *joined: some did.
+ * answers: of the inputs, one each. Nothing is loaded any more then. */
+rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined, rs_error *err);
 
 /* What a file says of a rank before others are known: its own word, then its name. */
 int64_t rs_input_rank(const rs_input *input, const rs_trace *trace, const char **rule);
@@ -86,6 +99,8 @@ typedef struct rs_rank_answer {
     int64_t own_rank; /* by its own word, RS_NO_VALUE if none */
     const char *own_rule;
     int64_t begin;       /* its first event, where a table has moments; RS_NO_TIME: unknown */
+    int64_t from, until; /* of a file of one rank in a job of several: from when to when, since the epoch if
+                            the file says it */
     size_t input, index; /* of which input, and its how manieth rank */
     int64_t rank;        /* settled */
     const char *rule;
@@ -93,7 +108,7 @@ typedef struct rs_rank_answer {
 } rs_rank_answer;
 
 /* What one input gave one question. */
-typedef struct rs_input_answer {
+struct rs_input_answer {
     const char *path, *domain_rule;
     bool from_directory; /* what is no trace is passed over */
     const char *instead; /* the file that is read in its place, or NULL */
@@ -102,7 +117,7 @@ typedef struct rs_input_answer {
     rs_problems problems;
     rs_rank_answer *ranks;
     size_t n_ranks;
-} rs_input_answer;
+};
 
 /* What a round came to. */
 typedef struct rs_agreed {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "base/problems.h"
 #include "job/job.h"
@@ -94,6 +95,19 @@ static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, 
     return status;
 }
 
+/* When the rank was recorded, where another file might hold more of it. */
+static rs_status note_times(const run_side *s, rs_trace *t, rs_rank_answer *u, rs_error *err)
+{
+    u->from = u->until = RS_NO_TIME;
+    if (s->job->n_inputs < 2 || s->ranking.renumber) return RS_OK;
+    rs_status status = rs_trace_span(t, &u->from, &u->until, err);
+    int64_t base = t->events->info.base_time_ns;
+    if (status != RS_OK || u->from == RS_NO_TIME || base == RS_NO_VALUE) return status;
+    u->from = rs_add_sat(u->from, base);
+    u->until = rs_add_sat(u->until, base);
+    return RS_OK;
+}
+
 /* Puts the first round of a question to every rank of a loaded input. */
 static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, size_t at,
                            rs_input_answer *answer, rs_error *err)
@@ -110,6 +124,8 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         u->own_rank = rs_input_rank(input, t, &u->own_rule);
         u->asked = s->ranking.renumber || u->own_rank == RS_NO_VALUE ||
                    rs_options_in_ranges(s->ranking.wanted, "ranks", u->own_rank);
+        rs_status timed = note_times(s, t, u, err);
+        if (timed != RS_OK) return timed;
         if (!u->asked) continue;
         rs_status looked = rs_trace_look(t, &u->selected, err);
         if (looked != RS_OK) return looked;
@@ -323,6 +339,27 @@ static void settle(outcome *o, rs_status status, const rs_error *err)
     if (status != RS_OK) o->error = *err;
 }
 
+/* Files that turn out to be recordings of one rank are read as one: what was said by each is forgotten. */
+static rs_status join_recordings(run_side *s, bool *joined, rs_error *err)
+{
+    const rs_question *any = NULL;
+    *joined = false;
+    for (size_t k = 0; !any && k < s->n; k++)
+        if (s->questions[k].due) any = &s->questions[k];
+    if (!any || s->ranking.renumber || s->job->cancelled) return RS_OK;
+    size_t before = s->job->n_inputs;
+    rs_status status = rs_inputs_join_recordings(s->job, any->answers, joined, err);
+    for (size_t k = 0; *joined && k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        for (size_t i = 0; q->due && i < before; i++) {
+            rs_question_clear_input(q, &q->answers[i]);
+            q->answers[i] = (rs_input_answer){0};
+        }
+        if (q->due) q->n_answers = s->job->n_inputs;
+    }
+    return status;
+}
+
 /* Asks one job all that is still to be asked: a pass over its inputs, and another one as long as ranks have
  * to be told what they did not foresee. */
 static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
@@ -336,8 +373,18 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
         q->due = outcomes[k].status == RS_OK;
         due |= q->due;
     }
+    bool first = true;
     while (due) {
+        bool again = false;
         pass_over_inputs(s);
+        if (first) {
+            rs_error err = RS_ERROR_INIT;
+            rs_status status = join_recordings(s, &again, &err);
+            for (size_t k = 0; status != RS_OK && k < s->n; k++) settle(&outcomes[k], status, &err);
+            if (status != RS_OK) return;
+        }
+        first = false;
+        if (again) continue;
         due = false;
         for (size_t k = 0; k < s->n && !s->job->cancelled; k++) {
             rs_question *q = &s->questions[k];

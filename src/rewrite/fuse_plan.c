@@ -147,6 +147,10 @@ static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_
     if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
+    if (trace->n_recordings > 1)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "a rank has %zu recordings (%s): give one file of each rank to fuse",
+                       trace->n_recordings, trace->file);
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);
     if (!r) return rs_fail_nomem(err, "ranks");
     *value = r;

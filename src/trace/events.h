@@ -227,6 +227,12 @@ static inline int64_t rs_thread_id_of_text(uint32_t text)
 /* Ids of strings, threads and categories depend on how the file was read: no order of them may reach a
  * result. */
 
+/* Puts the rows of another recording of the same rank behind those that are there, its times shifted. Ids
+ * that link events, where the same ones stand in both, are moved behind those in use, so that nothing links
+ * across recordings. What the file says about itself stays the first one's; losses add up. `from` is
+ * unchanged. */
+rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, rs_error *err);
+
 /* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
 uint32_t rs_events_thread(rs_events *events, rs_thread thread);
 uint32_t rs_events_category(rs_events *events, uint32_t name_id);

@@ -76,12 +76,23 @@ typedef struct rs_links {
 
 typedef struct rs_selection rs_selection; /* trace/selection.h */
 
+/* One of several files that the profiler wrote of one rank, one after another (a schedule that repeats). */
+typedef struct rs_recording {
+    const char *file; /* borrowed */
+    uint32_t first_row;
+    const char *packing, *form; /* static */
+    uint64_t n_bytes, n_lost, n_rounded;
+    bool truncated;
+} rs_recording;
+
 typedef struct rs_trace rs_trace;
 struct rs_trace {
     rs_events *events;  /* shared by the ranks of a merged file; freed with the last of them by the job */
     const char *file;   /* for messages; borrowed */
     char *const *parts; /* the files that were read as one; NULL: only file. Borrowed */
     size_t n_parts;
+    const rs_recording *recordings; /* in the order of time, where there are several; borrowed */
+    size_t n_recordings;
     const rs_problems *problems; /* what was wrong with that file; borrowed */
     int64_t rank;                /* RS_NO_VALUE until the job has settled it */
     const char *rank_rule;       /* how it was told: static text */

@@ -1,0 +1,160 @@
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "trace/events.h"
+
+/* Ids that link events. What is not above 0 stands for none. */
+static const rs_column_id links[] = {
+    RS_COL_CORRELATION,      RS_COL_WAIT_ON_EVENT,      RS_COL_FLOW_ID, RS_COL_EXTERNAL_ID,
+    RS_COL_SEQUENCE_NUMBER,  RS_COL_RECORD_FUNCTION_ID, RS_COL_EV_IDX,  RS_COL_PYTHON_ID,
+    RS_COL_PYTHON_PARENT_ID, RS_COL_PYTHON_MODULE_ID,
+};
+#define N_LINKS (sizeof links / sizeof *links)
+
+static bool is_link(rs_column_id column)
+{
+    for (size_t i = 0; i < N_LINKS; i++)
+        if (links[i] == column) return true;
+    return false;
+}
+
+/* The ids above 0 of a column; false when there are none. */
+static bool range_of(const rs_sparse *s, int64_t *least, int64_t *greatest)
+{
+    *least = INT64_MAX;
+    *greatest = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->ints[i] <= 0) continue;
+        if (s->ints[i] < *least) *least = s->ints[i];
+        if (s->ints[i] > *greatest) *greatest = s->ints[i];
+    }
+    return *greatest > 0;
+}
+
+/* How far the ids of `from` have to move: all by the same, as columns refer to each other. */
+static int64_t distance(const rs_events *to, const rs_events *from)
+{
+    int64_t step = 0;
+    bool clash = false;
+    for (size_t i = 0; i < N_LINKS; i++) {
+        int64_t low_a, high_a, low_b, high_b;
+        if (!range_of(&to->args[links[i]], &low_a, &high_a)) continue;
+        if (high_a > step) step = high_a;
+        if (!range_of(&from->args[links[i]], &low_b, &high_b)) continue;
+        clash = clash || (low_a <= high_b && low_b <= high_a);
+    }
+    return clash ? step : 0;
+}
+
+typedef struct maps {
+    uint32_t *strings, *threads;
+    uint16_t *categories;
+} maps;
+
+static void maps_clear(maps *m)
+{
+    rs_free(m->strings);
+    rs_free(m->threads);
+    rs_free(m->categories);
+}
+
+static bool make_maps(rs_events *to, const rs_events *from, maps *m)
+{
+    m->strings = rs_malloc((from->strings.n + 1) * sizeof *m->strings);
+    m->threads = rs_malloc((from->n_threads + 1) * sizeof *m->threads);
+    m->categories = rs_malloc((from->n_categories + 1) * sizeof *m->categories);
+    if (!m->strings || !m->threads || !m->categories) return false;
+    for (size_t i = 0; i < from->strings.n; i++) {
+        const rs_string *s = &from->strings.items[i];
+        m->strings[i] = rs_strings_add(&to->strings, s->text, s->length);
+        if (m->strings[i] == RS_NO_STRING) return false;
+    }
+    for (size_t i = 0; i < from->n_threads; i++) {
+        rs_thread t = from->threads[i];
+        if (t.pid_text != RS_NO_STRING) {
+            t.pid_text = m->strings[t.pid_text];
+            t.pid = rs_thread_id_of_text(t.pid_text);
+        }
+        if (t.tid_text != RS_NO_STRING) {
+            t.tid_text = m->strings[t.tid_text];
+            t.tid = rs_thread_id_of_text(t.tid_text);
+        }
+        m->threads[i] = rs_events_thread(to, t);
+        if (m->threads[i] == UINT32_MAX) return false;
+    }
+    for (size_t i = 0; i < from->n_categories; i++) {
+        uint32_t id = rs_events_category(to, m->strings[from->categories[i].name]);
+        if (id == UINT32_MAX) return false;
+        m->categories[i] = (uint16_t)id;
+    }
+    return true;
+}
+
+static void append_rows(rs_events *to, const rs_events *from, const maps *m, int64_t shift)
+{
+    size_t n = from->n, at = to->n;
+    for (size_t i = 0; i < n; i++)
+        to->start[at + i] = from->start[i] == RS_NO_TIME ? RS_NO_TIME : rs_add_sat(from->start[i], shift);
+    memcpy(to->duration + at, from->duration, n * sizeof *to->duration);
+    memcpy(to->phase + at, from->phase, n);
+    for (size_t i = 0; i < n; i++) to->name[at + i] = m->strings[from->name[i]];
+    for (size_t i = 0; i < n; i++) to->thread[at + i] = m->threads[from->thread[i]];
+    for (size_t i = 0; i < n; i++) to->category[at + i] = m->categories[from->category[i]];
+}
+
+static void append_column(rs_events *to, const rs_events *from, rs_column_id column, const maps *m,
+                          int64_t step)
+{
+    const rs_sparse *s = &from->args[column];
+    rs_sparse *into = &to->args[column];
+    bool is_text = rs_column_infos[column].type == RS_COLUMN_TEXT, moves = step && is_link(column);
+    for (size_t i = 0; i < s->n; i++) {
+        into->rows[into->n + i] = s->rows[i] + (uint32_t)to->n;
+        if (is_text)
+            into->texts[into->n + i] = m->strings[s->texts[i]];
+        else
+            into->ints[into->n + i] = moves && s->ints[i] > 0 ? rs_add_sat(s->ints[i], step) : s->ints[i];
+    }
+    into->n += s->n;
+}
+
+static rs_status append_rest(rs_events *to, const rs_events *from, const maps *m, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < from->n_counters; i++) {
+        const rs_counter *c = &from->counters[i];
+        for (size_t k = 0; status == RS_OK && k < c->values.n; k++)
+            status = rs_events_add_counter(to, m->strings[c->name], c->values.rows[k] + (uint32_t)to->n,
+                                           c->values.reals[k], err);
+    }
+    for (size_t i = 0; status == RS_OK && i < from->n_log; i++) {
+        if (!RS_GROW_ONE(to->log, to->n_log, to->log_capacity)) return rs_fail_nomem(err, "the log");
+        to->log[to->n_log++] = (rs_log_line){from->log[i].level, m->strings[from->log[i].text]};
+    }
+    return status;
+}
+
+rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, rs_error *err)
+{
+    maps m = {0};
+    int64_t step = distance(to, from);
+    rs_status status = rs_events_reserve(to, from->n, err);
+    for (size_t i = 0; status == RS_OK && i < RS_N_COLUMNS; i++)
+        if (from->args[i].n) status = rs_events_reserve_column(to, (rs_column_id)i, from->args[i].n, err);
+    if (status == RS_OK && !make_maps(to, from, &m)) status = rs_fail_nomem(err, "names");
+    if (status == RS_OK) status = append_rest(to, from, &m, err);
+    if (status == RS_OK) {
+        append_rows(to, from, &m, shift);
+        for (size_t i = 0; i < RS_N_COLUMNS; i++)
+            if (from->args[i].n) append_column(to, from, (rs_column_id)i, &m, step);
+        to->n += from->n;
+        to->n_rounded += from->n_rounded;
+        to->n_lost += from->n_lost;
+        to->bytes_lost += from->bytes_lost;
+        to->n_bytes += from->n_bytes;
+        to->truncated = to->truncated || from->truncated;
+    }
+    maps_clear(&m);
+    return status;
+}
