@@ -40,7 +40,7 @@ static void by_waits(const rs_trace *trace, const rs_work *work, const rs_keyed 
         if (rs_event_kind(e, row) != RS_KIND_RUNTIME || !rs_event_is_span(e, row) ||
             !waits_for_device(rs_event_name(e, row)))
             continue;
-        int64_t end = rs_add_sat(e->start[row], e->dur[row]), last = RS_NO_TIME;
+        int64_t end = rs_add_sat(e->start[row], e->duration[row]), last = RS_NO_TIME;
         for (size_t k = 0; k < n && launched[k].key < e->start[row]; k++)
             if (work->end[launched[k].value] > last) last = work->end[launched[k].value];
         if (last == RS_NO_TIME) continue;
