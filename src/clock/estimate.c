@@ -254,11 +254,13 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
         if (low < pair->low) pair->low = low;
         if (high > pair->high) pair->high = high;
     }
-    if (n_classes == 1) {
-        int64_t more = end_skew + rs_median(w->transfers, n) / 100;
-        pair->low -= more;
-        pair->high += more;
-    }
+    /* One kind cannot tell an end that is always late from a clock that is ahead. Several kinds can, as far as they
+     * differ; send and receive need not end together at all. */
+    int64_t more = (pair->high - pair->low) / 2;
+    if (n_classes == 1 || t->hubs[t->points[w->keys[0].value].hub].paired)
+        more = end_skew + rs_median(w->transfers, n) / 100;
+    pair->low -= more;
+    pair->high += more;
     return true;
 }
 

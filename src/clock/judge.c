@@ -157,12 +157,9 @@ rs_status rs_terms_judge(rs_terms *t, rs_clocks *clocks, rs_error *err)
         size_t from = t->first[p], to = t->first[p + 1];
         for (size_t i = from; i < to; i++) j.rest[i] = distance(t, &t->points[i]);
         if (!t->hubs[t->points[from].hub].together) continue; /* ends of what the host ran differ as they like */
-        int64_t *raw = j.rest;
+        detrend(&j, from, to);
         ok = by_classes(&j, from, to);
         if (ok) jumped[p] = jumps(&j, from, to);
-        for (size_t i = from; i < to; i++) raw[i] = distance(t, &t->points[i]);
-        detrend(&j, from, to);
-        ok = ok && by_classes(&j, from, to);
         for (size_t i = from; jumped[p] && i < to; i++) j.bad[i] = 0;
     }
     ok = ok && set_aside(&j, clocks) && find_unstable(&j, jumped, clocks);

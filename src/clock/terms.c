@@ -109,6 +109,7 @@ static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
             hub.n++;
         }
         hub.together = !c->on_host;
+        hub.paired = op_of(job, &job->arrivals[c->first])->kind == RS_COLL_SEND_RECV;
         hub.class = class_of(job, c, classes);
         if (hub.class == RS_NO_STRING) return false;
         t->hubs[t->n_hubs++] = hub;

@@ -19,6 +19,7 @@ typedef struct rs_hub {
     uint32_t first, n, instance;
     uint32_t class; /* of equal class: kind, group and size to a power of two */
     bool together;  /* ends are about one moment */
+    bool paired;    /* a send and its receive */
 } rs_hub;
 
 /* Two terms of a hub, the lower rank's first. Sorted by ranks, then time. */
