@@ -34,7 +34,8 @@ static const char *const drift_words[] = {"collectives", "assumed"};
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
     CELL(MAYBE(clock_row, host), "host", TEXT, NONE, "machine that it ran on, where known", NULL)            \
     CELL(MAYBE(clock_row, host_from), "host_from", TEXT, NONE,                                               \
-         "name: the file's name; trace: the trace says so; contradicted: the clock is not that of the host's " \
+         "name: the file's name; trace: the trace says so; contradicted: the clock is not that of the "      \
+         "host's "                                                                                           \
          "first rank",                                                                                       \
          "host from")                                                                                        \
     CELL(WORD(clock_row, status, status_words), "status", TEXT, NONE,                                        \
@@ -83,7 +84,8 @@ typedef struct pair_row {
          "surely from")                                                                                      \
     CELL(OF(pair_row, certain_high), "certain_high_us", TIME, US, "bound by them", "surely to")              \
     CELL(OF(pair_row, n), "collectives", INT, COUNT, "collectives of both", NULL)                            \
-    CELL(OF(pair_row, in_tree), "used", INT, NONE, "1: likely intervals of the table clocks go along it", NULL)
+    CELL(OF(pair_row, in_tree), "used", INT, NONE, "1: likely intervals of the table clocks go along it",    \
+         NULL)
 RS_RECORD(pair, PAIR_ROW);
 
 static const rs_column_spec contradiction_columns[] = {
@@ -95,7 +97,8 @@ static const rs_column_spec contradiction_columns[] = {
 };
 
 static const rs_table_spec clock_table = RS_TABLE("clocks", "one row is one rank", clock_columns);
-static const rs_table_spec pair_table = RS_TABLE("pairs", "one row is two ranks that share collectives", pair_columns);
+static const rs_table_spec pair_table =
+    RS_TABLE("pairs", "one row is two ranks that share collectives", pair_columns);
 static const rs_table_spec contradiction_table =
     RS_TABLE("contradictions", "one row is a collective that contradicts the others", contradiction_columns);
 static const rs_table_spec *const tables[] = {&clock_table, &pair_table, &contradiction_table};
@@ -159,15 +162,16 @@ static bool set_host(answer *a, size_t i)
     return a->hosts[i] != NULL;
 }
 
-/* Whether the host clocks of two ranks may be one: the certain distance of their clocks less that of device and host
- * holds 0, as nearly as one clock is read twice. */
+/* Whether the host clocks of two ranks may be one: the certain distance of their clocks less that of device
+ * and host holds 0, as nearly as one clock is read twice. */
 static bool may_share(const clock_row *a, const clock_row *b, bool gpu, int64_t span)
 {
     const int64_t near = rs_add_sat(2000, span / 1000000);
     if (a->certain_low == RS_NO_TIME || a->certain_high == RS_NO_TIME || b->certain_low == RS_NO_TIME ||
         b->certain_high == RS_NO_TIME)
         return true;
-    int64_t low = rs_sub_sat(b->certain_low, a->certain_high), high = rs_sub_sat(b->certain_high, a->certain_low);
+    int64_t low = rs_sub_sat(b->certain_low, a->certain_high),
+            high = rs_sub_sat(b->certain_high, a->certain_low);
     if (gpu) {
         if (a->gpu_low == RS_NO_TIME || a->gpu_high == RS_NO_TIME || b->gpu_low == RS_NO_TIME ||
             b->gpu_high == RS_NO_TIME)
@@ -233,8 +237,8 @@ static rs_status put_pairs(const rs_clocks *clocks, const answer *a, rs_table *t
     return status;
 }
 
-static rs_status put_contradictions(const rs_coll_job *job, const rs_clocks *clocks, const answer *a, rs_table *t,
-                                    rs_error *err)
+static rs_status put_contradictions(const rs_coll_job *job, const rs_clocks *clocks, const answer *a,
+                                    rs_table *t, rs_error *err)
 {
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < clocks->n_contradictions; i++) {
@@ -257,16 +261,19 @@ static void explain(const rs_coll_job *job, const rs_clocks *clocks, const answe
 {
     size_t n[RS_N_CLOCK_STATUS] = {0};
     for (size_t i = 0; i < clocks->n; i++) n[clocks->of[i].status]++;
-    if (a->n < 2) rs_result_note(result, "one rank: no other clock to compare with; give the traces of all ranks");
-    if (a->n >= 2 && !job->n) rs_result_note(result, "no collectives in these traces: nothing ties their clocks");
+    if (a->n < 2)
+        rs_result_note(result, "one rank: no other clock to compare with; give the traces of all ranks");
+    if (a->n >= 2 && !job->n)
+        rs_result_note(result, "no collectives in these traces: nothing ties their clocks");
     if (job->n && n[RS_CLOCK_UNBOUND])
         rs_result_note(result, "%zu clocks are unbound: no chain of collectives ties them to the lowest rank",
                        n[RS_CLOCK_UNBOUND]);
     if (n[RS_CLOCK_CONTRADICTORY])
-        rs_result_note(result,
-                       "%zu clocks are contradictory: more than 1 %% of their collectives cannot be one (table "
-                       "contradictions)",
-                       n[RS_CLOCK_CONTRADICTORY]);
+        rs_result_note(
+            result,
+            "%zu clocks are contradictory: more than 1 %% of their collectives cannot be one (table "
+            "contradictions)",
+            n[RS_CLOCK_CONTRADICTORY]);
     if (n[RS_CLOCK_UNSTABLE])
         rs_result_note(result, "%zu clocks are unstable: they were set while the trace was taken",
                        n[RS_CLOCK_UNSTABLE]);
@@ -329,17 +336,24 @@ const rs_analysis rs_analysis_clocks = {
     .name = "clocks",
     .help = "How far each rank's clock is ahead: certain and likely interval, drift, device against host",
     .about =
-        "The lowest rank's clock is the reference. No rank leaves an all-reduce, all-gather, reduce-scatter or "
-        "barrier before all have come, and no receive ends before its send began: each such pair of times bounds "
-        "how far one clock is ahead of the other. All bounds together make the certain interval; it holds whatever "
+        "The lowest rank's clock is the reference. No rank leaves an all-reduce, all-gather, reduce-scatter "
+        "or "
+        "barrier before all have come, and no receive ends before its send began: each such pair of times "
+        "bounds "
+        "how far one clock is ahead of the other. All bounds together make the certain interval; it holds "
+        "whatever "
         "the network did, unless collectives were matched wrongly.\n\n"
-        "Ends of one collective also lie close together. The median distance of ends, kind by kind and size by "
-        "size, gives the likely interval; where only one kind ties two ranks, it is wider by --end-skew and 1 % of "
+        "Ends of one collective also lie close together. The median distance of ends, kind by kind and size "
+        "by "
+        "size, gives the likely interval; where only one kind ties two ranks, it is wider by --end-skew and "
+        "1 % of "
         "the transfer, since one kind may always end late on one rank.\n\n"
-        "Clocks drift at a constant rate. Where collectives do not bound that to 200 ppm either way, 100 ppm is "
+        "Clocks drift at a constant rate. Where collectives do not bound that to 200 ppm either way, 100 ppm "
+        "is "
         "assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median "
         "deviation are set aside.\n\n"
-        "Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is ahead of "
+        "Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is "
+        "ahead of "
         "its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains after "
         "baseTimeNanoseconds, where every rank tells it.",
     .examples = "rankscope clocks traces/\nrankscope clocks --table pairs --format csv traces/",

@@ -13,7 +13,8 @@
 
 static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the command clocks; file: as the traces have them"},
+     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
+     "command clocks; file: as the traces have them"},
 };
 
 static const rs_column_spec one_columns[] = {

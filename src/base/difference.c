@@ -12,10 +12,10 @@ static bool is_bound(const rs_difference_edge *e)
 
 /* ---- feasibility -------------------------------------------------------------------------------------- */
 
-/* A cycle in the graph of who set whom, which during Bellman and Ford's rounds is always one of negative weight.
- * seen: scratch, by node. */
-static size_t find_cycle(const rs_difference_edge *edges, const uint32_t *set_by, size_t n_nodes, uint32_t *seen,
-                         uint32_t *cycle)
+/* A cycle in the graph of who set whom, which during Bellman and Ford's rounds is always one of negative
+ * weight. seen: scratch, by node. */
+static size_t find_cycle(const rs_difference_edge *edges, const uint32_t *set_by, size_t n_nodes,
+                         uint32_t *seen, uint32_t *cycle)
 {
     for (size_t i = 0; i < n_nodes; i++) seen[i] = 0;
     for (uint32_t start = 0; start < n_nodes; start++) {
@@ -42,7 +42,8 @@ static size_t find_cycle(const rs_difference_edge *edges, const uint32_t *set_by
 rs_status rs_difference_solve(const rs_difference_edge *edges, size_t n_edges, size_t n_nodes,
                               int64_t *potential, uint32_t *cycle, size_t *n_cycle, rs_error *err)
 {
-    uint32_t *set_by = rs_malloc((n_nodes + 1) * sizeof *set_by), *seen = rs_malloc((n_nodes + 1) * sizeof *seen);
+    uint32_t *set_by = rs_malloc((n_nodes + 1) * sizeof *set_by),
+             *seen = rs_malloc((n_nodes + 1) * sizeof *seen);
     *n_cycle = 0;
     if (!set_by || !seen) {
         rs_free(set_by);
@@ -139,8 +140,7 @@ static void index_edges(walk *w, size_t n_edges, bool backward)
 {
     w->backward = backward;
     for (size_t i = 0; i <= w->n_nodes + 1; i++) w->first[i] = 0;
-    for (size_t i = 0; i < n_edges; i++)
-        w->first[(backward ? w->edges[i].to : w->edges[i].from) + 2]++;
+    for (size_t i = 0; i < n_edges; i++) w->first[(backward ? w->edges[i].to : w->edges[i].from) + 2]++;
     for (size_t i = 0; i < w->n_nodes; i++) w->first[i + 2] += w->first[i + 1];
     for (size_t i = 0; i < n_edges; i++)
         w->mine[w->first[(backward ? w->edges[i].to : w->edges[i].from) + 1]++] = (uint32_t)i;

@@ -49,10 +49,8 @@ rs_status rs_clocks_find(const rs_coll_job *job, int64_t end_skew, rs_clocks *ou
     out->of = rs_calloc(job->n_ranks + 1, sizeof *out->of);
     rs_status status = out->of ? RS_OK : rs_fail_nomem(err, "clocks");
     for (size_t r = 0; status == RS_OK && r < out->n; r++)
-        out->of[r] = (rs_clock){.low = RS_NO_TIME,
-                                .high = RS_NO_TIME,
-                                .certain_low = RS_NO_TIME,
-                                .certain_high = RS_NO_TIME};
+        out->of[r] = (rs_clock){
+            .low = RS_NO_TIME, .high = RS_NO_TIME, .certain_low = RS_NO_TIME, .certain_high = RS_NO_TIME};
     if (status == RS_OK) status = rs_terms_make(job, &terms, err);
     if (status == RS_OK) status = rs_terms_judge(&terms, out, err);
     if (status == RS_OK) status = rs_clocks_estimate(&terms, end_skew, out, err);

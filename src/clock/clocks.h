@@ -1,9 +1,9 @@
 /* What the ranks' clocks may be: intervals in which each clock's distance from the reference lies.
  *
- * A clock shows L = t + offset + drift * (t - at); the lowest rank's clock is the reference and shows t. Nobody
- * leaves a collective before all have come: each member's end is after each member's start. That bounds offsets
- * from both sides whatever the network did; such an interval is certain, unless a match is wrong. Ends of one
- * collective also lie close together, which tells more, but only likely. */
+ * A clock shows L = t + offset + drift * (t - at); the lowest rank's clock is the reference and shows t.
+ * Nobody leaves a collective before all have come: each member's end is after each member's start. That
+ * bounds offsets from both sides whatever the network did; such an interval is certain, unless a match is
+ * wrong. Ends of one collective also lie close together, which tells more, but only likely. */
 #ifndef RS_CLOCK_CLOCKS_H
 #define RS_CLOCK_CLOCKS_H
 
@@ -38,7 +38,7 @@ typedef struct rs_clock_pair {
     int64_t low, high;                 /* likely distance: what b is ahead of a */
     int64_t certain_low, certain_high; /* by the collectives of the two alone, drift allowed for */
     size_t n;
-    bool in_tree;                      /* the likely intervals go along it */
+    bool in_tree; /* the likely intervals go along it */
 } rs_clock_pair;
 
 /* A collective that contradicts others. */
@@ -57,8 +57,8 @@ typedef struct rs_clocks {
     size_t n_contradictions, contradictions_capacity;
 } rs_clocks;
 
-/* From a job matched with rs_clock_match(align). end_skew: what the ends of one kind of collective may lie apart
- * always, ns (RS_CLOCK_END_SKEW). O(arrivals log arrivals). */
+/* From a job matched with rs_clock_match(align). end_skew: what the ends of one kind of collective may lie
+ * apart always, ns (RS_CLOCK_END_SKEW). O(arrivals log arrivals). */
 #define RS_CLOCK_END_SKEW 10000
 rs_status rs_clocks_find(const rs_coll_job *job, int64_t end_skew, rs_clocks *out, rs_error *err);
 void rs_clocks_clear(rs_clocks *clocks);

@@ -1,5 +1,5 @@
-/* Drifts and likely distances. Both are told for pairs of ranks, and add along a tree from the reference that is made
- * of the narrowest intervals. */
+/* Drifts and likely distances. Both are told for pairs of ranks, and add along a tree from the reference that
+ * is made of the narrowest intervals. */
 #include <math.h>
 
 #include "base/interval.h"
@@ -16,8 +16,8 @@
 
 typedef struct tree {
     const rs_terms *t;
-    size_t n;       /* ranks */
-    size_t *first;  /* by rank + 1: its pairs in `mine` */
+    size_t n;      /* ranks */
+    size_t *first; /* by rank + 1: its pairs in `mine` */
     uint32_t *mine;
     double *width;  /* by pair; infinite: not usable */
     double *length; /* by rank */
@@ -138,7 +138,8 @@ static bool find_slopes(const rs_terms *t, slope *slopes, double *width)
     size_t most = 0;
     for (size_t p = 0; p < t->n_pairs; p++)
         if (t->first[p + 1] - t->first[p] > most) most = t->first[p + 1] - t->first[p];
-    rs_clock_bound *items = rs_malloc((most + 1) * sizeof *items), *room = rs_malloc((most + 1) * sizeof *room);
+    rs_clock_bound *items = rs_malloc((most + 1) * sizeof *items),
+                   *room = rs_malloc((most + 1) * sizeof *room);
     rs_keyed *keys = rs_malloc((most + 1) * sizeof *keys);
     size_t *scratch = rs_malloc((most + 1) * sizeof *scratch);
     bool ok = items && room && keys && scratch;
@@ -229,7 +230,7 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
     rs_clock_pair *pair = &t->pairs[p];
     size_t n = 0, n_classes = 0;
     for (size_t i = t->first[p]; i < t->first[p + 1]; i++) {
-        const rs_point *point = &t->points[i];
+        const rs_term_pair *point = &t->points[i];
         const rs_hub *hub = &t->hubs[point->hub];
         if (t->items[point->a].aside || t->items[point->b].aside) continue;
         pair->n++;
@@ -242,7 +243,7 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
     pair->high = INT64_MIN;
     for (size_t k = 0, next; k < n; k = next, n_classes++) {
         for (next = k; next < n && w->keys[next].key == w->keys[k].key; next++) {
-            const rs_point *point = &t->points[w->keys[next].value];
+            const rs_term_pair *point = &t->points[w->keys[next].value];
             const rs_term *a = &t->items[point->a], *b = &t->items[point->b];
             w->values[next - k] = w->all[next] = b->end - a->end;
             int64_t of_a = a->end - a->start, of_b = b->end - b->start;
@@ -254,8 +255,8 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
         if (low < pair->low) pair->low = low;
         if (high > pair->high) pair->high = high;
     }
-    /* One kind cannot tell an end that is always late from a clock that is ahead. Several kinds can, as far as they
-     * differ; send and receive need not end together at all. */
+    /* One kind cannot tell an end that is always late from a clock that is ahead. Several kinds can, as far
+     * as they differ; send and receive need not end together at all. */
     int64_t more = (pair->high - pair->low) / 2;
     if (n_classes == 1 || t->hubs[t->points[w->keys[0].value].hub].paired)
         more = end_skew + rs_median(w->transfers, n) / 100;

@@ -31,8 +31,8 @@ static void by_launches(const rs_events *e, const rs_work *work, int64_t middle,
 }
 
 /* launched: work by the start of its launch. */
-static void by_waits(const rs_trace *trace, const rs_work *work, const rs_keyed *launched, size_t n, int64_t middle,
-                     rs_clock_gpu *out)
+static void by_waits(const rs_trace *trace, const rs_work *work, const rs_keyed *launched, size_t n,
+                     int64_t middle, rs_clock_gpu *out)
 {
     const rs_events *e = trace->events;
     for (size_t i = 0; i < trace->n_rows; i++) {

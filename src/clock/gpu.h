@@ -10,8 +10,8 @@ typedef struct rs_clock_gpu {
     int64_t low, high;
 } rs_clock_gpu;
 
-/* Work begins after its launch does, and a call that waits for the device returns after the work launched before it
- * has ended. The two clocks of a rank drift against each other by no more than RS_CLOCK_DRIFT. */
+/* Work begins after its launch does, and a call that waits for the device returns after the work launched
+ * before it has ended. The two clocks of a rank drift against each other by no more than RS_CLOCK_DRIFT. */
 rs_status rs_clock_gpu_of(rs_trace *trace, const rs_policy *policy, rs_clock_gpu *out, rs_error *err);
 
 #endif

@@ -33,8 +33,9 @@ static bool is_under(const side *s, size_t a, size_t b, size_t c)
            (low_of(s, c) - low_of(s, a)) * (at_of(s, b) - at_of(s, a));
 }
 
-/* A line that passes under a later high and over an earlier low rises by no more than the line through the two.
- * The least of these over all pairs: for each high the tangent to the upper hull of the lows before it. */
+/* A line that passes under a later high and over an earlier low rises by no more than the line through the
+ * two. The least of these over all pairs: for each high the tangent to the upper hull of the lows before it.
+ */
 static double greatest_slope(const side *s, size_t n, size_t *hull)
 {
     size_t n_hull = 0, entered = 0;

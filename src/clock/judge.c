@@ -1,5 +1,5 @@
-/* Which terms to believe: collectives that were matched wrongly stand out of their class, and a clock that was set
- * while the trace was taken jumps against all others. */
+/* Which terms to believe: collectives that were matched wrongly stand out of their class, and a clock that
+ * was set while the trace was taken jumps against all others. */
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -22,7 +22,7 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
-static int64_t distance(const rs_terms *t, const rs_point *p)
+static int64_t distance(const rs_terms *t, const rs_term_pair *p)
 {
     return t->items[p->b].end - t->items[p->a].end;
 }
@@ -65,8 +65,7 @@ static bool by_classes(judge *j, size_t from, size_t to)
         for (next = k; next < to - from && j->by_class[next].key == j->by_class[k].key; next++)
             j->scratch[next - k] = j->rest[j->by_class[next].value];
         int64_t median = rs_median(j->scratch, next - k);
-        for (size_t i = k; i < next; i++)
-            j->scratch[i - k] = j->rest[j->by_class[i].value] -= median;
+        for (size_t i = k; i < next; i++) j->scratch[i - k] = j->rest[j->by_class[i].value] -= median;
         int64_t limit = MADS * mad_of(j, next - k);
         if (limit < OUTLIER) limit = OUTLIER;
         for (size_t i = k; i < next; i++)
@@ -94,8 +93,8 @@ static bool jumps(judge *j, size_t from, size_t to)
     return false;
 }
 
-/* Of the ranks whose pairs jump the one with the most is taken for the one that was set, and so on; of equally many
- * the highest, as the lowest is the reference. */
+/* Of the ranks whose pairs jump the one with the most is taken for the one that was set, and so on; of
+ * equally many the highest, as the lowest is the reference. */
 static bool find_unstable(judge *j, const uint8_t *jumped, rs_clocks *clocks)
 {
     rs_terms *t = j->t;
@@ -122,7 +121,8 @@ static bool find_unstable(judge *j, const uint8_t *jumped, rs_clocks *clocks)
     return true;
 }
 
-/* A term that stands out is set aside; where most of a collective do, its first member is at fault, or all are. */
+/* A term that stands out is set aside; where most of a collective do, its first member is at fault, or all
+ * are. */
 static bool set_aside(judge *j, rs_clocks *clocks)
 {
     rs_terms *t = j->t;
@@ -156,7 +156,8 @@ rs_status rs_terms_judge(rs_terms *t, rs_clocks *clocks, rs_error *err)
     for (size_t p = 0; ok && p < t->n_pairs; p++) {
         size_t from = t->first[p], to = t->first[p + 1];
         for (size_t i = from; i < to; i++) j.rest[i] = distance(t, &t->points[i]);
-        if (!t->hubs[t->points[from].hub].together) continue; /* ends of what the host ran differ as they like */
+        if (!t->hubs[t->points[from].hub].together)
+            continue; /* ends of what the host ran differ as they like */
         detrend(&j, from, to);
         ok = by_classes(&j, from, to);
         if (ok) jumped[p] = jumps(&j, from, to);

@@ -1,6 +1,6 @@
-/* Certain intervals: one variable a rank (what its clock is ahead) and one a collective (when all had come, negated).
- * Each start and each end of a member is one constraint on their difference, so a collective of n members costs 2n
- * constraints and says the same as its n (n - 1) pairs. */
+/* Certain intervals: one variable a rank (what its clock is ahead) and one a collective (when all had come,
+ * negated). Each start and each end of a member is one constraint on their difference, so a collective of n
+ * members costs 2n constraints and says the same as its n (n - 1) pairs. */
 #include "clock/solve.h"
 
 #include "base/difference.h"
@@ -81,7 +81,8 @@ static bool break_cycle(system_of *s, size_t n_cycle)
         worst_out = out;
     }
     if (worst_in == SIZE_MAX) return true;
-    if (!RS_GROW_ONE(clocks->contradictions, clocks->n_contradictions, clocks->contradictions_capacity)) return false;
+    if (!RS_GROW_ONE(clocks->contradictions, clocks->n_contradictions, clocks->contradictions_capacity))
+        return false;
     uint32_t hub = s->edges[worst_out].from - (uint32_t)clocks->n;
     clocks->contradictions[clocks->n_contradictions++] =
         (rs_clock_contradiction){s->t->hubs[hub].instance, rs_sub_sat(0, sum)};
@@ -137,7 +138,10 @@ static void settle(rs_clock *c, bool feasible, int64_t least, int64_t greatest)
     c->status = low == c->certain_low && high == c->certain_high ? RS_CLOCK_CERTAIN : RS_CLOCK_LIKELY;
     c->low = low;
     c->high = high;
-    c->offset = middle == RS_NO_TIME ? low + (high - low) / 2 : middle < low ? low : middle > high ? high : middle;
+    c->offset = middle == RS_NO_TIME ? low + (high - low) / 2
+                : middle < low       ? low
+                : middle > high      ? high
+                                     : middle;
 }
 
 static void bound_pairs(const system_of *s)

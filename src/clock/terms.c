@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "base/strings.h"
 
-/* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of the
- * range. 13 days. */
+/* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of
+ * the range. 13 days. */
 #define FARTHEST ((int64_t)1 << 50)
 
 void rs_terms_clear(rs_terms *t)
@@ -27,8 +27,8 @@ static const rs_coll_op *op_of(const rs_coll_job *job, const rs_coll_arrival *a)
     return &job->ranks[a->rank]->ops[a->op];
 }
 
-/* A send may be gone before its receiver is there, so it only begins; a receive only ends. 0: not told which it
- * is. */
+/* A send may be gone before its receiver is there, so it only begins; a receive only ends. 0: not told which
+ * it is. */
 static uint8_t side_of(const rs_coll_job *job, const rs_coll_arrival *a)
 {
     const char *name = rs_pool_text(&job->ranks[a->rank]->pool, op_of(job, a)->name);
@@ -37,8 +37,8 @@ static uint8_t side_of(const rs_coll_job *job, const rs_coll_arrival *a)
     return strstr(name, "recv") ? RS_TERM_END : 0;
 }
 
-/* What the member's times say. Of an all-to-all two members may exchange nothing, and of rooted collectives the
- * root is not recorded: they say nothing for certain. */
+/* What the member's times say. Of an all-to-all two members may exchange nothing, and of rooted collectives
+ * the root is not recorded: they say nothing for certain. */
 static uint8_t says(const rs_coll_job *job, const rs_coll_arrival *a)
 {
     switch (op_of(job, a)->kind) {
@@ -122,7 +122,7 @@ static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
 static bool add_points(rs_terms *t)
 {
     rs_keyed *keys = rs_malloc((t->n + 1) * sizeof *keys);
-    rs_point *unsorted = rs_malloc((t->n + 1) * sizeof *unsorted);
+    rs_term_pair *unsorted = rs_malloc((t->n + 1) * sizeof *unsorted);
     t->points = rs_malloc((t->n + 1) * sizeof *t->points);
     bool ok = keys && unsorted && t->points;
     size_t n = 0;
@@ -132,7 +132,7 @@ static bool add_points(rs_terms *t)
             int64_t a = t->items[hub->first].rank, b = t->items[k].rank;
             if (a == b) continue;
             keys[n] = (rs_keyed){a * ((int64_t)1 << 31) + b, (uint32_t)n};
-            unsorted[n++] = (rs_point){h, hub->first, k};
+            unsorted[n++] = (rs_term_pair){h, hub->first, k};
         }
     }
     ok = ok && rs_keyed_sort(keys, n);

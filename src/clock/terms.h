@@ -1,5 +1,5 @@
-/* What collectives say of clocks: a term is one member of one collective. Times are on the clocks as the first
- * alignment left them, from the job's first arrival. */
+/* What collectives say of clocks: a term is one member of one collective. Times are on the clocks as the
+ * first alignment left them, from the job's first arrival. */
 #ifndef RS_CLOCK_TERMS_H
 #define RS_CLOCK_TERMS_H
 
@@ -23,16 +23,16 @@ typedef struct rs_hub {
 } rs_hub;
 
 /* Two terms of a hub, the lower rank's first. Sorted by ranks, then time. */
-typedef struct rs_point {
+typedef struct rs_term_pair {
     uint32_t hub, a, b; /* a, b: terms */
-} rs_point;
+} rs_term_pair;
 
 typedef struct rs_terms {
     rs_term *items;
     size_t n;
     rs_hub *hubs;
     size_t n_hubs, n_classes;
-    rs_point *points;
+    rs_term_pair *points;
     size_t n_points;
     rs_clock_pair *pairs;
     size_t *first; /* by pair + 1: its points */
@@ -43,8 +43,8 @@ typedef struct rs_terms {
 rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err);
 void rs_terms_clear(rs_terms *terms);
 
-/* Finds terms that do not fit the others (wrongly matched) and clocks that were set while the trace was taken, and
- * sets them aside. */
+/* Finds terms that do not fit the others (wrongly matched) and clocks that were set while the trace was
+ * taken, and sets them aside. */
 rs_status rs_terms_judge(rs_terms *terms, rs_clocks *clocks, rs_error *err);
 
 #endif

@@ -27,8 +27,8 @@ static void set_clock(rs_coll_job *job, size_t i, const rs_clock *c, bool certai
     if (rs_sub_sat(high, low) > trust->width) trust->width = rs_sub_sat(high, low);
 }
 
-rs_status rs_clock_match_by(const rs_coll_rank *const *ranks, size_t n_ranks, rs_clock_how how, rs_coll_job *out,
-                            rs_clock_trust *trust, rs_error *err)
+rs_status rs_clock_match_by(const rs_coll_rank *const *ranks, size_t n_ranks, rs_clock_how how,
+                            rs_coll_job *out, rs_clock_trust *trust, rs_error *err)
 {
     *trust = (rs_clock_trust){0};
     rs_status status = rs_clock_match(ranks, n_ranks, how != RS_CLOCKS_FILE, out, err);

@@ -1,5 +1,5 @@
-/* Clocks and what goes wrong at the ends of collectives. Nothing here draws from a rank's random numbers: each value is
- * a hash of what it belongs to, so that no option changes another's draws. */
+/* Clocks and what goes wrong at the ends of collectives. Nothing here draws from a rank's random numbers:
+ * each value is a hash of what it belongs to, so that no option changes another's draws. */
 #include "synth.h"
 
 static int64_t drifted(int64_t since, int64_t drift)
@@ -33,8 +33,9 @@ int64_t skew_of(const job *j, const rank_state *r, size_t group_index, int64_t s
         /* the sum of twelve uniform numbers is nearly normal, with variance 1 */
         int64_t normal = -6000;
         for (uint64_t k = 0; k < 12; k++)
-            normal += (int64_t)(mix(j->opt.seed ^ mix(group_index * 0x9001u + (uint64_t)sequence) ^ (k << 40) ^ i) %
-                                1001);
+            normal +=
+                (int64_t)(mix(j->opt.seed ^ mix(group_index * 0x9001u + (uint64_t)sequence) ^ (k << 40) ^ i) %
+                          1001);
         sum += s->mean + s->spread * normal / 1000;
     }
     return sum > 0 ? sum : 0; /* no member leaves before the data is through */

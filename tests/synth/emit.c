@@ -112,8 +112,8 @@ static const char *const CATEGORY[] = {
     [CAT_SYNC] = "cuda_sync",         [CAT_GPU_ANNOTATION] = "gpu_user_annotation"};
 
 /* Opens a complete event up to and including its first argument's indentation. */
-static char *put_head(const job *j, rank_state *r, char *to, const record *e, const template *t, category cat, int64_t step,
-                      int pid, int tid)
+static char *put_head(const job *j, rank_state *r, char *to, const record *e, const template *t, category cat,
+                      int64_t step, int pid, int tid)
 {
     bool gpu = cat == CAT_KERNEL || cat == CAT_MEMCPY || cat == CAT_MEMSET || cat == CAT_SYNC ||
                cat == CAT_GPU_ANNOTATION;
@@ -156,7 +156,8 @@ static void end_event(output *o, char *to, category cat)
     o->by_category[cat]++;
 }
 
-static void emit_flow(const job *j, rank_state *r, category cat, bool start, int64_t id, int pid, int tid, int64_t at)
+static void emit_flow(const job *j, rank_state *r, category cat, bool start, int64_t id, int pid, int tid,
+                      int64_t at)
 {
     output *o = &r->out;
     char *to = out_reserve(o, 512);

@@ -35,7 +35,8 @@ static const char USAGE[] =
     "  --clock-drift-ppm RANK:PPM its clock gains PPM microseconds a second from the job's start\n"
     "  --clock-step RANK:MS:US   its clock is set ahead by US when MS milliseconds have passed\n"
     "  --gpu-clock RANK:US:PPM   its device's clock is ahead of its host's, and gains\n"
-    "  --hosts N                 ranks are shared out over N hosts; those of one have its first rank's clock\n"
+    "  --hosts N                 ranks are shared out over N hosts; those of one have its first rank's "
+    "clock\n"
     "  --timestamp-jitter NS     times of GPU work are off by up to NS either way\n"
     "  --end-skew-us RANK:KIND:US[:SD]  RANK leaves collectives of KIND (tp, dp, pair) US later, normally "
     "distributed\n"
@@ -164,8 +165,7 @@ static void apply_late(job *j, const late_option *l)
             if (!strcmp(kind, kinds[k])) s.kind = k;
         if (s.kind < 0) misuse(l->option, l->text);
         s.mean = thousandths(l->option, colons(l->text) == 3 ? next_part(l, &rest) : rest);
-        if (colons(l->text) == 3)
-            s.spread = thousandths(l->option, rest);
+        if (colons(l->text) == 3) s.spread = thousandths(l->option, rest);
         size_t capacity = o->skew_count;
         o->skews = grow(o->skews, &capacity, o->skew_count + 1, sizeof *o->skews);
         o->skews[o->skew_count++] = s;

@@ -262,7 +262,8 @@ static bool do_collective(job *j, rank_state *r, const instruction *i)
             if (j->groups[r->groups[k]].kind == GROUP_PP) shown = r->groups[k];
     issue(j, r, i, &r->pending, &r->pending_call, &r->pending_bound, &r->pending_before);
     r->pending.amount = ++r->sequences[shown];
-    if (is_mislabelled(j, r->id, (size_t)shown, r->pending.amount) && r->pending.amount > 1) r->pending.amount ^= 1;
+    if (is_mislabelled(j, r->id, (size_t)shown, r->pending.amount) && r->pending.amount > 1)
+        r->pending.amount ^= 1;
     g->starts[member(g, r->id)] = r->pending.start;
     if (++g->arrived < g->count) return true;
 

@@ -191,9 +191,9 @@ typedef struct {
 
 /* A rank's clock beside its offset: see clock_of. */
 typedef struct {
-    int64_t drift;              /* host clock: ns a second, which is a thousandth of a ppm */
+    int64_t drift;                 /* host clock: ns a second, which is a thousandth of a ppm */
     int64_t gpu_offset, gpu_drift; /* the device's clock against the host's */
-    int64_t step_at, step;      /* set once: ns after the start, by so much */
+    int64_t step_at, step;         /* set once: ns after the start, by so much */
 } rank_clock;
 
 /* Ends of a rank's collectives of one kind of group come late. */
@@ -214,10 +214,10 @@ typedef struct {
     rank_clock *clocks;
     end_skew *skews;
     size_t skew_count;
-    int hosts;              /* 0: every rank has a clock of its own */
-    int64_t stamp_jitter;   /* ns */
-    int64_t mislabel;       /* pairs of neighbouring numbers that are swapped, in thousandths of a percent */
-    int64_t eager;          /* bytes up to which a send does not wait for its receiver */
+    int hosts;            /* 0: every rank has a clock of its own */
+    int64_t stamp_jitter; /* ns */
+    int64_t mislabel;     /* pairs of neighbouring numbers that are swapped, in thousandths of a percent */
+    int64_t eager;        /* bytes up to which a send does not wait for its receiver */
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;
 } options;
 

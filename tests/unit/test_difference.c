@@ -38,8 +38,9 @@ static void test_random(void **state)
         rs_difference_edge edges[EDGES];
         size_t n = next(&random) % EDGES + 1;
         for (size_t i = 0; i < n; i++)
-            edges[i] = (rs_difference_edge){(uint32_t)(next(&random) % NODES), (uint32_t)(next(&random) % NODES),
-                                            (int64_t)(next(&random) % 1000) - 150};
+            edges[i] =
+                (rs_difference_edge){(uint32_t)(next(&random) % NODES), (uint32_t)(next(&random) % NODES),
+                                     (int64_t)(next(&random) % 1000) - 150};
         int64_t dist[NODES][NODES], potential[NODES] = {0}, least[NODES], greatest[NODES];
         uint32_t cycle[NODES];
         size_t n_cycle;
