@@ -5,6 +5,8 @@ set(RS_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rankscope)
 
 if(TARGET rankscope)
   install(TARGETS rankscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # PyTorch's flight-recorder analyzer under its own options, for scripts that call it.
+  install(PROGRAMS scripts/rankscope-fr-trace DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS rankscope_shared EXPORT rankscope-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS rankscope_static EXPORT rankscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

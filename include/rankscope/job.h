@@ -109,11 +109,6 @@ typedef struct rs_query {
 RS_API rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results,
                                  rs_error *err);
 
-/* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), one file that is no trace (rs_job_run on a job
- * of that file alone), or traces. */
-typedef enum rs_input_kind { RS_INPUT_TRACES, RS_INPUT_TWO_JOBS, RS_INPUT_FILE } rs_input_kind;
-RS_API rs_input_kind rs_analysis_input(const rs_analysis *analysis);
-
 /* What the loads of this job cost so far. */
 typedef struct rs_job_stats {
     uint64_t bytes_read; /* of the files */

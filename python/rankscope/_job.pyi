@@ -589,6 +589,7 @@ class Job:
     def frame(self, *,
         of: Ranges = None,
         gpu: bool = False,
+        args: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
         progress: Progress = None) -> Table:
@@ -598,12 +599,19 @@ class Job:
         event in one wide table, with the link between launches and work. events shows the same events with
         fewer columns, and all others, and filters.
 
+        The columns are always the same: the arguments that most analyses need. args all adds every other
+        argument of the rows, args NAME,NAME those, under the names that the file gives them, sorted; the
+        columns then depend on the data. A name that a column of the frame has becomes args.NAME. A column
+        is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
+        number stands as its JSON text.
+
         compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
         order (GPU rows first), its columns' defaults.
 
         Options:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
+            args: further arguments as columns: all, or names with commas between
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -869,20 +877,25 @@ class Job:
             outlier: short, runtime, delay, joined by +; unknown when none"""
     def ops(self, *,
         by: Literal['op', 'category', 'args'] = 'op',
+        host: bool = False,
         top: int = 0,
         compat: None = None,
-        table: Optional[Literal['ops', 'categories', 'args', 'across']] = None,
+        table: Optional[Literal['ops', 'categories', 'args', 'across', 'host']] = None,
         progress: Progress = None) -> Table:
         """Operators by the GPU work they launch, by name, kind or arguments.
 
         Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times
         are unions within a launcher and sums over launchers, so that rows can add up to more than the GPU
         was busy. A kind is told by the operator's name, else by its first kernel's. With several ranks a
-        second table sets them against each other.
+        second table sets them against each other. host adds up all operators and annotations of the host
+        instead, by their own time: what PyTorch's key_averages() shows, for jobs without a GPU too.
+        Communication that a worker runs (gloo:*) takes nothing from what it overlaps.
 
         Options:
             by: op: the operator's name; category: its kind; args: name, shapes, types, strides and values
                 of the inputs; one of op, category, args
+            host: where the host's own time goes instead: all operators and annotations, whether they launch
+                work or not
             top: only the first N rows of a rank; 0: all
 
         Table ops: one row is one operator of one rank
@@ -937,7 +950,14 @@ class Job:
             min_us [us]: least direct time of a rank
             min_rank [id]: the rank that has it
             max_us [us]: greatest direct time of a rank
-            max_rank [id]: the rank that has it"""
+            max_rank [id]: the rank that has it
+
+        Table host: one row is one name of one rank, by its own time
+            rank [id]: rank
+            name: operator or annotation of the host
+            count [count]: how often it ran
+            total_us [us]: its durations added up; a call within one of its own name counts in both
+            self_us [us]: of that, outside the operators and annotations that it called on its thread"""
     def overlap(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['overlap']] = None,
@@ -1174,8 +1194,9 @@ class Job:
         launches the next work begins; from there to the start of that work it counts as after launch:
         latency, a slow call or a dependency. Idle before work whose launch is not in the file is neither.
         Ranks that train together wait for the slowest in communication, so ranks are compared by their own
-        time: the GPU span without exposed communication. An operator's time is that of the GPU work it
-        launched itself.
+        time: the GPU span without exposed communication; in a job without a GPU, by the recorded time
+        without communication that the host runs (gloo) while no operator does. An operator's time is that
+        of the GPU work it launched itself.
 
         Options:
             top: kernels and operators to show
@@ -1200,7 +1221,8 @@ class Job:
             gpu_events [count]: kernels, copies and memsets
             unlinked [count]: of these, without their launch in the file
             unlinked_pct [percent]: their share of the GPU time
-            own_time_us [us]: gpu_span without exposed communication: what the rank needed for itself
+            own_time_us [us]: gpu_span without exposed communication: what the rank needed for itself; of a
+                job without a GPU, span without the host's communication while no operator runs
             behind_median_pct [percent]: own_time above the median of all ranks
 
         Table kernels: One row a kernel name, all ranks together, by time.

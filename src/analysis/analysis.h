@@ -81,6 +81,9 @@ struct rs_analysis {
     size_t n_options;
     const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
     uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
+    /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
+     * may still be wrong: rank says so. */
+    uint64_t (*more_columns)(const rs_options *options);
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */

@@ -1,13 +1,11 @@
 /* annotate: counter events for the trace itself. Who writes the trace is told what to append. */
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/annotate.h"
 #include "analysis/copy_rates.h"
 #include "analysis/layouts.h"
-#include "trace/queue_depth.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "peer/hta_window.h"
 
 typedef struct counter_event {
     int64_t ns, pid, stream; /* stream: RS_NO_VALUE where the counter is not of one */
@@ -33,9 +31,7 @@ static const rs_table_spec counter_table =
 static const rs_table_spec file_table = RS_TABLE("files", "one row is one rank's file", file_columns);
 enum { COUNTERS, FILES, N_TABLES };
 static const rs_table_spec *const tables[] = {&counter_table, &file_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
-                                    {RS_COMPAT_HTA, tables, N_TABLES},
-                                    {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"counters", RS_OPTION_TEXT, "LIST", NULL, "queue,bandwidth",
@@ -47,7 +43,7 @@ typedef struct annotate_partial {
     rs_copy_rates rates;
 } annotate_partial;
 
-static void free_partial(void *partial)
+void rs_annotate_free(void *partial)
 {
     annotate_partial *p = partial;
     if (!p) return;
@@ -73,21 +69,15 @@ static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_er
     return rs_fail(err, RS_ERR_USAGE, "--counters takes queue, bandwidth, or both with a comma between");
 }
 
-static rs_status measure_queue(const rs_run *run, rs_trace *trace, annotate_partial *p, rs_error *err)
+static rs_status own_queue(const rs_run *run, rs_trace *trace, rs_queue_series *out, rs_error *err)
 {
-    if (run->policy->rows_by_stream) {
-        const rs_hta_frame *f;
-        rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-        if (status != RS_OK) return status;
-        status = rs_queue_of_hta(trace, f, &p->queue, err);
-        return status;
-    }
     const rs_work *w;
     rs_status status = rs_trace_work_details(trace, run->policy, &w, err);
-    return status == RS_OK ? rs_queue_of(trace, w, &p->queue, err) : status;
+    return status == RS_OK ? rs_queue_of(trace, w, out, err) : status;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
+                           const rs_copy_rules *rules, void **partial, rs_error *err)
 {
     bool queue = false, bandwidth = false;
     rs_status status = read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err);
@@ -95,9 +85,14 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     annotate_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    if (queue) status = measure_queue(run, trace, p, err);
-    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, &p->rates, err);
+    if (queue) status = measure(run, trace, &p->queue, err);
+    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, rules, &p->rates, err);
     return status;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_annotate_rank(run, trace, own_queue, NULL, partial, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
@@ -138,7 +133,7 @@ static const rs_layout rates_layout = RS_LAYOUT(rs_copy_rates, rates_fields);
 
 static const rs_field annotate_fields[] = {RS_FIELD_STRUCT(annotate_partial, queue, &rs_queue_series_layout),
                                            RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout)};
-static const rs_layout annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
+const rs_layout rs_annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
 
 const rs_analysis rs_analysis_annotate = {
     .name = "annotate",
@@ -154,7 +149,7 @@ const rs_analysis rs_analysis_annotate = {
                 "rankscope annotate -o annotated/ --counters queue traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work_details},
     .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
@@ -162,6 +157,6 @@ const rs_analysis rs_analysis_annotate = {
     .follows_not = "it writes the whole trace again; fuse writes a part of one",
     .rank = rank,
     .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &annotate_layout,
+    .free_partial = rs_annotate_free,
+    .partial_layout = &rs_annotate_layout,
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/busy.h"
-#include "peer/hta_fold.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 
@@ -64,23 +63,12 @@ RS_RECORD(own, OWN_ROW);
     CELL(OF(rs_annotated_kernel, time.max), "max_us", TIME, US, "longest", "max")
 RS_RECORD(kernel, KERNEL_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(OF(rs_hta_row, name), "name", TEXT, NONE, "annotation, or others", NULL)                            \
-    RS_HTA_FOLD_CELLS(CELL, "total length", "names")                                                         \
-    CELL(OF(rs_hta_row, rank), "rank", INT, ID, "rank", NULL)
-RS_RECORD(hta, HTA_ROW);
-
 static const rs_table_spec own_table =
     RS_TABLE("annotations", "one row is one annotation name of one rank", own_columns);
 static const rs_table_spec kernel_table =
     RS_TABLE("kernels", "one row is one kernel under one annotation of one rank", kernel_columns);
-static const rs_table_spec hta_table = RS_TABLE(
-    "annotations", "one row is one annotation name of one rank, as HTA's get_gpu_user_annotation_breakdown",
-    hta_columns);
 static const rs_table_spec *const own_tables[] = {&own_table, &kernel_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 2}};
 enum { ANNOTATIONS, KERNELS };
 
 /* ---- the default tables ------------------------------------------------------------------------------- */
@@ -106,7 +94,7 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_resul
 {
     const rs_annotations *p = partial->value;
     long long number = partial->rank;
-    bool gpu = rs_annotations_of_gpu(run);
+    bool gpu = rs_annotations_of_gpu(run->options, false);
     int64_t all = 0, top = rs_options_int(run->options, "top");
     size_t shown = 0, named = p->n ? p->n - 1 : 0;
     rs_status status = RS_OK;
@@ -137,71 +125,11 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_resul
     return status;
 }
 
-/* ---- HTA's table -------------------------------------------------------------------------------------- */
-
-static bool is_kept(const char *name, const char *list)
-{
-    for (const char *at = list; at && *at;) {
-        size_t n = strcspn(at, ",");
-        for (const char *p = name; n && *p; p++)
-            if (strncmp(p, at, n) == 0) return true;
-        at += n;
-        if (*at) at++;
-    }
-    return false;
-}
-
-static int by_length(const void *a, const void *b)
-{
-    const rs_hta_named *x = a, *y = b;
-    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const rs_hta_row *)a)->name, ((const rs_hta_row *)b)->name);
-}
-
-static rs_status add_hta_rank(const rs_run *run, const rs_partial *partial, rs_table *t, rs_error *err)
-{
-    const rs_annotations *p = partial->value;
-    rs_hta_named *items = rs_malloc((p->n + 1) * sizeof *items);
-    rs_hta_rows rows = {0};
-    size_t n = 0;
-    for (size_t i = 0; items && i < p->n; i++)
-        if (p->items[i].name)
-            items[n++] =
-                (rs_hta_named){.name = p->items[i].name,
-                               .time = p->items[i].length,
-                               .keep = is_kept(p->items[i].name, rs_options_text(run->options, "keep"))};
-    if (items && n) qsort(items, n, sizeof *items, by_length);
-    bool ok = items && rs_hta_fold(items, n, partial->rank, rs_options_real(run->options, "duration-ratio"),
-                                   (size_t)rs_options_int(run->options, "top"), &rows);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "annotations");
-    if (ok && rows.n) qsort(rows.items, rows.n, sizeof *rows.items, by_name);
-    for (size_t i = 0; status == RS_OK && i < rows.n; i++)
-        status = rs_table_put_row(t, &hta_record, rows.items[i].rank, &rows.items[i], err);
-    rs_free(items);
-    rs_free(rows.items);
-    return status;
-}
-
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    bool hta = run->policy->rows_by_stream;
     rs_status status = RS_OK;
-    if (!hta)
-        result->main_table =
-            strcmp(rs_options_text(run->options, "by"), "kernel") == 0 ? KERNELS : ANNOTATIONS;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_annotations *p = partials[i].value;
-        if (hta && p->n <= 1)
-            rs_result_note(result, "rank %lld: no user annotations on the %s", (long long)partials[i].rank,
-                           rs_annotations_of_gpu(run) ? "GPU" : "host");
-        status = hta ? add_hta_rank(run, &partials[i], result->tables[0], err)
-                     : add_rank(run, &partials[i], result, err);
-    }
+    result->main_table = strcmp(rs_options_text(run->options, "by"), "kernel") == 0 ? KERNELS : ANNOTATIONS;
+    for (size_t i = 0; status == RS_OK && i < n; i++) status = add_rank(run, &partials[i], result, err);
     return status;
 }
 

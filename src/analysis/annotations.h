@@ -35,8 +35,8 @@ typedef struct rs_annotations {
     size_t n_too_deep;     /* annotations nested too deeply to be told apart */
 } rs_annotations;
 
-/* Which annotations: the host's, or the GPU's own (gpu_user_annotation). */
-bool rs_annotations_of_gpu(const rs_run *run);
+/* Which annotations: the host's, or the GPU's own (gpu_user_annotation). usual: without --from. */
+bool rs_annotations_of_gpu(const rs_options *options, bool usual);
 
 rs_status rs_annotations_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_annotations_free(void *partial);

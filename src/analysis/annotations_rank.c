@@ -5,7 +5,6 @@
 #include "base/interval.h"
 #include "trace/selection.h"
 #include "base/strings.h"
-#include "peer/hta_window.h"
 
 void rs_annotations_free(void *partial)
 {
@@ -17,10 +16,10 @@ void rs_annotations_free(void *partial)
     rs_free(p);
 }
 
-bool rs_annotations_of_gpu(const rs_run *run)
+bool rs_annotations_of_gpu(const rs_options *options, bool usual)
 {
-    const char *from = rs_options_text(run->options, "from");
-    return from ? strcmp(from, "gpu") == 0 : run->policy->rows_by_stream;
+    const char *from = rs_options_text(options, "from");
+    return from ? strcmp(from, "gpu") == 0 : usual;
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------
@@ -31,7 +30,6 @@ typedef struct builder {
     const rs_events *e;
     const rs_work *w;
     rs_annotations *p;
-    bool fold_steps;    /* ProfilerStep#N is one name */
     rs_map64 slots;     /* by string id */
     uint32_t step_slot; /* 0: not yet */
     rs_annotation_span *spans;
@@ -61,8 +59,7 @@ static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
     if (!place) return false;
     if (is_new) {
         const rs_string *s = &b->e->strings.items[name];
-        bool step = b->fold_steps && s->length >= sizeof prefix - 1 &&
-                    memcmp(s->text, prefix, sizeof prefix - 1) == 0;
+        bool step = s->length >= sizeof prefix - 1 && memcmp(s->text, prefix, sizeof prefix - 1) == 0;
         uint32_t at = b->step_slot;
         if (!step && !new_slot(b, s->text, s->length, &at)) return false;
         if (step && !at && !new_slot(b, "ProfilerStep#*", 14, &at)) return false;
@@ -288,23 +285,6 @@ static bool order(rs_annotations *p)
 /* ---- one rank -------------------------------------------------------------------------------------------
  */
 
-/* HTA looks at the annotations alone, those its window left. */
-static rs_status take_hta_rows(const rs_run *run, builder *b, bool gpu, rs_error *err)
-{
-    const rs_hta_frame *f;
-    rs_status status = rs_trace_hta_frame(b->t, run->policy, &f, err);
-    if (status != RS_OK) return status;
-    rs_kind wanted = gpu ? RS_KIND_GPU_USER_ANNOTATION : RS_KIND_USER_ANNOTATION;
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        uint32_t slot = 0;
-        rs_kind kind = rs_event_kind(b->e, f->row[i]);
-        if (kind != wanted) continue;
-        if (!slot_of(b, b->e->name[f->row[i]], &slot)) status = rs_fail_nomem(err, "annotations");
-        if (status == RS_OK) rs_moments_add(&b->p->items[slot].length, rs_sub_sat(f->end[i], f->start[i]));
-    }
-    return status;
-}
-
 static rs_status take_work(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
     rs_selector selector;
@@ -319,14 +299,14 @@ static rs_status take_work(const rs_run *run, builder *b, bool gpu, rs_error *er
 
 rs_status rs_annotations_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
 {
-    bool hta = run->policy->rows_by_stream, gpu = rs_annotations_of_gpu(run);
+    bool gpu = rs_annotations_of_gpu(run->options, false);
     rs_annotations *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "annotations");
     *partial = p;
-    builder b = {.t = t, .e = t->events, .p = p, .fold_steps = !hta};
+    builder b = {.t = t, .e = t->events, .p = p};
     uint32_t none;
     rs_status status = new_slot(&b, NULL, 0, &none) ? RS_OK : rs_fail_nomem(err, "annotations");
-    if (status == RS_OK) status = hta ? take_hta_rows(run, &b, gpu, err) : take_work(run, &b, gpu, err);
+    if (status == RS_OK) status = take_work(run, &b, gpu, err);
     rs_map64_clear(&b.slots);
     rs_map64_clear(&b.kernels);
     rs_free(b.spans);

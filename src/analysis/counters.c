@@ -2,11 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/counters.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "peer/hta_window.h"
 #include "trace/nest.h"
 #include "trace/selection.h"
 
@@ -53,8 +52,7 @@ RS_RECORD(launch, LAUNCH_ROW);
 static const rs_table_spec launch_table =
     RS_TABLE("launches", "one row is one range whose launch is known", launch_columns);
 static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, tables, 2}, {RS_COMPAT_HTA_EXACT, tables, 2}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 
 /* ---- one rank -------------------------------------------------------------------------------------------
  */
@@ -67,7 +65,7 @@ typedef struct counters_partial {
     size_t n_counters;
 } counters_partial;
 
-static void free_partial(void *partial)
+void rs_counters_free(void *partial)
 {
     counters_partial *p = partial;
     if (!p) return;
@@ -77,47 +75,35 @@ static void free_partial(void *partial)
     rs_free(p);
 }
 
-typedef struct list {
-    rs_keyed *items; /* start and row */
-    size_t n, capacity;
-} list;
-
-static bool put(list *l, int64_t start, uint32_t row)
+static bool put(rs_row_list *l, int64_t start, uint32_t row)
 {
     if (!RS_GROW_ONE(l->items, l->n, l->capacity)) return false;
     l->items[l->n++] = (rs_keyed){start, row};
     return true;
 }
 
-static bool is_launch(const char *name, bool hta)
+static bool is_launch(const char *name)
 {
-    if (strncmp(name, "cudaLaunchKernel", 16) == 0) return true;
-    if (hta) return false;
-    return strncmp(name, "cuLaunchKernel", 14) == 0 ||
+    return strncmp(name, "cudaLaunchKernel", 16) == 0 || strncmp(name, "cuLaunchKernel", 14) == 0 ||
            strncmp(name, "cudaLaunchCooperativeKernel", 27) == 0 ||
            strncmp(name, "cuLaunchCooperativeKernel", 25) == 0 || strncmp(name, "hipLaunchKernel", 15) == 0 ||
            strncmp(name, "hipModuleLaunchKernel", 21) == 0 ||
            strncmp(name, "hipExtModuleLaunchKernel", 24) == 0 || strncmp(name, "hipExtLaunchKernel", 18) == 0;
 }
 
-typedef struct sorted_rows {
-    list ranges, launches, host; /* host: operators and launches, by row */
-    uint8_t *launching;          /* by string id: 1 launches, 2 does not, 0 not yet asked */
-} sorted_rows;
-
-static bool has_launching_name(const rs_events *e, uint32_t row, bool hta, uint8_t *launching)
+static bool has_launching_name(const rs_events *e, uint32_t row, rs_counters_rows *out)
 {
-    uint8_t *known = &launching[e->name[row]];
-    if (!*known) *known = is_launch(rs_event_name(e, row), hta) ? 1 : 2;
+    uint8_t *known = &out->launching[e->name[row]];
+    if (!*known) *known = out->is_launch(rs_event_name(e, row)) ? 1 : 2;
     return *known == 1;
 }
 
-static bool put_row(const rs_events *e, uint32_t row, int64_t start, bool hta, sorted_rows *out)
+bool rs_counters_put_row(const rs_events *e, uint32_t row, int64_t start, rs_counters_rows *out)
 {
     rs_kind kind = rs_event_kind(e, row);
     if (kind == RS_KIND_PROFILER_RANGE) return put(&out->ranges, start, row);
-    bool launch = rs_kind_is_call(kind) && (!hta || kind == RS_KIND_RUNTIME) &&
-                  has_launching_name(e, row, hta, out->launching);
+    bool launch = rs_kind_is_call(kind) && (!out->runtime_only || kind == RS_KIND_RUNTIME) &&
+                  has_launching_name(e, row, out);
     if (launch && !put(&out->launches, start, row)) return false;
     return (!launch && kind != RS_KIND_CPU_OP) || put(&out->host, row, row);
 }
@@ -130,31 +116,20 @@ static bool may_have_ranges(const rs_events *e)
     return may;
 }
 
-static rs_status collect(const rs_run *run, rs_trace *trace, sorted_rows *out, rs_error *err)
+static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_counters_rows *out, rs_error *err)
 {
     const rs_events *e = trace->events;
-    bool hta = run->policy->rows_by_stream, ok = true;
-    out->launching = rs_calloc(e->strings.n + 1, 1);
-    if (!out->launching) return rs_fail_nomem(err, "counters");
-    if (hta) {
-        const rs_hta_frame *f;
-        rs_policy all = *run->policy;
-        all.whole = true; /* launches are counted from the first */
-        rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
-        if (status != RS_OK) return status;
-        for (size_t i = 0; ok && i < f->n; i++) ok = put_row(e, f->row[i], f->start[i], true, out);
-    } else if (may_have_ranges(e)) {
-        for (size_t i = 0; ok && i < trace->n_rows; i++) {
-            uint32_t row = rs_trace_row(trace, i);
-            if (rs_event_is_span(e, row)) ok = put_row(e, row, e->start[row], false, out);
-        }
+    bool ok = true, may_have = may_have_ranges(e);
+    (void)run;
+    out->is_launch = is_launch;
+    for (size_t i = 0; ok && may_have && i < trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(trace, i);
+        if (rs_event_is_span(e, row)) ok = rs_counters_put_row(e, row, e->start[row], out);
     }
-    ok = ok && rs_keyed_sort(out->ranges.items, out->ranges.n) &&
-         rs_keyed_sort(out->launches.items, out->launches.n) && rs_keyed_sort(out->host.items, out->host.n);
     return ok ? RS_OK : rs_fail_nomem(err, "counters");
 }
 
-static rs_status nest_host(const rs_events *e, const list *host, rs_nest **out, rs_error *err)
+static rs_status nest_host(const rs_events *e, const rs_row_list *host, rs_nest **out, rs_error *err)
 {
     uint32_t *rows = rs_malloc(host->n * sizeof *rows);
     int64_t *starts = rs_malloc(host->n * sizeof *starts), *ends = rs_malloc(host->n * sizeof *ends);
@@ -239,7 +214,7 @@ static bool read_values(const rs_events *e, counters_partial *p)
 }
 
 /* The profiler measures kernel after kernel: the n-th range belongs to the n-th launch. */
-static rs_status match(const rs_events *e, const sorted_rows *rows, counters_partial *p, rs_error *err)
+static rs_status match(const rs_events *e, const rs_counters_rows *rows, counters_partial *p, rs_error *err)
 {
     rs_nest *nest = NULL;
     if (e->n_counters && rows->ranges.n > MAX_VALUES / e->n_counters)
@@ -280,13 +255,17 @@ static rs_status select_ranges(rs_trace *trace, counters_partial *p, rs_error *e
     return RS_OK;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_counters_rank(const rs_run *run, rs_trace *trace, rs_counters_collect_fn collect, void **partial,
+                           rs_error *err)
 {
-    sorted_rows rows = {0};
+    rs_counters_rows rows = {.launching = rs_calloc(trace->events->strings.n + 1, 1)};
     counters_partial *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "counters");
     *partial = p;
-    rs_status status = collect(run, trace, &rows, err);
+    rs_status status = p && rows.launching ? collect(run, trace, &rows, err) : rs_fail_nomem(err, "counters");
+    bool ok = status != RS_OK || (rs_keyed_sort(rows.ranges.items, rows.ranges.n) &&
+                                  rs_keyed_sort(rows.launches.items, rows.launches.n) &&
+                                  rs_keyed_sort(rows.host.items, rows.host.n));
+    if (!ok) status = rs_fail_nomem(err, "counters");
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
     if (status == RS_OK) status = select_ranges(trace, p, err);
     rs_free(rows.ranges.items);
@@ -294,6 +273,11 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_free(rows.host.items);
     rs_free(rows.launching);
     return status;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_counters_rank(run, trace, collect_own, partial, err);
 }
 
 /* ---- all ranks ------------------------------------------------------------------------------------------
@@ -375,7 +359,8 @@ static rs_status add_launches(rs_table *t, int64_t rank_number, const counters_p
     return status;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+rs_status rs_counters_merge(const rs_partial *partials, size_t n, bool unmatched, rs_result *result,
+                            rs_error *err)
 {
     names all = {0};
     rs_table *table = gather_names(partials, n, &all) ? make_table(&all) : NULL;
@@ -395,7 +380,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                 "launched what",
                 (long long)partials[i].rank, p->n, p->n_launches);
         status = add_launches(result->tables[1], partials[i].rank, p, err);
-        if (status == RS_OK && (fits || !run->policy->rows_by_stream))
+        if (status == RS_OK && (fits || unmatched))
             status = add_ranges(table, partials[i].rank, p, &all, err);
     }
     rs_free(all.items);
@@ -406,6 +391,12 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         rs_table_free(table);
     }
     return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    (void)run;
+    return rs_counters_merge(partials, n, true, result, err);
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
@@ -428,7 +419,7 @@ static const rs_layout range_layout = RS_LAYOUT_CHECKED(range, range_fields, lie
 static const rs_field counters_fields[] = {RS_FIELD_VALUES(counters_partial, counters, n_counters),
                                            RS_FIELD_LIST(counters_partial, ranges, n, &range_layout),
                                            RS_FIELD(counters_partial, n_launches)};
-static const rs_layout counters_layout = RS_LAYOUT(counters_partial, counters_fields);
+const rs_layout rs_counters_layout = RS_LAYOUT(counters_partial, counters_fields);
 
 const rs_analysis rs_analysis_counters = {
     .name = "counters",
@@ -438,12 +429,12 @@ const rs_analysis rs_analysis_counters = {
         "operators around\n"
         "the launch. The profiler runs kernel after kernel, so the n-th range belongs to the n-th launch.",
     .examples = "rankscope counters trace.json.gz\nrankscope counters --format csv trace.json.gz",
-    .facets = {&rs_facet_work, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &counters_layout,
+    .free_partial = rs_counters_free,
+    .partial_layout = &rs_counters_layout,
 };

@@ -157,9 +157,7 @@ static const rs_table_spec node_table = RS_TABLE(
 enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, NODES, OVERLAY, FILES, N_TABLES };
 static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table, &sync_table,
                                               &node_table,    &overlay_table,   &file_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES},
-                                    {RS_COMPAT_HTA, tables, N_TABLES},
-                                    {RS_COMPAT_HTA_EXACT, tables, N_TABLES}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"annotation", RS_OPTION_TEXT, "NAME", NULL, "ProfilerStep",
@@ -212,25 +210,30 @@ static bool is_default(const rs_run *run)
 
 /* ---- one rank ----------------------------------------------------------------------------------------- */
 
-static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_critical_path_rank(const rs_run *run, rs_trace *trace, const rs_path_peer *peer, void **partial,
+                                rs_error *err)
 {
     rs_path_window window;
     rs_path_answer *answer = NULL;
     rs_path_wanted wanted = read_wanted(run);
     rs_status status = read_window(run, &window, err);
     if (status != RS_OK) return status;
-    status = rs_path_answer_create(trace, run->policy, &window, is_default(run), &wanted, &answer, err);
+    status = rs_path_answer_create(trace, run->policy, &window, is_default(run), &wanted, peer, &answer, err);
     *partial = answer;
     return status;
 }
 
+static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_critical_path_rank(run, trace, NULL, partial, err);
+}
+
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
-static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool hta, rs_error *err)
+static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool whole_us, rs_error *err)
 {
     rs_table_put(t, &summary_record, rank, a);
-    /* HTA tells whole microseconds */
-    rs_table_set_time(t, "path_weight", hta ? a->weight - a->weight % 1000 : a->weight);
+    rs_table_set_time(t, "path_weight", whole_us ? a->weight - a->weight % 1000 : a->weight);
     rs_table_set_time(t, "window_us", rs_sub_sat(a->end, a->start));
     return rs_table_end_row(t, err);
 }
@@ -256,7 +259,8 @@ static rs_status add_overlay(const rs_run *run, const rs_partial *partial, rs_re
     return rs_table_put_row(result->tables[FILES], &file_record, partial->rank, partial, err);
 }
 
-static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool whole_us, rs_result *result,
+                          rs_error *err)
 {
     int64_t rank = partial->rank;
     const rs_path_answer *a = partial->value;
@@ -264,7 +268,7 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_resul
     size_t n_parts = rs_options_flag(run->options, "breakdown") ? a->n_path_rows : 0;
     size_t n_edges = rs_options_flag(run->options, "edges") ? a->n_edge_rows : 0;
     for (size_t i = 0; i < result->n_tables; i++) rs_table_use_texts(t[i], &a->strings);
-    rs_status status = add_summary(t[SUMMARY], rank, a, run->policy->rows_by_stream, err);
+    rs_status status = add_summary(t[SUMMARY], rank, a, whole_us, err);
     for (size_t i = 0; status == RS_OK && i < n_parts; i++)
         status = rs_table_put_row(t[BREAKDOWN], &breakdown_record, rank, &a->path[i], err);
     for (size_t i = 0; status == RS_OK && i < a->n_node_rows; i++)
@@ -286,18 +290,6 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_resul
     return status;
 }
 
-/* HTA's times count from the first event of its own frames, rounded as they are. */
-static void count_from_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result)
-{
-    int64_t base = RS_NO_TIME;
-    for (size_t i = 0; !run->absolute && i < n; i++) {
-        const rs_path_answer *a = partials[i].value;
-        if (a && a->base != RS_NO_TIME && (base == RS_NO_TIME || a->base < base)) base = a->base;
-    }
-    for (size_t i = 0; i < result->n_tables; i++)
-        rs_table_count_from(result->tables[i], base == RS_NO_TIME ? 0 : base);
-}
-
 /* One word for all ranks: the option is wrong only if no rank has what it names. */
 static rs_status complain(const rs_run *run, const rs_partial *partials, size_t n, rs_error *err)
 {
@@ -313,8 +305,8 @@ static rs_status complain(const rs_run *run, const rs_partial *partials, size_t 
                    rs_options_text(run->options, "instance"), most, name);
 }
 
-static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
-                            rs_error *err)
+rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool whole_us,
+                                 rs_result *result, rs_error *err)
 {
     rs_path_wanted wanted = read_wanted(run);
     result->main_table = rs_options_flag(run->options, "breakdown") ? BREAKDOWN
@@ -335,12 +327,17 @@ static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, r
                            (long long)partials[i].rank);
         } else {
             any = true;
-            status = add_rank(run, &partials[i], result, err);
+            status = add_rank(run, &partials[i], whole_us, result, err);
         }
     }
     if (status == RS_OK && !any && !absent) status = complain(run, partials, n, err);
-    if (status == RS_OK && run->policy->rows_by_stream) count_from_hta(run, partials, n, result);
     return status;
+}
+
+static rs_status path_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                            rs_error *err)
+{
+    return rs_critical_path_merge(run, partials, n, false, result, err);
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
@@ -398,7 +395,7 @@ static const rs_field answer_fields[] = {
     RS_FIELD_LIST(rs_path_answer, syncs, n_syncs, &sync_layout),
     RS_FIELD_LIST(rs_path_answer, nodes, n_node_rows, &node_layout),
 };
-static const rs_layout answer_layout = RS_LAYOUT(rs_path_answer, answer_fields);
+const rs_layout rs_path_answer_layout = RS_LAYOUT(rs_path_answer, answer_fields);
 
 const rs_analysis rs_analysis_critical_path = {
     .name = "critical-path",
@@ -430,5 +427,5 @@ const rs_analysis rs_analysis_critical_path = {
     .rank = path_rank,
     .merge = path_merge,
     .free_partial = rs_path_answer_free,
-    .partial_layout = &answer_layout,
+    .partial_layout = &rs_path_answer_layout,
 };

@@ -88,29 +88,13 @@ typedef struct total_row {
     CELL(SET, "change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %")
 RS_RECORD(total, TOTAL_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(TEXT(row, name, comparison, names.n), "name", TEXT, NONE, "name of any row", NULL)                  \
-    CELL(OF(row, count[0]), "control_counts", REAL, COUNT, "how often in A", NULL)                           \
-    CELL(OF(row, time[0]), "control_total_duration", REAL, US, "sum of durations in A", NULL)                \
-    CELL(OF(row, count[1]), "test_counts", REAL, COUNT, "how often in B", NULL)                              \
-    CELL(OF(row, time[1]), "test_total_duration", REAL, US, "sum of durations in B", NULL)                   \
-    CELL(SET, "diff_counts", REAL, COUNT, "B less A", NULL)                                                  \
-    CELL(SET, "diff_duration", REAL, US, "B less A", NULL)                                                   \
-    CELL(SET, "counts_change_categories", TEXT, NONE, "+, - or =, by count", NULL)
-RS_RECORD(hta, HTA_ROW);
-
 static const rs_table_spec name_table = RS_TABLE(
     "diff", "one row is one name: GPU work first, then operators, then calls, by how much its time changed",
     name_columns);
 static const rs_table_spec total_table =
     RS_TABLE("totals", "one row is one number of both jobs", total_columns);
 static const rs_table_spec *const tables[] = {&name_table, &total_table};
-static const rs_table_spec hta_table =
-    RS_TABLE("diff", "one row is one name, as HTA's compare_traces: all rows with times, nothing cut off",
-             hta_columns);
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 enum { NAMES, TOTALS };
 
 static unsigned group_of(unsigned kind)
@@ -249,40 +233,6 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
     return status;
 }
 
-/* ---- HTA's table ----------------------------------------------------------------------------------------
- */
-
-static int by_name(const void *a, const void *b)
-{
-    const sort_key *p = a, *q = b;
-    const rs_string *n = &p->c->names.items[p->r->name], *m = &p->c->names.items[q->r->name];
-    int c = memcmp(n->text, m->text, n->length < m->length ? n->length : m->length);
-    return c ? c : n->length < m->length ? -1 : n->length > m->length;
-}
-
-static rs_status add_hta_names(const comparison *c, rs_table *t, rs_error *err)
-{
-    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
-    if (!order) return rs_fail_nomem(err, "names");
-    for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
-    if (c->n) qsort(order, c->n, sizeof *order, by_name);
-    rs_status status = RS_OK;
-    rs_table_use_texts(t, &c->names);
-    for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        const row *r = order[i].r;
-        rs_table_put(t, &hta_record, 0, r);
-        rs_table_set_real(t, "diff_counts", (double)(r->count[1] - r->count[0]));
-        rs_table_set_real(t, "diff_duration", (double)rs_sub_sat(r->time[1], r->time[0]) / 1000);
-        rs_table_set_text(t, "counts_change_categories",
-                          r->count[1] > r->count[0]   ? "+"
-                          : r->count[1] < r->count[0] ? "-"
-                                                      : "=");
-        status = rs_table_end_row(t, err);
-    }
-    rs_free(order);
-    return status;
-}
-
 /* ---- totals ---------------------------------------------------------------------------------------------
  */
 
@@ -366,9 +316,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     bool ok = rs_strings_init(&c.names);
     for (size_t i = 0; ok && i < n; i++) ok = add_partial(&c, &partials[i]);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "names");
-    if (status == RS_OK && run->policy->rows_by_stream) {
-        status = add_hta_names(&c, result->tables[0], err);
-    } else if (status == RS_OK) {
+    if (status == RS_OK) {
         settle_units(run, &c, result);
         result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
         status = add_names(run, &c, result->tables[NAMES], err);

@@ -29,4 +29,8 @@ typedef struct rs_diff_rank {
 rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_diff_free(void *partial);
 
+/* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
+ * Names that are not balanced stay as they are. out: room for length. Returns the length written. */
+size_t rs_diff_shorten(const char *name, size_t length, char *out);
+
 #endif

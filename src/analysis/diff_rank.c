@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "analysis/diff.h"
-#include "analysis/frame_columns.h"
 #include "base/interval.h"
 #include "trace/selection.h"
 #include "base/strings.h"
@@ -23,9 +22,7 @@ void rs_diff_free(void *partial)
 
 /* ---- short names ------------------------------------------------------------------------------------- */
 
-/* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
- * Names that are not balanced stay as they are. Returns the length written. */
-static size_t shorten(const char *name, size_t length, char *out)
+size_t rs_diff_shorten(const char *name, size_t length, char *out)
 {
     size_t depth = 0, used = 0;
     for (size_t i = 0; i < length; i++) {
@@ -60,15 +57,8 @@ typedef struct totals {
     const rs_events *e;
     rs_diff_rank *p;
     rs_map64 places; /* by kind and string id */
-    bool shorten, hta;
+    bool shorten;
 } totals;
-
-/* HTA leaves copies as they are, and names without brackets. */
-static bool hta_shortens(const rs_string *s)
-{
-    if (strncmp(s->text, "Memcpy", 6) == 0 || strncmp(s->text, "Memset", 6) == 0) return false;
-    return memchr(s->text, '<', s->length) || memchr(s->text, '(', s->length);
-}
 
 static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
 {
@@ -79,13 +69,12 @@ static bool add(totals *t, unsigned kind, uint32_t name, int64_t time)
     if (is_new) {
         const rs_string *s = &t->e->strings.items[name];
         bool cut = t->shorten && kind < RS_N_CLASSES && kind != RS_CLASS_MEMORY;
-        if (t->hta) cut = cut && hta_shortens(s);
         if (!RS_GROW_ONE(p->items, p->n, p->capacity)) return false;
         char *copy = rs_arena_alloc(&p->names, (size_t)s->length + 1);
         if (!copy) return false;
         size_t length = s->length;
         if (cut)
-            length = shorten(s->text, s->length, copy);
+            length = rs_diff_shorten(s->text, s->length, copy);
         else
             memcpy(copy, s->text, length);
         copy[length] = '\0';
@@ -176,39 +165,6 @@ static rs_status add_gpu(totals *t, const rs_work *w, rs_error *err)
     return status;
 }
 
-/* HTA compares its rows as they are read: nothing is cut off, and a row of the GPU is one with a stream. */
-static rs_status add_hta_rows(const rs_run *run, rs_trace *trace, totals *t, rs_error *err)
-{
-    rs_policy policy = *run->policy;
-    const rs_hta_frame *f;
-    rs_frame_columns made = {0};
-    const char *kind = rs_options_text(run->options, "kind");
-    bool gpu = strcmp(kind, "gpu") == 0, host = strcmp(kind, "host") == 0;
-    policy.trim_steps = false;
-    policy.whole = true; /* HTA's own iterations tell what is selected */
-    rs_status status = rs_trace_hta_frame(trace, &policy, &f, err);
-    if (status != RS_OK) return status;
-    status = rs_frame_columns_make(trace, &policy, f, &made, err);
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        bool has_stream = f->stream[i] != -1;
-        if ((gpu && !has_stream) || (host && has_stream)) continue;
-        if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
-        if (!add(t, 0, t->e->name[f->row[i]], rs_sub_sat(f->end[i], f->start[i])))
-            status = rs_fail_nomem(err, "names");
-    }
-    rs_frame_columns_clear(&made);
-    return status;
-}
-
-static rs_status hta_rank_of(const rs_run *run, rs_trace *trace, rs_diff_rank *p, rs_error *err)
-{
-    totals t = {
-        .e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names"), .hta = true};
-    rs_status status = add_hta_rows(run, trace, &t, err);
-    rs_map64_clear(&t.places);
-    return status;
-}
-
 rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     const rs_work *work;
@@ -218,7 +174,6 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     rs_diff_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "names");
     *partial = p;
-    if (run->policy->rows_by_stream) return hta_rank_of(run, trace, p, err);
     bool in_steps = strcmp(rs_options_text(run->options, "per"), "step") == 0;
     totals t = {.e = trace->events, .p = p, .shorten = rs_options_flag(run->options, "short-names")};
     rs_status status = in_steps ? rs_trace_work_details(trace, run->policy, &work, err)

@@ -13,10 +13,10 @@ static const char *const levels[] = {"ok", "note", "warning", "unfit"};
 
 #define FINDING_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(WORD(rs_finding, level, levels), "severity", TEXT, NONE, "ok, note, warning or unfit", NULL)        \
+    CELL(WORD(rs_doctor_finding, level, levels), "severity", TEXT, NONE, "ok, note, warning or unfit", NULL) \
     CELL(SET, "check", TEXT, NONE, "what was checked", NULL)                                                 \
-    CELL(OF(rs_finding, text), "finding", TEXT, NONE, "what was found, with its number", NULL)               \
-    CELL(OF(rs_finding, count), "count", INT, COUNT, "how many events or calls it concerns", NULL)           \
+    CELL(OF(rs_doctor_finding, text), "finding", TEXT, NONE, "what was found, with its number", NULL)        \
+    CELL(OF(rs_doctor_finding, count), "count", INT, COUNT, "how many events or calls it concerns", NULL)    \
     CELL(SET, "disables", TEXT, NONE, "analyses that it disables or weakens", NULL)                          \
     CELL(SET, "remedy", TEXT, NONE, "what to do in the next recording", NULL)
 RS_RECORD(finding, FINDING_ROW);
@@ -69,7 +69,7 @@ static rs_status doctor_merge(const rs_run *run, rs_partial *partials, size_t n,
         for (size_t i = 0; status == RS_OK && i < n; i++) {
             const rs_findings *f = partials[i].value;
             for (size_t k = 0; status == RS_OK && k < f->n; k++) {
-                const rs_finding *one = &f->items[k];
+                const rs_doctor_finding *one = &f->items[k];
                 if ((int)one->level != level) continue;
                 if (level == RS_UNFIT) result->found = true;
                 rs_table_put(table, &finding_record, partials[i].rank, one);
@@ -98,16 +98,16 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 2}};
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field check_fields[] = {
-    RS_FIELD(rs_check, name),
-    RS_FIELD_OR_NULL(rs_check, disables),
+    RS_FIELD(rs_doctor_check, name),
+    RS_FIELD_OR_NULL(rs_doctor_check, disables),
 };
-static const rs_layout check_layout = RS_LAYOUT(rs_check, check_fields);
+static const rs_layout check_layout = RS_LAYOUT(rs_doctor_check, check_fields);
 
 static const rs_field finding_fields[] = {
-    RS_FIELD_ONE(rs_finding, check, &check_layout),
-    RS_FIELD(rs_finding, remedy),
+    RS_FIELD_ONE(rs_doctor_finding, check, &check_layout),
+    RS_FIELD(rs_doctor_finding, remedy),
 };
-static const rs_layout finding_layout = RS_RECORD_LAYOUT_AND(rs_finding, finding, finding_fields);
+static const rs_layout finding_layout = RS_RECORD_LAYOUT_AND(rs_doctor_finding, finding, finding_fields);
 static const rs_layout coverage_layout = RS_RECORD_LAYOUT(rs_call_coverage, launch);
 
 static const rs_field findings_fields[] = {

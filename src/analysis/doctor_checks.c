@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "format/format.h"
+#include "match/host_job.h"
 #include "text/numbers.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
@@ -17,54 +18,59 @@
 #define DAY_NS INT64_C(86400000000000)
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
-static const rs_check damage = {
+static const rs_doctor_check damage = {
     "damaged text", "whatever the lost events would have shown",
     "let the profiler finish before the process ends; write to a local disk, then copy"};
-static const rs_check gpu_work = {"GPU work", "every GPU-time analysis",
-                                  "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
-static const rs_check host_work = {"host operators",
-                                   "ops, launchers, tree, critical-path, operators in summary",
-                                   "profile with ProfilerActivity.CPU"};
-static const rs_check launches = {"launches without work", "queue, launches, idle causes, critical-path",
-                                  "record whole steps (schedule with warmup), synchronize before stopping; "
-                                  "update the driver's CUPTI or roctracer if one call never shows work"};
-static const rs_check unlinked = {
+static const rs_doctor_check gpu_work = {
+    "GPU work", "every GPU-time analysis",
+    "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
+static const rs_doctor_check host_work = {"host operators",
+                                          "ops, launchers, tree, critical-path, operators in summary",
+                                          "profile with ProfilerActivity.CPU"};
+static const rs_doctor_check launches = {
+    "launches without work", "queue, launches, idle causes, critical-path",
+    "record whole steps (schedule with warmup), synchronize before stopping; "
+    "update the driver's CUPTI or roctracer if one call never shows work"};
+static const rs_doctor_check unlinked = {
     "work without launch", "launch-bound share, idle causes, ops, launchers",
     "start the profiler one step before the steps you want (schedule warmup=1)"};
-static const rs_check graphs = {
+static const rs_doctor_check graphs = {
     "graph launches", "kernels of the graphs, busy time, idle",
     "newer drivers record every replay; or profile once with graphs switched off"};
-static const rs_check early = {"work before launch", "queue, launches, idle causes",
-                               "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
-static const rs_check duplicates = {"repeated correlations",
-                                    "every launch-based number; perhaps several ranks in one file",
-                                    "write one file a rank; do not concatenate traces"};
-static const rs_check overlaps = {
+static const rs_doctor_check early = {
+    "work before launch", "queue, launches, idle causes",
+    "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
+static const rs_doctor_check duplicates = {"repeated correlations",
+                                           "every launch-based number; perhaps several ranks in one file",
+                                           "write one file a rank; do not concatenate traces"};
+static const rs_doctor_check overlaps = {
     "overlap on one stream", "sums of kernel time; viewers drop such events",
     "programmatic dependent launch or a driver's timestamps; compare busy time, not sums"};
-static const rs_check rank = {
+static const rs_doctor_check rank = {
     "rank", "telling ranks apart by the file itself",
     "initialise torch.distributed before profiling, or put rank_N in the file name"};
-static const rs_check steps = {"steps", "steps, --steps, per-step numbers, HTA's window",
-                               "call profiler.step() once an iteration"};
-static const rs_check shapes = {"shapes", "ops --by args, shapes in launchers, sizes of collectives",
-                                "record_shapes=True"};
-static const rs_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True"};
-static const rs_check sync = {"sync events", "exact GPU to CPU dependencies in critical-path and chakra",
-                              "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)"};
-static const rs_check collectives = {"collective arguments", "collectives: sizes, groups, bandwidth",
-                                     "record_shapes=True with PyTorch 2.2 or later"};
-static const rs_check dropped = {
+static const rs_doctor_check steps = {"steps", "steps, --steps, per-step numbers, HTA's window",
+                                      "call profiler.step() once an iteration"};
+static const rs_doctor_check shapes = {"shapes", "ops --by args, shapes in launchers, sizes of collectives",
+                                       "record_shapes=True"};
+static const rs_doctor_check stacks = {"Python stacks", "Python frames in tree", "with_stack=True"};
+static const rs_doctor_check sync = {
+    "sync events", "exact GPU to CPU dependencies in critical-path and chakra",
+    "enable_cuda_sync_events in _ExperimentalConfig (PyTorch 2.1 and later)"};
+static const rs_doctor_check collectives = {"collective arguments", "collectives: sizes, groups, bandwidth",
+                                            "record_shapes=True with PyTorch 2.2 or later"};
+static const rs_doctor_check dropped = {
     "dropped buffers", "completeness of GPU work",
     "fewer steps a recording; larger buffers (KINETO_USE_DAEMON off, CUPTI buffer size up)"};
-static const rs_check clocks = {"clock units", "every duration",
-                                "do not rescale ts and dur: Chrome traces hold microseconds"};
-static const rs_check resolution = {"clock resolution", "kernels under a microsecond; gaps between kernels",
-                                    "PyTorch 2.3 or later writes nanoseconds"};
-static const rs_check durations = {"durations", "busy time and idle around them",
-                                   "a driver's bad timestamps: update it, or cut the events out"};
+static const rs_doctor_check clocks = {"clock units", "every duration",
+                                       "do not rescale ts and dur: Chrome traces hold microseconds"};
+static const rs_doctor_check resolution = {"clock resolution",
+                                           "kernels under a microsecond; gaps between kernels",
+                                           "PyTorch 2.3 or later writes nanoseconds"};
+static const rs_doctor_check durations = {"durations", "busy time and idle around them",
+                                          "a driver's bad timestamps: update it, or cut the events out"};
 
-void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *check, int64_t count,
+void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_doctor_check *check, int64_t count,
                     const char *format, ...)
 {
     char text[512];
@@ -79,7 +85,7 @@ void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_check *chec
         return;
     }
     const char *own = rs_format_remedy(f->events, check->name);
-    f->items[f->n++] = (rs_finding){
+    f->items[f->n++] = (rs_doctor_finding){
         .level = level, .check = check, .count = count, .text = copy, .remedy = own ? own : check->remedy};
 }
 
@@ -270,6 +276,14 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
     if (status != RS_OK) return status;
     for (size_t i = 0; i < work->n; i++) c->comm_kernels += work->class[i] == RS_CLASS_COMM;
     count_calls(t, links, f);
+    rs_host_job host = {0};
+    if (work->n == 0) status = rs_trace_host_job(t, &host, err);
+    if (status != RS_OK) return status;
+    if (host.on_host) {
+        rs_finding_add(f, RS_FINE, &gpu_work, 0, "a job without a GPU");
+        return RS_OK;
+    }
+    if (work->n == 0 && f->events->truncated) return RS_OK; /* it may lie behind the cut */
     if (work->n == 0) {
         rs_finding_add(f, RS_UNFIT, &gpu_work, 0,
                        c->runtime_calls
@@ -279,14 +293,15 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
         return RS_OK;
     }
     rs_finding_add(f, RS_FINE, &gpu_work, (int64_t)work->n, "%zu GPU events", work->n);
-    judge_calls(f, true);
+    bool whole = !f->events->truncated; /* else what belongs together may lie on both sides of the cut */
+    if (whole) judge_calls(f, true);
     double share = 100.0 * (double)links->n_unlinked / (double)work->n;
     /* kernels by themselves are what was asked of the profiler */
-    if (links->n_unlinked && !tells_operators(f->events) && c->runtime_calls == 0)
+    if (whole && links->n_unlinked && !tells_operators(f->events) && c->runtime_calls == 0)
         rs_finding_add(f, RS_WEAK, &unlinked, (int64_t)links->n_unlinked,
                        "no calls of the device's API were recorded, so none of %zu GPU events has a launch",
                        work->n);
-    else if (links->n_unlinked)
+    else if (whole && links->n_unlinked)
         rs_finding_add(f,
                        share > 50  ? RS_UNFIT
                        : share > 5 ? RS_WEAK
@@ -310,7 +325,8 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
 
 /* ---- what the recording left out -------------------------------------------------------------------- */
 
-static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+/* What is not there. Of a text that breaks off nobody knows: it may lie behind the cut. */
+static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
 {
     const rs_file_info *info = &t->events->info;
     bool torch = tells_operators(f->events);
@@ -325,16 +341,21 @@ static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, s
         rs_finding_add(f, RS_WEAK, &steps, 0, "no training steps (ProfilerStep#N)");
     else if (n_steps == 1)
         rs_finding_add(f, RS_REMARK, &steps, 1, "only one training step: nothing to compare it with");
-    else
-        rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
-    if (c->cpu_ops && c->with_dims == 0)
-        rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
-                       (long long)c->cpu_ops);
     if (c->cpu_ops && c->python == 0) rs_finding_add(f, RS_REMARK, &stacks, 0, "no Python stacks");
     bool rocm = c->rocm_calls > 0;
     if (c->runtime_calls && c->sync == 0 && !rocm)
         rs_finding_add(f, RS_REMARK, &sync, 0, "no CUDA synchronization events (cuda_sync)");
-    if (c->comm_kernels && t->events->args[RS_COL_COLLECTIVE].n == 0)
+}
+
+static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+{
+    const rs_events *e = t->events;
+    if (!e->truncated) check_missing(t, f, c, n_steps);
+    if (n_steps > 1) rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
+    if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
+        rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
+                       (long long)c->cpu_ops);
+    if (c->comm_kernels && e->args[RS_COL_COLLECTIVE].n == 0)
         rs_finding_add(f, RS_REMARK, &collectives, c->comm_kernels,
                        "%lld communication kernels without a collective's name, size and group",
                        (long long)c->comm_kernels);

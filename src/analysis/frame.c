@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/frame_args.h"
 #include "analysis/frame_columns.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
@@ -14,6 +15,8 @@ static const rs_option_spec options[] = {
     {"of", RS_OPTION_RANGES, "RANKS", NULL, NULL,
      "rows of these ranks only; times still count from the first event of all"},
     {"gpu", RS_OPTION_FLAG, NULL, NULL, NULL, "only rows of the GPU"},
+    {"args", RS_OPTION_TEXT, "NAMES", NULL, NULL,
+     "further arguments as columns: all, or names with commas between"},
 };
 
 /* Arguments: those whose columns HTA keeps by default, in its order, with what stands for a missing one. */
@@ -58,6 +61,7 @@ typedef struct frame_partial {
     rs_strings strings;
     frame_row *rows;
     size_t n, capacity;
+    rs_frame_cells cells; /* of --args */
     int64_t min_start;
 } frame_partial;
 
@@ -116,6 +120,8 @@ typedef struct frame_partial {
 RS_RECORD(frame, FRAME_ROW);
 RS_RECORD(hta, HTA_ROW);
 
+/* Where the arguments begin among the columns, and two that are among those before. */
+enum { FIRST_ARGUMENT = 15, STREAM = 9, CORRELATION = 10, N_SHOWN = N_ARGUMENTS + 2 };
 static const rs_table_spec frame_table = RS_TABLE("frame", "one row is one complete event", frame_columns);
 static const rs_table_spec hta_table = RS_TABLE(
     "frame", "one row is a row of HTA's data frame after loading, in its order, missing arguments filled in",
@@ -133,7 +139,20 @@ static void free_partial(void *partial)
     if (!p) return;
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
+    rs_big_free(p->cells.items);
     rs_free(p);
+}
+
+/* Which arguments have a column in any case; shown has room for all of them. */
+static rs_frame_fixed fixed_columns(const rs_run *run, rs_shown_argument *shown)
+{
+    bool hta = run->policy->rows_by_stream;
+    for (size_t k = 0; k < N_ARGUMENTS; k++)
+        shown[k] = (rs_shown_argument){arguments[k].id, FIRST_ARGUMENT + k};
+    shown[N_ARGUMENTS] = (rs_shown_argument){RS_COL_STREAM, STREAM};
+    shown[N_ARGUMENTS + 1] = (rs_shown_argument){RS_COL_CORRELATION, CORRELATION};
+    return (rs_frame_fixed){hta ? &hta_table : &frame_table, hta ? &hta_record : &frame_record, shown,
+                            N_SHOWN};
 }
 
 typedef struct maker {
@@ -141,6 +160,7 @@ typedef struct maker {
     const rs_hta_frame *f;
     const rs_frame_columns *made;
     frame_partial *p;
+    rs_frame_args *args;
     uint32_t *copied; /* by the trace's string id: the partial's, + 1 */
     bool hta, failed; /* failed: out of memory */
 } maker;
@@ -233,7 +253,7 @@ static bool read_row(maker *m, size_t i)
     r->texts[TID] = copy_thread(m, thread->tid, thread->tid_text);
     r->texts[ANNOTATION] = copy_string(m, m->made->annotation[i]);
     for (size_t k = 0; k < N_ARGUMENTS; k++) read_argument(m, row, k, r);
-    return !m->failed;
+    return !m->failed && rs_frame_args_read(m->args, row, (uint32_t)(p->n - 1), &p->cells);
 }
 
 static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f, frame_partial *p,
@@ -245,12 +265,18 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status =
         m.copied ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
+    rs_shown_argument shown[N_SHOWN];
+    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    if (status == RS_OK)
+        status = rs_frame_args_begin(rs_options_text(run->options, "args"), &fixed, m.e, &p->strings, &m.args,
+                                     err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (only_gpu && !made.gpu[i]) continue;
         if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
         if (!read_row(&m, i)) status = rs_fail_nomem(err, "frame");
     }
     rs_free(m.copied);
+    rs_frame_args_free(m.args);
     rs_frame_columns_clear(&made);
     return status;
 }
@@ -274,6 +300,24 @@ static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, 
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
+/* The columns of --args, which depend on what the ranks have; *wide is NULL when there are none. */
+static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, rs_frame_part **parts,
+                       rs_result *result, rs_frame_wide **wide, rs_error *err)
+{
+    rs_shown_argument shown[N_SHOWN];
+    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    *parts = rs_calloc(n + 1, sizeof **parts);
+    if (!*parts) return rs_fail_nomem(err, "frame");
+    for (size_t i = 0; i < n; i++) {
+        const frame_partial *p = partials[i].value;
+        if (rs_options_in_ranges(run->options, "of", partials[i].rank))
+            (*parts)[i] = (rs_frame_part){p->cells.items, p->cells.n, p->n, &p->strings};
+        else
+            (*parts)[i].strings = &p->strings;
+    }
+    return rs_frame_wide_begin(rs_options_text(run->options, "args"), &fixed, *parts, n, result, wide, err);
+}
+
 static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                              rs_error *err)
 {
@@ -283,6 +327,9 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
         const frame_partial *p = partials[i].value;
         if (p->min_start != RS_NO_TIME && (base == RS_NO_TIME || p->min_start < base)) base = p->min_start;
     }
+    rs_frame_part *parts = NULL;
+    rs_frame_wide *wide = NULL;
+    status = widen(run, partials, n, &parts, result, &wide, err);
     rs_table *t = result->tables[0];
     const rs_row_spec *record = run->policy->rows_by_stream ? &hta_record : &frame_record;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
@@ -292,11 +339,27 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
             rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
                            rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
         rs_table_use_texts(t, &p->strings);
-        for (size_t k = 0; status == RS_OK && k < p->n; k++)
-            status = rs_table_put_row(t, record, partials[i].rank, &p->rows[k], err);
+        for (size_t k = 0; status == RS_OK && k < p->n; k++) {
+            rs_table_put(t, record, partials[i].rank, &p->rows[k]);
+            rs_frame_wide_add(wide, i, (uint32_t)k, t);
+            status = rs_table_end_row(t, err);
+        }
     }
+    rs_frame_wide_free(wide);
+    rs_free(parts);
     rs_table_count_from(t, base == RS_NO_TIME ? 0 : base);
     return status;
+}
+
+static bool cells_exist(const void *value)
+{
+    const frame_partial *p = value;
+    return rs_frame_cells_exist(p->cells.items, p->cells.n, p->n, p->strings.n);
+}
+
+static uint64_t more_columns(const rs_options *given)
+{
+    return rs_frame_args_columns(rs_options_text(given, "args"));
 }
 
 static const rs_layout row_layout = RS_RECORD_LAYOUT(frame_row, frame);
@@ -305,28 +368,40 @@ static const rs_field frame_fields[] = {
     RS_FIELD_STRINGS(frame_partial, strings),
     RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
     RS_FIELD(frame_partial, min_start),
+    RS_FIELD_LIST(frame_partial, cells.items, cells.n, &rs_frame_cell_layout),
 };
-static const rs_layout frame_layout = RS_LAYOUT(frame_partial, frame_fields);
+static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, cells_exist);
 
 const rs_analysis rs_analysis_frame = {
     .name = "frame",
     .help = "The trace as a data frame: every complete event, one column an argument",
-    .about = "What notebooks and statistics programs want: names, times, step and arguments of every "
-             "complete event in one\n"
-             "wide table, with the link between launches and work. events shows the same events with fewer "
-             "columns, and all\n"
-             "others, and filters.\n"
-             "\n"
-             "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
-             "step, its order\n"
-             "(GPU rows first), its columns' defaults.",
+    .about =
+        "What notebooks and statistics programs want: names, times, step and arguments of every "
+        "complete event in one\n"
+        "wide table, with the link between launches and work. events shows the same events with fewer "
+        "columns, and all\n"
+        "others, and filters.\n"
+        "\n"
+        "The columns are always the same: the arguments that most analyses need. --args all adds every "
+        "other argument of\n"
+        "the rows, --args NAME,NAME those, under the names that the file gives them, sorted; the columns "
+        "then depend on\n"
+        "the data. A name that a column of the frame has becomes args.NAME. A column is of whole numbers or "
+        "of numbers if\n"
+        "all its values are, else of text; what is neither string nor number stands as its JSON text.\n"
+        "\n"
+        "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
+        "step, its order\n"
+        "(GPU rows first), its columns' defaults.",
     .examples = "rankscope frame --format csv trace.json.gz\n"
                 "rankscope frame --gpu --of 3 --format csv traces/\n"
+                "rankscope frame --args all --format csv trace.json.gz\n"
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
     .columns = ARGUMENT_BITS,
+    .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

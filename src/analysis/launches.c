@@ -5,10 +5,9 @@
 #include "analysis/busy.h"
 #include "analysis/describe.h"
 #include "analysis/layouts.h"
-#include "base/keymap.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "peer/hta_window.h"
 
 enum { SHORT = 1, RUNTIME = 2, DELAY = 4 };
 static const char *const outlier_names[3] = {"short", "runtime", "delay"};
@@ -79,27 +78,13 @@ static const char *const outlier_kinds[8] = {NULL,    "short",       "runtime", 
          "short, runtime, delay, joined by +; unknown when none", NULL)
 RS_RECORD(pair, PAIR_ROW);
 
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(pair, correlation), "correlation", INT, ID, "correlation id", NULL)                              \
-    CELL(OF(pair, cpu), "cpu_duration", REAL, US, "duration of the call", NULL)                              \
-    CELL(OF(pair, gpu), "gpu_duration", REAL, US, "duration of the work", NULL)                              \
-    CELL(OF(pair, delay), "launch_delay", REAL, US, "from the call's end to the work's start, at least 0",   \
-         NULL)
-RS_RECORD(hta, HTA_ROW);
-
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 static const rs_table_spec summary_table = {"launches", "one row is one launching call's name of one rank",
                                             call_columns, COUNT(call_columns)};
 static const rs_table_spec list_table = {"list", "one row is one launch and one piece of its work",
                                          pair_columns, COUNT(pair_columns)};
-static const rs_table_spec hta_table = {
-    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta_columns,
-    COUNT(hta_columns)};
 static const rs_table_spec *const own_tables[] = {&summary_table, &list_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 2}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 2}};
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
@@ -258,68 +243,6 @@ static rs_status own_pairs(const rs_run *run, rs_trace *trace, launch_partial *p
     return ok ? RS_OK : rs_fail_nomem(err, "launches");
 }
 
-static bool is_hta_launch(const char *name, bool memory)
-{
-    static const char *const names[] = {"cudaLaunchKernel", "cudaLaunchKernelExC",
-                                        "runFunction - job_prep_and_submit_for_execution", "cudaMemcpyAsync",
-                                        "cudaMemsetAsync"};
-    for (size_t i = 0; i < (memory ? 5 : 3); i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
-/* HTA joins all rows without a stream with all rows with one that share a correlation of a launch. */
-static rs_status hta_pairs(const rs_run *run, rs_trace *trace, launch_partial *p, rs_error *err)
-{
-    const rs_events *e = trace->events;
-    const rs_hta_frame *f;
-    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-    if (status != RS_OK) return status;
-    bool memory = !rs_options_flag(run->options, "no-memory");
-    int64_t min = INT64_MAX, max = INT64_MIN;
-    for (size_t i = 0; i < f->n; i++) {
-        if (f->correlation[i] == -1) continue;
-        if (f->correlation[i] < min) min = f->correlation[i];
-        if (f->correlation[i] > max) max = f->correlation[i];
-    }
-    rs_keymap wanted, first; /* correlations launched; first GPU row of a correlation, then a chain */
-    bool ok = rs_keymap_init(&wanted, min, max, f->n);
-    ok = rs_keymap_init(&first, min, max, f->n) && ok;
-    uint32_t *next = rs_malloc(f->n * sizeof *next);
-    ok = ok && next;
-    for (size_t i = 0; ok && i < f->n; i++)
-        if (f->correlation[i] != -1 && is_hta_launch(rs_event_name(e, f->row[i]), memory))
-            ok = rs_keymap_put(&wanted, f->correlation[i], 1);
-    for (size_t i = f->n; ok && i-- > 0;) {
-        if (f->correlation[i] == -1 || f->stream[i] == -1) continue;
-        next[i] = rs_keymap_get(&first, f->correlation[i]);
-        ok = rs_keymap_put(&first, f->correlation[i], (uint32_t)i);
-    }
-    bool too_many = false;
-    for (size_t i = 0; ok && !too_many && i < f->n; i++) {
-        if (f->correlation[i] == -1 || f->stream[i] != -1) continue;
-        if (rs_keymap_get(&wanted, f->correlation[i]) == RS_KEYMAP_NONE) continue;
-        for (uint32_t g = rs_keymap_get(&first, f->correlation[i]); ok && g != RS_KEYMAP_NONE; g = next[g]) {
-            int64_t delay = rs_sub_sat(f->start[g], f->end[i]);
-            ok = RS_GROW_ONE(p->pairs, p->n_pairs, p->pairs_capacity);
-            if (ok)
-                p->pairs[p->n_pairs++] = (pair){.correlation = f->correlation[i],
-                                                .cpu = rs_sub_sat(f->end[i], f->start[i]),
-                                                .gpu = rs_sub_sat(f->end[g], f->start[g]),
-                                                .delay = delay > 0 ? delay : 0};
-            too_many = p->n_pairs / 64 > f->n;
-        }
-    }
-    rs_keymap_clear(&wanted);
-    rs_keymap_clear(&first);
-    rs_free(next);
-    if (too_many)
-        return rs_fail_at(
-            err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
-            "correlation ids repeat so often that HTA's table would have over 64 rows an event");
-    return ok ? RS_OK : rs_fail_nomem(err, "launches");
-}
-
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     unsigned mask;
@@ -327,8 +250,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (status != RS_OK) return status;
     launch_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "launches");
-    status =
-        run->policy->rows_by_stream ? hta_pairs(run, trace, p, err) : own_pairs(run, trace, p, mask, err);
+    status = own_pairs(run, trace, p, mask, err);
     if (status != RS_OK) {
         free_partial(p);
         return status;
@@ -351,19 +273,13 @@ static rs_status add_calls(rs_table *t, int64_t rank_number, const launch_partia
     return status;
 }
 
-/* HTA's pairs have no names. */
-static const char *name_at(const launch_partial *p, uint32_t at)
-{
-    return at < p->n_names ? p->names[at] : NULL;
-}
-
 static rs_status add_list(rs_table *t, int64_t rank_number, const launch_partial *p, rs_error *err)
 {
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_pairs; i++) {
         rs_table_put(t, &pair_record, rank_number, &p->pairs[i]);
-        rs_table_set_text(t, "call", name_at(p, p->pairs[i].call_name));
-        rs_table_set_text(t, "name", name_at(p, p->pairs[i].work_name));
+        rs_table_set_text(t, "call", p->names[p->pairs[i].call_name]);
+        rs_table_set_text(t, "name", p->names[p->pairs[i].work_name]);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -372,30 +288,24 @@ static rs_status add_list(rs_table *t, int64_t rank_number, const launch_partial
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_status status = RS_OK;
-    if (!run->policy->rows_by_stream)
-        result->main_table =
-            rs_options_flag(run->options, "list") || rs_options_is_set(run->options, "outliers") ? 1 : 0;
+    result->main_table =
+        rs_options_flag(run->options, "list") || rs_options_is_set(run->options, "outliers") ? 1 : 0;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const launch_partial *p = partials[i].value;
-        if (!p || (p->n_calls == 0 && p->n_pairs == 0)) {
+        if (p->n_calls == 0) {
             rs_result_note(result, "rank %lld: no launches with GPU work", (long long)partials[i].rank);
             continue;
         }
-        if (run->policy->rows_by_stream) {
-            for (size_t k = 0; status == RS_OK && k < p->n_pairs; k++)
-                status =
-                    rs_table_put_row(result->tables[0], &hta_record, partials[i].rank, &p->pairs[k], err);
-        } else {
-            status = add_calls(result->tables[0], partials[i].rank, p, err);
-            if (status == RS_OK) status = add_list(result->tables[1], partials[i].rank, p, err);
-        }
+        status = add_calls(result->tables[0], partials[i].rank, p, err);
+        if (status == RS_OK) status = add_list(result->tables[1], partials[i].rank, p, err);
     }
     return status;
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_field pair_fields[] = {RS_FIELD(pair, call_name), RS_FIELD(pair, work_name)};
+static const rs_field pair_fields[] = {RS_FIELD_INDEX(pair, call_name, launch_partial, n_names),
+                                       RS_FIELD_INDEX(pair, work_name, launch_partial, n_names)};
 static const rs_layout pair_layout = RS_RECORD_LAYOUT_AND(pair, pair, pair_fields);
 
 static const rs_field call_fields[] = {
@@ -431,7 +341,7 @@ const rs_analysis rs_analysis_launches = {
         "rankscope launches trace.json.gz\nrankscope launches --outliers delay --delay-cutoff 1000 traces/",
     .options = options,
     .n_options = COUNT(options),
-    .facets = {&rs_facet_work_details, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work_details},
     .table_sets = sets,
     .n_table_sets = COUNT(sets),
     .follows = RS_FOLLOWS_ALL,

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "analysis/ops_host.h"
 #include "base/interval.h"
 #include "base/stats.h"
 #include "trace/launcher_rows.h"
@@ -14,6 +15,9 @@ static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "op|category|args", "op",
      "op: the operator's name; category: its kind; args: name, shapes, types, strides and values of the "
      "inputs"},
+    {"host", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "where the host's own time goes instead: all operators and annotations, whether they launch work or "
+     "not"},
     {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
 };
 
@@ -99,9 +103,10 @@ static const rs_table_spec args_table =
     RS_TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
 static const rs_table_spec across_table =
     RS_TABLE("across", "one row is one operator, or kind with --by category, over all ranks", across_columns);
-static const rs_table_spec *const tables[] = {&op_table, &category_table, &args_table, &across_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
-enum { TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS, TABLE_ACROSS };
+static const rs_table_spec *const tables[] = {&op_table, &category_table, &args_table, &across_table,
+                                              &rs_host_ops_table};
+enum { TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS, TABLE_ACROSS, TABLE_HOST, N_TABLES };
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 enum { BY_OP, BY_CATEGORY, BY_ARGS };
 
 static unsigned grouping(const rs_run *run)
@@ -117,6 +122,7 @@ typedef struct ops_partial {
     rs_launcher_rows *rows; /* keeps the texts */
     group *items;           /* by direct time, then first position */
     size_t n;
+    rs_host_ops host; /* only with --host, and nothing else then */
 } ops_partial;
 
 static void free_partial(void *partial)
@@ -126,6 +132,7 @@ static void free_partial(void *partial)
     for (size_t i = 0; i < p->n; i++) rs_free(p->items[i].categories);
     rs_launcher_rows_free(p->rows);
     rs_free(p->items);
+    rs_host_ops_clear(&p->host);
     rs_free(p);
 }
 
@@ -253,12 +260,27 @@ static bool collect(const rs_launcher_rows *rows, unsigned by, ops_partial *p)
     return ok;
 }
 
+static rs_status rank_of_host(const rs_run *run, rs_trace *trace, ops_partial *p, rs_error *err)
+{
+    if (grouping(run) != BY_OP)
+        return rs_fail(err, RS_ERR_USAGE, "--host shows the host's time by name only, without --by");
+    rs_status status = rs_host_ops_of(trace, &p->host, err);
+    p->rows =
+        status == RS_OK ? rs_calloc(1, sizeof *p->rows) : NULL; /* none, yet the partial travels whole */
+    return status == RS_OK && !p->rows ? rs_fail_nomem(err, "operators") : status;
+}
+
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     ops_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "operators");
-    rs_status status = rs_launcher_rows_of(trace, &p->rows, err);
-    if (status == RS_OK && !collect(p->rows, grouping(run), p)) status = rs_fail_nomem(err, "operators");
+    rs_status status;
+    if (rs_options_flag(run->options, "host")) {
+        status = rank_of_host(run, trace, p, err);
+    } else {
+        status = rs_launcher_rows_of(trace, &p->rows, err);
+        if (status == RS_OK && !collect(p->rows, grouping(run), p)) status = rs_fail_nomem(err, "operators");
+    }
     if (status != RS_OK) {
         free_partial(p);
         return status;
@@ -351,10 +373,27 @@ static rs_status merge_across(const rs_run *run, const rs_partial *partials, siz
     return status;
 }
 
+static rs_status merge_host(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                            rs_error *err)
+{
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    rs_status status = RS_OK;
+    result->main_table = TABLE_HOST;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_host_ops *host = &((const ops_partial *)partials[i].value)->host;
+        if (host->n == 0)
+            rs_result_note(result, "rank %lld: no operators or annotations of the host",
+                           (long long)partials[i].rank);
+        status = rs_host_ops_add(host, partials[i].rank, top, result->tables[TABLE_HOST], err);
+    }
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     static const unsigned table_of[] = {TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS};
     unsigned by = grouping(run);
+    if (rs_options_flag(run->options, "host")) return merge_host(run, partials, n, result, err);
     result->main_table = table_of[by];
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
@@ -398,6 +437,7 @@ static const rs_layout rows_layout = RS_LAYOUT(rs_launcher_rows, rows_fields);
 static const rs_field ops_fields[] = {
     RS_FIELD_ONE(ops_partial, rows, &rows_layout),
     RS_FIELD_LIST(ops_partial, items, n, &group_layout),
+    RS_FIELD_STRUCT(ops_partial, host, &rs_host_ops_layout),
 };
 static const rs_layout ops_layout = RS_LAYOUT(ops_partial, ops_fields);
 
@@ -410,9 +450,13 @@ const rs_analysis rs_analysis_ops = {
         "unions within a launcher and sums over launchers, so that rows can add up to more than the GPU was "
         "busy.\nA kind is told by the operator's name, else by its first kernel's. With several ranks a "
         "second\n"
-        "table sets them against each other.",
+        "table sets them against each other.\n"
+        "--host adds up all operators and annotations of the host instead, by their own time: what "
+        "PyTorch's\n"
+        "key_averages() shows, for jobs without a GPU too. Communication that a worker runs (gloo:*) takes\n"
+        "nothing from what it overlaps.",
     .examples = "rankscope ops trace.json.gz\nrankscope ops --by args --top 20 trace.json.gz\n"
-                "rankscope ops --by category --format csv traces/",
+                "rankscope ops --by category --format csv traces/\nrankscope ops --host --top 20 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_launchers},

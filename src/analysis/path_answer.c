@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/interval.h"
-#include "peer/hta_window.h"
 
 const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
                                                  "data_loading",
@@ -34,9 +33,10 @@ typedef struct maker {
     const rs_classes *classes;
     const rs_path_graph *g;
     rs_path_answer *a;
-    uint32_t *copied;      /* by the trace's string id: the answer's, + 1 */
-    const char *data_load; /* names of events that load data */
-    bool hta, failed;      /* failed: out of memory */
+    uint32_t *copied;         /* by the trace's string id: the answer's, + 1 */
+    const char *data_load;    /* names of events that load data */
+    const rs_path_peer *peer; /* NULL: the program's own rules */
+    bool failed;              /* out of memory */
 } maker;
 
 static uint32_t copy_string(maker *m, uint32_t id)
@@ -69,7 +69,7 @@ static bool is_gpu_side(const maker *m, uint32_t row)
 {
     rs_kind kind = rs_event_kind(m->e, row);
     int64_t stream;
-    if (!m->hta) return rs_kind_is_gpu_work(kind);
+    if (!m->peer) return rs_kind_is_gpu_work(kind);
     return rs_events_int(m->e, RS_COL_STREAM, row, &stream) && stream >= 0;
 }
 
@@ -77,7 +77,7 @@ static rs_bound bound_of_work(maker *m, uint32_t row)
 {
     rs_class class = rs_class_at(m->classes, row);
     if (class == RS_CLASS_COMM) return RS_BOUND_COMM;
-    return class == RS_CLASS_MEMORY && !m->hta ? RS_BOUND_COPY : RS_BOUND_COMPUTE;
+    return class == RS_CLASS_MEMORY && !m->peer ? RS_BOUND_COPY : RS_BOUND_COMPUTE;
 }
 
 static rs_bound bound_of(maker *m, size_t edge)
@@ -87,7 +87,7 @@ static rs_bound bound_of(maker *m, size_t edge)
     uint32_t owner = g->owner[edge], to = g->to[edge] >> 1;
     if (type == RS_EDGE_LAUNCH) return RS_BOUND_LAUNCH;
     if (type == RS_EDGE_KERNEL) return RS_BOUND_GAP;
-    if (m->hta && type != RS_EDGE_OPERATOR) return RS_BOUND_NONE;
+    if (m->peer && type != RS_EDGE_OPERATOR) return RS_BOUND_NONE;
     /* work that waits is a gap; a call that returns late is the host's */
     if (type == RS_EDGE_SYNC && g->row[to] != RS_NO_ROW && is_gpu_side(m, g->row[to])) return RS_BOUND_GAP;
     if (owner == RS_NO_ITEM || g->row[owner] == RS_NO_ROW) return RS_BOUND_CPU;
@@ -95,8 +95,8 @@ static rs_bound bound_of(maker *m, size_t edge)
     if (is_gpu_side(m, row)) return type == RS_EDGE_OPERATOR ? bound_of_work(m, row) : RS_BOUND_GAP;
     const rs_string *name = &m->e->strings.items[m->e->name[row]];
     if (rs_text_contains_any(name, m->data_load)) return RS_BOUND_LOADING;
-    if (!m->hta && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
-                    rs_text_contains(name, "data_loader")))
+    if (!m->peer && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
+                     rs_text_contains(name, "data_loader")))
         return RS_BOUND_LOADING;
     return RS_BOUND_CPU;
 }
@@ -230,7 +230,7 @@ static rs_sync_kind kind_of_call(const maker *m, uint32_t row)
     return rs_text_contains(name, "Stream") ? RS_SYNC_STREAM : RS_SYNC_CONTEXT;
 }
 
-static bool fill_hta_syncs(maker *m)
+static bool fill_peer_syncs(maker *m)
 {
     const rs_path_graph *g = m->g;
     size_t n = 0;
@@ -287,11 +287,11 @@ static rs_status find_part(maker *m, const rs_path_window *window, bool default_
                            const rs_sync_edges *sync, rs_path_part *part, rs_error *err)
 {
     rs_path_window whole = {.annotation = ""};
-    rs_status status = m->hta ? rs_path_build_hta(m->trace, m->policy, window, part, err)
-                              : rs_path_build_own(m->trace, m->policy, window, sync, part, err);
+    rs_status status = m->peer ? m->peer->build(m->trace, m->policy, window, part, err)
+                               : rs_path_build_own(m->trace, m->policy, window, sync, part, err);
     m->a->n_instances = part->n_instances;
     m->a->found = part->graph != NULL;
-    if (status != RS_OK || part->graph || part->n_instances || !default_window || m->hta) return status;
+    if (status != RS_OK || part->graph || part->n_instances || !default_window || m->peer) return status;
     status = rs_path_build_own(m->trace, m->policy, &whole, sync, part, err);
     m->a->whole_trace = part->graph != NULL;
     m->a->found = part->graph != NULL;
@@ -304,7 +304,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
     rs_path_part part = {0};
     rs_sync_edges sync = {0};
     rs_status status = RS_OK;
-    if (!m->hta) {
+    if (!m->peer) {
         status = rs_sync_find(m->trace, m->policy, &sync, err);
         m->a->n_untold = (size_t)sync.n_untold;
     }
@@ -318,7 +318,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         m->a->weight = part.graph->path_weight;
         bool ok = fill_edges(m, wanted);
         if (ok && wanted->nodes) ok = fill_nodes(m);
-        if (ok && wanted->syncs) ok = m->hta ? fill_hta_syncs(m) : fill_own_syncs(m, &sync);
+        if (ok && wanted->syncs) ok = m->peer ? fill_peer_syncs(m) : fill_own_syncs(m, &sync);
         if (!ok) status = rs_fail_nomem(err, "critical path");
     }
     rs_path_part_clear(&part);
@@ -326,19 +326,9 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
     return status;
 }
 
-/* A rank that shows fewer than two steps is cut as its peers are: the job must learn what this one saw. */
-static rs_status note_steps(maker *m, rs_error *err)
-{
-    const rs_hta_frame *f;
-    rs_status status = rs_trace_hta_frame(m->trace, m->policy, &f, err);
-    if (status != RS_OK) return status;
-    m->a->base = f->min_start; /* HTA's times count from there, rounded as they are */
-    return RS_OK;
-}
-
 rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
-                                bool default_window, const rs_path_wanted *wanted, rs_path_answer **out,
-                                rs_error *err)
+                                bool default_window, const rs_path_wanted *wanted, const rs_path_peer *peer,
+                                rs_path_answer **out, rs_error *err)
 {
     rs_path_answer *a = rs_calloc(1, sizeof *a);
     maker m = {.trace = trace,
@@ -346,7 +336,7 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
                .policy = policy,
                .a = a,
                .data_load = window->data_load,
-               .hta = policy->rows_by_stream};
+               .peer = peer};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     int64_t last;
     rs_status status = RS_OK;
@@ -354,7 +344,7 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
     if (status == RS_OK) status = rs_trace_span(trace, &a->base, &last, err);
     if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &m.classes, err);
     if (status == RS_OK) a->absent = a->base == RS_NO_TIME;
-    if (status == RS_OK && m.hta) status = note_steps(&m, err);
+    if (status == RS_OK && peer) status = peer->base(trace, policy, &a->base, err);
     if (status == RS_OK) status = fill(&m, window, default_window, wanted, err);
     rs_free(m.copied);
     if (status != RS_OK) {

@@ -2,6 +2,7 @@
 #ifndef RS_ANALYSIS_PATH_ANSWER_H
 #define RS_ANALYSIS_PATH_ANSWER_H
 
+#include "analysis/analysis.h"
 #include "engine/build.h"
 
 /* What bounds the time of an edge; HTA's words. */
@@ -81,10 +82,27 @@ typedef struct rs_path_wanted {
     bool path, edges, syncs, nodes;
 } rs_path_wanted;
 
-/* default_window: no annotation was named; a trace that has none of the default is then taken whole. */
+/* Who builds the graph by other rules: kinds of edges that weigh nothing bound nothing then, copies are
+ * computation, and waits are those of the graph. */
+typedef struct rs_path_peer {
+    rs_status (*build)(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                       rs_path_part *out, rs_error *err);
+    /* From when its times count: RS_NO_TIME without events. */
+    rs_status (*base)(rs_trace *trace, const rs_policy *policy, int64_t *base, rs_error *err);
+} rs_path_peer;
+
+/* peer: NULL for the program's own rules.
+ * default_window: no annotation was named; a trace that has none of the default is then taken whole. */
 rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
-                                bool default_window, const rs_path_wanted *wanted, rs_path_answer **out,
-                                rs_error *err);
+                                bool default_window, const rs_path_wanted *wanted, const rs_path_peer *peer,
+                                rs_path_answer **out, rs_error *err);
 void rs_path_answer_free(void *answer); /* NULL is allowed */
+
+/* The command, also for rows of peers. whole_us: the weight of the path is told in whole microseconds. */
+rs_status rs_critical_path_rank(const rs_run *run, rs_trace *trace, const rs_path_peer *peer, void **partial,
+                                rs_error *err);
+rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool whole_us,
+                                 rs_result *result, rs_error *err);
+extern const rs_layout rs_path_answer_layout;
 
 #endif

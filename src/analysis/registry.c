@@ -7,7 +7,6 @@
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
-#include "rankscope/job.h"
 
 const rs_analysis *const *rs_analyses(size_t *n)
 {
@@ -71,6 +70,10 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
         if (set->compat != compat) continue;
         *n = set->n;
         return set->tables;
+    }
+    if (peer) { /* the analysis's own */
+        *n = analysis->table_sets[0].n;
+        return analysis->table_sets[0].tables;
     }
     *n = 0;
     return NULL;

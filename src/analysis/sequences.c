@@ -2,18 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/sequences.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "peer/hta_window.h"
-#include "trace/nest.h"
-
-typedef struct pattern {
-    char *text; /* in the arena */
-    size_t length;
-    int64_t count, kernels, gpu, cpu;
-} pattern;
 
 typedef struct mark {
     uint32_t row, pattern;
@@ -23,19 +15,12 @@ typedef struct mark {
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(SET, "pattern", TEXT, NONE,                                                                         \
          "the operator, then the GPU work it launches in order of start, with | between", NULL)              \
-    CELL(OF(pattern, count), "count", INT, COUNT, "how often", NULL)                                         \
-    CELL(OF(pattern, kernels), "kernels", INT, COUNT, "pieces of GPU work in it", NULL)                      \
-    CELL(OF(pattern, gpu), "gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU")          \
-    CELL(OF(pattern, cpu), "cpu_us", TIME, US, "durations of the operator on the host, of all occurrences",  \
-         "CPU")
+    CELL(OF(rs_sequence, count), "count", INT, COUNT, "how often", NULL)                                     \
+    CELL(OF(rs_sequence, kernels), "kernels", INT, COUNT, "pieces of GPU work in it", NULL)                  \
+    CELL(OF(rs_sequence, gpu), "gpu_us", TIME, US, "durations of that work, of all occurrences", "GPU")      \
+    CELL(OF(rs_sequence, cpu), "cpu_us", TIME, US,                                                           \
+         "durations of the operator on the host, of all occurrences", "CPU")
 RS_RECORD(own, OWN_ROW);
-
-#define HTA_ROW(CELL)                                                                                        \
-    CELL(SET, "pattern", TEXT, NONE, "the operator and its kernels", NULL)                                   \
-    CELL(OF(pattern, count), "count", INT, COUNT, "how often", NULL)                                         \
-    CELL(OF(pattern, gpu), "GPU kernel duration (us)", TIME, US, "summed", NULL)                             \
-    CELL(OF(pattern, cpu), "CPU op duration (us)", TIME, US, "summed", NULL)
-RS_RECORD(hta, HTA_ROW);
 
 #define MARK_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -47,18 +32,13 @@ RS_RECORD(file, RS_FILE_ROW);
 
 static const rs_table_spec own_table =
     RS_TABLE("sequences", "one row is one sequence of kernels", own_columns);
-static const rs_table_spec hta_table = RS_TABLE(
-    "sequences", "one row is one sequence, as HTA's get_frequent_cuda_kernel_sequences", hta_columns);
-static const rs_table_spec mark_table =
+const rs_table_spec rs_sequence_mark_table =
     RS_TABLE("marks", "one row is one event of a sequence; filled with --overlay", mark_columns);
-static const rs_table_spec file_table =
+const rs_table_spec rs_sequence_file_table =
     RS_TABLE("files", "one row is one rank's file; filled with --overlay", file_columns);
-enum { SEQUENCES, MARKS, FILES, N_TABLES };
-static const rs_table_spec *const own_tables[] = {&own_table, &mark_table, &file_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table, &mark_table, &file_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, N_TABLES},
-                                    {RS_COMPAT_HTA, hta_tables, N_TABLES},
-                                    {RS_COMPAT_HTA_EXACT, hta_tables, N_TABLES}};
+static const rs_table_spec *const own_tables[] = {&own_table, &rs_sequence_mark_table,
+                                                  &rs_sequence_file_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, RS_SEQUENCES_TABLES}};
 
 static const rs_option_spec options[] = {
     {"op", RS_OPTION_TEXT, "NAME", NULL, NULL, "look at the events whose names contain NAME (required)"},
@@ -77,14 +57,14 @@ static const rs_option_spec options[] = {
 
 typedef struct sequences_partial {
     rs_arena arena;
-    pattern *patterns;
+    rs_sequence *patterns;
     size_t n, capacity;
     mark *marks;
     size_t n_marks, marks_capacity;
     size_t n_matches; /* events of the operator's name */
 } sequences_partial;
 
-static void free_partial(void *partial)
+void rs_sequences_free(void *partial)
 {
     sequences_partial *p = partial;
     if (!p) return;
@@ -94,43 +74,25 @@ static void free_partial(void *partial)
     rs_free(p);
 }
 
-/* GPU work under the node of its launch. */
-typedef struct kernel {
-    uint32_t node, row;
-    int64_t start, duration;
-} kernel;
-
-typedef struct finder {
-    const rs_events *e;
-    rs_nest *nest;
-    int64_t *cpu;    /* by node: duration */
-    kernel *kernels; /* by node, then start, then row */
-    size_t n_kernels, capacity;
-    uint32_t *first; /* by node, + 1: offsets into kernels */
-    rs_strings keys; /* patterns as bytes of string ids; id - 1 is the pattern */
-    uint32_t *scratch;
-    bool marks;
-    sequences_partial *p;
-} finder;
-
 static int by_start(const void *a, const void *b)
 {
-    const kernel *x = a, *y = b;
+    const rs_sequence_kernel *x = a, *y = b;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static bool add_kernel(finder *x, uint32_t node, uint32_t row, int64_t start, int64_t duration)
+bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start,
+                            int64_t duration)
 {
     if (!RS_GROW_ONE(x->kernels, x->n_kernels, x->capacity)) return false;
-    x->kernels[x->n_kernels++] = (kernel){node, row, start, duration};
+    x->kernels[x->n_kernels++] = (rs_sequence_kernel){node, row, start, duration};
     return true;
 }
 
 /* Puts the kernels by node; their order within a node does not matter yet. */
-static bool index_kernels(finder *x)
+static bool index_kernels(rs_sequence_finder *x)
 {
-    kernel *sorted = rs_malloc(x->n_kernels * sizeof *sorted);
+    rs_sequence_kernel *sorted = rs_malloc(x->n_kernels * sizeof *sorted);
     x->first = rs_calloc(x->nest->n + 2, sizeof *x->first);
     if (!sorted || !x->first) {
         rs_free(sorted);
@@ -145,7 +107,8 @@ static bool index_kernels(finder *x)
 }
 
 /* The text of a new pattern: names with bars between. */
-static rs_status make_pattern(finder *x, uint32_t root, const kernel *k, size_t n, rs_error *err)
+static rs_status make_pattern(rs_sequence_finder *x, uint32_t root, const rs_sequence_kernel *k, size_t n,
+                              rs_error *err)
 {
     const rs_strings *s = &x->e->strings;
     sequences_partial *p = x->p;
@@ -165,15 +128,15 @@ static rs_status make_pattern(finder *x, uint32_t root, const kernel *k, size_t 
         at += name->length;
     }
     text[at] = '\0';
-    p->patterns[p->n++] = (pattern){.text = text, .length = at, .kernels = (int64_t)n};
+    p->patterns[p->n++] = (rs_sequence){.text = text, .length = at, .kernels = (int64_t)n};
     return RS_OK;
 }
 
-static rs_status add_root(finder *x, uint32_t node, size_t min_length, rs_error *err)
+static rs_status add_root(rs_sequence_finder *x, uint32_t node, size_t min_length, rs_error *err)
 {
     const rs_nest *t = x->nest;
     size_t from = x->first[node], n = x->first[t->end[node]] - from;
-    kernel *k = x->kernels + from;
+    rs_sequence_kernel *k = x->kernels + from;
     if (n < min_length) return RS_OK;
     if (n > 1) qsort(k, n, sizeof *k, by_start);
     uint32_t *key = x->scratch;
@@ -185,7 +148,7 @@ static rs_status add_root(finder *x, uint32_t node, size_t min_length, rs_error 
         rs_status status = make_pattern(x, t->row[node], k, n, err);
         if (status != RS_OK) return status;
     }
-    pattern *p = &x->p->patterns[id - 1];
+    rs_sequence *p = &x->p->patterns[id - 1];
     p->count++;
     p->cpu = rs_add_sat(p->cpu, x->cpu[node]);
     for (size_t i = 0; i < n; i++) p->gpu = rs_add_sat(p->gpu, k[i].duration);
@@ -198,48 +161,9 @@ static rs_status add_root(finder *x, uint32_t node, size_t min_length, rs_error 
     return RS_OK;
 }
 
-/* The one thread that has events of such a name, UINT32_MAX if there is none or several. */
-static uint32_t only_thread(const finder *x, const char *word)
-{
-    uint32_t found = UINT32_MAX;
-    for (size_t i = 0; i < x->nest->n; i++) {
-        uint32_t row = x->nest->row[i], thread = x->e->thread[row];
-        if (thread == found || !strstr(rs_event_name(x->e, row), word)) continue;
-        if (found != UINT32_MAX) return UINT32_MAX;
-        found = thread;
-    }
-    return found;
-}
-
-/* HTA hangs autograd's thread into the main one: its top-level events lie in the annotation "## backward ##",
- * or else in the step, that holds them. Only their depth matters here. */
-static void lower_autograd(finder *x, const int64_t *start)
-{
-    rs_nest *t = x->nest;
-    uint32_t main_thread = only_thread(x, "ProfilerStep"), autograd = only_thread(x, "autograd::");
-    if (main_thread == UINT32_MAX || autograd == UINT32_MAX || main_thread == autograd) return;
-    const char *word = "ProfilerStep#";
-    for (size_t i = 0; i < t->n; i++)
-        if (x->e->thread[t->row[i]] == main_thread &&
-            strncmp(rs_event_name(x->e, t->row[i]), "## backward", 11) == 0)
-            word = "## backward";
-    size_t holder = 0;
-    for (size_t i = 0; i < t->n; i = t->end[i]) {
-        if (x->e->thread[t->row[i]] != autograd) continue;
-        /* both go by time, so the holder is looked for once over all */
-        for (; holder < t->n; holder++) {
-            bool holds = x->e->thread[t->row[holder]] == main_thread &&
-                         strncmp(rs_event_name(x->e, t->row[holder]), word, strlen(word)) == 0;
-            if (holds && rs_add_sat(start[holder], x->cpu[holder]) >= rs_add_sat(start[i], x->cpu[i])) break;
-        }
-        if (holder == t->n) return;
-        if (start[holder] > start[i]) continue;
-        for (uint32_t k = (uint32_t)i; k < t->end[i]; k++) t->depth[k] += t->depth[holder] + 1;
-    }
-}
-
-/* HTA's roots are the matches at the least depth of any; ours are those that lie in no other match. */
-static rs_status find_roots(finder *x, const uint8_t *named, size_t min_length, bool hta, rs_error *err)
+/* Roots are the matches that lie in no other match, or by some rules those at the least depth of any. */
+static rs_status find_roots(rs_sequence_finder *x, const uint8_t *named, size_t min_length,
+                            bool at_least_depth, rs_error *err)
 {
     const rs_nest *t = x->nest;
     uint32_t least = UINT32_MAX;
@@ -250,23 +174,17 @@ static rs_status find_roots(finder *x, const uint8_t *named, size_t min_length, 
         if (t->depth[i] < least) least = t->depth[i];
     }
     for (size_t i = 0; status == RS_OK && i < t->n; i++) {
-        if (!named[x->e->name[t->row[i]]] || (hta && t->depth[i] != least)) continue;
+        if (!named[x->e->name[t->row[i]]] || (at_least_depth && t->depth[i] != least)) continue;
         status = add_root(x, (uint32_t)i, min_length, err);
-        if (!hta) i = t->end[i] - 1;
+        if (!at_least_depth) i = t->end[i] - 1;
     }
     return status;
 }
 
-/* ---- its rows, by our rules and by HTA's ----------------------------------------------------------------
+/* ---- its rows -------------------------------------------------------------------------------------------
  */
 
-typedef struct host_rows {
-    uint32_t *row;
-    int64_t *start, *end;
-    size_t n;
-} host_rows;
-
-static bool make_rows(host_rows *h, size_t n)
+bool rs_host_rows_make(rs_host_rows *h, size_t n)
 {
     h->row = rs_malloc(n * sizeof *h->row);
     h->start = rs_malloc(n * sizeof *h->start);
@@ -274,30 +192,25 @@ static bool make_rows(host_rows *h, size_t n)
     return h->row && h->start && h->end;
 }
 
-static void clear_rows(host_rows *h)
+void rs_host_rows_clear(rs_host_rows *h)
 {
     rs_free(h->row);
     rs_free(h->start);
     rs_free(h->end);
 }
 
-static rs_status nest_rows(finder *x, const host_rows *h, bool hta, rs_error *err)
+rs_status rs_sequence_nest(rs_sequence_finder *x, const rs_host_rows *h, rs_error *err)
 {
     rs_status status = rs_nest_create(x->e, h->row, h->start, h->end, h->n, &x->nest, err);
     if (status != RS_OK) return status;
     x->cpu = rs_malloc(h->n * sizeof *x->cpu);
-    int64_t *start = rs_malloc(h->n * sizeof *start);
-    if (!x->cpu || !start) {
-        rs_free(start);
-        return rs_fail_nomem(err, "sequences");
-    }
+    x->start = rs_malloc(h->n * sizeof *x->start);
+    if (!x->cpu || !x->start) return rs_fail_nomem(err, "sequences");
     for (size_t i = 0; i < h->n; i++) {
         uint32_t node = x->nest->node_of[h->row[i]];
         x->cpu[node] = rs_sub_sat(h->end[i], h->start[i]);
-        start[node] = h->start[i];
+        x->start[node] = h->start[i];
     }
-    if (hta) lower_autograd(x, start);
-    rs_free(start);
     return RS_OK;
 }
 
@@ -307,13 +220,13 @@ static bool is_host(rs_kind kind)
            rs_kind_is_call(kind);
 }
 
-static rs_status collect_own(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
+static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
-    host_rows h = {0};
+    rs_host_rows h = {0};
     const rs_work *w;
     rs_status status = rs_trace_work(trace, run->policy, &w, err);
-    if (status == RS_OK && !make_rows(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
+    if (status == RS_OK && !rs_host_rows_make(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         if (!is_host(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
@@ -321,61 +234,20 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, finder *x, rs_e
         h.start[h.n] = e->start[row];
         h.end[h.n++] = rs_event_end(e, row);
     }
-    if (status == RS_OK) status = nest_rows(x, &h, false, err);
+    if (status == RS_OK) status = rs_sequence_nest(x, &h, err);
     for (size_t i = 0; status == RS_OK && i < w->n; i++) {
         uint32_t node = w->launch[i] == RS_NO_ROW ? RS_NO_ROW : x->nest->node_of[w->launch[i]];
         if (node != RS_NO_ROW &&
-            !add_kernel(x, node, w->row[i], w->start[i], rs_sub_sat(w->end[i], w->start[i])))
+            !rs_sequence_add_kernel(x, node, w->row[i], w->start[i], rs_sub_sat(w->end[i], w->start[i])))
             status = rs_fail_nomem(err, "sequences");
     }
-    clear_rows(&h);
-    return status;
-}
-
-/* HTA takes a thread for the GPU's when all its rows have a stream above 0, or all have process or thread 0.
- */
-static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
-{
-    uint8_t *host = rs_calloc(e->n_threads + 1, 1);
-    for (size_t i = 0; host && i < f->n; i++) {
-        uint32_t thread = e->thread[f->row[i]];
-        if (f->stream[i] <= 0 && e->threads[thread].pid != 0 && e->threads[thread].tid != 0) host[thread] = 1;
-    }
-    return host;
-}
-
-static rs_status collect_hta(const rs_run *run, rs_trace *trace, finder *x, rs_error *err)
-{
-    const rs_events *e = trace->events;
-    const rs_hta_frame *f;
-    host_rows h = {0};
-    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-    if (status != RS_OK) return status;
-    uint8_t *host = host_threads(e, f);
-    if (!host || !make_rows(&h, f->n)) status = rs_fail_nomem(err, "sequences");
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        if (f->stream[i] != -1 || !host[e->thread[f->row[i]]]) continue;
-        h.row[h.n] = f->row[i];
-        h.start[h.n] = f->start[i];
-        h.end[h.n++] = f->end[i];
-    }
-    if (status == RS_OK) status = nest_rows(x, &h, true, err);
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        uint32_t launch = f->partner[i];
-        if (f->stream[i] <= 0 || launch == RS_NO_ROW || launch == 0) continue;
-        uint32_t node = x->nest->node_of[launch];
-        if (node != RS_NO_ROW &&
-            !add_kernel(x, node, f->row[i], f->start[i], rs_sub_sat(f->end[i], f->start[i])))
-            status = rs_fail_nomem(err, "sequences");
-    }
-    clear_rows(&h);
-    rs_free(host);
+    rs_host_rows_clear(&h);
     return status;
 }
 
 static int by_count(const void *a, const void *b)
 {
-    const pattern *x = a, *y = b;
+    const rs_sequence *x = a, *y = b;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     size_t n = x->length < y->length ? x->length : y->length;
     int c = memcmp(x->text, y->text, n);
@@ -389,14 +261,14 @@ static bool order_patterns(sequences_partial *p, size_t top)
     uint32_t *place = rs_malloc(p->n * sizeof *place);
     bool ok = before && place;
     for (size_t i = 0; ok && i < p->n; i++) before[i] = p->patterns[i].text;
-    pattern *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
+    rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
     ok = ok && unsorted;
     if (ok && p->n) {
         memcpy(unsorted, p->patterns, p->n * sizeof *unsorted);
         qsort(p->patterns, p->n, sizeof *p->patterns, by_count);
     }
     for (size_t i = 0; ok && i < p->n; i++) {
-        const pattern *at = bsearch(&unsorted[i], p->patterns, p->n, sizeof *p->patterns, by_count);
+        const rs_sequence *at = bsearch(&unsorted[i], p->patterns, p->n, sizeof *p->patterns, by_count);
         place[i] = (uint32_t)(at - p->patterns);
     }
     size_t kept = 0;
@@ -412,29 +284,31 @@ static bool order_patterns(sequences_partial *p, size_t top)
     return ok;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_sequences_rank(const rs_run *run, rs_trace *trace, rs_sequences_collect_fn collect,
+                            bool at_least_depth, void **partial, rs_error *err)
 {
     const char *op = rs_options_text(run->options, "op");
-    bool hta = run->policy->rows_by_stream;
     if (!op || !*op)
         return rs_fail(err, RS_ERR_USAGE, "which operator? --op NAME, such as --op aten::linear");
     sequences_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "sequences");
     *partial = p;
-    finder x = {.e = trace->events, .p = p, .marks = rs_options_is_set(run->options, "overlay")};
-    rs_status status = hta ? collect_hta(run, trace, &x, err) : collect_own(run, trace, &x, err);
+    rs_sequence_finder x = {.e = trace->events, .p = p, .marks = rs_options_is_set(run->options, "overlay")};
+    rs_status status = collect(run, trace, &x, err);
     uint8_t *named = rs_malloc(x.e->strings.n + 1);
     x.scratch = rs_malloc((x.n_kernels + 1) * sizeof *x.scratch);
     if (status == RS_OK && !(named && x.scratch && rs_strings_init(&x.keys) && index_kernels(&x)))
         status = rs_fail_nomem(err, "sequences");
     if (status == RS_OK) {
         for (size_t i = 0; i < x.e->strings.n; i++) named[i] = strstr(x.e->strings.items[i].text, op) != NULL;
-        status = find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), hta, err);
+        status =
+            find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), at_least_depth, err);
     }
     if (status == RS_OK && !order_patterns(p, (size_t)rs_options_int(run->options, "top")))
         status = rs_fail_nomem(err, "sequences");
     rs_nest_free(x.nest);
     rs_free(x.cpu);
+    rs_free(x.start);
     rs_free(x.kernels);
     rs_free(x.first);
     rs_free(x.scratch);
@@ -443,35 +317,33 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_sequences_rank(run, trace, collect_own, false, partial, err);
+}
+
 /* ---- all ranks ------------------------------------------------------------------------------------------
  */
-
-static rs_status add_pattern(rs_table *t, int64_t rank_number, const pattern *p, bool hta, rs_error *err)
-{
-    rs_table_put(t, hta ? &hta_record : &own_record, rank_number, p);
-    rs_table_set_text_n(t, "pattern", p->text, p->length);
-    return rs_table_end_row(t, err);
-}
 
 static rs_status add_marks(const rs_partial *partial, rs_result *result, rs_error *err)
 {
     const sequences_partial *p = partial->value;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < p->n_marks; i++) {
-        const pattern *x = &p->patterns[p->marks[i].pattern];
-        rs_table_put(result->tables[MARKS], &mark_record, partial->rank, &p->marks[i]);
-        rs_table_set_text_n(result->tables[MARKS], "pattern", x->text, x->length);
-        rs_table_set_int(result->tables[MARKS], "count", x->count);
-        status = rs_table_end_row(result->tables[MARKS], err);
+        const rs_sequence *x = &p->patterns[p->marks[i].pattern];
+        rs_table_put(result->tables[RS_SEQUENCES_MARKS], &mark_record, partial->rank, &p->marks[i]);
+        rs_table_set_text_n(result->tables[RS_SEQUENCES_MARKS], "pattern", x->text, x->length);
+        rs_table_set_int(result->tables[RS_SEQUENCES_MARKS], "count", x->count);
+        status = rs_table_end_row(result->tables[RS_SEQUENCES_MARKS], err);
     }
     if (status != RS_OK) return status;
-    return rs_table_put_row(result->tables[FILES], &file_record, partial->rank, partial, err);
+    return rs_table_put_row(result->tables[RS_SEQUENCES_FILES], &file_record, partial->rank, partial, err);
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+rs_status rs_sequences_merge(const rs_run *run, const rs_partial *partials, size_t n,
+                             const rs_row_spec *record, size_t top, rs_result *result, rs_error *err)
 {
-    bool hta = run->policy->rows_by_stream;
-    size_t top = (size_t)rs_options_int(run->options, "top");
+    rs_table *t = result->tables[RS_SEQUENCES_SEQUENCES];
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const sequences_partial *p = partials[i].value;
@@ -482,24 +354,33 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
             rs_result_note(result, "rank %lld: none of %zu events launches %lld or more pieces of GPU work",
                            (long long)partials[i].rank, p->n_matches,
                            (long long)rs_options_int(run->options, "min-length"));
-        for (size_t k = 0; status == RS_OK && k < p->n && (hta || top == 0 || k < top); k++)
-            status = add_pattern(result->tables[SEQUENCES], partials[i].rank, &p->patterns[k], hta, err);
+        for (size_t k = 0; status == RS_OK && k < p->n && (top == 0 || k < top); k++) {
+            rs_table_put(t, record, partials[i].rank, &p->patterns[k]);
+            rs_table_set_text_n(t, "pattern", p->patterns[k].text, p->patterns[k].length);
+            status = rs_table_end_row(t, err);
+        }
         if (status == RS_OK && rs_options_is_set(run->options, "overlay"))
             status = add_marks(&partials[i], result, err);
     }
     return status;
 }
 
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    return rs_sequences_merge(run, partials, n, &own_record, (size_t)rs_options_int(run->options, "top"),
+                              result, err);
+}
+
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field pattern_fields[] = {
-    RS_FIELD_TEXT_N(pattern, text, length),
-    RS_FIELD(pattern, count),
-    RS_FIELD(pattern, kernels),
-    RS_FIELD(pattern, gpu),
-    RS_FIELD(pattern, cpu),
+    RS_FIELD_TEXT_N(rs_sequence, text, length),
+    RS_FIELD(rs_sequence, count),
+    RS_FIELD(rs_sequence, kernels),
+    RS_FIELD(rs_sequence, gpu),
+    RS_FIELD(rs_sequence, cpu),
 };
-static const rs_layout pattern_layout = RS_LAYOUT(pattern, pattern_fields);
+static const rs_layout pattern_layout = RS_LAYOUT(rs_sequence, pattern_fields);
 
 static const rs_field mark_fields[] = {
     RS_FIELD(mark, row),
@@ -512,7 +393,7 @@ static const rs_field sequences_fields[] = {
     RS_FIELD_LIST(sequences_partial, marks, n_marks, &mark_layout),
     RS_FIELD(sequences_partial, n_matches),
 };
-static const rs_layout sequences_layout = RS_LAYOUT(sequences_partial, sequences_fields);
+const rs_layout rs_sequences_layout = RS_LAYOUT(sequences_partial, sequences_fields);
 
 const rs_analysis rs_analysis_sequences = {
     .name = "sequences",
@@ -526,12 +407,12 @@ const rs_analysis rs_analysis_sequences = {
                 "rankscope sequences --op aten::linear --overlay marked.json.gz trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work},
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &sequences_layout,
+    .free_partial = rs_sequences_free,
+    .partial_layout = &rs_sequences_layout,
 };

@@ -9,7 +9,6 @@
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
-#include "peer/stragglers_hta.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
@@ -70,48 +69,17 @@ static const rs_table_spec collective_table =
     RS_TABLE("collectives", "one row is one collective, by its first arrival", collective_columns);
 static const rs_table_spec clock_table = RS_TABLE("clocks", "one row is one rank's clock", clock_columns);
 static const rs_table_spec *const tables[] = {&rank_table, &collective_table, &clock_table};
-static const rs_column_spec hta_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank, most often late first", NULL),
-    RS_COLUMN("count", INT, COUNT, "steps in which it was among the last to start", NULL),
-};
-static const rs_column_spec step_columns[] = {
-    RS_COLUMN("step", INT, ID, "number of a step that is left after HTA's cut", NULL),
-};
-static const rs_table_spec hta_table = RS_TABLE("stragglers",
-                                                "one row is one rank, by HTA's get_potential_stragglers: "
-                                                "starts of the ncclKernel whose length varies most",
-                                                hta_columns);
-static const rs_table_spec step_table =
-    RS_TABLE("steps", "one row is one step, as HTA's get_profiler_steps", step_columns);
-static const rs_table_spec *const hta_tables[] = {&hta_table, &step_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, tables, 3}, {RS_COMPAT_HTA, hta_tables, 2}, {RS_COMPAT_HTA_EXACT, hta_tables, 2}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
 enum { RANKS, COLLECTIVES, CLOCKS };
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
-/* What a rank brings: one of the two. */
-typedef struct part {
-    rs_coll_rank *ops;
-    rs_hta_arrivals *hta; /* under HTA's rules */
-} part;
-
-static void free_part(void *partial)
-{
-    part *p = partial;
-    if (!p) return;
-    rs_coll_rank_free(p->ops);
-    rs_hta_arrivals_free(p->hta);
-    rs_free(p);
-}
-
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    part *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "collectives");
-    *partial = p;
-    if (run->policy->rows_by_stream) return rs_hta_arrivals_of(run, trace, &p->hta, err);
-    return rs_coll_rank_any(trace, run->policy, &p->ops, err);
+    rs_coll_rank *r;
+    rs_status status = rs_coll_rank_any(trace, run->policy, &r, err);
+    if (status == RS_OK) *partial = r;
+    return status;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
@@ -239,25 +207,6 @@ static void explain(const rs_coll_job *job, const answer *a, bool align, rs_resu
             parts);
 }
 
-static rs_status merge_hta(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
-                           rs_error *err)
-{
-    const rs_hta_arrivals **of = rs_malloc((n + 1) * sizeof *of);
-    int64_t *ranks = rs_malloc((n + 1) * sizeof *ranks);
-    size_t n_of = 0;
-    rs_status status = of && ranks ? RS_OK : rs_fail_nomem(err, "stragglers");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_hta_arrivals *a = ((const part *)partials[i].value)->hta;
-        if (!a) continue;
-        of[n_of] = a;
-        ranks[n_of++] = partials[i].rank;
-    }
-    if (status == RS_OK) status = rs_hta_stragglers_find(run, of, ranks, n_of, result, err);
-    rs_free(of);
-    rs_free(ranks);
-    return status;
-}
-
 static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -278,7 +227,6 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    if (run->policy->rows_by_stream) return merge_hta(run, partials, n, result, err);
     const char *by = rs_options_text(run->options, "by");
     rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
     rs_clock_trust trust = {0};
@@ -292,10 +240,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     a.sums = rs_calloc(n + 1, sizeof *a.sums);
     rs_status status = a.of && a.ranks && a.sums ? RS_OK : rs_fail_nomem(err, "collectives");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const part *p = partials[i].value;
-        if (!p || !p->ops) continue;
         a.of[a.n] = &partials[i];
-        a.ranks[a.n++] = p->ops;
+        a.ranks[a.n++] = partials[i].value;
     }
     if (status == RS_OK) status = rs_clock_match_by(a.ranks, a.n, how, &job, &trust, err);
     if (status == RS_OK) {
@@ -310,14 +256,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_free(a.sums);
     return status;
 }
-
-/* ---- what travels ------------------------------------------------------------------------------------- */
-
-static const rs_field part_fields[] = {
-    RS_FIELD_ONE_OR_NONE(part, ops, &rs_coll_rank_layout),
-    RS_FIELD_ONE_OR_NONE(part, hta, &rs_hta_arrivals_layout),
-};
-static const rs_layout part_layout = RS_LAYOUT(part, part_fields);
 
 const rs_analysis rs_analysis_stragglers = {
     .name = "stragglers",
@@ -341,6 +279,6 @@ const rs_analysis rs_analysis_stragglers = {
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,
-    .free_partial = free_part,
-    .partial_layout = &part_layout,
+    .free_partial = rs_coll_rank_free,
+    .partial_layout = &rs_coll_rank_layout,
 };

@@ -33,7 +33,9 @@ static const rs_column_spec rank_columns[] = {
     RS_COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
     RS_COLUMN("unlinked_pct", REAL, PERCENT, "their share of the GPU time", "unlinked time"),
     RS_COLUMN("own_time_us", TIME, US,
-              "gpu_span without exposed communication: what the rank needed for itself", "own time"),
+              "gpu_span without exposed communication: what the rank needed for itself; of a job without a "
+              "GPU, span without the host's communication while no operator runs",
+              "own time"),
     RS_COLUMN("behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
 };
 static const rs_column_spec kernel_columns[] = {
@@ -202,7 +204,8 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_rank_summary *s = partials[i].value;
-        if (s->n_gpu == 0) rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
+        if (s->n_gpu == 0 && !s->on_host)
+            rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
         status = add_rank(result->tables[RANKS], partials[i].rank, s, median, err);
     }
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
@@ -252,6 +255,8 @@ static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, longest_gap_at),
     RS_FIELD(rs_rank_summary, mean_kernel),
     RS_FIELD(rs_rank_summary, mean_launch),
+    RS_FIELD(rs_rank_summary, on_host),
+    RS_FIELD(rs_rank_summary, host_waiting),
     RS_FIELD(rs_rank_summary, data_loading),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
@@ -271,8 +276,9 @@ const rs_analysis rs_analysis_summary = {
         "there to the start of that work it counts as after launch: latency, a slow call or a dependency. "
         "Idle before "
         "work whose launch is not in the file is neither. Ranks that train together wait for the slowest in "
-        "communication, so ranks are compared by their own time: the GPU span without exposed communication. "
-        "An "
+        "communication, so ranks are compared by their own time: the GPU span without exposed communication; "
+        "in a job without a GPU, by the recorded time without "
+        "communication that the host runs (gloo) while no operator does. An "
         "operator's time is that of the GPU work it launched itself.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
                 "rankscope summary --format json traces/ | jq .tables.findings",

@@ -25,6 +25,8 @@ typedef struct rs_rank_summary {
     int64_t unlinked_time;
     int64_t longest_gap, longest_gap_at; /* at: from the rank's first event */
     int64_t mean_kernel, mean_launch;    /* of linked work and its launching calls, -1 without */
+    bool on_host;                        /* a rank of a job that has no GPU */
+    int64_t host_waiting;                /* ... its time in communication that no operator hides */
     int64_t data_loading;                /* host time in data loader annotations */
     rs_name_total *kernels, *operators;
     size_t n_kernels, n_operators;
@@ -36,10 +38,11 @@ void rs_summary_free(void *partial);
 /* Fills the findings table (rank, text, share_percent): at most five sentences, the weightiest first. */
 rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *findings, rs_error *err);
 
-/* The time a rank needed for itself: its GPU span without waiting in communication. */
+/* The time a rank needed for itself, without waiting in communication: of its GPU span; of a job that has no
+ * GPU, of all that was recorded. */
 static inline int64_t rs_summary_own_time(const rs_rank_summary *s)
 {
-    return s->gpu_span - s->exposed_comm;
+    return s->on_host ? s->span - s->host_waiting : s->gpu_span - s->exposed_comm;
 }
 
 #endif

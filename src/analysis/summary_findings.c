@@ -198,7 +198,8 @@ static void about_slowest(const rs_partial *p, size_t n, sentences *s)
     double behind = percent(rs_summary_own_time(r) - median, median);
     if (behind < WORTH_SLOWER) return;
     char time[32], by[32];
-    say(s, behind, percent(rs_summary_own_time(r) - median, r->gpu_span), p[slowest].rank,
+    say(s, behind, percent(rs_summary_own_time(r) - median, r->on_host ? r->span : r->gpu_span),
+        p[slowest].rank,
         "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%s%%) more than the "
         "median "
         "rank; the others wait for it.",
@@ -278,7 +279,8 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
 {
     size_t empty = 0, first = 0;
     for (size_t i = n; i-- > 0;) {
-        if (((const rs_rank_summary *)p[i].value)->n_gpu) continue;
+        const rs_rank_summary *r = p[i].value;
+        if (r->n_gpu || r->on_host) continue;
         empty++;
         first = i;
     }
@@ -290,6 +292,35 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
     say(s, 1000, 100, n > 1 ? p[first].rank : -1,
         "No GPU work was recorded%s: profile with ProfilerActivity.CUDA; `rankscope doctor` says more.",
         where);
+}
+
+/* A job without a GPU: where to look instead. */
+static void about_host(const rs_partial *p, size_t n, sentences *s)
+{
+    size_t on_host = 0;
+    worst w = {0};
+    for (size_t i = 0; i < n; i++) {
+        const rs_rank_summary *r = p[i].value;
+        if (!r->on_host || r->span <= 0) continue;
+        double share = percent(r->host_waiting, r->span);
+        w.mean += share;
+        if (on_host++ && share <= w.share) continue;
+        w.share = share;
+        w.index = i;
+    }
+    if (!on_host) return;
+    w.mean /= (double)on_host;
+    if (w.share >= WORTH_COMM) {
+        char where[80], time[32];
+        say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+            "Communication on the host, while no operator runs, takes %s%% of the recorded time%s, %s.",
+            RS_FIXED(w.share, 1), on_rank(p, n, &w, where, sizeof where),
+            rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
+    }
+    say(s, 0, 100, -1,
+        "The job has no GPU: `rankscope ops --host` shows where the host's time goes, `rankscope "
+        "collectives` "
+        "who comes late.");
 }
 
 static int by_weight(const void *a, const void *b)
@@ -304,6 +335,7 @@ rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *fi
     sentences *s = rs_calloc(1, sizeof *s);
     if (!s) return rs_fail_nomem(err, "findings");
     about_nothing(partials, n, s);
+    about_host(partials, n, s);
     about_idle(partials, n, s);
     about_communication(partials, n, s);
     about_copies(partials, n, s);

@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/host_job.h"
 #include "trace/busy.h"
 #include "trace/launch_ops.h"
 #include "trace/selection.h"
@@ -231,7 +232,9 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     rs_selector selector;
     size_t n_steps = 0;
     int64_t origin, first, last, sum = 0;
+    rs_host_job host;
     rs_status status = rs_trace_span(t, &origin, &last, err);
+    if (status == RS_OK) status = rs_trace_host_job(t, &host, err);
     if (status == RS_OK) status = rs_trace_selected_span(t, &first, &last, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
@@ -245,6 +248,8 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
         s->n_steps++;
     }
     s->mean_step = s->n_steps ? sum / (int64_t)s->n_steps : -1;
+    s->on_host = host.on_host;
+    s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;
     count_host(t, &selector, s);

@@ -22,7 +22,7 @@ RS_RECORD(timeline, ROW);
 static const rs_table_spec table = {"timeline", "one row is one kind of time of one rank", timeline_columns,
                                     sizeof timeline_columns / sizeof *timeline_columns};
 static const rs_table_spec *const tables[] = {&table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}, {RS_COMPAT_TRACELENS, tables, 1}};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {

@@ -1,8 +1,9 @@
 /* rankscope flight DIR...: which rank hung, and why. The verdict first, then the proof. */
 #include <stdio.h>
+#include <string.h>
 
-#include "cli/cli.h"
-#include "cli/layout.h"
+#include "base/memory.h"
+#include "cli/flight.h"
 
 static const rs_option_spec specs[] = {
     {"prefix", RS_OPTION_TEXT, "TEXT", NULL, NULL,
@@ -10,6 +11,26 @@ static const rs_option_spec specs[] = {
     {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL,
      "show the entries of these ranks only: 0,3,8-15 (the verdict uses all)"},
     {"groups", RS_OPTION_TEXT, "NAME,...", NULL, NULL, "show these groups only, by name or description"},
+    {"all-groups", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "show all groups, not only those with something open or a root"},
+    {"log", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "the job's log, one for the job or one a node or rank; may be given again. Without DIR the dumps that "
+     "it names"},
+    {"server", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "a running job's debug server (torch.distributed.debug); port 25999 unless given"},
+    {"workers", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "a running job's worker servers: an address a line, line n for rank n, or RANK ADDRESS"},
+    {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
+     "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
+    {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
+    {"once", RS_OPTION_FLAG, NULL, NULL, NULL, "with --watch: judge what is there and end"},
+    {"stall", RS_OPTION_INT, "S", NULL, "30",
+     "seconds without an issue or a completion after which a running job hangs"},
+    {"timeout", RS_OPTION_INT, "S", NULL, "10", "seconds that a worker has for an answer"},
+    {"pyspy", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "ask for py-spy's stacks too; it must be installed on the hosts"},
+    {"frames", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --workers: ask for the recorded stacks; their making may need the GIL"},
     {"entries", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the recorded operations instead of the verdict: in text one column a rank"},
     {"stacks", RS_OPTION_FLAG, NULL, NULL, NULL, "whole stacks: with the proof, and in --entries"},
@@ -29,143 +50,7 @@ static const rs_option_spec specs[] = {
 const rs_option_group rs_flight_options = {
     .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
 
-typedef struct request {
-    const rs_command *command;
-    const rs_options *own, *out;
-    rs_render_settings render;
-    const char *table;
-    bool quiet, verbose;
-} request;
-
-/* ---- text -----------------------------------------------------------------------------------------------
- */
-
-static void put_colored(rs_layout *layout, const char *code, const char *text)
-{
-    if (layout->color) rs_writer_text(layout->writer, code);
-    rs_layout_wrap(layout, "", text);
-    if (layout->color) rs_writer_text(layout->writer, "\x1b[0m");
-}
-
-static void put_stack(rs_layout *layout, rs_flight *flight, uint32_t stack)
-{
-    const char *line = rs_flight_stack(flight, stack);
-    while (*line) {
-        size_t n = strcspn(line, "\n");
-        rs_writer_text(layout->writer, "        ");
-        rs_layout_text(layout, line, n);
-        rs_writer_char(layout->writer, '\n');
-        line += n;
-        if (*line) line++;
-    }
-}
-
-static void show_proof(const request *r, rs_flight *flight, const rs_flight_report *report, rs_layout *layout)
-{
-    const rs_flight_finding *root = &report->root;
-    bool stacks = rs_options_flag(r->own, "stacks") || r->verbose;
-    if (!root->n_evidence) return;
-    rs_layout_heading(layout, "Proof", false);
-    for (size_t i = 0; i < root->n_evidence; i++) {
-        rs_layout_wrap(layout, "  * ", root->evidence[i].text);
-        if (stacks) put_stack(layout, flight, root->evidence[i].stack);
-    }
-    if (stacks) return;
-    bool any = false;
-    for (size_t i = 0; i < root->n_evidence; i++) any |= root->evidence[i].stack != 0;
-    if (any) rs_layout_wrap(layout, "  ", "--stacks shows the whole stacks.");
-}
-
-static void show_findings(const request *r, const rs_flight_report *report, rs_layout *layout)
-{
-    size_t limit = (size_t)rs_options_int(r->own, "limit");
-    if (report->n_findings < 2) return;
-    rs_layout_heading(layout, "Also found", false);
-    for (size_t i = 1; i < report->n_findings && i <= limit; i++) {
-        char lead[64];
-        snprintf(lead, sizeof lead, "  %s: ", rs_flight_verdict_name(report->findings[i].verdict));
-        rs_layout_wrap(layout, lead, report->findings[i].summary);
-    }
-    if (report->n_findings - 1 > limit) {
-        char more[64];
-        snprintf(more, sizeof more, "... and %zu more (--limit)", report->n_findings - 1 - limit);
-        rs_layout_wrap(layout, "  ", more);
-    }
-}
-
-static void ranks_text(const int64_t *ranks, size_t n, char *out, size_t size)
-{
-    size_t at = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < n && i < 8 && at + 24 < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%lld", i ? "," : "", (long long)ranks[i]);
-    if (n > 8) snprintf(out + at, size - at, ",...");
-}
-
-static void show_waiting(const request *r, const rs_flight_report *report, rs_layout *layout)
-{
-    size_t limit = r->verbose ? SIZE_MAX : (size_t)rs_options_int(r->own, "limit");
-    char line[600], ranks[240];
-    if (!report->n_waiting) return;
-    snprintf(line, sizeof line, "Waiting, not at fault (%zu)", report->n_waiting);
-    rs_layout_heading(layout, line, false);
-    for (size_t i = 0; i < report->n_waiting && i < limit; i++) {
-        const rs_flight_waiting *w = &report->waiting[i];
-        ranks_text(w->waits_for, w->n_waits_for, ranks, sizeof ranks);
-        snprintf(line, sizeof line, "rank %lld in %.80s %s %lld, group %.80s%s%.80s%s, %s%s%s",
-                 (long long)w->rank, w->op, w->p2p ? "p2p seq" : "seq", (long long)w->seq, w->group,
-                 w->group_desc ? " (" : "", w->group_desc ? w->group_desc : "", w->group_desc ? ")" : "",
-                 w->state, ranks[0] ? ", for rank " : "", ranks);
-        rs_layout_wrap(layout, "  ", line);
-    }
-    if (report->n_waiting > limit) {
-        snprintf(line, sizeof line, "... and %zu more (--verbose)", report->n_waiting - limit);
-        rs_layout_wrap(layout, "  ", line);
-    }
-}
-
-static rs_status show_table(rs_layout *layout, const char *title, rs_table *table, rs_error *err)
-{
-    if (!table) return err->status;
-    rs_status status = RS_OK;
-    if (rs_table_n_rows(table)) {
-        rs_layout_heading(layout, title, false);
-        status = rs_layout_table(layout, table, err);
-    }
-    rs_table_free(table);
-    return status;
-}
-
-static rs_status show_text(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
-{
-    const rs_flight_report *report;
-    rs_status status = rs_flight_get_report(flight, &report, err);
-    if (status != RS_OK) return status;
-    rs_writer writer;
-    rs_writer_init(&writer, sink);
-    rs_layout layout = {
-        .writer = &writer, .width = r->render.width, .color = r->render.color, .utf8 = r->render.utf8};
-    bool healthy = report->root.verdict == RS_FLIGHT_HEALTHY;
-    put_colored(&layout, healthy ? "\x1b[1;32m" : "\x1b[1;31m", report->root.summary);
-    char line[256], a[32], b[32];
-    snprintf(line, sizeof line, "verdict %s; %s dumps, %s operations, %zu group%s",
-             rs_flight_verdict_name(report->root.verdict), rs_human_count((int64_t)report->n_ranks, a),
-             rs_human_count((int64_t)report->n_entries, b), report->n_groups,
-             report->n_groups == 1 ? "" : "s");
-    rs_layout_wrap(&layout, "", line);
-    show_proof(r, flight, report, &layout);
-    show_findings(r, report, &layout);
-    show_waiting(r, report, &layout);
-    status =
-        show_table(&layout, "Groups", rs_flight_groups(flight, rs_options_text(r->own, "groups"), err), err);
-    if (status == RS_OK && r->verbose)
-        status = show_table(&layout, "Dumps", rs_flight_dumps(flight, err), err);
-    if (status == RS_OK && (r->verbose || report->root.verdict == RS_FLIGHT_STRAGGLER))
-        status = show_table(&layout, "Lateness", rs_flight_lateness(flight, err), err);
-    if (status == RS_OK && r->verbose)
-        status = show_table(&layout, "Durations", rs_flight_collectives(flight, err), err);
-    return status == RS_OK ? rs_writer_finish(&writer, err) : status;
-}
+typedef rs_flight_request request;
 
 /* ---- other forms ----------------------------------------------------------------------------------------
  */
@@ -179,11 +64,17 @@ static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err
     if (r->table && strcmp(r->table, "lateness") == 0) return rs_flight_lateness(flight, err);
     if (r->table && strcmp(r->table, "collectives") == 0) return rs_flight_collectives(flight, err);
     if (r->table && strcmp(r->table, "dumps") == 0) return rs_flight_dumps(flight, err);
-    if (r->table && strcmp(r->table, "groups") == 0) return rs_flight_groups(flight, groups, err);
+    if (r->table && strcmp(r->table, "roots") == 0) return rs_flight_roots(flight, err);
+    if (r->table && strcmp(r->table, "log") == 0) return rs_flight_log(flight, err);
+    if (r->table && strcmp(r->table, "progress") == 0) return rs_flight_progress(flight, err);
+    if (r->table && strcmp(r->table, "stacks") == 0) return rs_flight_stacks(flight, err);
+    if (r->table && strcmp(r->table, "groups") == 0)
+        return groups || rs_options_flag(r->own, "all-groups") ? rs_flight_groups(flight, groups, err)
+                                                               : rs_flight_open_groups(flight, err);
     if (r->table || !rs_renders_as(&r->render, "text")) {
         if (r->table || entries)
             return rs_flight_entries(flight, ranks, groups, rs_options_flag(r->own, "stacks"), err);
-        return rs_flight_groups(flight, groups, err);
+        return rs_flight_roots(flight, err);
     }
     return rs_flight_side_by_side(flight, ranks, groups, err);
 }
@@ -207,13 +98,13 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
     if (status == RS_OK && rs_options_flag(r->own, "stacks") && rs_renders_as(&r->render, "text")) {
         rs_writer writer;
         rs_writer_init(&writer, sink);
-        rs_layout layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
-        rs_layout_heading(&layout, "Stacks (innermost frame first)", false);
+        rs_page layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
+        rs_page_heading(&layout, "Stacks (innermost frame first)", false);
         for (uint32_t i = 1; *rs_flight_stack(flight, i); i++) {
             char title[32];
             snprintf(title, sizeof title, "stack %u", i);
-            rs_layout_wrap(&layout, "  ", title);
-            put_stack(&layout, flight, i);
+            rs_page_wrap(&layout, "  ", title);
+            rs_flight_put_stack(&layout, flight, i);
         }
         status = rs_writer_finish(&writer, err);
     }
@@ -225,7 +116,7 @@ static rs_status show(const request *r, rs_flight *flight, const rs_sink *sink, 
 {
     if (rs_options_flag(r->own, "entries") || r->table) return show_rows(r, flight, sink, err);
     if (rs_renders_as(&r->render, "json")) return rs_flight_write_json(flight, sink, err);
-    if (rs_renders_as(&r->render, "text")) return show_text(r, flight, sink, err);
+    if (rs_renders_as(&r->render, "text")) return rs_flight_show_text(r, flight, sink, err);
     return show_rows(r, flight, sink, err);
 }
 
@@ -280,7 +171,40 @@ static int answer(const request *r, rs_flight *flight)
     return code == RS_EXIT_OK ? verdict_code(report) : code;
 }
 
-static int run(const request *r, const rs_arguments *arguments)
+/* Numbers that the options of a running job take. */
+static int check_live(const request *r)
+{
+    static const char *const seconds[] = {"every", "stall", "timeout"};
+    const char *server = rs_options_text(r->own, "server"), *workers = rs_options_text(r->own, "workers"),
+               *watch = rs_options_text(r->own, "watch");
+    int sources = (server != NULL) + (workers != NULL) + (watch != NULL) + (r->arguments.n_paths > 0);
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        if (rs_options_int(r->own, seconds[i]) < 1 || rs_options_int(r->own, seconds[i]) > 86400) {
+            rs_complain("flight: --%s takes 1 to 86400 seconds", seconds[i]);
+            return RS_EXIT_USAGE;
+        }
+    if (sources > 1) {
+        rs_complain("flight: one of DIR, --server, --workers and --watch, not several");
+        return RS_EXIT_USAGE;
+    }
+    if (sources == 0 && r->logs.n == 0) {
+        rs_complain("flight: which dumps? rankscope flight [options] DIR...");
+        return RS_EXIT_USAGE;
+    }
+    return RS_EXIT_OK;
+}
+
+static rs_status open_input(const request *r, rs_flight_settings *settings, rs_flight **flight, int *ended,
+                            rs_error *err)
+{
+    const char *server = rs_options_text(r->own, "server"), *watch = rs_options_text(r->own, "watch");
+    if (watch) return rs_flight_watch(r, watch, settings, flight, ended, err);
+    if (server || rs_options_text(r->own, "workers"))
+        return rs_flight_snapshot(r, server, settings, flight, err);
+    return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, flight, err);
+}
+
+static int run(const request *r)
 {
     rs_error err = RS_ERROR_INIT;
     rs_progress progress;
@@ -299,12 +223,14 @@ static int run(const request *r, const rs_arguments *arguments)
                                    .prefix = rs_options_text(r->own, "prefix"),
                                    .allow_missing = rs_options_flag(r->own, "allow-missing"),
                                    .replica_size = size,
+                                   .logs = r->logs.values,
+                                   .n_logs = r->logs.n,
                                    .progress = rs_progress_step,
                                    .progress_context = &progress};
     rs_flight *flight = NULL;
-    rs_status status = rs_flight_open(arguments->paths, arguments->n_paths, &settings, &flight, &err);
+    int code, ended = -1;
+    rs_status status = open_input(r, &settings, &flight, &ended, &err);
     rs_progress_end(&progress);
-    int code;
     if (status == RS_ERR_CANCELLED) {
         rs_signal_repeat();
         code = rs_complain_error(NULL, &err);
@@ -318,6 +244,7 @@ static int run(const request *r, const rs_arguments *arguments)
         code = rs_complain_error(NULL, &err);
     } else {
         code = answer(r, flight);
+        if (ended >= 0 && code == RS_EXIT_OK) code = ended;
     }
     rs_flight_close(flight);
     return code;
@@ -347,7 +274,8 @@ static int print_schema(const request *r)
 
 static int check_table(const char *name)
 {
-    static const char known[] = "groups, entries, side_by_side, dumps, lateness, collectives";
+    static const char known[] =
+        "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, progress, stacks";
     size_t n;
     const rs_table_spec *const *tables = rs_flight_tables(&n);
     if (!name || strcmp(name, "side_by_side") == 0) return RS_EXIT_OK;
@@ -362,36 +290,60 @@ static void make_help(rs_writer *writer, const void *context)
     rs_write_command_help(writer, context);
 }
 
+/* Options that may be given again are taken out before the rest is parsed. */
+static rs_status parse(const rs_command *command, int argc, char **argv, request *r, rs_error *err)
+{
+    size_t room = (size_t)argc + 1;
+    char **rest = rs_calloc(room, sizeof *rest);
+    r->logs.values = rs_calloc(room, sizeof *r->logs.values);
+    if (!rest || !r->logs.values) {
+        rs_free(rest);
+        return rs_fail_nomem(err, "the options");
+    }
+    int n = 0, i = 0;
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!rs_repeated_take(&r->logs, "log", argc, argv, &i)) rest[n++] = argv[i];
+    for (; i < argc; i++) rest[n++] = argv[i];
+    rs_status status = rs_arguments_parse(command, n, rest, &r->arguments, err);
+    rs_free(rest);
+    return status;
+}
+
+static void set_render(request *r)
+{
+    const char *color = rs_options_text(r->out, "color"), *to = rs_options_text(r->out, "output");
+    bool to_file = to && strcmp(to, "-") != 0;
+    r->render = rs_terminal_settings(strcmp(color, "always") == 0             ? RS_COLOR_ALWAYS
+                                     : strcmp(color, "never") == 0 || to_file ? RS_COLOR_NEVER
+                                                                              : RS_COLOR_AUTO);
+    if (to_file) r->render.width = 0;
+    r->render.form = rs_output_form_find(rs_options_text(r->out, "format"));
+}
+
 int rs_run_flight(const rs_command *command, int argc, char **argv)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_arguments arguments;
     request r = {.command = command};
-    if (rs_arguments_parse(command, argc, argv, &arguments, &err) != RS_OK)
+    int code;
+    if (parse(command, argc, argv, &r, &err) != RS_OK) {
+        rs_free(r.logs.values);
         return rs_complain_error(command->name, &err);
-    r.own = arguments.options[0];
-    r.out = arguments.options[1];
+    }
+    r.own = r.arguments.options[0];
+    r.out = r.arguments.options[1];
     r.table = rs_options_text(r.out, "table");
     r.quiet = rs_options_flag(r.out, "quiet");
     r.verbose = rs_options_flag(r.out, "verbose");
-    const char *color = rs_options_text(r.out, "color"), *to = rs_options_text(r.out, "output");
-    bool to_file = to && strcmp(to, "-") != 0;
-    r.render = rs_terminal_settings(strcmp(color, "always") == 0             ? RS_COLOR_ALWAYS
-                                    : strcmp(color, "never") == 0 || to_file ? RS_COLOR_NEVER
-                                                                             : RS_COLOR_AUTO);
-    if (to_file) r.render.width = 0;
-    r.render.form = rs_output_form_find(rs_options_text(r.out, "format"));
-    int code = check_table(r.table);
+    set_render(&r);
+    code = check_table(r.table);
     if (rs_options_flag(r.out, "help")) {
         code = rs_print(command->name, make_help, command);
     } else if (code == RS_EXIT_OK && rs_options_flag(r.out, "schema")) {
         code = print_schema(&r);
-    } else if (code == RS_EXIT_OK && arguments.n_paths == 0) {
-        rs_complain("flight: which dumps? rankscope flight [options] DIR...");
-        code = RS_EXIT_USAGE;
-    } else if (code == RS_EXIT_OK) {
-        code = run(&r, &arguments);
+    } else if (code == RS_EXIT_OK && (code = check_live(&r)) == RS_EXIT_OK) {
+        code = run(&r);
     }
-    rs_arguments_clear(&arguments);
+    rs_arguments_clear(&r.arguments);
+    rs_free(r.logs.values);
     return code;
 }

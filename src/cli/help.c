@@ -11,10 +11,10 @@ const char rs_exit_code_text[] =
     "3  no usable input, or the output could not be written\n"
     "4  done on what could be read, but part of the input was lost; 1 goes before 4";
 
-static rs_layout prose(rs_writer *writer)
+static rs_page prose(rs_writer *writer)
 {
     rs_render_settings terminal = rs_terminal_settings(RS_COLOR_AUTO);
-    return (rs_layout){
+    return (rs_page){
         .writer = writer, .width = rs_prose_width(), .color = terminal.color, .utf8 = terminal.utf8};
 }
 
@@ -30,7 +30,7 @@ static void option_key(const rs_option_spec *spec, char *out, size_t size)
     snprintf(out, size, "%s--%s%s%s", brief, spec->name, value ? " " : "", value ? value : "");
 }
 
-static void write_options(rs_layout *layout, const rs_option_group *group)
+static void write_options(rs_page *layout, const rs_option_group *group)
 {
     const rs_option_spec *spec;
     for (size_t i = 0; (spec = rs_group_at(group, i)); i++) {
@@ -38,107 +38,106 @@ static void write_options(rs_layout *layout, const rs_option_group *group)
         option_key(spec, key, sizeof key);
         snprintf(help, sizeof help, "%s%s%s%s", spec->help, spec->fallback ? " (default " : "",
                  spec->fallback ? spec->fallback : "", spec->fallback ? ")" : "");
-        rs_layout_value(layout, key, 22, help);
+        rs_page_value(layout, key, 22, help);
     }
 }
 
-static void write_tables(rs_layout *layout, const rs_analysis *analysis)
+static void write_tables(rs_page *layout, const rs_analysis *analysis)
 {
     size_t n;
     const rs_table_spec *const *tables = rs_analysis_tables(analysis, RS_COMPAT_NONE, &n);
     for (size_t i = 0; i < n; i++) {
         rs_writer_text(layout->writer, i ? "\n  " : "  ");
-        rs_layout_text(layout, tables[i]->name, strlen(tables[i]->name));
+        rs_page_text(layout, tables[i]->name, strlen(tables[i]->name));
         rs_writer_text(layout->writer, ": ");
-        rs_layout_wrap(layout, "", tables[i]->help ? tables[i]->help : "");
+        rs_page_wrap(layout, "", tables[i]->help ? tables[i]->help : "");
         for (size_t k = 0; k < tables[i]->n_columns; k++) {
             char key[100];
             snprintf(key, sizeof key, "  %s", tables[i]->columns[k].name);
-            rs_layout_value(layout, key, 22, tables[i]->columns[k].help);
+            rs_page_value(layout, key, 22, tables[i]->columns[k].help);
         }
     }
 }
 
 void rs_write_command_help(rs_writer *writer, const rs_command *command)
 {
-    rs_layout layout = prose(writer);
+    rs_page layout = prose(writer);
     char line[400];
     snprintf(line, sizeof line, "rankscope %s: %s", command->name, command->help);
-    rs_layout_heading(&layout, line, true);
+    rs_page_heading(&layout, line, true);
     snprintf(line, sizeof line, "\n  rankscope %s %s\n\n", command->name, command->usage);
     rs_writer_text(writer, line);
-    if (command->about) rs_layout_paragraphs(&layout, 0, command->about);
-    if (command->n_subcommands) rs_layout_heading(&layout, "Sub-commands", false);
+    if (command->about) rs_page_paragraphs(&layout, 0, command->about);
+    if (command->n_subcommands) rs_page_heading(&layout, "Sub-commands", false);
     for (size_t i = 0; i < command->n_subcommands; i++)
-        rs_layout_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
-                        command->subcommands[i]->help);
+        rs_page_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
+                      command->subcommands[i]->help);
     for (size_t i = 0; i < command->n_groups; i++) {
         if (!rs_group_at(&command->groups[i], 0)) continue;
-        rs_layout_heading(&layout, rs_group_title(&command->groups[i]), false);
+        rs_page_heading(&layout, rs_group_title(&command->groups[i]), false);
         write_options(&layout, &command->groups[i]);
     }
     if (command->analysis) {
-        rs_layout_heading(&layout, "Tables (--schema has types and units, also of --compat)", false);
+        rs_page_heading(&layout, "Tables (--schema has types and units, also of --compat)", false);
         write_tables(&layout, command->analysis);
     }
     if (command->examples) {
-        rs_layout_heading(&layout, "Examples", false);
+        rs_page_heading(&layout, "Examples", false);
         for (const char *c = command->examples; *c;) {
             size_t n = strcspn(c, "\n");
             rs_writer_text(writer, "  ");
-            rs_layout_text(&layout, c, n);
-            rs_layout_blank(&layout);
+            rs_page_text(&layout, c, n);
+            rs_page_blank(&layout);
             c += n + (c[n] != '\0');
         }
     }
 }
 
-static void write_group(rs_layout *layout, size_t group)
+static void write_group(rs_page *layout, size_t group)
 {
     bool any = false;
     for (size_t i = 0; i < rs_command_count(); i++) {
         rs_command command;
         rs_command_at(i, &command);
         if (rs_command_group(command.name) != group) continue;
-        if (!any) rs_layout_heading(layout, rs_command_group_title(group), false);
+        if (!any) rs_page_heading(layout, rs_command_group_title(group), false);
         any = true;
-        rs_layout_value(layout, command.name, 14, command.help);
+        rs_page_value(layout, command.name, 14, command.help);
         for (size_t k = 0; k < command.n_subcommands; k++) {
             char key[60];
             snprintf(key, sizeof key, "  %s", rs_command_last_name(command.subcommands[k]));
-            rs_layout_value(layout, key, 14, command.subcommands[k]->help);
+            rs_page_value(layout, key, 14, command.subcommands[k]->help);
         }
     }
 }
 
 void rs_write_general_help(rs_writer *writer)
 {
-    rs_layout layout = prose(writer);
-    rs_layout_heading(&layout, "rankscope: why a multi-GPU training job is slow, stuck or different", true);
+    rs_page layout = prose(writer);
+    rs_page_heading(&layout, "rankscope: why a multi-GPU training job is slow, stuck or different", true);
     rs_writer_text(writer, "\n  rankscope COMMAND [options] PATH...\n\n");
-    rs_layout_paragraphs(
+    rs_page_paragraphs(
         &layout, 0,
         "A PATH is a profiler trace (plain, gzip or zstd), a directory of traces, or - for standard "
         "input. Several are the ranks of one job; RANK=PATH says which one a file is.");
     for (size_t g = 0; rs_command_group_title(g); g++) write_group(&layout, g);
-    rs_layout_heading(&layout, "Start here", false);
+    rs_page_heading(&layout, "Start here", false);
     rs_writer_text(writer, "  rankscope summary traces/                   one screen: where the time goes\n"
                            "  rankscope doctor traces/                    is the capture fit to be analysed\n"
                            "  rankscope breakdown --ranks 0-7 traces/     some of the ranks\n"
                            "  rankscope kernels --format csv -o k.csv r0.json.gz r1.json.gz\n"
                            "  zcat r0.json.gz | rankscope info -\n");
-    rs_layout_heading(&layout, "Exit codes", false);
+    rs_page_heading(&layout, "Exit codes", false);
     for (const char *c = rs_exit_code_text; *c;) {
         char text[200];
         size_t n = strcspn(c, "\n");
         snprintf(text, sizeof text, "%.*s", (int)(n - 3), c + 3);
         char lead[8] = {' ', ' ', c[0], ' ', ' ', '\0'};
-        rs_layout_wrap(&layout, lead, text);
+        rs_page_wrap(&layout, lead, text);
         c += n + (c[n] != '\0');
     }
-    rs_layout_blank(&layout);
-    rs_layout_paragraphs(&layout, 0,
-                         "`rankscope COMMAND --help` explains a command, `--schema` its columns.");
+    rs_page_blank(&layout);
+    rs_page_paragraphs(&layout, 0, "`rankscope COMMAND --help` explains a command, `--schema` its columns.");
 }
 
 static void make_general(rs_writer *writer, const void *context)

@@ -43,3 +43,16 @@ uint8_t *rs_names_containing(const rs_strings *strings, const char *part)
     for (size_t i = 0; named && i < strings->n; i++) named[i] = rs_text_contains(&strings->items[i], part);
     return named;
 }
+
+bool rs_path_is_blocking(const char *name)
+{
+    static const char *const names[] = {"cudaDeviceSynchronize",
+                                        "cudaStreamSynchronize",
+                                        "cudaEventQuery",
+                                        "cudaEventSynchronize",
+                                        "cudaMemcpy",
+                                        "cudaMemcpyAsync"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}

@@ -26,17 +26,13 @@ typedef struct rs_path_part {
 
 void rs_path_part_clear(rs_path_part *part);
 
-/* As HTA builds it (policy says whether times are rounded), from HTA's frame. The path is solved. */
-rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
-                            rs_path_part *out, rs_error *err);
-
 /* The program's own: every edge weighs what its target must wait at least, and what really held each event
  * up weighs the time it took, so that the longest path is the chain of causes behind the window's end. Item 0
  * is the window itself, without a row. sync: rs_sync_find's. */
 rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                             const rs_sync_edges *sync, rs_path_part *out, rs_error *err);
 
-/* Whether HTA takes a call of this name for one that waits for the GPU. */
+/* Whether a call of this name waits for the GPU, as HTA has them. */
 bool rs_path_is_blocking(const char *name);
 
 /* ---- shared by both ---------------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
 /* The verdict: all findings, put in order, explained. */
-#include "flight/analyse.h"
+#include "flight/causation.h"
+#include "flight/periodic.h"
+#include "flight/live.h"
+#include "flight/words.h"
 
 #include <string.h>
 
@@ -20,6 +23,7 @@ static const char *const verdict_names[] = {
     [RS_FLIGHT_STRAGGLER] = "straggler",
     [RS_FLIGHT_BAD_CONFIG] = "bad_config",
     [RS_FLIGHT_BAD_INPUT] = "bad_input",
+    [RS_FLIGHT_CRASHED] = "crashed",
 };
 
 const char *rs_flight_verdict_name(rs_flight_verdict verdict)
@@ -77,6 +81,14 @@ static bool used(const rs_flight *flight, const rs_fl_group *group)
         if (member->n || member->n_p2p) return true;
     }
     return false;
+}
+
+/* Whether the only descriptions that its users have are without a name: nothing was misconfigured. */
+static bool only_nameless(const rs_flight *flight, const rs_fl_group *group)
+{
+    for (uint32_t m = 0; m < group->n_members; m++)
+        if (!flight->ranks[flight->by_group[group->first_member + m]->rank].nameless) return false;
+    return true;
 }
 
 static bool same_name(const rs_flight *flight, uint32_t a, uint32_t b)
@@ -151,6 +163,7 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
         size_t n = 0;
         bool is_new = true;
         rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_BAD_CONFIG, .seq = -1},
+                         .kind = RS_FLIGHT_ROOT_CONFIG,
                          .group = g,
                          .rank = RS_FL_NONE,
                          .partner_rank = RS_FL_NONE,
@@ -161,7 +174,7 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
             if (status != RS_OK || !is_new) continue;
             status = find_dissenters(a, g, ranks, &n, err);
             f.about = "conflict";
-        } else if (!group->described && used(flight, group)) {
+        } else if (!group->described && used(flight, group) && !only_nameless(flight, group)) {
             for (size_t s = 0; s < group->n; s++) ranks[n++] = group->ranks[s];
             f.about = "undescribed";
         } else {
@@ -227,6 +240,12 @@ static int by_weight(const void *a, const void *b)
 {
     const rs_fl_found *x = a, *y = b;
     if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
+    if (x->stage == RS_FL_STAGE_HANG) {
+        bool a_silent = x->kind == RS_FLIGHT_ROOT_SILENT, b_silent = y->kind == RS_FLIGHT_ROOT_SILENT;
+        if (a_silent != b_silent) return a_silent ? -1 : 1;
+        if (x->finding.n_waiters != y->finding.n_waiters)
+            return x->finding.n_waiters > y->finding.n_waiters ? -1 : 1;
+    }
     if (x->when != y->when) return x->when < y->when ? -1 : 1;
     if (x->finding.n_waiters != y->finding.n_waiters)
         return x->finding.n_waiters > y->finding.n_waiters ? -1 : 1;
@@ -247,6 +266,7 @@ static void promote_config(rs_fl_analysis *a)
               !a->flight->groups[a->found[0].group].described))
             continue;
         rs_fl_found promoted = *f;
+        promoted.stage = RS_FL_STAGE_FIRST;
         promoted.finding.n_waiters = a->found[0].finding.n_waiters;
         memmove(a->found + 1, a->found, i * sizeof *a->found);
         a->found[0] = promoted;
@@ -262,20 +282,35 @@ static rs_status fill_report(rs_fl_analysis *a, rs_error *err)
     rs_flight_waiting *waiting = rs_arena_alloc(&flight->arena, a->n_waiting * sizeof *waiting);
     if (!findings || !waiting) return rs_fail_nomem(err, "the report");
     for (size_t i = 0; i < a->n_found; i++) findings[i] = a->found[i].finding;
-    const rs_flight_finding *root = a->n_found ? &findings[0] : NULL;
+    const rs_flight_finding *root = &report->root;
     size_t n = 0;
+    if (a->n_found) {
+        report->root = findings[0];
+        rs_status status = rs_fl_unite_culprits(a, err);
+        if (status == RS_OK) status = rs_fl_fill_roots(a, err);
+        if (status == RS_OK) status = rs_fl_summarize(a, err);
+        if (status != RS_OK) return status;
+    }
     for (size_t i = 0; i < a->n_waiting; i++) {
         bool culprit = false;
-        for (size_t c = 0; root && c < root->n_culprits; c++)
-            culprit |= root->culprits[c] == a->waiting[i].rank;
+        for (size_t c = 0; c < root->n_culprits; c++) culprit |= root->culprits[c] == a->waiting[i].rank;
         if (!culprit) waiting[n++] = a->waiting[i];
     }
-    if (root) report->root = *root;
     report->findings = findings;
     report->n_findings = a->n_found;
     report->waiting = waiting;
     report->n_waiting = n;
     return RS_OK;
+}
+
+/* Gloo's recorder knows collectives only. */
+static bool records_no_transfers(const rs_flight *flight)
+{
+    for (size_t i = 1; i < flight->n_calls; i++) {
+        const char *name = rs_fl_text(flight, flight->calls[i].name);
+        if (name && strncmp(name, "gloo:", 5) == 0) return true;
+    }
+    return false;
 }
 
 static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
@@ -284,11 +319,18 @@ static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
     rs_flight_report *report = &flight->report;
     report->root.verdict = RS_FLIGHT_HEALTHY;
     report->root.seq = -1;
+    if (flight->moving) {
+        report->root.summary = rs_fl_moving_text(a);
+        return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
+    }
     report->root.summary = rs_fl_print(
-        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.",
+        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.%s",
         flight->n_ranks, flight->n_ranks == 1 ? "" : "s", report->n_entries, report->n_groups,
         report->n_groups == 1 ? "" : "s",
-        flight->n_unusable_files ? ", but some dumps could not be used" : "");
+        flight->n_unusable_files ? ", but some dumps could not be used" : "",
+        records_no_transfers(flight)
+            ? " Gloo records no send and no recv: a hang in one of them does not show here."
+            : "");
     return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
 }
 
@@ -307,19 +349,62 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
             flight->report.newest_ns = newest;
         flight->report.newest_known = true;
     }
+    for (size_t r = 0; r < flight->n_ranks; r++) flight->report.shapes[flight->ranks[r].shape]++;
     for (size_t g = 0; g < flight->n_groups; g++) flight->report.n_groups += flight->groups[g].n_members > 0;
     if (status == RS_OK) status = rs_fl_follow_waits(a, err);
+    if (status == RS_OK) status = rs_fl_weigh_progress(a, err);
     if (status == RS_OK) status = find_bad_config(a, err);
     if (status == RS_OK && a->n_found == 0) status = rs_fl_find_straggler(a, err);
     if (status == RS_OK) status = find_missing_dumps(a, err);
     if (status != RS_OK) return status;
     if (a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     promote_config(a);
+    if (a->n_found && a->found[0].stage != RS_FL_STAGE_STRAGGLER) status = rs_fl_find_causes(a, err);
+    if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found == 0) status = explain_healthy(a, err);
     if (status == RS_OK) status = fill_report(a, err);
     return status;
+}
+
+/* No dump was there: the tables that a debug server wrote now and then. */
+static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    rs_status status = rs_fl_judge_periodic(a, err);
+    if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
+    if (status == RS_OK) status = rs_fl_find_causes(a, err);
+    if (status == RS_OK && a->n_found) return fill_report(a, err);
+    flight->report.root =
+        (rs_flight_finding){.verdict = RS_FLIGHT_HEALTHY,
+                            .seq = -1,
+                            .summary = !flight->periodic->n_snapshots
+                                           ? "There are stacks and no flight record; the stacks show no hang."
+                                           : rs_fl_print(flight, "No hang in the last %zu snapshot%s: %s.",
+                                                         flight->periodic->n_snapshots,
+                                                         flight->periodic->n_snapshots == 1 ? "" : "s",
+                                                         flight->periodic->n_snapshots == 1
+                                                             ? "no rank is missing"
+                                                             : "operations complete from one to the next")};
+    return status == RS_OK && !flight->report.root.summary ? rs_fail_nomem(err, "the report") : status;
+}
+
+/* No dump was there: the log alone. */
+static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
+{
+    rs_status status = rs_fl_judge_log(a, err);
+    for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
+        status = rs_fl_explain(a, &a->found[i], i == 0, err);
+    if (status == RS_OK && a->n_found) return fill_report(a, err);
+    if (status != RS_OK) return status;
+    a->flight->report.root = (rs_flight_finding){
+        .verdict = RS_FLIGHT_BAD_INPUT,
+        .seq = -1,
+        .summary = "No flight-recorder dump was given or found, and the log holds no cause."};
+    a->flight->report.findings = &a->flight->report.root;
+    a->flight->report.n_findings = 1;
+    return RS_OK;
 }
 
 rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, rs_error *err)
@@ -330,7 +415,11 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
         .problems = &flight->problems, .n_ranks = flight->n_ranks, .n_unusable = flight->n_unusable_files};
     rs_fl_analysis a = {.flight = flight};
     rs_status status = RS_OK;
-    if (flight->n_ranks == 0) {
+    if (flight->n_ranks == 0 && flight->periodic && (flight->periodic->n_snapshots || flight->n_threads)) {
+        status = analyse_periodic(&a, err);
+    } else if (flight->n_ranks == 0 && flight->log) {
+        status = analyse_log(&a, err);
+    } else if (flight->n_ranks == 0) {
         flight->report.root = (rs_flight_finding){
             .verdict = RS_FLIGHT_BAD_INPUT, .seq = -1, .summary = "No flight-recorder dump could be read."};
         flight->report.findings = &flight->report.root;

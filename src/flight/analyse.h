@@ -4,6 +4,7 @@
 
 #include "flight/match.h"
 #include "flight/p2p.h"
+#include "flight/presence.h"
 
 /* A finding while it is made. Everything it points to lies in the flight's arena. */
 typedef struct rs_fl_found {
@@ -12,17 +13,21 @@ typedef struct rs_fl_found {
     uint32_t rank, entry;                 /* the entry that tells when and what; rank RS_FL_NONE: none */
     uint32_t partner_rank, partner_entry; /* of a mismatch: an entry it is compared with */
     int64_t when;                         /* earliest sign of it, clock offsets removed; INT64_MAX unknown */
+    rs_flight_root_kind kind;
     int stage;   /* mismatches before absence before states; lower is nearer to the root */
     size_t more; /* further ones of its kind in the group */
     const char *about;
     bool contradiction;
+    bool obscure; /* a circle that holds only if ranks of which nothing is known play their part */
+    const rs_flight_cause *cause; /* NULL unknown */
+    size_t first_row;             /* among the report's roots */
 } rs_fl_found;
 
 typedef struct rs_fl_analysis {
     rs_flight *flight;
     rs_fl_found *found;
     size_t n_found, found_capacity;
-    uint32_t *open; /* by rank: its earliest operation that is not completed, RS_FL_NONE if all are */
+    uint32_t *open; /* by rank: the entry it waits in, RS_FL_NONE when nothing is open */
     rs_flight_waiting *waiting;
     size_t n_waiting, waiting_capacity;
     rs_flight_evidence *evidence; /* of the finding being written */
@@ -30,11 +35,12 @@ typedef struct rs_fl_analysis {
 } rs_fl_analysis;
 
 enum {
+    RS_FL_STAGE_FIRST = -1, /* groups that ranks see differently, and that somebody is waited for in */
     RS_FL_STAGE_MISMATCH,
-    RS_FL_STAGE_ABSENT,
+    RS_FL_STAGE_HANG, /* ranks that are silent, stalled or blocked */
     RS_FL_STAGE_CYCLE,
     RS_FL_STAGE_QUIET_ABSENT,
-    RS_FL_STAGE_STATE,
+    RS_FL_STAGE_STUCK,
     RS_FL_STAGE_DUMP,
     RS_FL_STAGE_CONFIG,
     RS_FL_STAGE_ALONE,

@@ -3,75 +3,6 @@
 
 #include <string.h>
 
-/* The first thing others have that a rank never issued, over all its groups. */
-typedef struct missed {
-    uint32_t group, rank, entry; /* an entry of one who did */
-    int64_t seq, when;
-    bool p2p;
-} missed;
-
-static void consider(missed *m, uint32_t group, bool p2p, int64_t seq, int64_t when, uint32_t rank,
-                     uint32_t entry)
-{
-    if (m->rank != RS_FL_NONE && when >= m->when) return;
-    *m = (missed){.group = group, .rank = rank, .entry = entry, .seq = seq, .when = when, .p2p = p2p};
-}
-
-/* The lowest sequence number above `after` that a member has, over all members; and who issued it first. */
-static bool next_seq(const rs_flight *flight, uint32_t g, int64_t after, int64_t *seq, uint32_t *rank,
-                     uint32_t *entry, int64_t *when)
-{
-    const rs_fl_group *group = &flight->groups[g];
-    bool found = false;
-    for (uint32_t m = 0; m < group->n_members; m++) {
-        const rs_fl_member *member = flight->by_group[group->first_member + m];
-        const rs_fl_rank *r = &flight->ranks[member->rank];
-        const uint32_t *order = r->order + member->begin;
-        uint32_t low = 0, high = member->n;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (r->entries[order[middle]].seq <= after)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == member->n) continue;
-        const rs_fl_entry *e = &r->entries[order[low]];
-        int64_t ns = e->created ? rs_fl_common(r, e->created) : INT64_MAX;
-        if (found && (e->seq > *seq || (e->seq == *seq && ns >= *when))) continue;
-        found = true;
-        *seq = e->seq;
-        *rank = member->rank;
-        *entry = order[low];
-        *when = ns;
-    }
-    return found;
-}
-
-static void first_missed(rs_fl_graph *g, uint32_t node, missed *m)
-{
-    rs_flight *flight = g->flight;
-    *m = (missed){.group = RS_FL_NONE, .rank = RS_FL_NONE, .when = INT64_MAX};
-    for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++) {
-        const rs_fl_op_node *op = &g->ops[g->back[b] - rs_fl_op_base(g)];
-        consider(m, op->group, op->p2p, op->seq, op->first_created, op->rank, op->entry);
-    }
-    if (node >= flight->n_ranks) return;
-    const rs_fl_rank *rank = &flight->ranks[node];
-    for (size_t i = 0; i < rank->n_members; i++) {
-        const rs_fl_member *member = &rank->members[i];
-        int64_t seq = 0, when = 0;
-        uint32_t by = 0, entry = 0;
-        rs_fl_state state;
-        if (member->last_seq == RS_FL_UNKNOWN ||
-            !next_seq(flight, member->group, member->last_seq, &seq, &by, &entry, &when))
-            continue;
-        if (rs_fl_presence_of(flight, node, member->group, seq, when == INT64_MAX ? 0 : when, &state) ==
-            RS_FL_ABSENT)
-            consider(m, member->group, false, seq, when, by, entry);
-    }
-}
-
 /* Adds culprits to a finding of the same kind and operation, or makes a new one. */
 static rs_status add_or_join(rs_fl_graph *g, const rs_fl_found *f, int64_t culprit, rs_error *err)
 {
@@ -99,24 +30,33 @@ static rs_status add_or_join(rs_fl_graph *g, const rs_fl_found *f, int64_t culpr
 
 static rs_status sink_rank(rs_fl_graph *g, uint32_t node, rs_error *err)
 {
-    missed m;
-    first_missed(g, node, &m);
-    if (m.rank == RS_FL_NONE) return RS_OK; /* nobody waits for it and it missed nothing */
-    bool surely = false, waited_for = g->back_at[node] < g->back_at[node + 1];
+    rs_fl_missed m;
+    bool has_dump = node < g->flight->n_ranks, waited_for = g->back_at[node] < g->back_at[node + 1],
+         surely = !waited_for;
+    if (has_dump && g->flight->ranks[node].shape == RS_FL_ISSUE_ONLY && !waited_for) return RS_OK;
+    rs_status status = rs_fl_first_missed(g, node, &m, err);
+    if (status != RS_OK || m.rank == RS_FL_NONE)
+        return status; /* nobody waits for it and it missed nothing */
     for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++)
         surely = surely || !g->ops[g->back[b] - rs_fl_op_base(g)].obscure;
-    if (!waited_for) surely = true;
+    /* Nothing open of its own, and somebody has open what it never issued: whoever stands in the way of the
+     * others, this rank stopped by itself. */
+    bool stopped = has_dump && m.proven && g->a->open[node] == RS_FL_NONE;
+    surely = surely || stopped;
     rs_fl_found f = {.finding = {.verdict = surely ? RS_FLIGHT_RANK_MISSING : RS_FLIGHT_DUMP_MISSING,
                                  .seq = m.seq,
                                  .p2p = m.p2p},
+                     .kind = surely     ? RS_FLIGHT_ROOT_SILENT
+                             : has_dump ? RS_FLIGHT_ROOT_UNKNOWN
+                                        : RS_FLIGHT_ROOT_NO_DUMP,
                      .group = m.group,
                      .rank = m.rank,
                      .entry = m.entry,
                      .partner_rank = RS_FL_NONE,
                      .when = m.when,
-                     .stage = !surely      ? RS_FL_STAGE_DUMP
-                              : waited_for ? RS_FL_STAGE_ABSENT
-                                           : RS_FL_STAGE_QUIET_ABSENT};
+                     .stage = !surely                 ? RS_FL_STAGE_DUMP
+                              : waited_for || stopped ? RS_FL_STAGE_HANG
+                                                      : RS_FL_STAGE_QUIET_ABSENT};
     f.finding.n_waiters = waited_for ? rs_fl_waiters_of_part(g, g->part[node]) : 0;
     return add_or_join(g, &f, rs_fl_rank_of_node(g, node), err);
 }
@@ -175,6 +115,7 @@ static bool uneven_exchange(rs_fl_graph *g, const rs_fl_op_node *op, rs_fl_found
     }
     if (f->finding.verdict == RS_FLIGHT_SIZE_MISMATCH) {
         f->stage = RS_FL_STAGE_MISMATCH;
+        f->kind = RS_FLIGHT_ROOT_MISMATCH;
         f->about = "the number of elements";
     }
     bool good = slots && entries;
@@ -183,49 +124,95 @@ static bool uneven_exchange(rs_fl_graph *g, const rs_fl_op_node *op, rs_fl_found
     return good;
 }
 
+/* A GPU that stands still has open what others have completed, if not in the operation that its host waits in
+ * then in another. Adds one finding a member that is so; *found counts them. */
+static rs_status stalled_elsewhere(rs_fl_graph *g, const rs_fl_op_node *op, size_t waiters, size_t *found,
+                                   rs_error *err)
+{
+    rs_flight *flight = g->flight;
+    const rs_fl_group *group = &flight->groups[op->group];
+    for (uint32_t s = 0; s < group->n; s++) {
+        uint32_t r = group->index[s], looked = 0;
+        if (r == RS_FL_NONE || g->a->open[r] == RS_FL_NONE || !rs_fl_stands_in(g, r, op)) continue;
+        const rs_fl_rank *rank = &flight->ranks[r];
+        for (size_t i = g->a->open[r]; i < rank->n && looked < 64; i++) {
+            const rs_fl_entry *e = &rank->entries[i];
+            if (e->state == RS_FL_COMPLETED || e->is_p2p || e->seq > g->frontier[e->group] ||
+                rs_fl_one_sided(rs_fl_call_of(flight, e)->kind))
+                continue;
+            looked++;
+            rs_fl_found f = {
+                .finding = {.verdict = RS_FLIGHT_STATE_MISMATCH, .seq = e->seq, .n_waiters = waiters},
+                .kind = RS_FLIGHT_ROOT_STALLED,
+                .group = e->group,
+                .rank = r,
+                .entry = (uint32_t)i,
+                .partner_rank = RS_FL_NONE,
+                .when = op->first_created,
+                .stage = RS_FL_STAGE_HANG};
+            ++*found;
+            rs_status status = add_or_join(g, &f, rank->rank, err);
+            if (status != RS_OK) return status;
+            break;
+        }
+    }
+    return RS_OK;
+}
+
+static bool explained_by_mismatch(const rs_fl_graph *g, const rs_fl_op_node *op)
+{
+    for (size_t i = 0; i < g->a->n_found; i++) {
+        const rs_fl_found *known = &g->a->found[i];
+        if (known->stage == RS_FL_STAGE_MISMATCH && known->group == op->group &&
+            known->finding.seq == op->seq && !known->finding.p2p)
+            return true;
+    }
+    return false;
+}
+
 /* All joined, nobody is behind: the states tell. */
 static rs_status sink_collective(rs_fl_graph *g, uint32_t node, rs_error *err)
 {
     rs_flight *flight = g->flight;
     const rs_fl_op_node *op = &g->ops[node - rs_fl_op_base(g)];
-    for (size_t i = 0; i < g->a->n_found; i++) {
-        const rs_fl_found *known = &g->a->found[i]; /* a mismatch explains the hang */
-        if (known->stage == RS_FL_STAGE_MISMATCH && known->group == op->group &&
-            known->finding.seq == op->seq && !known->finding.p2p)
-            return RS_OK;
-    }
+    if (explained_by_mismatch(g, op)) return RS_OK;
     const rs_fl_group *group = &flight->groups[op->group];
-    size_t counts[4] = {0}, n = 0;
+    size_t counts[4] = {0}, n = 0, waiters = rs_fl_waiters_of_part(g, g->part[node]), elsewhere = 0;
     int64_t *culprits = rs_malloc(group->n * sizeof *culprits);
     if (!culprits) return rs_fail_nomem(err, "a finding");
-    rs_fl_state state;
+    uint8_t call = rs_fl_call_of(flight, &flight->ranks[op->rank].entries[op->entry])->kind;
+    rs_fl_presence_of_all(flight, op->group, op->seq, 0, rs_fl_one_sided(call), g->answers);
     for (uint32_t s = 0; s < group->n; s++)
-        if (rs_fl_presence_of(flight, group->index[s], op->group, op->seq, 0, &state) == RS_FL_JOINED)
-            counts[state]++;
-    rs_flight_verdict verdict = counts[RS_FL_COMPLETED] ? RS_FLIGHT_STATE_MISMATCH
-                                : counts[RS_FL_SCHEDULED] && counts[RS_FL_STARTED]
-                                    ? RS_FLIGHT_BLOCKED_BEFORE_START
-                                    : RS_FLIGHT_STUCK;
-    rs_fl_found f = {.finding = {.verdict = verdict, .seq = op->seq},
+        if (g->answers[s].presence == RS_FL_JOINED) counts[g->answers[s].state]++;
+    bool moved = counts[RS_FL_COMPLETED] > 0,
+         blocked = !moved && counts[RS_FL_SCHEDULED] && counts[RS_FL_STARTED];
+    rs_fl_found f = {.finding = {.verdict = moved     ? RS_FLIGHT_STATE_MISMATCH
+                                            : blocked ? RS_FLIGHT_BLOCKED_BEFORE_START
+                                                      : RS_FLIGHT_STUCK,
+                                 .seq = op->seq,
+                                 .n_waiters = waiters},
+                     .kind = moved     ? RS_FLIGHT_ROOT_STALLED
+                             : blocked ? RS_FLIGHT_ROOT_BLOCKED
+                                       : RS_FLIGHT_ROOT_COLLECTIVE,
                      .group = op->group,
                      .rank = op->rank,
                      .entry = op->entry,
                      .partner_rank = RS_FL_NONE,
                      .when = op->first_created,
-                     .stage = RS_FL_STAGE_STATE};
-    for (uint32_t s = 0; s < group->n && verdict != RS_FLIGHT_STUCK; s++) {
-        if (rs_fl_presence_of(flight, group->index[s], op->group, op->seq, 0, &state) != RS_FL_JOINED)
-            continue;
-        bool guilty =
-            verdict == RS_FLIGHT_STATE_MISMATCH ? state != RS_FL_COMPLETED : state == RS_FL_SCHEDULED;
+                     .stage = moved || blocked ? RS_FL_STAGE_HANG : RS_FL_STAGE_STUCK};
+    for (uint32_t s = 0; s < group->n && (moved || blocked); s++) {
+        if (g->answers[s].presence != RS_FL_JOINED) continue;
+        rs_fl_state state = (rs_fl_state)g->answers[s].state;
+        bool guilty = moved ? state == RS_FL_SCHEDULED || state == RS_FL_STARTED : state == RS_FL_SCHEDULED;
         if (guilty) culprits[n++] = group->ranks[s];
     }
-    if (verdict == RS_FLIGHT_STUCK && !uneven_exchange(g, op, &f, culprits, &n)) {
-        rs_free(culprits);
-        return rs_fail_nomem(err, "a finding");
+    rs_status status = RS_OK;
+    if (!moved && !blocked) {
+        if (!uneven_exchange(g, op, &f, culprits, &n)) status = rs_fail_nomem(err, "a finding");
+        if (status == RS_OK && f.finding.verdict == RS_FLIGHT_STUCK)
+            status = stalled_elsewhere(g, op, waiters, &elsewhere, err);
     }
-    f.finding.n_waiters = rs_fl_waiters_of_part(g, g->part[node]);
-    rs_status status = rs_fl_add_found(g->a, &f, culprits, n, err);
+    if (status == RS_OK && !elsewhere) status = rs_fl_add_found(g->a, &f, culprits, n, err);
     rs_free(culprits);
     return status;
 }
@@ -248,7 +235,7 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
     uint32_t slot = RS_FL_NONE, at = op->entry;
     bool known;
     const rs_fl_entry *mate = NULL;
-    for (size_t i = op->entry; !mate && i < rank->n; i++) {
+    for (size_t i = rs_fl_batch_begin(rank, op->entry); !mate && i < rank->n; i++) {
         const rs_fl_entry *e = &rank->entries[i];
         if (e->group != op->group || !e->is_p2p) continue;
         if (e->p2p_seq != op->seq) break;
@@ -257,12 +244,13 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
     }
     rs_fl_state mine = (rs_fl_state)rank->entries[op->entry].state;
     rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_STUCK, .seq = op->seq, .p2p = true},
+                     .kind = RS_FLIGHT_ROOT_COLLECTIVE,
                      .group = op->group,
                      .rank = op->rank,
                      .entry = at,
                      .partner_rank = RS_FL_NONE,
                      .when = op->first_created,
-                     .stage = RS_FL_STAGE_STATE};
+                     .stage = RS_FL_STAGE_STUCK};
     int64_t culprit = rank->rank;
     size_t n = 0;
     if (mate) {
@@ -271,9 +259,13 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
         f.partner_entry = (uint32_t)(mate - flight->ranks[peer].entries);
         if (mate->state == RS_FL_COMPLETED) {
             f.finding.verdict = RS_FLIGHT_STATE_MISMATCH;
+            f.kind = RS_FLIGHT_ROOT_STALLED;
+            f.stage = RS_FL_STAGE_HANG;
             n = 1;
         } else if (mine == RS_FL_SCHEDULED && mate->state == RS_FL_STARTED) {
             f.finding.verdict = RS_FLIGHT_BLOCKED_BEFORE_START;
+            f.kind = RS_FLIGHT_ROOT_BLOCKED;
+            f.stage = RS_FL_STAGE_HANG;
             n = 1;
         } else if (peer < op->rank || (mine == RS_FL_STARTED && mate->state == RS_FL_SCHEDULED)) {
             return RS_OK; /* told from the other end */
@@ -291,8 +283,10 @@ static rs_status cycle(rs_fl_graph *g, uint32_t part, rs_error *err)
     uint32_t ops[2] = {RS_FL_NONE, RS_FL_NONE}, n_ops = 0;
     size_t stands[2] = {0}, n = 0;
     bool all_p2p = true;
+    bool obscure = false;
     for (uint32_t o = 0; o < g->n_ops; o++) {
         if (g->part[rs_fl_op_base(g) + o] != part) continue;
+        obscure = obscure || g->ops[o].obscure;
         if (n_ops < 2) ops[n_ops] = o;
         n_ops++;
         all_p2p = all_p2p && g->ops[o].p2p;
@@ -311,11 +305,13 @@ static rs_status cycle(rs_fl_graph *g, uint32_t part, rs_error *err)
     rs_fl_found f = {.finding = {.verdict = all_p2p ? RS_FLIGHT_P2P_DEADLOCK : RS_FLIGHT_CROSS_GROUP_ORDER,
                                  .seq = first->seq,
                                  .p2p = first->p2p},
+                     .kind = all_p2p ? RS_FLIGHT_ROOT_DEADLOCK : RS_FLIGHT_ROOT_ORDER,
                      .group = first->group,
                      .rank = first->rank,
                      .entry = first->entry,
                      .partner_rank = RS_FL_NONE,
                      .when = INT64_MAX,
+                     .obscure = obscure,
                      .stage = RS_FL_STAGE_CYCLE};
     for (uint32_t r = 0; r < flight->n_ranks; r++) {
         if (g->part[r] != part) continue;

@@ -147,6 +147,10 @@ static void read_pg_config(rs_fl_build *b, uint32_t node)
     while (rs_fl_next_pair(b, &walk, &k, &value)) {
         uint32_t uid = rs_fl_text_id(b, k);
         if (uid == RS_FL_NONE || b->v->nodes[value].type != RS_VALUE_MAP) continue;
+        if (b->draft->texts.items[uid].length == 0) {
+            b->draft->rank.nameless = true; /* gloo's: one entry without a name, for whichever group */
+            continue;
+        }
         uint32_t g = rs_fl_draft_group(b, uid);
         if (b->nomem) return;
         rs_value_walk fields = rs_value_children(b->v, value);
@@ -173,6 +177,7 @@ static void read_pg_status(rs_fl_build *b, uint32_t node)
             rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
             int64_t i;
             if (!rs_fl_int_of(b, inner, &i)) continue;
+            i = rs_fl_count(i);
             if (f == RS_FL_KEY_LAST_ENQUEUED) s.enqueued = i;
             if (f == RS_FL_KEY_LAST_STARTED) s.began = i;
             if (f == RS_FL_KEY_LAST_COMPLETED) s.done = i;
@@ -313,10 +318,14 @@ rs_status rs_fl_read_dump(rs_fl_reader *scratch, const uint8_t *bytes, size_t n,
                         RS_NO_OFFSET);
         return RS_OK;
     }
+    /* A dump of which nothing could be used must not pass for a rank with nothing open. */
     if (b.n_bad)
-        rs_problems_add_many(problems, file, rank, RS_WARNING, "bad_entry",
+        rs_problems_add_many(problems, file, rank, draft->rank.n ? RS_WARNING : RS_LOSS, "bad_entry",
                              "entries without a name, group or state were skipped", RS_NO_OFFSET, b.n_bad,
                              NULL);
+    if (b.no_list)
+        rs_problems_add(problems, file, rank, RS_LOSS, "bad_entries",
+                        "the entries are no list: none of them could be read", RS_NO_OFFSET);
     if (info.consumed + (json ? skip : 0) < n && !json)
         rs_problems_add(problems, file, rank, RS_NOTE, "trailing_data",
                         "bytes after the end of the dump were ignored", info.consumed);

@@ -185,7 +185,7 @@ static void read_entry(rs_fl_build *b, uint32_t node, uint8_t *p2p_said)
         switch (rs_fl_key_of(&b->v->nodes[k])) {
         case RS_FL_KEY_FRAMES: frames = value; break;
         case RS_FL_KEY_RECORD_ID:
-            if (rs_fl_int_of(b, value, &i)) e.record_id = i;
+            if (rs_fl_int_of(b, value, &i)) e.record_id = rs_fl_count(i);
             break;
         case RS_FL_KEY_PG_ID:
             if (rs_fl_int_of(b, value, &i)) e.pg_id = narrow(i);
@@ -197,13 +197,13 @@ static void read_entry(rs_fl_build *b, uint32_t node, uint8_t *p2p_said)
             break;
         }
         case RS_FL_KEY_SEQ:
-            if (rs_fl_int_of(b, value, &i)) e.seq = i;
+            if (rs_fl_int_of(b, value, &i)) e.seq = rs_fl_count(i);
             break;
         case RS_FL_KEY_P2P_SEQ:
-            if (rs_fl_int_of(b, value, &i)) e.p2p_seq = i;
+            if (rs_fl_int_of(b, value, &i)) e.p2p_seq = rs_fl_count(i);
             break;
         case RS_FL_KEY_OP_ID:
-            if (rs_fl_int_of(b, value, &i)) e.op_id = i;
+            if (rs_fl_int_of(b, value, &i)) e.op_id = rs_fl_count(i);
             break;
         case RS_FL_KEY_PROFILING_NAME: name = rs_fl_text_id(b, value); break;
         case RS_FL_KEY_CREATED: e.created = time_of(b, value); break;
@@ -270,7 +270,10 @@ void rs_fl_read_entries(rs_fl_build *b, uint32_t node)
     rs_value_walk walk = rs_value_children(b->v, node);
     uint32_t child;
     bool unsaid = false;
-    if (b->v->nodes[node].type != RS_VALUE_LIST) return;
+    if (b->v->nodes[node].type != RS_VALUE_LIST) {
+        b->no_list = true;
+        return;
+    }
     if (!rs_grow((void **)&rank->entries, &b->draft->entries_capacity, b->v->nodes[node].n / 8 + 1,
                  sizeof *rank->entries)) {
         b->nomem = true;

@@ -24,6 +24,7 @@ typedef struct rs_fl_build {
     rs_fl_draft *draft;
     uint64_t budget;
     bool nomem, spent;
+    bool no_list;   /* entries that are no list */
     uint64_t n_bad; /* entries that could not be used */
 } rs_fl_build;
 
@@ -34,6 +35,12 @@ bool rs_fl_next_pair(rs_fl_build *b, rs_value_walk *walk, uint32_t *k, uint32_t 
 uint32_t rs_fl_text_id(rs_fl_build *b, uint32_t node);
 /* The integer that a value stands for, as number, truth or digits. */
 bool rs_fl_int_of(const rs_fl_build *b, uint32_t node, int64_t *out);
+/* A number that counts operations, held to what may be added and subtracted without overflow. */
+static inline int64_t rs_fl_count(int64_t i)
+{
+    const int64_t most = INT64_C(1) << 60;
+    return i > most ? most : i < -most ? -most : i;
+}
 /* The group of that text, added when it is new. */
 uint32_t rs_fl_draft_group(rs_fl_build *b, uint32_t uid);
 /* All entries of the list at node. */

@@ -1,5 +1,6 @@
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "flight/live.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,8 @@
 void rs_fl_files_clear(rs_fl_files *files)
 {
     for (size_t i = 0; i < files->n; i++) rs_free(files->items[i].path);
+    for (size_t i = 0; i < files->n_periodic; i++) rs_free(files->periodic[i]);
+    rs_free(files->periodic);
     rs_free(files->items);
     *files = (rs_fl_files){0};
 }
@@ -110,6 +113,14 @@ static rs_status add_file(rs_fl_files *files, const char *path, int64_t rank, bo
                           rs_error *err)
 {
     rs_fl_file file = {.rank = rank, .rule = "given as RANK=PATH", .named = true};
+    int64_t moment;
+    if (rank < 0 && rs_fl_is_periodic(path, &moment)) {
+        if (!RS_GROW_ONE(files->periodic, files->n_periodic, files->periodic_capacity) ||
+            !(files->periodic[files->n_periodic] = rs_strdup(path)))
+            return rs_fail_nomem(err, "the list of files");
+        files->n_periodic++;
+        return RS_OK;
+    }
     if (rank < 0) {
         bool says_rank;
         bool found = rs_fl_rank_of_path(path, prefix, &file.rank, &file.rule, &says_rank);
@@ -176,6 +187,49 @@ static rs_status scan_directory(rs_fl_files *files, const char *root, const char
     return status;
 }
 
+/* A path that is no file: the beginning of names with nothing but digits behind it, as
+ * TORCH_FR_DUMP_TEMP_FILE has it. *found tells how many there were. */
+static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found, rs_error *err)
+{
+    const char *name = name_of(path);
+    size_t n = strlen(name), at = (size_t)(name - path);
+    char *folder = at ? rs_strndup(path, at) : rs_strdup(".");
+    rs_status status = RS_OK;
+    *found = 0;
+    if (!folder) return rs_fail_nomem(err, path);
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && status == RS_OK && (entry = readdir(dir));) {
+        const char *digits = entry->d_name + n, *end = entry->d_name + strlen(entry->d_name);
+        int64_t rank;
+        if (strncmp(entry->d_name, name, n) != 0 || !number_at(digits, end, &rank) ||
+            strspn(digits, "0123456789") != (size_t)(end - digits))
+            continue;
+        size_t length = at + (size_t)(end - entry->d_name) + 1;
+        char *whole = rs_malloc(length);
+        if (!whole) {
+            status = rs_fail_nomem(err, path);
+            break;
+        }
+        memcpy(whole, path, at);
+        memcpy(whole + at, entry->d_name, length - at);
+        struct stat info;
+        if (stat(whole, &info) == 0 && S_ISREG(info.st_mode)) {
+            rs_fl_file file = {
+                .path = whole, .rank = rank, .rule = "digits after the path's prefix", .named = true};
+            if (RS_GROW_ONE(files->items, files->n, files->capacity)) {
+                files->items[files->n++] = file;
+                ++*found;
+                continue;
+            }
+            status = rs_fail_nomem(err, path);
+        }
+        rs_free(whole);
+    }
+    if (dir) closedir(dir);
+    rs_free(folder);
+    return status;
+}
+
 static int by_path(const void *a, const void *b)
 {
     const rs_fl_file *x = a, *y = b;
@@ -197,7 +251,12 @@ rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char 
             while (is_digit(*digits)) digits++;
             if (digits == equals) path = equals + 1;
         }
-        if (!is_stdin && stat(path, &info) != 0)
+        size_t found = 0;
+        int missing = !is_stdin && stat(path, &info) != 0 ? errno : 0;
+        if (missing) status = scan_prefix(files, path, &found, err);
+        if (status != RS_OK || found) continue;
+        errno = missing;
+        if (missing)
             status = rs_fail(err, RS_ERR_IO, "cannot open %s: %s", path, strerror(errno));
         else if (!is_stdin && S_ISDIR(info.st_mode))
             status = scan_directory(files, path, prefix, err);

@@ -14,6 +14,8 @@ typedef struct rs_fl_file {
 typedef struct rs_fl_files {
     rs_fl_file *items;
     size_t n, capacity;
+    char **periodic; /* files of a debug server's periodic dumper */
+    size_t n_periodic, periodic_capacity;
 } rs_fl_files;
 
 /* All files under the paths, directories descended, sorted by path. */

@@ -7,17 +7,50 @@
 /* ---- where each rank stands -----------------------------------------------------------------------------
  */
 
-static void find_open(rs_fl_graph *g)
+/* The head of a rank: its earliest open collective or receive. A send does not keep its host from going on,
+ * so it counts only where there is nothing else, or where starts are recorded and it runs while what follows
+ * has not started. */
+static uint32_t head_of(const rs_flight *flight, const rs_fl_rank *rank)
 {
-    for (uint32_t r = 0; r < g->flight->n_ranks; r++) {
-        const rs_fl_rank *rank = &g->flight->ranks[r];
-        g->a->open[r] = RS_FL_NONE;
-        for (size_t i = 0; i < rank->n; i++) {
-            if (rank->entries[i].state == RS_FL_COMPLETED) continue;
-            g->a->open[r] = (uint32_t)i;
-            break;
+    uint32_t send = RS_FL_NONE;
+    if (rank->shape == RS_FL_ISSUE_ONLY) return RS_FL_NONE; /* whether anything is open is not known */
+    for (size_t i = 0; i < rank->n; i++) {
+        const rs_fl_entry *e = &rank->entries[i];
+        if (e->state == RS_FL_COMPLETED || (e->is_p2p && e->marker)) continue;
+        if (rs_fl_call_of(flight, e)->kind != RS_FL_SEND) {
+            bool behind_send = send != RS_FL_NONE && rank->entries[send].state == RS_FL_STARTED &&
+                               e->state == RS_FL_SCHEDULED;
+            return behind_send ? send : (uint32_t)i;
+        }
+        if (send == RS_FL_NONE) send = (uint32_t)i;
+    }
+    return send;
+}
+
+static bool find_open(rs_fl_graph *g)
+{
+    rs_flight *flight = g->flight;
+    bool any = false;
+    for (uint32_t r = 0; r < flight->n_ranks; r++) {
+        g->a->open[r] = head_of(flight, &flight->ranks[r]);
+        any = any || g->a->open[r] != RS_FL_NONE;
+    }
+    size_t largest = 1;
+    for (size_t i = 0; i < flight->n_groups; i++)
+        if (flight->groups[i].n > largest) largest = flight->groups[i].n;
+    g->op_of = rs_malloc(flight->n_ranks * sizeof *g->op_of);
+    g->answers = rs_malloc(largest * sizeof *g->answers);
+    g->frontier = rs_malloc(flight->n_groups * sizeof *g->frontier);
+    if (!g->op_of || !g->answers || !g->frontier) return false;
+    for (size_t i = 0; i < flight->n_groups; i++) {
+        const rs_fl_group *group = &flight->groups[i];
+        g->frontier[i] = RS_FL_UNKNOWN;
+        for (uint32_t m = 0; any && m < group->n_members; m++) {
+            int64_t done = rs_fl_done_of(flight, flight->by_group[group->first_member + m]);
+            if (done > g->frontier[i]) g->frontier[i] = done;
         }
     }
+    return true;
 }
 
 /* ---- edges ----------------------------------------------------------------------------------------------
@@ -48,7 +81,7 @@ static bool stranger(rs_fl_graph *g, int64_t rank, uint32_t *node)
     return true;
 }
 
-static bool stands_in(const rs_fl_graph *g, uint32_t rank, const rs_fl_op_node *op)
+bool rs_fl_stands_in(const rs_fl_graph *g, uint32_t rank, const rs_fl_op_node *op)
 {
     uint32_t open = g->a->open[rank];
     if (open == RS_FL_NONE) return false;
@@ -75,22 +108,78 @@ static bool collective_edges(rs_fl_graph *g, rs_fl_op_node *op)
 {
     const rs_flight *flight = g->flight;
     const rs_fl_group *group = &flight->groups[op->group];
+    uint8_t kind = rs_fl_call_of(flight, &flight->ranks[op->rank].entries[op->entry])->kind;
+    bool one_sided = rs_fl_one_sided(kind);
     op->edges = (uint32_t)g->n_edges;
     op->first_created = first_created(g, op->group, op->seq);
     int64_t since = op->first_created == INT64_MAX ? 0 : op->first_created;
+    op->moved = rs_fl_presence_of_all(flight, op->group, op->seq, since, one_sided, g->answers) > 0;
     for (int pass = 0; pass < 2 && op->n_edges == 0; pass++)
         for (uint32_t s = 0; s < group->n; s++) {
             uint32_t r = group->index[s], node = r;
-            rs_fl_state state;
-            rs_fl_presence p = rs_fl_presence_of(flight, r, op->group, op->seq, since, &state);
-            bool late = p == RS_FL_JOINED && state == RS_FL_SCHEDULED && g->a->open[r] != RS_FL_NONE &&
-                        !stands_in(g, r, op);
-            if (pass == 0 ? p != RS_FL_ABSENT && !late : p != RS_FL_OBSCURE) continue;
+            rs_fl_presence p = (rs_fl_presence)g->answers[s].presence;
+            /* What some members have completed all members have reached: it is held up by nobody's other
+             * work. */
+            bool late = p == RS_FL_JOINED && g->answers[s].state == RS_FL_SCHEDULED &&
+                        g->a->open[r] != RS_FL_NONE && !rs_fl_stands_in(g, r, op) &&
+                        (one_sided || !op->moved);
+            if (pass == 0 ? p != RS_FL_ABSENT && !late : p != RS_FL_OBSCURE || (op->moved && !one_sided))
+                continue;
             if (r == RS_FL_NONE && !stranger(g, group->ranks[s], &node)) return false;
             if (!add_edge(g, op, node)) return false;
             op->obscure = pass == 1;
         }
     return true;
+}
+
+/* A receive from any source waits for all members that have not sent; which of them it needs cannot be told.
+ */
+static bool any_source_edges(rs_fl_graph *g, rs_fl_op_node *op)
+{
+    const rs_fl_group *group = &g->flight->groups[op->group];
+    for (uint32_t s = 0; s < group->n; s++) {
+        uint32_t node = group->index[s];
+        if (node == op->rank) continue;
+        if (node == RS_FL_NONE && !stranger(g, group->ranks[s], &node)) return false;
+        if (!add_edge(g, op, node)) return false;
+    }
+    op->obscure = op->n_edges > 1;
+    return true;
+}
+
+/* Whether the partner of an entry of op's rank keeps it waiting; pass 1 asks for partners of which nothing is
+ * known. `alone`: no other entry of its batch lacks its partner. */
+static bool waits_for_mate(const rs_fl_graph *g, const rs_fl_op_node *op, uint32_t peer,
+                           const rs_fl_entry *mate, bool known, bool alone, int pass)
+{
+    const rs_fl_rank *p = peer == RS_FL_NONE ? NULL : &g->flight->ranks[peer];
+    /* A dump of active entries would hold the partner, as nobody finishes a transfer alone; but inside a
+     * batch each finishes by itself, so that of several without a partner some may be done. */
+    bool by_active = p && p->shape == RS_FL_ACTIVE;
+    if (pass == 1) return !mate && (!known || (by_active && !alone));
+    /* A rank that never spoke in this group and has all its record surely never issued it. */
+    if (!mate && by_active) return alone;
+    if (!mate) return known || (p && p->shape == RS_FL_FULL && !p->cut && !p->filtered && p->n);
+    uint32_t head = g->a->open[peer];
+    rs_fl_op_node own = {.group = op->group, .p2p = true, .seq = mate->p2p_seq};
+    return mate->state == RS_FL_SCHEDULED && head != RS_FL_NONE && mate > p->entries + head &&
+           !rs_fl_stands_in(g, peer, &own);
+}
+
+/* How many entries of a batch have no partner in the dumps. */
+static size_t count_mateless(rs_fl_graph *g, const rs_fl_op_node *op, const rs_fl_p2p *p2p, size_t begin)
+{
+    const rs_fl_rank *rank = &g->flight->ranks[op->rank];
+    size_t n = 0;
+    for (size_t i = begin; i < rank->n; i++) {
+        const rs_fl_entry *e = &rank->entries[i];
+        if (e->group != op->group || !e->is_p2p) continue;
+        if (e->p2p_seq != op->seq) break;
+        uint32_t slot;
+        bool known;
+        n += !rs_fl_mate(g->flight, p2p, op->rank, (uint32_t)i, &slot, &known) && slot != RS_FL_NONE;
+    }
+    return n;
 }
 
 /* A batch waits for every partner that has not come; its own order inside does not matter. */
@@ -106,29 +195,23 @@ static rs_status p2p_edges(rs_fl_graph *g, rs_fl_op_node *op, rs_error *err)
     op->first_created = INT64_MAX;
     int64_t created = rs_fl_common(rank, rank->entries[op->entry].created);
     if (created) op->first_created = created;
+    size_t begin = rs_fl_batch_begin(rank, op->entry);
+    bool alone = count_mateless(g, op, p2p, begin) <= 1;
     for (int pass = 0; pass < 2 && op->n_edges == 0; pass++)
-        for (size_t i = op->entry; i < rank->n; i++) {
+        for (size_t i = begin; i < rank->n; i++) {
             const rs_fl_entry *e = &rank->entries[i];
             if (e->group != op->group || !e->is_p2p) continue;
             if (e->p2p_seq != op->seq) break;
             uint32_t slot;
             bool known;
             const rs_fl_entry *mate = rs_fl_mate(flight, p2p, op->rank, (uint32_t)i, &slot, &known);
-            if (slot == RS_FL_NONE) continue;
+            if (slot == RS_FL_NONE) {
+                bool any = rs_fl_call_of(flight, e)->kind == RS_FL_RECV && rs_fl_call_of(flight, e)->src < 0;
+                if (any && pass == 1 && !any_source_edges(g, op)) return rs_fail_nomem(err, "waits");
+                continue;
+            }
             uint32_t peer = group->index[slot], node = peer;
-            bool waits;
-            if (pass == 1)
-                waits = !mate && !known;
-            else if (!mate)
-                /* A rank that never spoke in this group and has all its record surely never issued it. */
-                waits = known ||
-                        (peer != RS_FL_NONE && !flight->ranks[peer].wrapped && !flight->ranks[peer].cut &&
-                         !flight->ranks[peer].filtered && flight->ranks[peer].n);
-            else
-                waits = mate->state == RS_FL_SCHEDULED && g->a->open[peer] != RS_FL_NONE &&
-                        !stands_in(g, peer,
-                                   &(rs_fl_op_node){.group = op->group, .p2p = true, .seq = mate->p2p_seq});
-            if (!waits) continue;
+            if (!waits_for_mate(g, op, peer, mate, known, alone, pass)) continue;
             if (peer == RS_FL_NONE && !stranger(g, group->ranks[slot], &node))
                 return rs_fail_nomem(err, "waits");
             if (!add_edge(g, op, node)) return rs_fail_nomem(err, "waits");
@@ -386,19 +469,20 @@ rs_status rs_fl_follow_waits(rs_fl_analysis *a, rs_error *err)
 {
     rs_fl_graph g = {.a = a, .flight = a->flight};
     rs_status status = RS_OK;
-    find_open(&g);
-    g.op_of = rs_malloc(a->flight->n_ranks * sizeof *g.op_of);
-    if (!g.op_of || !rs_strings_init(&g.op_keys)) status = rs_fail_nomem(err, "waits");
+    if (!find_open(&g) || !rs_strings_init(&g.op_keys)) status = rs_fail_nomem(err, "waits");
     if (status == RS_OK) status = build_ops(&g, err);
     if (status == RS_OK && (!find_parts(&g) || !reverse_edges(&g))) status = rs_fail_nomem(err, "waits");
     if (status == RS_OK) count_mismatch_waiters(&g);
     if (status == RS_OK) status = rs_fl_judge_sinks(&g, err);
+    if (status == RS_OK) status = rs_fl_find_unissued(&g, err);
     if (status == RS_OK) status = list_waiting(&g, err);
     rs_map64_clear(&g.strangers);
     rs_free(g.stranger_ranks);
     rs_free(g.ops);
     rs_strings_clear(&g.op_keys);
     rs_free(g.edges);
+    rs_free(g.answers);
+    rs_free(g.frontier);
     rs_free(g.op_of);
     rs_free(g.part);
     rs_free(g.index);

@@ -14,6 +14,7 @@ typedef struct rs_fl_op_node {
     uint32_t edges, n_edges; /* rank nodes */
     int64_t first_created;   /* by anybody, clock offsets removed; INT64_MAX unknown */
     bool obscure;            /* its edges go to ranks of which nothing is known here */
+    bool moved;              /* some member has completed it */
 } rs_fl_op_node;
 
 typedef struct rs_fl_graph {
@@ -27,11 +28,13 @@ typedef struct rs_fl_graph {
     rs_strings op_keys;
     uint32_t *edges;
     size_t n_edges, edges_capacity;
-    uint32_t *op_of; /* by rank: the op it stands in, RS_FL_NONE */
+    rs_fl_answer *answers; /* of one operation's members; room for the largest group */
+    uint32_t *op_of;       /* by rank: the op it stands in, RS_FL_NONE */
     /* strongly connected parts */
     uint32_t *part, *index, *low, *stack;
     size_t n_parts;
-    uint8_t *leaves; /* by part: some edge leaves it */
+    int64_t *frontier; /* by group: the newest collective that any member has completed; RS_FL_UNKNOWN */
+    uint8_t *leaves;   /* by part: some edge leaves it */
     uint32_t *part_size;
     /* reverse edges, for counting who reaches a part */
     uint32_t *back_at, *back;
@@ -57,6 +60,21 @@ int64_t rs_fl_rank_of_node(const rs_fl_graph *g, uint32_t node);
 size_t rs_fl_count_waiters(rs_fl_graph *g, size_t n_queue);
 /* ... a strongly connected part. */
 size_t rs_fl_waiters_of_part(rs_fl_graph *g, uint32_t part);
+
+/* Whether a rank waits in an operation: its head is that one. */
+bool rs_fl_stands_in(const rs_fl_graph *g, uint32_t rank, const rs_fl_op_node *op);
+
+/* missed.c: the operation that a rank should have issued first, of those that others have and it has not. */
+typedef struct rs_fl_missed {
+    uint32_t group, rank, entry; /* an entry of one who did; rank RS_FL_NONE: it missed nothing */
+    int64_t seq, when;
+    bool p2p;
+    bool proven; /* a collective that it surely has not issued is open on somebody */
+} rs_fl_missed;
+rs_status rs_fl_first_missed(rs_fl_graph *g, uint32_t node, rs_fl_missed *out, rs_error *err);
+
+/* unissued.c: where no dump tells of completions, the rank that stopped issuing first. */
+rs_status rs_fl_find_unissued(rs_fl_graph *g, rs_error *err);
 
 /* causes.c: a finding for every part that no edge leaves. */
 rs_status rs_fl_judge_sinks(rs_fl_graph *g, rs_error *err);

@@ -1,5 +1,5 @@
 /* Once all dumps are in: ranks in order, groups resolved, entries sorted by group. */
-#include "flight/model.h"
+#include "flight/presence.h"
 
 #include <string.h>
 
@@ -29,6 +29,40 @@ const rs_fl_member *rs_fl_member_of(const rs_flight *flight, uint32_t rank, uint
     for (size_t i = 0; i < r->n_members; i++)
         if (r->members[i].group == group) return &r->members[i];
     return NULL;
+}
+
+const rs_fl_note *rs_fl_note_of(const rs_flight *flight, int64_t rank)
+{
+    size_t low = 0, high = flight->n_notes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (flight->notes[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < flight->n_notes && flight->notes[low].rank == rank ? &flight->notes[low] : NULL;
+}
+
+rs_fl_note *rs_fl_note_put(rs_flight *flight, int64_t rank)
+{
+    const rs_fl_note *known = rs_fl_note_of(flight, rank);
+    if (known) return flight->notes + (known - flight->notes);
+    if (!RS_GROW_ONE(flight->notes, flight->n_notes, flight->notes_capacity)) return NULL;
+    size_t at = flight->n_notes++;
+    while (at > 0 && flight->notes[at - 1].rank > rank) {
+        flight->notes[at] = flight->notes[at - 1];
+        at--;
+    }
+    flight->notes[at] =
+        (rs_fl_note){.rank = rank, .host = RS_FL_NONE, .address = RS_FL_NONE, .failure = RS_FL_NONE};
+    return &flight->notes[at];
+}
+
+const char *rs_fl_host_of(const rs_flight *flight, int64_t rank)
+{
+    const rs_fl_note *note = rs_fl_note_of(flight, rank);
+    return note ? rs_fl_text(flight, note->host) : NULL;
 }
 
 static rs_status sort_ranks(rs_flight *flight, rs_error *err)
@@ -244,39 +278,6 @@ static bool put_in_order(const rs_fl_entry *entries, uint32_t *order, size_t n)
     return true;
 }
 
-static void lift_states(rs_fl_rank *rank, rs_fl_member *member)
-{
-    if (member->enqueued != RS_FL_UNKNOWN && member->last_seq != RS_FL_UNKNOWN &&
-        member->enqueued < member->last_seq) {
-        /* The status is older than the entries, or of another group: it proves nothing. */
-        member->enqueued = member->began = member->done = RS_FL_UNKNOWN;
-        return;
-    }
-    for (uint32_t i = 0; i < member->n; i++) {
-        rs_fl_entry *e = &rank->entries[rank->order[member->begin + i]];
-        if (member->done != RS_FL_UNKNOWN && e->seq > 0 && e->seq <= member->done)
-            e->state = RS_FL_COMPLETED;
-        else if (member->began != RS_FL_UNKNOWN && e->seq > 0 && e->seq <= member->began &&
-                 e->state == RS_FL_SCHEDULED)
-            e->state = RS_FL_STARTED;
-    }
-}
-
-/* Inside a batch real recorders mark nothing completed: its entries have no events of their own, its end mark
- * has. */
-static void share_mark(rs_fl_rank *rank, const uint32_t *order, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const rs_fl_entry *mark = &rank->entries[order[i]];
-        if (!mark->marker) continue;
-        for (uint32_t k = i; k-- > 0;) {
-            rs_fl_entry *e = &rank->entries[order[k]];
-            if (e->marker || (mark->is_p2p ? e->p2p_seq != mark->p2p_seq : e->seq != mark->seq)) break;
-            e->state = mark->state;
-        }
-    }
-}
-
 static bool order_entries(rs_fl_rank *rank)
 {
     rank->order = rs_malloc(rank->n * sizeof *rank->order);
@@ -310,19 +311,23 @@ static bool order_entries(rs_fl_rank *rank)
             member->first_seq = rank->entries[rank->order[member->begin]].seq;
             member->last_seq = rank->entries[rank->order[member->begin + member->n - 1]].seq;
         }
-        if (!good) break;
-        lift_states(rank, member);
-        share_mark(rank, rank->order + member->begin, member->n);
-        share_mark(rank, rank->order + member->p2p_begin, member->n_p2p);
     }
     for (size_t i = 0; good && i < rank->n; i++)
         rank->entries[i].group = rank->members[rank->entries[i].group].group;
-    if (rank->n) {
-        int64_t first = rank->entries[0].record_id, last = rank->entries[rank->n - 1].record_id;
-        rank->wrapped = first > 0;
-        rank->filtered = last - first != (int64_t)rank->n - 1 && first >= 0 && last >= first;
-    }
     return good;
+}
+
+/* Once for the job: whose groups are known by their users alone. */
+static void report_nameless(rs_flight *flight)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < flight->n_ranks; r++) n += flight->ranks[r].nameless;
+    if (n)
+        rs_problems_add_many(
+            &flight->problems, NULL, -1, RS_NOTE, "nameless_group",
+            "pg_config describes a group without its name, as gloo does: the members of a group "
+            "are taken to be the ranks that used it",
+            RS_NO_OFFSET, n, NULL);
 }
 
 static void report_versions(rs_flight *flight)
@@ -356,6 +361,8 @@ rs_status rs_fl_index(rs_flight *flight, rs_error *err)
     if (!resolve_groups(flight)) return rs_fail_nomem(err, "the groups");
     for (size_t r = 0; r < flight->n_ranks; r++)
         if (!order_entries(&flight->ranks[r])) return rs_fail_nomem(err, "the index of entries");
+    rs_fl_read_statuses(flight);
+    report_nameless(flight);
     report_versions(flight);
     flight->indexed = true;
     return RS_OK;

@@ -160,8 +160,16 @@ static size_t by_constant_lag(const lateness *l, double *lag)
     return late && (double)others <= 0.1 * *lag && in_step(&flight->ranks[best]) ? best : SIZE_MAX;
 }
 
+static bool has_transfers(const rs_fl_rank *rank)
+{
+    for (size_t m = 0; m < rank->n_members; m++)
+        if (rank->members[m].n_p2p) return true;
+    return false;
+}
+
 /* By a varying lag: it is clearly last in a large part of its operations, and nobody else is nearly as often.
- */
+ * Last nearly always is a constant lag, which may be what is left of its clock; and a stage of a pipeline
+ * comes late because of the stages before it. */
 static size_t by_varying_lag(const lateness *l)
 {
     size_t best = SIZE_MAX;
@@ -178,7 +186,9 @@ static size_t by_varying_lag(const lateness *l)
             second = share;
         }
     }
-    if (best == SIZE_MAX || best_share < 0.4 || second > 0.4 * best_share) return SIZE_MAX;
+    if (best == SIZE_MAX || best_share < 0.4 || best_share > 0.85 || second > 0.4 * best_share ||
+        has_transfers(&l->flight->ranks[best]))
+        return SIZE_MAX;
     const tally *t = &l->tallies[best];
     bool late = t->late_ns / (double)t->ops >= 0.3 * l->period_ns;
     return late && in_step(&l->flight->ranks[best]) ? best : SIZE_MAX;
@@ -213,6 +223,7 @@ static rs_status accuse(rs_fl_analysis *a, size_t r, const char *how, rs_error *
                      .rank = RS_FL_NONE,
                      .partner_rank = RS_FL_NONE,
                      .when = INT64_MAX,
+                     .kind = RS_FLIGHT_ROOT_SLOW,
                      .stage = RS_FL_STAGE_STRAGGLER};
     f.finding.n_waiters = flight->n_ranks - 1;
     return rs_fl_add_found(a, &f, &rank->rank, 1, err);

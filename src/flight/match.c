@@ -46,7 +46,10 @@ static bool is_torn(const rs_fl_rank *rank, const rs_fl_member *member, uint32_t
     bool oldest = first == 0 && rank->wrapped && rank->entries[order[stop - 1]].marker;
     bool newest = stop == member->n && rank->cut && order[stop - 1] + 1 == rank->n &&
                   !rank->entries[order[stop - 1]].marker;
-    return oldest || newest;
+    /* What a dump of active entries keeps of a batch that is completed. */
+    bool rest = rank->shape == RS_FL_ACTIVE && !rank->entries[order[stop - 1]].marker &&
+                rank->entries[order[stop - 1]].state == RS_FL_COMPLETED;
+    return oldest || newest || rest;
 }
 
 static size_t collect(const rs_flight *flight, const rs_fl_group *group, item *items, int64_t *low,
@@ -144,40 +147,6 @@ bool rs_fl_find_unit(const rs_flight *flight, const rs_fl_member *member, int64_
     *unit = (rs_fl_unit){member->rank, member->slot, member->begin + low, stop - low,
                          stop > low ? rank->entries[order[low]].call : 0};
     return stop > low;
-}
-
-rs_fl_presence rs_fl_presence_of(const rs_flight *flight, uint32_t index, uint32_t group, int64_t seq,
-                                 int64_t first_created, rs_fl_state *state)
-{
-    *state = RS_FL_NO_STATE;
-    if (index == RS_FL_NONE) return RS_FL_OBSCURE;
-    const rs_fl_rank *rank = &flight->ranks[index];
-    const rs_fl_member *member = rs_fl_member_of(flight, index, group);
-    rs_fl_unit unit;
-    if (member && member->n) {
-        if (rs_fl_find_unit(flight, member, seq, &unit)) {
-            *state = rs_fl_unit_state(flight, &unit);
-            return RS_FL_JOINED;
-        }
-        if (seq < member->first_seq) return RS_FL_OBSCURE;
-        if (member->enqueued != RS_FL_UNKNOWN && member->enqueued >= seq) {
-            *state = member->done >= seq    ? RS_FL_COMPLETED
-                     : member->began >= seq ? RS_FL_STARTED
-                                            : RS_FL_SCHEDULED;
-            return RS_FL_JOINED;
-        }
-        if (member->enqueued != RS_FL_UNKNOWN) return RS_FL_ABSENT;
-        return rank->cut || rank->filtered ? RS_FL_OBSCURE : RS_FL_ABSENT;
-    }
-    if (member && member->enqueued != RS_FL_UNKNOWN)
-        return member->enqueued >= seq ? RS_FL_OBSCURE : RS_FL_ABSENT;
-    if (rank->cut || rank->filtered) return RS_FL_OBSCURE;
-    if (!rank->n) return rank->n_members ? RS_FL_OBSCURE : rank->has_entries ? RS_FL_ABSENT : RS_FL_OBSCURE;
-    if (!rank->wrapped) return RS_FL_ABSENT;
-    /* The ring has lost its oldest entries: had it issued this one when the others did, would it still hold
-     * it? */
-    int64_t oldest = rank->entries[0].created;
-    return first_created && oldest && oldest - rank->clock < first_created ? RS_FL_ABSENT : RS_FL_OBSCURE;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------

@@ -39,18 +39,6 @@ const rs_fl_entry *rs_fl_unit_main(const rs_flight *flight, const rs_fl_unit *un
 /* The unit of a sequence number, found by bisection; false when the rank has none. */
 bool rs_fl_find_unit(const rs_flight *flight, const rs_fl_member *member, int64_t seq, rs_fl_unit *unit);
 
-/* What a rank had to do with (group, seq). */
-typedef enum rs_fl_presence {
-    RS_FL_ABSENT,  /* it surely never issued it */
-    RS_FL_JOINED,  /* it has the entry, or pg_status says that it was issued; *state is set */
-    RS_FL_OBSCURE, /* its ring no longer holds it, its dump was cut, or it has no dump */
-} rs_fl_presence;
-
-/* first_created: when the others first issued it, clock offsets removed; 0 if unknown. rank RS_FL_NONE: no
- * dump. */
-rs_fl_presence rs_fl_presence_of(const rs_flight *flight, uint32_t rank, uint32_t group, int64_t seq,
-                                 int64_t first_created, rs_fl_state *state);
-
 typedef struct rs_fl_mismatch {
     rs_flight_verdict verdict; /* HEALTHY: none */
     uint32_t position;         /* in a coalesced batch */

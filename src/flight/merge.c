@@ -176,6 +176,7 @@ static bool name_op(rs_flight *flight, rs_fl_call *call)
     const char *op = colon ? colon + 1 : s->text;
     size_t n = strlen(op);
     long long a, b;
+    char any[2];
     call->src = call->dst = -1;
     call->kind = RS_FL_UNKNOWN_OP;
     /* NOLINTBEGIN(cert-err34-c): the width keeps every number in range */
@@ -187,6 +188,10 @@ static bool name_op(rs_flight *flight, rs_fl_call *call)
     } else if (sscanf(op, "recv %9lld<-%9lld", &a, &b) == 2) {
         call->kind = RS_FL_RECV;
         call->src = (int32_t)b;
+        call->dst = (int32_t)a;
+        n = 4;
+    } else if (sscanf(op, "recv %9lld<-%1[?]", &a, any) == 2) {
+        call->kind = RS_FL_RECV;
         call->dst = (int32_t)a;
         n = 4;
         /* NOLINTEND(cert-err34-c) */
@@ -431,26 +436,125 @@ static bool merge_groups(rs_flight *flight, const rs_fl_draft *draft, const maps
                                  .enqueued = RS_FL_UNKNOWN,
                                  .began = RS_FL_UNKNOWN,
                                  .done = RS_FL_UNKNOWN,
+                                 .issued_seq = RS_FL_UNKNOWN,
+                                 .done_seq = RS_FL_UNKNOWN,
                                  .first_seq = RS_FL_UNKNOWN,
                                  .last_seq = RS_FL_UNKNOWN};
     }
     return true;
 }
 
-/* pg_status is keyed by the local number of the group object; an entry that has both joins the two. */
-static void join_status(const rs_fl_draft *draft, rs_fl_rank *rank)
+/* ---- joining pg_status to groups ------------------------------------------------------------------------
+ */
+
+static const struct rs_fl_draft_status *status_of(const rs_fl_draft *draft, int64_t pg_id)
+{
+    for (size_t s = draft->n_status; s-- > 0;)
+        if (draft->status[s].pg_id == pg_id) return &draft->status[s];
+    return NULL;
+}
+
+static void take_status(rs_fl_member *member, const struct rs_fl_draft_status *s)
+{
+    if (!s) return;
+    member->pg_id = s->pg_id;
+    member->enqueued = s->enqueued;
+    member->began = s->began;
+    member->done = s->done;
+}
+
+/* A group's name as a number; false when it is none. */
+static bool decimal_name(const rs_flight *flight, uint32_t uid, int64_t *number)
+{
+    const rs_string *s = &flight->texts.items[uid];
+    *number = 0;
+    for (uint32_t i = 0; i < s->length; i++) {
+        if (s->text[i] < '0' || s->text[i] > '9' || s->length > 18) return false;
+        *number = *number * 10 + (s->text[i] - '0');
+    }
+    return s->length > 0;
+}
+
+typedef struct numbered {
+    int64_t number;
+    uint32_t which;
+} numbered;
+
+static int by_its_number(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Groups are numbered in the order of their creation, by name and locally alike, so both lists sorted by
+ * number belong together pair by pair. Only where there are as many statuses as groups, all names are
+ * numbers, and no pair contradicts what an entry says. */
+static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_fl_rank *rank)
+{
+    size_t n = 0;
+    for (size_t m = 0; m < rank->n_members; m++) n += rank->members[m].configured;
+    if (!n || n != draft->n_status) return true;
+    numbered *names = rs_malloc(n * sizeof *names), *keys = rs_malloc(n * sizeof *keys);
+    bool good = names && keys, fits = good;
+    n = 0;
+    for (size_t m = 0; fits && m < rank->n_members; m++) {
+        if (!rank->members[m].configured) continue;
+        names[n].which = (uint32_t)m;
+        fits = decimal_name(flight, flight->groups[rank->members[m].group].uid, &names[n].number);
+        n++;
+    }
+    for (size_t i = 0; fits && i < n; i++) keys[i] = (numbered){draft->status[i].pg_id, (uint32_t)i};
+    if (fits) {
+        qsort(names, n, sizeof *names, by_its_number);
+        qsort(keys, n, sizeof *keys, by_its_number);
+    }
+    for (size_t i = 0; fits && i < n; i++) {
+        const rs_fl_member *member = &rank->members[names[i].which];
+        fits = member->pg_id < 0 || member->pg_id == keys[i].number;
+    }
+    for (size_t i = 0; fits && i < n; i++)
+        if (rank->members[names[i].which].pg_id < 0)
+            take_status(&rank->members[names[i].which], &draft->status[keys[i].which]);
+    rs_free(names);
+    rs_free(keys);
+    return good;
+}
+
+static bool keep_loose(const rs_fl_draft *draft, rs_fl_rank *rank)
+{
+    rank->loose = rs_malloc((draft->n_status + 1) * sizeof *rank->loose);
+    if (!rank->loose) return false;
+    for (size_t s = 0; s < draft->n_status; s++) {
+        bool joined = false;
+        for (size_t m = 0; m < rank->n_members && !joined; m++)
+            joined = rank->members[m].pg_id == draft->status[s].pg_id &&
+                     rank->members[m].enqueued != RS_FL_UNKNOWN;
+        if (!joined)
+            rank->loose[rank->n_loose++] =
+                (struct rs_fl_loose){draft->status[s].enqueued, draft->status[s].done};
+    }
+    return true;
+}
+
+/* pg_status is keyed by the local number of the group object: an entry that has both joins the two, else
+ * their order. */
+static bool join_status(const rs_flight *flight, const rs_fl_draft *draft, rs_fl_rank *rank)
 {
     for (size_t i = 0; i < rank->n; i++) {
         rs_fl_member *member = &rank->members[rank->entries[i].group];
         if (member->pg_id >= 0 || rank->entries[i].pg_id < 0) continue;
         member->pg_id = rank->entries[i].pg_id;
-        for (size_t s = 0; s < draft->n_status; s++) {
-            if (draft->status[s].pg_id != member->pg_id) continue;
-            member->enqueued = draft->status[s].enqueued;
-            member->began = draft->status[s].began;
-            member->done = draft->status[s].done;
-        }
+        take_status(member, status_of(draft, member->pg_id));
     }
+    for (size_t s = 0; s < draft->n_status; s++) {
+        const struct rs_fl_draft_status *status = &draft->status[s];
+        bool known = status->enqueued != RS_FL_UNKNOWN;
+        rank->status_work = rank->status_work || (known && status->enqueued >= 0);
+        rank->status_open =
+            rank->status_open || (known && status->done != RS_FL_UNKNOWN && status->enqueued != status->done);
+        rank->status_done = rank->status_done || (status->done != RS_FL_UNKNOWN && status->done >= 0);
+    }
+    return join_by_order(flight, draft, rank) && keep_loose(draft, rank);
 }
 
 static rs_status merge(rs_flight *flight, rs_fl_draft *draft, maps *m, rs_error *err)
@@ -477,7 +581,11 @@ static rs_status merge(rs_flight *flight, rs_fl_draft *draft, maps *m, rs_error 
         e->marker = kind == RS_FL_MARKER;
         if (kind == RS_FL_SEND || kind == RS_FL_RECV) e->is_p2p = true;
     }
-    join_status(draft, rank);
+    if (!join_status(flight, draft, rank)) {
+        rs_free(rank->members);
+        rs_free(rank->loose);
+        return rs_fail_nomem(err, draft->rank.file);
+    }
     rs_fl_entry *exact = rs_realloc(rank->entries, rank->n * sizeof *rank->entries);
     if (exact) rank->entries = exact;
     draft->rank.entries = NULL;

@@ -66,6 +66,25 @@ typedef struct rs_fl_stack {
     uint32_t text;     /* RS_FL_NONE until asked for */
 } rs_fl_stack;
 
+/* Which part of a rank's record its dump holds. */
+typedef enum rs_fl_shape {
+    RS_FL_FULL,        /* everything since the start */
+    RS_FL_RING,        /* the newest entries */
+    RS_FL_ACTIVE,      /* only what was not completed: what is not there is completed or was never issued */
+    RS_FL_STATUS_ONLY, /* no entries though work is open */
+    RS_FL_ISSUE_ONLY,  /* the recorder was never told of a completion */
+    RS_FL_N_SHAPES
+} rs_fl_shape;
+
+/* What the numbers of a pg_status count. Recorders store the number of their newest work, and not all number
+ * it alike. */
+typedef enum rs_fl_counts {
+    RS_FL_COUNTS_UNKNOWN,
+    RS_FL_COUNTS_COLLECTIVES,
+    RS_FL_COUNTS_P2P,
+    RS_FL_COUNTS_OPS
+} rs_fl_counts;
+
 /* A rank's part in one group. */
 typedef struct rs_fl_member {
     uint32_t group, rank;      /* indexes */
@@ -75,8 +94,11 @@ typedef struct rs_fl_member {
     uint32_t desc;             /* text: what this rank calls it, RS_FL_NONE when it does not say */
     bool configured;           /* in this rank's pg_config */
     int64_t pg_id;
-    int64_t enqueued, began, done; /* pg_status; RS_FL_UNKNOWN when there is none */
-    int64_t first_seq, last_seq;   /* of the retained collectives; RS_FL_UNKNOWN when there are none */
+    int64_t enqueued, began, done; /* pg_status as written; RS_FL_UNKNOWN when there is none */
+    uint8_t counts;                /* rs_fl_counts: what these three numbers count */
+    int64_t issued_seq,
+        done_seq; /* the newest collective that pg_status proves to be issued, and completed; RS_FL_UNKNOWN */
+    int64_t first_seq, last_seq; /* of the retained collectives; RS_FL_UNKNOWN when there are none */
 } rs_fl_member;
 
 typedef struct rs_fl_rank {
@@ -89,7 +111,14 @@ typedef struct rs_fl_rank {
     bool wrapped;              /* the ring has lost its oldest entries */
     bool filtered;             /* record ids have gaps: only some of the entries were dumped */
     bool has_entries;          /* an entries key was there */
-    uint32_t n_comms;          /* communicators described by nccl_comm_state */
+    bool nameless;             /* its pg_config describes groups without a name, which tells nothing */
+    uint8_t shape;             /* rs_fl_shape */
+    struct rs_fl_loose {
+        int64_t enqueued, done;
+    } * loose; /* statuses that are joined to no group */
+    uint32_t n_loose;
+    bool status_work, status_open, status_done; /* some pg_status shows work; unfinished work; a completion */
+    uint32_t n_comms;                           /* communicators described by nccl_comm_state */
     rs_fl_entry *entries;
     size_t n;
     uint32_t *order; /* entry numbers by group: collectives by seq, then point-to-point by record */
@@ -106,9 +135,23 @@ typedef struct rs_fl_group {
     int64_t *ranks;     /* members as written */
     uint32_t *index;    /* their rank index, RS_FL_NONE without a dump */
     size_t n;
-    uint32_t *sorted;                 /* slots by ascending rank */
+    bool mixed;               /* collectives and point-to-point operations share its numbers */
+    bool ops_equal;           /* all its entries have op_id = collective_seq_id */
+    int64_t op_base, op_step; /* op_id of collective q is op_base + q * op_step; op_step 0: no such rule */
+    uint32_t *sorted;         /* slots by ascending rank */
     uint32_t first_member, n_members; /* in rs_flight.by_group: members with dumps, by slot */
 } rs_fl_group;
+
+/* What is known of a rank besides its dump: a live job's answers, the log's map of hosts. */
+typedef struct rs_fl_note {
+    int64_t rank;
+    uint32_t host, address; /* texts; RS_FL_NONE unknown */
+    uint32_t stack;         /* of its main thread; 0 none */
+    bool no_traceback;      /* it answers, but not for its Python stack */
+    bool collecting;        /* its main thread collects garbage */
+    uint32_t failure;       /* text: why it does not answer; RS_FL_NONE when it does */
+    int64_t since_ns;       /* how long its main stack has been the same, at least; 0 unknown */
+} rs_fl_note;
 
 struct rs_flight {
     rs_flight_settings settings;
@@ -129,12 +172,20 @@ struct rs_flight {
     rs_fl_rank *ranks; /* ascending */
     size_t n_ranks, ranks_capacity;
     rs_fl_member **by_group;
+    struct rs_fl_log *log;           /* NULL when none was given */
+    struct rs_fl_periodic *periodic; /* the periodic dumper's tables; NULL when there are none */
+    struct rs_fl_thread *threads;    /* of all ranks whose stacks were read */
+    size_t n_threads, threads_capacity;
+    rs_fl_note *notes; /* by ascending rank */
+    size_t n_notes, notes_capacity;
     int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
     size_t n_unusable, unusable_capacity;
     size_t n_unusable_files;
     struct rs_fl_p2p *p2p; /* by group, built on first need */
     rs_arena arena;        /* texts and lists of the report */
     rs_flight_report report;
+    bool moving; /* snapshots show that the job goes on */
+    bool timed;  /* starts are recorded: `scheduled` means not started */
     bool have_report, indexed;
 };
 
@@ -201,6 +252,13 @@ uint32_t rs_fl_slot_of(const rs_fl_group *group, int64_t rank);
 const rs_fl_member *rs_fl_member_of(const rs_flight *flight, uint32_t rank, uint32_t group);
 /* The index of a global rank, RS_FL_NONE without a dump. O(log n). */
 uint32_t rs_fl_rank_index(const rs_flight *flight, int64_t rank);
+
+/* What is noted of a rank, NULL when nothing is. */
+const rs_fl_note *rs_fl_note_of(const rs_flight *flight, int64_t rank);
+/* The same, made when it is not there; NULL when out of memory. Valid until the next is made. */
+rs_fl_note *rs_fl_note_put(rs_flight *flight, int64_t rank);
+/* Its host, NULL unknown. */
+const char *rs_fl_host_of(const rs_flight *flight, int64_t rank);
 
 /* A printf into the flight's arena; NULL when out of memory. */
 char *rs_fl_print(rs_flight *flight, const char *format, ...) RS_PRINTF(2, 3);

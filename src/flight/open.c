@@ -2,6 +2,8 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "flight/live.h"
+#include "flight/log.h"
 #include "flight/p2p.h"
 #include "input/source.h"
 #include "input/tar.h"
@@ -253,8 +255,10 @@ static rs_status init_texts(opening *o, rs_error *err)
 static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
 {
     rs_status status = rs_fl_index(o->flight, err);
+    if (status == RS_OK) status = rs_fl_resolve_log(o->flight, err);
     if (status == RS_OK) status = note_unusable(o, err);
-    if (status == RS_OK && o->flight->n_ranks == 0)
+    if (status == RS_OK && o->flight->n_ranks == 0 && !o->flight->periodic &&
+        !(o->flight->log && n_files == 0))
         status = rs_fail(err, RS_ERR_FORMAT, "none of %zu files is a usable flight-recorder dump", n_files);
     return status;
 }
@@ -262,8 +266,22 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
 static rs_status open_files(opening *o, const char *const *paths, size_t n_paths, rs_error *err)
 {
     rs_flight *flight = o->flight;
-    rs_status status = rs_fl_find_files(paths, n_paths, flight->settings.prefix, &o->files, err);
+    char *named = NULL;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < flight->settings.n_logs; i++)
+        status = rs_fl_read_log(flight, flight->settings.logs[i], err);
+    if (status == RS_OK && n_paths == 0) status = rs_fl_find_named_dumps(flight, &named, err);
+    const char *prefix = named;
+    if (status == RS_OK && (n_paths || named))
+        status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix,
+                                  &o->files, err);
+    rs_free(named);
     if (status != RS_OK) return status;
+    if (o->files.n_periodic)
+        status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
+    if (status != RS_OK) return status;
+    if (o->files.n == 0 && (o->files.n_periodic || (flight->log && n_paths == 0)))
+        return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"
@@ -280,6 +298,8 @@ static rs_status open_bytes(opening *o, const rs_flight_bytes *dumps, size_t n_d
 {
     rs_fl_reader *reader = rs_fl_reader_create();
     rs_status status = reader ? RS_OK : rs_fail_nomem(err, "a reader");
+    for (size_t i = 0; status == RS_OK && i < o->flight->settings.n_logs; i++)
+        status = rs_fl_read_log(o->flight, o->flight->settings.logs[i], err);
     for (size_t i = 0; i < n_dumps && status == RS_OK; i++)
         status = read_one(o, reader, dumps[i].bytes, dumps[i].n, 0, dumps[i].name, dumps[i].rank, "given",
                           true, err);
@@ -293,6 +313,12 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
     *out = rs_calloc(1, sizeof **out);
     if (!*out) return rs_fail_nomem(err, "the job");
     if (settings) (*out)->settings = *settings;
+    /* Of a row of snapshots only the last two are compared. */
+    rs_flight *older = settings && settings->previous ? settings->previous->settings.previous : NULL;
+    if (older) {
+        settings->previous->settings.previous = NULL;
+        rs_flight_close(older);
+    }
     *o = (opening){.flight = *out,
                    .lock = PTHREAD_MUTEX_INITIALIZER,
                    .turn_changed = PTHREAD_COND_INITIALIZER,
@@ -309,8 +335,9 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_free(o->unusable);
     rs_strings_clear(&o->stems);
     rs_fl_files_clear(&o->files);
-    if (*out) (*out)->settings.prefix = NULL;
+    if (*out) (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
+    if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);
     *out = NULL;
     return status;
@@ -337,11 +364,13 @@ rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
 void rs_flight_close(rs_flight *flight)
 {
     if (!flight) return;
+    rs_flight_close(flight->settings.previous);
     for (size_t r = 0; r < flight->n_ranks; r++) {
         rs_free(flight->ranks[r].file);
         rs_free(flight->ranks[r].entries);
         rs_free(flight->ranks[r].order);
         rs_free(flight->ranks[r].members);
+        rs_free(flight->ranks[r].loose);
     }
     rs_free(flight->ranks);
     rs_fl_p2p_free(flight);
@@ -363,6 +392,10 @@ void rs_flight_close(rs_flight *flight)
     rs_free(flight->stack_frames);
     rs_free(flight->by_group);
     rs_free(flight->unusable);
+    rs_free(flight->notes);
+    rs_fl_log_clear(flight->log);
+    rs_fl_periodic_free(flight->periodic);
+    rs_free(flight->threads);
     rs_problems_clear(&flight->problems);
     rs_arena_clear(&flight->arena);
     rs_free(flight);

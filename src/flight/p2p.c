@@ -26,6 +26,31 @@ uint32_t rs_fl_peer_slot(const rs_flight *flight, const rs_fl_entry *entry)
     return (uint32_t)peer;
 }
 
+bool rs_fl_in_batch(const rs_fl_rank *rank, size_t i)
+{
+    const rs_fl_entry *e = &rank->entries[i];
+    for (int step = -1; step <= 1; step += 2)
+        for (size_t k = i + (size_t)step, looks = 0; k < rank->n && looks < 64; k += (size_t)step, looks++) {
+            const rs_fl_entry *o = &rank->entries[k];
+            if (o->group != e->group || !o->is_p2p) continue;
+            if (o->p2p_seq == e->p2p_seq && !o->marker) return true;
+            if (o->p2p_seq != e->p2p_seq) break;
+        }
+    return false;
+}
+
+size_t rs_fl_batch_begin(const rs_fl_rank *rank, size_t i)
+{
+    const rs_fl_entry *own = &rank->entries[i];
+    for (size_t k = i; k-- > 0;) {
+        const rs_fl_entry *e = &rank->entries[k];
+        if (e->group != own->group || !e->is_p2p) continue;
+        if (e->p2p_seq != own->p2p_seq) break;
+        i = k;
+    }
+    return i;
+}
+
 int64_t rs_fl_p2p_numel(const rs_fl_call *call)
 {
     bool in = call->kind == RS_FL_SEND ? call->n_in > 0 : call->n_out == 0;
@@ -42,7 +67,7 @@ static bool reaches_back(const rs_flight *flight, uint32_t rank, uint32_t group)
 {
     if (rank == RS_FL_NONE) return false;
     const rs_fl_rank *r = &flight->ranks[rank];
-    if (r->filtered) return false;
+    if (r->filtered || r->shape == RS_FL_ACTIVE) return false;
     if (!r->wrapped) return true;
     const rs_fl_member *m = rs_fl_member_of(flight, rank, group);
     return m && m->n_p2p && r->entries[r->order[m->p2p_begin]].p2p_seq == 1 &&
@@ -59,6 +84,7 @@ static size_t first_open(const rs_flight *flight, uint32_t rank, const uint32_t 
 /* How well a shift fits the newest partners of a pair. */
 typedef struct fit {
     size_t n, same_seq, same_call; /* partners; of these with equal p2p_seq_id, with equal size and type */
+    size_t torn;                   /* partners of which one is completed and the other is not */
     size_t timed;                  /* partners that both have a completion */
     double apart;                  /* mean time between the two completions, ns */
 } fit;
@@ -73,7 +99,13 @@ static fit try_shift(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_
         const rs_fl_entry *s = &src->entries[p2p->entries[pair->sends + i]];
         const rs_fl_entry *r = &dst->entries[p2p->entries[pair->recvs + (uint32_t)j]];
         const rs_fl_call *cs = rs_fl_call_of(flight, s), *cr = rs_fl_call_of(flight, r);
+        /* Two open ends may be what is wrong: they speak neither for a shift nor against it. */
+        if (s->state != RS_FL_COMPLETED && r->state != RS_FL_COMPLETED) continue;
         f.n++;
+        /* The open one's state may be that of the rest of its batch. */
+        if ((s->state == RS_FL_COMPLETED) != (r->state == RS_FL_COMPLETED))
+            f.torn += s->state == RS_FL_COMPLETED ? !rs_fl_in_batch(dst, (size_t)(r - dst->entries))
+                                                  : !rs_fl_in_batch(src, (size_t)(s - src->entries));
         f.same_seq += s->p2p_seq == r->p2p_seq;
         f.same_call += rs_fl_p2p_numel(cs) == rs_fl_p2p_numel(cr) && p2p_dtype(cs) == p2p_dtype(cr);
         int64_t a = s->completed ? s->completed : s->created, b = s->completed ? r->completed : r->created;
@@ -115,15 +147,23 @@ static void align(const rs_flight *flight, uint32_t group, const rs_fl_p2p *p2p,
     fit best = {0};
     bool numbered = counts_alike(flight, group, pair);
     pair->shift = r - s;
+    /* Dumps of active entries hold nothing to compare: what is open first on both sides belongs together. */
+    if (flight->ranks[pair->src_rank].shape == RS_FL_ACTIVE ||
+        flight->ranks[pair->dst_rank].shape == RS_FL_ACTIVE)
+        return;
     for (int64_t d = 0; d <= 12; d++) {
         int64_t shift = r - s + (d % 2 ? (d + 1) / 2 : -d / 2);
         fit f = try_shift(flight, p2p, pair, shift);
+        /* What is completed on both sides is gone from the rings: nothing speaks against the first guess. */
+        if (!f.n && d == 0) return;
         if (!f.n) continue;
         bool better;
         if (numbered && f.same_seq * 10 >= f.n * 9 && f.n >= 2)
             better = best.same_seq * 10 < best.n * 9 || best.n < 2;
         else if (numbered && best.n >= 2 && best.same_seq * 10 >= best.n * 9)
             better = false;
+        else if (best.n && f.torn != best.torn)
+            better = f.torn < best.torn; /* both ends of a transfer end together */
         else if (f.same_call * best.n != best.same_call * f.n)
             better = f.same_call * best.n > best.same_call * f.n;
         else

@@ -36,6 +36,11 @@ const rs_fl_entry *rs_fl_mate(rs_flight *flight, const rs_fl_p2p *p2p, uint32_t 
 /* The slot of the other side, RS_FL_NONE when the record names none. */
 uint32_t rs_fl_peer_slot(const rs_flight *flight, const rs_fl_entry *entry);
 
+/* Whether entry i of a rank is one of several of a batch: what its state says is the batch's. */
+bool rs_fl_in_batch(const rs_fl_rank *rank, size_t i);
+/* The first entry of the batch that entry i of a rank belongs to. */
+size_t rs_fl_batch_begin(const rs_fl_rank *rank, size_t i);
+
 /* Elements a send gives or a receive takes. */
 int64_t rs_fl_p2p_numel(const rs_fl_call *call);
 

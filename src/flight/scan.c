@@ -54,6 +54,7 @@ static void keep_first(scan *s, const rs_fl_op *op, const rs_fl_mismatch *m)
     if (s->first.finding.verdict != RS_FLIGHT_HEALTHY) return;
     rs_fl_found f = {.finding = {.verdict = m->verdict, .seq = op->seq},
                      .group = op->group,
+                     .kind = RS_FLIGHT_ROOT_MISMATCH,
                      .stage = RS_FL_STAGE_MISMATCH,
                      .when = INT64_MAX,
                      .partner_rank = RS_FL_NONE,
@@ -261,6 +262,7 @@ static bool compare_pair(scan *s, uint32_t group, const rs_fl_p2p *p2p, const rs
                              .partner_rank = pair->dst_rank,
                              .partner_entry = b,
                              .when = INT64_MAX,
+                             .kind = RS_FLIGHT_ROOT_MISMATCH,
                              .stage = RS_FL_STAGE_MISMATCH,
                              .about = sizes ? "the element type" : "the number of elements"};
         return true;

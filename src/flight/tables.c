@@ -2,7 +2,7 @@
 #include "flight/tables.h"
 
 #include "base/ranges.h"
-#include "flight/match.h"
+#include "flight/presence.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -394,9 +394,10 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
             is_open = rank->entries[rank->order[member->p2p_begin + i]].state != RS_FL_COMPLETED;
         open += is_open;
         p2p += member->n_p2p;
-        if (member->last_seq == RS_FL_UNKNOWN) continue;
-        int64_t at = member->enqueued > member->last_seq ? member->enqueued : member->last_seq;
-        if (first == RS_FL_UNKNOWN || member->first_seq < first) first = member->first_seq;
+        if (member->last_seq == RS_FL_UNKNOWN && member->issued_seq == RS_FL_UNKNOWN) continue;
+        int64_t at = member->issued_seq > member->last_seq ? member->issued_seq : member->last_seq;
+        if (member->last_seq != RS_FL_UNKNOWN && (first == RS_FL_UNKNOWN || member->first_seq < first))
+            first = member->first_seq;
         if (last == RS_FL_UNKNOWN || at > last) last = at;
         if (behind == RS_FL_UNKNOWN || at < behind) {
             behind = at;
@@ -420,19 +421,53 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
     return rs_table_end_row(table, err);
 }
 
-rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_error *err)
+/* Whether something is open in a group, or a root lies in it. */
+static bool is_concerned(const rs_flight *flight, uint32_t g)
+{
+    const rs_fl_group *group = &flight->groups[g];
+    const rs_flight_report *report = &flight->report;
+    for (size_t i = 0; i < report->n_roots; i++)
+        if (report->roots[i].group && strcmp(report->roots[i].group, rs_fl_text(flight, group->uid)) == 0)
+            return true;
+    for (uint32_t m = 0; m < group->n_members; m++) {
+        const rs_fl_member *member = flight->by_group[group->first_member + m];
+        const rs_fl_rank *rank = &flight->ranks[member->rank];
+        if (rank->shape == RS_FL_ISSUE_ONLY) continue;
+        for (uint32_t i = 0; i < member->n + member->n_p2p; i++)
+            if (rank->entries[rank->order[i < member->n ? member->begin + i
+                                                        : member->p2p_begin + i - member->n]]
+                    .state != RS_FL_COMPLETED)
+                return true;
+    }
+    return false;
+}
+
+static rs_table *groups_table(rs_flight *flight, const char *groups, bool concerned, rs_error *err)
 {
     rs_fl_choice choice;
+    const rs_flight_report *report;
     rs_status status = rs_fl_choose(flight, NULL, groups, &choice, err);
     if (status != RS_OK) return NULL;
     rs_table *table = rs_table_create(&rs_fl_groups_spec);
-    if (!table) status = rs_fail_nomem(err, "a table");
+    status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
     for (uint32_t g = 0; g < flight->n_groups && status == RS_OK; g++)
-        if (choice.group[g] && flight->groups[g].n_members) status = add_group_row(flight, g, table, err);
+        if (choice.group[g] && flight->groups[g].n_members &&
+            (!concerned || (flight->groups[g].n > 1 && is_concerned(flight, g))))
+            status = add_group_row(flight, g, table, err);
     rs_fl_choice_clear(&choice);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;
+}
+
+rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_error *err)
+{
+    return groups_table(flight, groups, false, err);
+}
+
+rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err)
+{
+    return groups_table(flight, NULL, true, err);
 }
 
 /* ---- dumps ----------------------------------------------------------------------------------------------
@@ -447,6 +482,7 @@ static const rs_column_spec dump_columns[] = {
     {"entries", RS_INT, RS_UNIT_COUNT, "operations recorded", NULL},
     {"first_record", RS_INT, RS_UNIT_ID, "number of the oldest one; above 0 the ring has lost older ones",
      "first record"},
+    {"shape", RS_TEXT, RS_UNIT_NONE, "full, ring, active_only, status_only or issue_only", NULL},
     {"truncated", RS_INT, RS_UNIT_NONE, "1 when the file was cut short", NULL},
     {"groups", RS_INT, RS_UNIT_COUNT, "groups it is in", NULL},
     {"communicators", RS_INT, RS_UNIT_COUNT, "communicators described by nccl_comm_state", NULL},
@@ -472,6 +508,7 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
             rs_table_add_int(table, rank->entries[0].record_id);
         else
             rs_table_add_null(table);
+        rs_table_add_text(table, rs_fl_shape_name((rs_fl_shape)rank->shape));
         rs_table_add_int(table, rank->cut);
         rs_table_add_int(table, (int64_t)rank->n_members);
         rs_table_add_int(table, rank->n_comms);
@@ -485,8 +522,10 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
 
 const rs_table_spec *const *rs_flight_tables(size_t *n)
 {
-    static const rs_table_spec *const specs[] = {&rs_fl_groups_spec, &rs_fl_entries_spec, &rs_fl_dumps_spec,
-                                                 &rs_fl_lateness_spec, &rs_fl_collectives_spec};
+    static const rs_table_spec *const specs[] = {
+        &rs_fl_groups_spec,   &rs_fl_entries_spec,     &rs_fl_dumps_spec,
+        &rs_fl_lateness_spec, &rs_fl_collectives_spec, &rs_fl_roots_spec,
+        &rs_fl_log_spec,      &rs_fl_progress_spec,    &rs_fl_stacks_spec};
     *n = sizeof specs / sizeof *specs;
     return specs;
 }

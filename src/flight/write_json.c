@@ -76,6 +76,103 @@ static void put_finding(rs_writer *w, const rs_flight_finding *f, const char *se
     put_text(w, f->summary);
 }
 
+static void put_cause(rs_writer *w, const rs_flight_cause *c)
+{
+    if (!c) {
+        rs_writer_text(w, "null");
+        return;
+    }
+    rs_writer_text(w, "{\"kind\": ");
+    put_text(w, c->kind);
+    rs_writer_text(w, ", \"rank\": ");
+    put_int_or_null(w, c->rank, c->rank >= 0);
+    rs_writer_text(w, ", \"host\": ");
+    put_text(w, c->host);
+    rs_writer_text(w, ", \"code\": ");
+    put_int_or_null(w, c->code, c->code != INT64_MIN);
+    rs_writer_text(w, ", \"exception\": ");
+    put_text(w, c->exception);
+    rs_writer_text(w, ", \"text\": ");
+    put_text(w, c->text);
+    rs_writer_text(w, ", \"where\": ");
+    put_text(w, c->where);
+    rs_writer_text(w, ", \"time_ns\": ");
+    put_int_or_null(w, c->time_ns, c->time_ns != 0);
+    rs_writer_text(w, ", \"on_host\": ");
+    rs_writer_text(w, c->on_host ? "true" : "false");
+    rs_writer_text(w, ", \"file\": ");
+    put_text(w, c->file);
+    rs_writer_text(w, ", \"line\": ");
+    put_int_or_null(w, c->line, c->line > 0);
+    rs_writer_char(w, '}');
+}
+
+static void put_root(rs_writer *w, const rs_flight_root *r)
+{
+    rs_writer_text(w, "{\"rank\": ");
+    put_int_or_null(w, r->rank, r->rank >= 0);
+    rs_writer_text(w, ", \"kind\": ");
+    put_text(w, rs_flight_root_kind_name(r->kind));
+    rs_writer_text(w, ", \"verdict\": ");
+    put_text(w, rs_flight_verdict_name(r->verdict));
+    rs_writer_text(w, ", \"group\": ");
+    put_text(w, r->group);
+    rs_writer_text(w, ", \"group_desc\": ");
+    put_text(w, r->group_desc);
+    rs_writer_text(w, ", \"seq\": ");
+    put_int_or_null(w, r->seq, r->seq >= 0 && !r->p2p);
+    rs_writer_text(w, ", \"p2p_seq\": ");
+    put_int_or_null(w, r->seq, r->seq >= 0 && r->p2p);
+    rs_writer_text(w, ", \"op\": ");
+    put_text(w, r->op);
+    rs_writer_text(w, ", \"last_completed\": ");
+    put_int_or_null(w, r->last_completed, r->last_completed >= 0);
+    rs_writer_text(w, ", \"frontier\": ");
+    put_int_or_null(w, r->frontier, r->frontier >= 0);
+    rs_writer_text(w, ", \"behind\": ");
+    put_int_or_null(w, r->frontier - r->last_completed, r->frontier >= 0 && r->last_completed >= 0);
+    rs_writer_text(w, ", \"open_ops\": ");
+    rs_writer_int(w, (int64_t)r->open_ops);
+    rs_writer_text(w, ", \"first_open_ns\": ");
+    put_int_or_null(w, r->first_open_ns, r->first_open_ns != 0);
+    rs_writer_text(w, ", \"host\": ");
+    put_text(w, r->host);
+    rs_writer_text(w, ", \"where\": ");
+    put_text(w, r->where);
+    rs_writer_text(w, ", \"state\": ");
+    put_text(w, r->state);
+    rs_writer_text(w, ", \"waiters\": ");
+    rs_writer_int(w, (int64_t)r->waiters);
+    rs_writer_text(w, ", \"cause\": ");
+    put_cause(w, r->cause);
+    rs_writer_char(w, '}');
+}
+
+static void put_roots(rs_writer *w, const rs_flight_report *report)
+{
+    rs_writer_text(w, ",\n  \"roots\": [");
+    for (size_t i = 0; i < report->n_roots; i++) {
+        rs_writer_text(w, i ? ",\n    " : "\n    ");
+        put_root(w, &report->roots[i]);
+    }
+    rs_writer_text(w, report->n_roots ? "\n  ],\n  \"cause\": " : "],\n  \"cause\": ");
+    put_cause(w, report->cause);
+    rs_writer_text(w, ",\n  \"isolate\": ");
+    put_ranks(w, report->isolate, report->n_isolate);
+    rs_writer_text(w, ",\n  \"next\": ");
+    put_text(w, report->next);
+    rs_writer_text(w, ",\n  \"shapes\": {");
+    bool first = true;
+    for (size_t s = 0; s < RS_FL_N_SHAPES; s++) {
+        if (!report->shapes[s]) continue;
+        if (!first) rs_writer_text(w, ", ");
+        first = false;
+        put_key(w, rs_flight_shape_name(s));
+        rs_writer_int(w, (int64_t)report->shapes[s]);
+    }
+    rs_writer_char(w, '}');
+}
+
 static void put_frames(rs_writer *w, rs_flight *flight, uint32_t stack)
 {
     const char *line = rs_flight_stack(flight, stack);
@@ -170,6 +267,7 @@ rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error 
     rs_writer_init(&w, sink);
     rs_writer_text(&w, "{");
     put_finding(&w, &report->root, ",\n  ");
+    put_roots(&w, report);
     rs_writer_text(&w, ",\n  \"evidence\": [");
     put_evidence(&w, flight, &report->root);
     rs_writer_text(&w, report->root.n_evidence ? "\n  ],\n  \"waiting\": [" : "],\n  \"waiting\": [");

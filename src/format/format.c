@@ -11,6 +11,7 @@
 const rs_format *rs_format_of_text(const uint8_t *text, size_t n)
 {
     const rs_format *otherwise = NULL;
+    if (!n) text = (const uint8_t *)""; /* rows need not think of NULL */
     for (const rs_format *const *row = rs_format_rows; *row; row++) {
         if ((*row)->sniff && (*row)->sniff(text, n)) return *row;
         if (!(*row)->sniff) otherwise = *row;

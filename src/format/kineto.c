@@ -259,6 +259,10 @@ static const uint8_t *ahead_of(const rs_reader *r)
 
 static rs_status take_ahead(rs_reader *r, rs_error *err)
 {
+    if (!rs_ahead_fits(r->ahead, (unsigned)r->window.slot, r->core.events)) {
+        rs_ahead_drop(r->ahead, (unsigned)r->window.slot);
+        return read_event(r, err);
+    }
     r->separated = false;
     uint64_t end;
     rs_status status = rs_ahead_take(r->ahead, (unsigned)r->window.slot, r->core.events, &end, err);
@@ -376,11 +380,27 @@ static void note_packing(rs_source *source, rs_events *e, const char *file)
                         end.offset);
 }
 
+/* Any element with a "ph": that alone makes it an event. */
+static bool has_event(const rs_events *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->phase[i]) return true;
+    return false;
+}
+
+/* A file of objects that are no events (a log of losses, JSON lines of metrics) is no trace. One whose events
+ * were all lost to damage is, and so is one whose "traceEvents" are none. */
 static rs_status check_usable(const rs_reader *r, rs_error *err)
 {
     const rs_events *e = r->core.events;
     if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
+    if (e->n > e->n_lost && !has_event(e))
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+                          "is no trace: none of its %zu elements is an event (has a \"ph\")", e->n);
     if (e->n > e->n_lost || (e->n > 0 && r->saw_object)) return RS_OK;
+    if (e->n == 0 && r->bare_array && !e->truncated)
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+                          "is no trace: its array holds no events");
     if (e->truncated)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, e->n_bytes,
                           "the text ends before the first event");

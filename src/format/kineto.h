@@ -8,7 +8,7 @@
 #include "trace/events.h"
 
 typedef struct rs_load_settings {
-    uint64_t columns;                /* RS_COLUMN_BIT of the arguments to keep */
+    uint64_t columns;                /* RS_COLUMN_BIT of the arguments to keep; RS_OTHER_ARGUMENTS */
     uint64_t max_memory;             /* bytes the columns may take; 0: no limit */
     uint64_t max_string;             /* 0: 16 MiB */
     unsigned max_depth;              /* 0: 1024 */

@@ -145,10 +145,19 @@ void rs_ahead_free(rs_ahead *ahead);
 void rs_ahead_prepare(void *ahead, unsigned slot, const uint8_t *bytes, size_t n, uint64_t offset);
 /* Where in the text the slot's run begins; UINT64_MAX: it has none. */
 uint64_t rs_ahead_begin(const rs_ahead *ahead, unsigned slot);
+/* Whether the run's arguments can all be kept beside those that `to` has; otherwise it is to be dropped and
+ * its text read again, so that what is lost does not depend on who read. */
+bool rs_ahead_fits(const rs_ahead *ahead, unsigned slot, const rs_events *to);
+void rs_ahead_drop(rs_ahead *ahead, unsigned slot);
 /* Appends the run; *end is the place in the text right behind its last event. */
 rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t *end, rs_error *err);
 
 /* At '{': whether an event begins here, as far as can be seen. */
 bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end);
+/* Looks from *at on for a place where a damaged header can be read on: the comma before a member that traces
+ * have, the key of the event array, or behind the events the closing brace. What is found is what the loader
+ * finds, so a second reading copies the events that the first one saw. false: not in this text, of which
+ * everything before *at has been judged; last: no text follows. */
+bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_events, bool last);
 
 #endif

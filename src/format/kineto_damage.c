@@ -75,10 +75,10 @@ static bool begins_object(const uint8_t *p, const uint8_t *end)
 }
 
 /* At '}': does the document end here? Either the text does or another document begins. */
-static bool ends_document(const rs_reader *r, const uint8_t *p)
+static bool ends_document(const uint8_t *p, const uint8_t *end, bool last)
 {
-    p = rs_json_space(p + 1, r->end);
-    return p >= r->end ? r->window.last : *p == '{' && begins_object(p, r->end);
+    p = rs_json_space(p + 1, end);
+    return p >= end ? last : *p == '{' && begins_object(p, end);
 }
 
 /* At '{': does an event begin here? The first member of many nested objects has a key that events have too,
@@ -98,7 +98,27 @@ static bool ends_array(const rs_reader *r, const uint8_t *p)
     if (r->bare_array) return p >= r->end ? r->window.last : *p == '{' || *p == '[';
     if (p >= r->end) return false;
     if (*p == ',') return is_member_key(rs_json_space(p + 1, r->end), r->end);
-    return *p == '}' && ends_document(r, p);
+    return *p == '}' && ends_document(p, r->end, r->window.last);
+}
+
+/* At p, beside the events: can the members of the header be read on from here? At the comma before one that
+ * traces have, at the event array, or at the brace behind the events that closes the document. */
+static bool resumes_member(const uint8_t *p, const uint8_t *end, bool in_events, bool last)
+{
+    static const char events_key[] = "\"traceEvents\"";
+    if (*p == ',') return is_member_key(rs_json_space(p + 1, end), end);
+    if (*p == '"')
+        return !in_events && (size_t)(end - p) > sizeof events_key &&
+               memcmp(p, events_key, sizeof events_key - 1) == 0;
+    return *p == '}' && in_events && ends_document(p, end, last);
+}
+
+bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_events, bool last)
+{
+    const uint8_t *judged = last ? end : end - *at > LOOK_AHEAD ? end - LOOK_AHEAD : *at;
+    for (; *at < judged; ++*at)
+        if (resumes_member(*at, end, in_events, last)) return true;
+    return false;
 }
 
 /* Counts what stood where an event was expected: an element of its own, or bytes that cling to another. */
@@ -128,7 +148,6 @@ static void back_in_step(rs_reader *r, const uint8_t *p, rs_place at)
  * escaped. */
 rs_status rs_reader_at_damage(rs_reader *r, rs_error *err)
 {
-    static const char events_key[] = "\"traceEvents\"";
     const uint8_t *p = r->p, *judged = r->window.last
                                            ? r->end
                                            : r->end - (r->window.n > LOOK_AHEAD ? LOOK_AHEAD : r->window.n);
@@ -162,16 +181,7 @@ rs_status rs_reader_at_damage(rs_reader *r, rs_error *err)
             if (r->bare_array) r->open = false;
             return RS_OK;
         }
-        if (r->in_member && r->in_events && c == '}' && ends_document(r, p)) {
-            back_in_step(r, p, AT_MEMBER);
-            return RS_OK;
-        }
-        if (r->in_member && c == ',' && is_member_key(rs_json_space(p + 1, r->end), r->end)) {
-            back_in_step(r, p, AT_MEMBER);
-            return RS_OK;
-        }
-        if (c == '"' && !r->in_events && (size_t)(r->end - p) > sizeof events_key &&
-            memcmp(p, events_key, sizeof events_key - 1) == 0) {
+        if ((r->in_member || c == '"') && resumes_member(p, r->end, r->in_events, r->window.last)) {
             back_in_step(r, p, AT_MEMBER);
             return RS_OK;
         }

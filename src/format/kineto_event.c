@@ -65,6 +65,7 @@ void rs_kineto_rollback(rs_kineto *core)
         rs_sparse *s = &core->events->counters[i].values;
         while (s->n && s->rows[s->n - 1] == row) s->n--;
     }
+    rs_others_forget(&core->events->others, row);
 }
 
 bool rs_kineto_commit(rs_kineto *core, const rs_event_now *now)
@@ -442,10 +443,79 @@ static void forget(rs_kineto *core, size_t column)
     core->learnable = false;
 }
 
+/* Adds a value under a name that is no column's. */
+static bool push_other(reading *r, const rs_json_text *key, rs_other_kind kind, int64_t value)
+{
+    rs_events *e = r->core->events;
+    uint32_t name, row = (uint32_t)e->n, text = rs_kineto_text(r->core, key, offset_of(r, key->bytes));
+    if (text == RS_NO_STRING) return false;
+    rs_status status = rs_other_name_add(e, text, row, &name, r->core->err);
+    if (status == RS_OK && name == RS_NO_OTHER) {
+        rs_kineto_problem(r->core, "too_many_arguments",
+                          "more names of arguments than are kept (1024 of one file); a value of another name "
+                          "is unknown",
+                          offset_of(r, key->bytes));
+        return true;
+    }
+    if (status == RS_OK) status = rs_other_add(e, name, row, kind, value, r->core->err);
+    return status == RS_OK || rs_kineto_fail(r->core, status);
+}
+
+/* What a value's JSON text says that is no string. A number that neither type holds stays its text. */
+static rs_other_kind kind_of(const uint8_t *text, size_t n, int64_t *value)
+{
+    double d;
+    bool whole = true;
+    for (size_t i = 0; i < n && whole; i++)
+        whole = text[i] == '-' || text[i] == '+' || (text[i] >= '0' && text[i] <= '9');
+    if (whole && rs_json_int(text, n, value)) return RS_OTHER_INT;
+    if (whole || !rs_json_real(text, n, &d)) return RS_OTHER_TEXT;
+    memcpy(value, &d, sizeof d);
+    return RS_OTHER_REAL;
+}
+
+/* An argument that is no column. The fast reader knows none: layouts with such arguments are not learned. */
+static rs_json_status read_other(reading *r, const rs_json_text *key)
+{
+    const uint8_t *begin = r->p;
+    rs_json_text text = {0};
+    bool is, string;
+    r->core->learnable = false;
+    rs_json_status s = scalar(r, &text, &is, &string);
+    if (s != RS_JSON_OK) return s;
+    if (!string && text.length > r->core->limits.max_string) return RS_JSON_LONG;
+    int64_t value = 0;
+    rs_other_kind kind = RS_OTHER_TEXT;
+    uint8_t first = string ? '"' : begin[*begin == '-'] | 32;
+    if (!string && is_null(&text)) {
+        kind = RS_OTHER_NONE;
+    } else if (first == 'n' || first == 'i') {
+        kind = RS_OTHER_NONE;
+        rs_kineto_problem(r->core, "number_range",
+                          "a number that no 64 bits hold, NaN or Infinity; the value is unknown",
+                          offset_of(r, begin));
+    } else if (is && !string) {
+        kind = kind_of(text.bytes, text.length, &value);
+    }
+    if (kind == RS_OTHER_TEXT) {
+        text.high |= !string;
+        uint32_t id = rs_kineto_text(r->core, &text, offset_of(r, begin));
+        if (id == RS_NO_STRING) return RS_JSON_BAD;
+        value = id;
+    }
+    return push_other(r, key, kind, value) ? RS_JSON_OK : RS_JSON_BAD;
+}
+
 static rs_json_status argument(reading *r, const rs_json_text *key)
 {
     rs_column_id column = column_of(key->bytes, key->length);
     bool wanted = column < RS_N_COLUMNS && (r->core->columns >> column & 1);
+    if (column == RS_N_COLUMNS && (r->core->columns & RS_OTHER_ARGUMENTS)) {
+        r->core->reading = RS_OTHER_ARGUMENTS;
+        rs_json_status s = read_other(r, key);
+        r->core->reading = 0;
+        return s;
+    }
     if (!wanted) return skip(r);
     forget(r->core, column);
     r->core->reading = UINT64_C(1) << column;
@@ -513,6 +583,7 @@ static rs_json_status member(reading *r, const rs_json_text *key)
     if (KEY_IS(key, "id")) return read_flow_id(r);
     if (KEY_IS(key, "args")) {
         for (size_t i = 0; r->args_begin && i < RS_COL_FLOW_ID; i++) forget(r->core, i);
+        rs_others_forget(&r->core->events->others, (uint32_t)r->core->events->n);
         if (r->args_begin) r->core->learnable = false;
         r->args_begin = NULL;
         if (*r->p != '{') return skip(r);

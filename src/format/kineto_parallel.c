@@ -76,6 +76,7 @@ static void empty(ahead_slot *s)
     e->n = 0;
     e->n_rounded = 0;
     for (size_t i = 0; i < RS_N_COLUMNS; i++) e->args[i].n = 0;
+    e->others.n = e->others.n_names = 0;
     s->begin = s->end = 0;
     s->core.failure = RS_OK;
 }
@@ -191,6 +192,42 @@ static void append_column(const ahead_slot *s, rs_column_id column, rs_events *t
     into->n += from->n;
 }
 
+/* The arguments that are no columns. Names are added in the order of the slot, which is the file's. */
+static rs_status append_others(const ahead_slot *s, rs_events *to, rs_error *err)
+{
+    const rs_others *from = &s->core.events->others;
+    uint32_t names[RS_MAX_OTHERS];
+    uint32_t base = (uint32_t)to->n;
+    rs_status status = rs_others_reserve(to, from->n, err);
+    for (size_t i = 0; status == RS_OK && i < from->n_names; i++)
+        status = rs_other_name_add(to, s->strings[from->names[i].text], from->names[i].first_row + base,
+                                   &names[i], err);
+    for (size_t i = 0; status == RS_OK && i < from->n; i++) {
+        rs_other_kind kind = (rs_other_kind)from->kind[i];
+        int64_t value = kind == RS_OTHER_TEXT ? s->strings[from->value[i]] : from->value[i];
+        status = rs_other_add(to, names[from->name[i]], from->rows[i] + base, kind, value, err);
+    }
+    return status;
+}
+
+bool rs_ahead_fits(const rs_ahead *ahead, unsigned slot, const rs_events *to)
+{
+    const rs_events *from = ahead->slots[slot].core.events;
+    size_t n_new = 0;
+    if (from->others.n_names + to->others.n_names <= RS_MAX_OTHERS) return true;
+    for (size_t i = 0; i < from->others.n_names; i++) {
+        const rs_string *s = &from->strings.items[from->others.names[i].text];
+        uint32_t text = rs_strings_find(&to->strings, s->text, s->length);
+        n_new += text == RS_NO_STRING || rs_other_find(&to->others, text) == RS_NO_OTHER;
+    }
+    return n_new + to->others.n_names <= RS_MAX_OTHERS;
+}
+
+void rs_ahead_drop(rs_ahead *ahead, unsigned slot)
+{
+    empty(&ahead->slots[slot]);
+}
+
 rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t *end, rs_error *err)
 {
     ahead_slot *s = &ahead->slots[slot];
@@ -203,6 +240,8 @@ rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t 
     append_rows(s, to);
     for (size_t i = 0; i < RS_N_COLUMNS; i++)
         if (from->args[i].n) append_column(s, (rs_column_id)i, to);
+    status = append_others(s, to, err);
+    if (status != RS_OK) return status;
     to->n += from->n;
     to->n_rounded += from->n_rounded;
     *end = s->end;

@@ -24,17 +24,18 @@ static bool leads_on(const char *path, size_t n, const char *const *paths, size_
 }
 
 static void take(rs_json_reader *r, rs_json_token token, const char *path, const char *const *paths,
-                 size_t n_paths, rs_field *fields)
+                 size_t n_paths, rs_rocprof_field *fields)
 {
     if (token != RS_JSON_T_STRING && token != RS_JSON_T_NUMBER) return;
     for (size_t i = 0; i < n_paths; i++)
         if (strcmp(paths[i], path) == 0)
-            fields[i] = (rs_field){.text = r->text, .string = token == RS_JSON_T_STRING};
+            fields[i] = (rs_rocprof_field){.text = r->text, .string = token == RS_JSON_T_STRING};
 }
 
 #define MAX_LEVELS 8
 
-bool rs_fields_read(const uint8_t *text, size_t n, const char *const *paths, size_t n_paths, rs_field *fields)
+bool rs_fields_read(const uint8_t *text, size_t n, const char *const *paths, size_t n_paths,
+                    rs_rocprof_field *fields)
 {
     rs_json_reader r;
     char path[MAX_PATH] = "";
@@ -69,7 +70,7 @@ bool rs_fields_read(const uint8_t *text, size_t n, const char *const *paths, siz
     }
 }
 
-int64_t rs_field_int(const rs_field *field, int64_t otherwise)
+int64_t rs_field_int(const rs_rocprof_field *field, int64_t otherwise)
 {
     int64_t v;
     return field->text.bytes && rs_json_int(field->text.bytes, field->text.length, &v) ? v : otherwise;

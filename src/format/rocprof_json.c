@@ -86,7 +86,7 @@ static uint32_t intern(state *s, const rs_json_text *text)
 static void take_metadata(state *s, const uint8_t *text, size_t n)
 {
     static const char *const paths[] = {"pid"};
-    rs_field f[1];
+    rs_rocprof_field f[1];
     if (rs_fields_read(text, n, paths, 1, f)) s->pid = rs_field_int(&f[0], 0);
 }
 
@@ -94,7 +94,7 @@ static void take_agent(state *s, const uint8_t *text, size_t n)
 {
     static const char *const paths[] = {"id.handle",    "handle", "type", "logical_node_type_id",
                                         "product_name", "name"};
-    rs_field f[6];
+    rs_rocprof_field f[6];
     if (!rs_fields_read(text, n, paths, 6, f) || rs_field_int(&f[2], 0) != 2) return;
     int64_t handle = rs_field_int(f[0].text.bytes ? &f[0] : &f[1], RS_NO_VALUE);
     rs_file_info *info = &s->events->info;
@@ -102,7 +102,7 @@ static void take_agent(state *s, const uint8_t *text, size_t n)
         /* the machine's devices are listed by each process */
     } else {
         info->n_devices++;
-        const rs_field *name = f[4].string && f[4].text.length ? &f[4] : &f[5];
+        const rs_rocprof_field *name = f[4].string && f[4].text.length ? &f[4] : &f[5];
         if (info->device_name == RS_NO_STRING && name->string) info->device_name = intern(s, &name->text);
     }
     int64_t ordinal = rs_field_int(&f[3], RS_NO_VALUE);
@@ -114,7 +114,7 @@ static void take_symbol(state *s, const uint8_t *text, size_t n)
 {
     static const char *const paths[] = {"kernel_id", "formatted_kernel_name", "demangled_kernel_name",
                                         "kernel_name", "arch_vgpr_count"};
-    rs_field f[5];
+    rs_rocprof_field f[5];
     if (!rs_fields_read(text, n, paths, 5, f)) return;
     int64_t id = rs_field_int(&f[0], RS_NO_VALUE);
     size_t best = 1;
@@ -263,14 +263,14 @@ static const struct {
 };
 #define N_LISTS (sizeof lists / sizeof *lists)
 
-static int64_t device_of(const state *s, const rs_field *agent)
+static int64_t device_of(const state *s, const rs_rocprof_field *agent)
 {
     int64_t handle = rs_field_int(agent, RS_NO_VALUE);
     const uint32_t *ordinal = handle == RS_NO_VALUE ? NULL : rs_map64_get(&s->device_of, (uint64_t)handle);
     return ordinal ? (int64_t)*ordinal : RS_NO_VALUE;
 }
 
-static void name_kernel(state *s, const rs_field *f, rs_native *r, char room[40])
+static void name_kernel(state *s, const rs_rocprof_field *f, rs_native *r, char room[40])
 {
     int64_t id = rs_field_int(&f[F_KERNEL], RS_NO_VALUE);
     const uint32_t *index = id == RS_NO_VALUE ? NULL : rs_map64_get(&s->symbol_of, (uint64_t)id);
@@ -285,7 +285,7 @@ static void name_kernel(state *s, const rs_field *f, rs_native *r, char room[40]
                     "a kernel has no symbol in the file; it is named by its number", RS_NO_OFFSET);
 }
 
-static void name_call(state *s, const rs_field *f, rs_native *r, const char *otherwise)
+static void name_call(state *s, const rs_rocprof_field *f, rs_native *r, const char *otherwise)
 {
     int64_t kind = rs_field_int(&f[F_KIND], -1), operation = rs_field_int(&f[F_OPERATION], -1);
     r->name = otherwise;
@@ -297,7 +297,7 @@ static void name_call(state *s, const rs_field *f, rs_native *r, const char *oth
     r->name_id = k->operations[operation];
 }
 
-static void fill_dispatch(state *s, const rs_field *f, rs_native *r, char room[40])
+static void fill_dispatch(state *s, const rs_rocprof_field *f, rs_native *r, char room[40])
 {
     name_kernel(s, f, r, room);
     r->device = device_of(s, &f[F_AGENT]);
@@ -312,7 +312,7 @@ static void fill_dispatch(state *s, const rs_field *f, rs_native *r, char room[4
 
 static void take_record(state *s, size_t list, const uint8_t *text, size_t n, uint64_t offset)
 {
-    rs_field f[N_FIELDS];
+    rs_rocprof_field f[N_FIELDS];
     char room[40];
     if (!rs_fields_read(text, n, record_paths, N_FIELDS, f)) {
         s->events->n_lost++;

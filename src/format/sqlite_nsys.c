@@ -79,7 +79,7 @@ static rs_status domain_row(void *context, sqlite3_stmt *s, rs_native *r)
     return rs_map64_put(&n->domains, key, &is_new) ? RS_OK : rs_fail_nomem(n->d->err, "NVTX domains");
 }
 
-static uint32_t field_text(nsys *n, const rs_field *f)
+static uint32_t field_text(nsys *n, const rs_rocprof_field *f)
 {
     return f->text.bytes ? intern(n, (const char *)f->text.bytes, f->text.length) : RS_NO_STRING;
 }
@@ -88,7 +88,7 @@ static uint32_t field_text(nsys *n, const rs_field *f)
 static rs_status take_payload(nsys *n, const char *json, size_t length, nccl_call *call)
 {
     static const char *const keys[] = {"NCCL communicator ID", "Message size [bytes]", "No. of ranks"};
-    rs_field f[3];
+    rs_rocprof_field f[3];
     if (!json || !rs_fields_read((const uint8_t *)json, length, keys, 3, f)) return RS_OK;
     call->comm = field_text(n, &f[0]);
     call->bytes = rs_field_int(&f[1], RS_NO_VALUE);

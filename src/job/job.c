@@ -358,7 +358,7 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
 
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
 {
-    if (job->settings.all_columns) return RS_ALL_COLUMNS;
+    if (job->settings.all_columns) return RS_ALL_COLUMNS | (columns & RS_OTHER_ARGUMENTS);
     columns |= BASE_COLUMNS | input->told_by;
     if (!input->bytes && strcmp(input->path, "-") == 0)
         columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
@@ -372,7 +372,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                           "its run stands in %s too, which is read instead", input->instead);
     columns = rs_input_columns(job, input, columns);
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
-    if (job->settings.keep) columns = RS_ALL_COLUMNS;
+    if (job->settings.keep) columns |= RS_ALL_COLUMNS;
     forget_kept(job, input);
     rs_input_release(input);
     rs_problems_clear(&input->problems);

@@ -41,6 +41,13 @@ static const rs_error *keep_error(run_side *s, const rs_error *err)
     return &kept->error;
 }
 
+/* The arguments that a question reads. */
+static uint64_t columns_of(const rs_question *q)
+{
+    const rs_analysis *a = q->analysis;
+    return rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
+}
+
 /* ---- one input -------------------------------------------------------------------------------------- */
 
 static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, size_t round, rs_trace *t,
@@ -179,8 +186,7 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     if (!rs_job_goes_on(job)) {
         status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
     } else if (first) {
-        rs_problems_view(&answer->problems, &input->problems,
-                         rs_input_columns(job, input, rs_analysis_columns(q->analysis)));
+        rs_problems_view(&answer->problems, &input->problems, rs_input_columns(job, input, columns_of(q)));
         status = ask_ranks(s, q, input, i, answer, &err);
     } else {
         status = ask_again(s, q, input, answer, &err);
@@ -201,7 +207,7 @@ static void run_input(run_side *s, size_t i)
     for (size_t k = 0; k < s->n; k++) {
         const rs_question *q = &s->questions[k];
         if (!q->due || !is_due(q, &q->answers[i])) continue;
-        columns |= rs_analysis_columns(q->analysis);
+        columns |= columns_of(q);
         due = true;
     }
     if (!due) return;
@@ -248,7 +254,7 @@ static void pass_over_inputs(run_side *s)
     s->next = 0;
     uint64_t columns = 0;
     for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due) columns |= rs_analysis_columns(s->questions[k].analysis);
+        if (s->questions[k].due) columns |= columns_of(&s->questions[k]);
     rs_job_find_origin(s->job, columns);
     size_t started = 0;
     for (; started + 1 < n_workers; started++)

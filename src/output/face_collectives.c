@@ -5,18 +5,18 @@
 #include "output/face_tools.h"
 
 static rs_status part(const rs_result *result, const char *name, const char *heading, bool first,
-                      rs_layout *layout, rs_error *err)
+                      rs_page *layout, rs_error *err)
 {
     const rs_table *table = rs_result_table(result, name);
     if (rs_table_n_rows(table) == 0) return RS_OK;
-    rs_layout_heading(layout, heading, first);
-    return rs_layout_table(layout, table, err);
+    rs_page_heading(layout, heading, first);
+    return rs_page_table(layout, table, err);
 }
 
-rs_status rs_face_collectives(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *all = rs_result_table(result, "collectives");
-    if (rs_table_n_rows(all) == 0) return rs_layout_table(layout, all, err);
+    if (rs_table_n_rows(all) == 0) return rs_page_table(layout, all, err);
     char text[160];
     rs_status status = part(result, "summary", "Collectives by kind and size", true, layout, err);
     if (status == RS_OK) status = part(result, "lateness", "Who is late", false, layout, err);
@@ -24,7 +24,7 @@ rs_status rs_face_collectives(const rs_result *result, rs_layout *layout, rs_err
     snprintf(text, sizeof text,
              "%zu collectives; one by one: --table collectives, with each rank's arrival: --table arrivals",
              rs_table_n_rows(all));
-    rs_layout_blank(layout);
-    rs_layout_wrap(layout, "", text);
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "", text);
     return status;
 }

@@ -12,7 +12,7 @@ static bool says_same(const rs_table *t, size_t a, size_t b)
            strcmp(rs_face_string(t, a, "check"), rs_face_string(t, b, "check")) == 0;
 }
 
-static void show_finding(const rs_table *t, size_t i, rs_layout *layout)
+static void show_finding(const rs_table *t, size_t i, rs_page *layout)
 {
     char lead[32], text[700];
     size_t alike = 0;
@@ -24,21 +24,21 @@ static void show_finding(const rs_table *t, size_t i, rs_layout *layout)
     else
         snprintf(text, sizeof text, "%s: %s (rank %lld)", rs_face_string(t, i, "check"),
                  rs_face_string(t, i, "finding"), (long long)rs_face_int(t, i, "rank", -1));
-    rs_layout_wrap(layout, lead, text);
-    rs_layout_wrap(layout, "           weakens: ", rs_face_string(t, i, "disables"));
-    rs_layout_wrap(layout, "           remedy:  ", rs_face_string(t, i, "remedy"));
+    rs_page_wrap(layout, lead, text);
+    rs_page_wrap(layout, "           weakens: ", rs_face_string(t, i, "disables"));
+    rs_page_wrap(layout, "           remedy:  ", rs_face_string(t, i, "remedy"));
 }
 
-rs_status rs_face_doctor(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_doctor(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *t = rs_result_table(result, "findings");
     size_t n = rs_table_n_rows(t), bad = 0, shown = 0;
     for (size_t i = 0; i < n; i++) bad += strcmp(rs_face_string(t, i, "severity"), "ok") != 0;
-    rs_layout_heading(layout,
-                      result->found ? "This capture is unfit for some of the main analyses"
-                      : bad         ? "This capture is usable, with limits"
-                                    : "This capture is fit",
-                      true);
+    rs_page_heading(layout,
+                    result->found ? "This capture is unfit for some of the main analyses"
+                    : bad         ? "This capture is usable, with limits"
+                                  : "This capture is fit",
+                    true);
     for (size_t i = 0; i < n; i++) {
         if (strcmp(rs_face_string(t, i, "severity"), "ok") == 0) continue;
         bool told = false;
@@ -46,7 +46,7 @@ rs_status rs_face_doctor(const rs_result *result, rs_layout *layout, rs_error *e
         if (told) continue;
         if (shown++ < MAX_FINDINGS) show_finding(t, i, layout);
     }
-    if (shown > MAX_FINDINGS) rs_layout_wrap(layout, "  ", "... more: --table findings");
+    if (shown > MAX_FINDINGS) rs_page_wrap(layout, "  ", "... more: --table findings");
     char right[400];
     size_t used = 0;
     for (size_t i = 0; i < n && used < sizeof right - 128; i++) {
@@ -59,11 +59,11 @@ rs_status rs_face_doctor(const rs_result *result, rs_layout *layout, rs_error *e
         used += m > 0 ? (size_t)m : 0;
     }
     if (used) {
-        rs_layout_blank(layout);
-        rs_layout_wrap(layout, "  ok       ", right);
+        rs_page_blank(layout);
+        rs_page_wrap(layout, "  ok       ", right);
     }
     const rs_table *launches = rs_result_table(result, "launches");
     if (rs_table_n_rows(launches) == 0) return RS_OK;
-    rs_layout_heading(layout, "Launching calls and the work they show", false);
-    return rs_layout_table(layout, launches, err);
+    rs_page_heading(layout, "Launching calls and the work they show", false);
+    return rs_page_table(layout, launches, err);
 }

@@ -7,20 +7,20 @@
 #define KEYS 10
 #define MAX_RANKS 8
 
-static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
+static void file_lines(const rs_table *ranks, size_t i, rs_page *layout)
 {
     char text[512], number[32], span[32];
     snprintf(text, sizeof text, "rank %lld", (long long)rs_face_int(ranks, i, "rank", -1));
-    rs_layout_heading(layout, text, i == 0);
-    rs_layout_value(layout, "file", KEYS, rs_face_string(ranks, i, "file"));
+    rs_page_heading(layout, text, i == 0);
+    rs_page_value(layout, "file", KEYS, rs_face_string(ranks, i, "file"));
     rs_human_bytes(rs_face_int(ranks, i, "text_bytes", 0), number);
     snprintf(text, sizeof text, "%s, %s, %s of text%s", rs_face_string(ranks, i, "form"),
              rs_face_string(ranks, i, "packing"), number,
              strcmp(rs_face_string(ranks, i, "truncated"), "yes") == 0 ? ", truncated" : "");
-    rs_layout_value(layout, "format", KEYS, text);
-    rs_layout_value(layout, "rank from", KEYS, rs_face_string(ranks, i, "rank_from"));
+    rs_page_value(layout, "format", KEYS, text);
+    rs_page_value(layout, "rank from", KEYS, rs_face_string(ranks, i, "rank_from"));
     const char *split = rs_face_string(ranks, i, "split_by");
-    if (*split && strcmp(split, "one rank") != 0) rs_layout_value(layout, "split by", KEYS, split);
+    if (*split && strcmp(split, "one rank") != 0) rs_page_value(layout, "split by", KEYS, split);
     rs_human_time(rs_face_int(ranks, i, "span_us", 0), span);
     snprintf(text, sizeof text, "%s events over %s",
              rs_human_count(rs_face_int(ranks, i, "events", 0), number), span);
@@ -29,7 +29,7 @@ static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
     if (lost) used += (size_t)snprintf(text + used, sizeof text - used, ", %lld lost", (long long)lost);
     if (rounded)
         snprintf(text + used, sizeof text - used, ", %lld times rounded to the ns", (long long)rounded);
-    rs_layout_value(layout, "events", KEYS, text);
+    rs_page_value(layout, "events", KEYS, text);
     int64_t steps = rs_face_int(ranks, i, "steps", 0);
     if (steps)
         snprintf(text, sizeof text, "%lld (%lld to %lld)", (long long)steps,
@@ -37,7 +37,7 @@ static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
                  (long long)rs_face_int(ranks, i, "last_step", 0));
     else
         snprintf(text, sizeof text, "none");
-    rs_layout_value(layout, "steps", KEYS, text);
+    rs_page_value(layout, "steps", KEYS, text);
     snprintf(text, sizeof text, "%s events", rs_human_count(rs_face_int(ranks, i, "gpu_events", 0), number));
     int64_t unlinked = rs_face_int(ranks, i, "unlinked", 0);
     used = strlen(text);
@@ -46,17 +46,17 @@ static void file_lines(const rs_table *ranks, size_t i, rs_layout *layout)
                                  (long long)unlinked);
     if (*rs_face_string(ranks, i, "device_name"))
         snprintf(text + used, sizeof text - used, " on %s", rs_face_string(ranks, i, "device_name"));
-    rs_layout_value(layout, "GPU", KEYS, text);
+    rs_page_value(layout, "GPU", KEYS, text);
     if (*rs_face_string(ranks, i, "backend")) {
         int64_t world = rs_face_int(ranks, i, "world_size", -1);
         used = (size_t)snprintf(text, sizeof text, "%s", rs_face_string(ranks, i, "backend"));
         if (world >= 0) snprintf(text + used, sizeof text - used, ", world of %lld", (long long)world);
-        rs_layout_value(layout, "job", KEYS, text);
+        rs_page_value(layout, "job", KEYS, text);
     }
 }
 
 /* The rows of one rank in a table that leads with rank. */
-static rs_status rank_rows(const rs_table *table, int64_t rank, const char *const *columns, rs_layout *layout,
+static rs_status rank_rows(const rs_table *table, int64_t rank, const char *const *columns, rs_page *layout,
                            rs_error *err)
 {
     enum { MAX_ROWS = 256 };
@@ -64,11 +64,11 @@ static rs_status rank_rows(const rs_table *table, int64_t rank, const char *cons
     for (size_t i = 0; i < rs_table_n_rows(table) && n < MAX_ROWS; i++)
         if (rs_face_int(table, i, "rank", -1) == rank) rows[n++] = i;
     if (n == 0) return RS_OK;
-    rs_layout_blank(layout);
+    rs_page_blank(layout);
     return rs_face_part(layout, table, columns, rows, n, err);
 }
 
-rs_status rs_face_info(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const categories[] = {"category", "kind", "events", "spans", "time_us", NULL};
     static const char *const streams[] = {"device",   "stream",  "events", "time_us",
@@ -90,7 +90,7 @@ rs_status rs_face_info(const rs_result *result, rs_layout *layout, rs_error *err
             status = rank_rows(rs_result_table(result, "software"), rank, software, layout, err);
     }
     if (status == RS_OK && many) {
-        rs_layout_heading(layout, "All ranks", false);
+        rs_page_heading(layout, "All ranks", false);
         status = rs_face_part(layout, ranks, brief, NULL, n, err);
     }
     return status;

@@ -9,15 +9,15 @@
 /* Text is for reading: longer tables are for --format csv, or a smaller question. */
 #define MAX_ROWS 60
 
-static rs_status show_first(const rs_table *table, const char *const *columns, size_t limit,
-                            rs_layout *layout, rs_error *err)
+static rs_status show_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
+                            rs_error *err)
 {
     size_t n = rs_table_n_rows(table), shown = n < limit ? n : limit;
     rs_status status = rs_face_part(layout, table, columns, NULL, shown, err);
     if (status == RS_OK && shown < n) {
         char text[120];
         snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
-        rs_layout_wrap(layout, "  ", text);
+        rs_page_wrap(layout, "  ", text);
     }
     return status;
 }
@@ -39,7 +39,7 @@ static const char *human_us(double us, char out[32])
 
 /* ---- stragglers -------------------------------------------------------------------------------------- */
 
-static void name_straggler(const rs_table *t, rs_layout *layout)
+static void name_straggler(const rs_table *t, rs_page *layout)
 {
     char text[400], late[32], cost[32], waited[32];
     double waits = 0;
@@ -54,11 +54,11 @@ static void name_straggler(const rs_table *t, rs_layout *layout)
         (long long)rs_face_int(t, worst, "collectives", 0),
         human_us(rs_face_number(t, worst, "mean_late_us"), late),
         human_us(rs_face_number(t, worst, "cost_us"), cost), human_us(waits, waited));
-    rs_layout_wrap(layout, "", text);
-    rs_layout_blank(layout);
+    rs_page_wrap(layout, "", text);
+    rs_page_blank(layout);
 }
 
-rs_status rs_face_stragglers(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_rank[] = {"rank",      "collectives",    "times_last",      "last_pct",
                                           "late_us",   "mean_late_us",   "max_late_us",     "cost_us",
@@ -77,7 +77,7 @@ rs_status rs_face_stragglers(const rs_result *result, rs_layout *layout, rs_erro
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
-rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_step[] = {"rank",        "step",       "length_us",        "vs_median_pct",
                                           "gpu_span_us", "compute_us", "exposed_comm_us",  "exposed_copy_us",
@@ -95,8 +95,8 @@ rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *er
              out > MAX_ROWS ? ", the first of these"
              : out          ? ", these"
                             : "; the first");
-    rs_layout_wrap(layout, "", text);
-    rs_layout_blank(layout);
+    rs_page_wrap(layout, "", text);
+    rs_page_blank(layout);
     for (size_t i = 0; i < n && shown < MAX_ROWS; i++)
         if (!out || *rs_face_string(steps, i, "outlier")) rows[shown++] = i;
     return rs_face_part(layout, steps, of_step, rows, shown, err);
@@ -104,20 +104,20 @@ rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *er
 
 /* ---- annotations, delays ------------------------------------------------------------------------------ */
 
-rs_status rs_face_annotations(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_annotation[] = {"rank",    "name",       "count",      "mean_length_us",
                                                 "gpu_us",  "gpu_pct",    "gpu_events", "own_us",
                                                 "own_pct", "own_events", NULL};
     static const char *const of_kernel[] = {"rank",   "annotation", "name",    "count",
                                             "sum_us", "share_pct",  "mean_us", NULL};
-    if (result->n_tables == 1) return rs_layout_table(layout, result->tables[0], err); /* a peer's */
+    if (result->n_tables == 1) return rs_page_table(layout, result->tables[0], err); /* a peer's */
     bool kernels = result->main_table == 1;
     return show_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
                       layout, err);
 }
 
-rs_status rs_face_delays(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_operator[] = {"rank",
                                               "name",
@@ -162,7 +162,7 @@ static size_t choose_changes(const rs_table *t, const char *kind, size_t rows[MA
     return n;
 }
 
-rs_status rs_face_diff(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_name[] = {
         "count_a",         "count_b",    "time_a_us", "time_b_us", "time_diff_us",
@@ -172,24 +172,24 @@ rs_status rs_face_diff(const rs_result *result, rs_layout *layout, rs_error *err
     static const char *const headings[] = {"GPU work, by how much its time changed", "Operators (host time)",
                                            "Runtime calls (host time)"};
     const rs_table *names = result->tables[0];
-    rs_layout_heading(layout, "A and B as a whole", true);
+    rs_page_heading(layout, "A and B as a whole", true);
     rs_status status = show_first(result->tables[1], of_total, MAX_ROWS, layout, err);
     for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
         size_t rows[MAX_CHANGES], all, n = choose_changes(names, kinds[k], rows, &all);
         if (n == 0) continue;
-        rs_layout_heading(layout, headings[k], false);
+        rs_page_heading(layout, headings[k], false);
         status = rs_face_part(layout, names, of_name, rows, n, err);
         if (n == all) continue;
         char text[120];
         snprintf(text, sizeof text, "%zu of %zu names; all of them: --format csv", n, all);
-        rs_layout_wrap(layout, "  ", text);
+        rs_page_wrap(layout, "  ", text);
     }
     return status;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
-rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_category[] = {
         "category",       "at_peak_bytes", "at_peak_pct", "own_peak_bytes",
@@ -207,7 +207,7 @@ rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *e
         snprintf(text, sizeof text, "Peak: %s%s%s",
                  rs_human_bytes(rs_face_int(t, n - 1, "own_peak_bytes", 0), bytes), isnan(at) ? "" : ", at ",
                  isnan(at) ? "" : human_us(at, when));
-        rs_layout_heading(layout, text, true);
+        rs_page_heading(layout, text, true);
     }
     for (size_t i = 0; i + 1 < n; i++) {
         char value[64], bytes[32];
@@ -215,8 +215,8 @@ rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *e
         if (isnan(share) || share <= 0) continue;
         snprintf(value, sizeof value, "%5s%%  %s", RS_FIXED(share, 1),
                  rs_human_bytes(rs_face_int(t, i, "at_peak_bytes", 0), bytes));
-        rs_layout_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
+        rs_page_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
     }
-    if (n) rs_layout_blank(layout);
+    if (n) rs_page_blank(layout);
     return show_first(t, of_category, MAX_ROWS, layout, err);
 }

@@ -33,7 +33,7 @@ static size_t choose_rows(const rs_table *ranks, size_t rows[MAX_RANKS])
     return kept;
 }
 
-static void headline(const rs_table *ranks, rs_layout *layout)
+static void headline(const rs_table *ranks, rs_page *layout)
 {
     char text[160], span[32];
     size_t n = rs_table_n_rows(ranks), longest = 0;
@@ -43,10 +43,17 @@ static void headline(const rs_table *ranks, rs_layout *layout)
     rs_human_time(n ? rs_face_int(ranks, longest, "span_us", 0) : 0, span);
     snprintf(text, sizeof text, "%zu rank%s, %s recorded, %lld step%s", n, n == 1 ? "" : "s", span,
              (long long)steps, steps == 1 ? "" : "s");
-    rs_layout_heading(layout, text, true);
+    rs_page_heading(layout, text, true);
 }
 
-static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout)
+static bool any_gpu(const rs_table *ranks)
+{
+    for (size_t i = 0; i < rs_table_n_rows(ranks); i++)
+        if (rs_face_int(ranks, i, "gpu_events", 0)) return true;
+    return false;
+}
+
+static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_page *layout)
 {
     static const char *const parts[] = {"computation_us", "exposed_comm_us", "exposed_copies_us", "idle_us"};
     static const char *const names[] = {"compute", "exposed communication", "exposed copies", "idle"};
@@ -54,9 +61,9 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout 
     size_t used = 0;
     for (size_t k = 0; k < 4; k++)
         used += (size_t)snprintf(legend + used, sizeof legend - used, "%s%s %s", k ? "   " : "",
-                                 rs_layout_share_sign(layout, k), names[k]);
-    rs_layout_heading(layout, "Where the GPU time goes (first to last GPU work)", false);
-    rs_layout_wrap(layout, "  ", legend);
+                                 rs_page_share_sign(layout, k), names[k]);
+    rs_page_heading(layout, "Where the GPU time goes (first to last GPU work)", false);
+    rs_page_wrap(layout, "  ", legend);
     for (size_t i = 0; i < n; i++) {
         double shares[4];
         for (size_t k = 0; k < 4; k++) shares[k] = share_of(ranks, rows[i], parts[k]);
@@ -66,11 +73,11 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_layout 
             snprintf(value, sizeof value, "no GPU work");
         else
             snprintf(value, sizeof value, "%s%% busy", RS_FIXED(busy, 1));
-        rs_layout_shares(layout, label, 9, shares, 4, BAR, value);
+        rs_page_shares(layout, label, 9, shares, 4, BAR, value);
     }
 }
 
-static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n, rs_layout *layout,
+static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n, rs_page *layout,
                              rs_error *err)
 {
     static const char *const times[] = {"rank",
@@ -94,26 +101,34 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
                                        "unlinked_pct",
                                        "behind_median_pct",
                                        NULL};
-    rs_layout_blank(layout);
-    rs_status status = rs_face_part(layout, ranks, times, rows, n, err);
-    rs_layout_blank(layout);
-    if (status == RS_OK) status = rs_face_part(layout, ranks, host, rows, n, err);
+    static const char *const no_gpu[] = {"rank",        "span_us",           "steps", "mean_step_us",
+                                         "own_time_us", "behind_median_pct", NULL};
+    bool gpu = any_gpu(ranks);
+    rs_page_blank(layout);
+    rs_status status = rs_face_part(layout, ranks, gpu ? times : no_gpu, rows, n, err);
+    if (gpu) rs_page_blank(layout);
+    if (status == RS_OK && gpu) status = rs_face_part(layout, ranks, host, rows, n, err);
     if (status == RS_OK && rs_table_n_rows(ranks) > n) {
         char text[160];
         snprintf(text, sizeof text,
                  "The %zu of %zu ranks that need most time for themselves; all: --table ranks", n,
                  rs_table_n_rows(ranks));
-        rs_layout_wrap(layout, "  ", text);
+        rs_page_wrap(layout, "  ", text);
     }
     return status;
 }
 
-static void slowest(const rs_table *ranks, rs_layout *layout)
+static void slowest(const rs_table *ranks, rs_page *layout)
 {
     size_t n = rs_table_n_rows(ranks), worst = 0;
     if (n < 2) return;
     for (size_t i = 1; i < n; i++)
         if (rs_face_number(ranks, i, "own_time_us") > rs_face_number(ranks, worst, "own_time_us")) worst = i;
+    /* where several are the slowest, none is */
+    for (size_t i = 0; i < n; i++)
+        if (i != worst &&
+            rs_face_number(ranks, i, "own_time_us") >= rs_face_number(ranks, worst, "own_time_us"))
+            return;
     char text[200], time[32];
     double behind = rs_face_number(ranks, worst, "behind_median_pct");
     rs_human_time(rs_face_int(ranks, worst, "own_time_us", 0), time);
@@ -121,37 +136,37 @@ static void slowest(const rs_table *ranks, rs_layout *layout)
              "Slowest: rank %lld, %s of its own (without waiting in communication), %s%% above the median",
              (long long)rs_face_int(ranks, worst, "rank", -1), time,
              RS_FIXED(isnan(behind) ? 0.0 : behind, 1));
-    rs_layout_blank(layout);
-    rs_layout_wrap(layout, "", text);
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "", text);
 }
 
-static rs_status names(const rs_result *result, const char *table_name, const char *heading,
-                       rs_layout *layout, rs_error *err)
+static rs_status names(const rs_result *result, const char *table_name, const char *heading, rs_page *layout,
+                       rs_error *err)
 {
     const rs_table *table = rs_result_table(result, table_name);
     if (rs_table_n_rows(table) == 0) return RS_OK;
-    rs_layout_heading(layout, heading, false);
-    return rs_layout_table(layout, table, err);
+    rs_page_heading(layout, heading, false);
+    return rs_page_table(layout, table, err);
 }
 
-rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *ranks = rs_result_table(result, "ranks"), *findings = rs_result_table(result, "findings");
     size_t rows[MAX_RANKS], n = choose_rows(ranks, rows);
     if (layout->width == 0) layout->width = SCREEN; /* one screen, also in a file */
     headline(ranks, layout);
-    bars(ranks, rows, n, layout);
+    if (any_gpu(ranks)) bars(ranks, rows, n, layout);
     rs_status status = rank_tables(ranks, rows, n, layout, err);
     slowest(ranks, layout);
     if (status == RS_OK) status = names(result, "kernels", "Top kernels", layout, err);
     if (status == RS_OK)
         status = names(result, "operators", "Top operators, by the GPU work they launch", layout, err);
-    rs_layout_heading(layout, "What to look at first", false);
+    rs_page_heading(layout, "What to look at first", false);
     for (size_t i = 0; i < rs_table_n_rows(findings); i++) {
         char lead[32];
         snprintf(lead, sizeof lead, "  %zu. ", i + 1);
-        rs_layout_wrap(layout, lead, rs_face_string(findings, i, "finding"));
+        rs_page_wrap(layout, lead, rs_face_string(findings, i, "finding"));
     }
-    if (rs_table_n_rows(findings) == 0) rs_layout_wrap(layout, "  ", "Nothing stands out.");
+    if (rs_table_n_rows(findings) == 0) rs_page_wrap(layout, "  ", "Nothing stands out.");
     return status;
 }

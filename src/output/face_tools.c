@@ -31,8 +31,8 @@ const char *rs_face_string(const rs_table *table, size_t row, const char *column
     return rs_table_is_null(table, row, c) ? "" : rs_table_text(table, row, c, &n);
 }
 
-rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *const *columns,
-                       const size_t *rows, size_t n_rows, rs_error *err)
+rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
+                       size_t n_rows, rs_error *err)
 {
     const rs_table_spec *whole = rs_table_get_spec(table);
     rs_column_spec chosen[MAX_COLUMNS];
@@ -50,7 +50,7 @@ rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *con
         for (size_t c = 0; c < n; c++) rs_table_add_cell(part, table, rows ? rows[i] : i, from[c]);
         status = rs_table_end_row(part, err);
     }
-    if (status == RS_OK) status = rs_layout_table(layout, part, err);
+    if (status == RS_OK) status = rs_page_table(layout, part, err);
     rs_table_free(part);
     return status;
 }

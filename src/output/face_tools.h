@@ -12,19 +12,19 @@ int64_t rs_face_int(const rs_table *table, size_t row, const char *column, int64
 const char *rs_face_string(const rs_table *table, size_t row, const char *column);
 
 /* Shows only some columns (ended by NULL), and of the rows those listed (rows NULL: the first n_rows). */
-rs_status rs_face_part(rs_layout *layout, const rs_table *table, const char *const *columns,
-                       const size_t *rows, size_t n_rows, rs_error *err);
+rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
+                       size_t n_rows, rs_error *err);
 
-rs_status rs_face_summary(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_info(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_collectives(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_tree(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_doctor(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_stragglers(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_steps(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_annotations(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_delays(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_diff(const rs_result *result, rs_layout *layout, rs_error *err);
-rs_status rs_face_memory(const rs_result *result, rs_layout *layout, rs_error *err);
+rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_tree(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_doctor(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err);
 
 #endif

@@ -39,7 +39,7 @@ static void mark_open(const rs_table *t, size_t n, char *last)
 }
 
 /* The guide lines of the levels above the row; lines[d] tells whether level d goes on. */
-static void put_guides(rs_layout *layout, const char *lines, size_t depth, bool is_last)
+static void put_guides(rs_page *layout, const char *lines, size_t depth, bool is_last)
 {
     for (size_t d = 1; d < depth; d++)
         rs_writer_text(layout->writer, !lines[d] ? "   " : layout->utf8 ? "\xe2\x94\x82  " : "|  ");
@@ -50,7 +50,7 @@ static void put_guides(rs_layout *layout, const char *lines, size_t depth, bool 
         rs_writer_text(layout->writer, is_last ? "`- " : "|- ");
 }
 
-static void put_row(rs_layout *layout, const rs_table *t, size_t row, char *lines, bool is_last)
+static void put_row(rs_page *layout, const rs_table *t, size_t row, char *lines, bool is_last)
 {
     char text[224], gpu[32], host[32], share[32], name[512];
     double percent = rs_face_number(t, row, "share_pct");
@@ -72,11 +72,11 @@ static void put_row(rs_layout *layout, const rs_table *t, size_t row, char *line
     size_t used = 54 + 3 * depth, room = layout->width > used + 24 ? layout->width - used : 24;
     if (layout->width == 0 || room > 120) room = 120;
     rs_shorten_middle(whole, length, room, name, sizeof name);
-    rs_layout_text(layout, name, strlen(name));
+    rs_page_text(layout, name, strlen(name));
     rs_writer_char(layout->writer, '\n');
 }
 
-static rs_status put_tree(rs_layout *layout, const rs_table *t, rs_error *err)
+static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
 {
     size_t n = rs_table_n_rows(t), deepest = 0;
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static rs_status put_tree(rs_layout *layout, const rs_table *t, rs_error *err)
         int64_t here = rs_face_int(t, i, "rank", 0);
         if (here != rank) {
             snprintf(text, sizeof text, "Rank %lld", (long long)here);
-            rs_layout_heading(layout, text, i == 0);
+            rs_page_heading(layout, text, i == 0);
             snprintf(text, sizeof text, NUMBERS "name\n", "share", "GPU time", "host time", "count",
                      "kernels");
             rs_writer_text(layout->writer, text);
@@ -109,11 +109,11 @@ static rs_status put_tree(rs_layout *layout, const rs_table *t, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_face_tree(const rs_result *result, rs_layout *layout, rs_error *err)
+rs_status rs_face_tree(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *t = result->tables[result->main_table];
     if (result->main_table == 0) return put_tree(layout, t, err);
-    if (result->main_table == 1) return rs_layout_table(layout, t, err);
+    if (result->main_table == 1) return rs_page_table(layout, t, err);
     size_t stack = rs_face_column(t, "stack"), time = rs_face_column(t, "time_ns"), length;
     for (size_t i = 0; i < rs_table_n_rows(t) && !layout->writer->failed; i++) {
         const char *text = rs_table_text(t, i, stack, &length);

@@ -1,7 +1,7 @@
 /* Commands whose text output is more than their tables: each shows the tables of its analysis' result in its
  * own layout. No number is computed here that a table does not hold.
  *
- * To add one: write `rs_status rs_face_NAME(const rs_result *result, rs_layout *layout, rs_error *err)` in
+ * To add one: write `rs_status rs_face_NAME(const rs_result *result, rs_page *layout, rs_error *err)` in
  * src/output/face_NAME.c, declare it here and name it in faces.c. Only --format text without --table uses it.
  */
 #ifndef RS_OUTPUT_FACES_H
@@ -9,7 +9,7 @@
 
 #include "output/layout.h"
 
-typedef rs_status (*rs_face_fn)(const rs_result *result, rs_layout *layout, rs_error *err);
+typedef rs_status (*rs_face_fn)(const rs_result *result, rs_page *layout, rs_error *err);
 
 /* The face of a command, or NULL when its tables are all it shows. */
 rs_face_fn rs_face_find(const char *name);

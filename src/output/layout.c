@@ -5,7 +5,7 @@
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
-void rs_layout_text(rs_layout *layout, const char *text, size_t length)
+void rs_page_text(rs_page *layout, const char *text, size_t length)
 {
     char piece[3 * 64 + 1];
     while (length) {
@@ -18,22 +18,22 @@ void rs_layout_text(rs_layout *layout, const char *text, size_t length)
     }
 }
 
-void rs_layout_heading(rs_layout *layout, const char *text, bool first)
+void rs_page_heading(rs_page *layout, const char *text, bool first)
 {
-    if (!first) rs_layout_blank(layout);
+    if (!first) rs_page_blank(layout);
     if (layout->color) rs_writer_text(layout->writer, BOLD);
-    rs_layout_text(layout, text, strlen(text));
+    rs_page_text(layout, text, strlen(text));
     if (layout->color) rs_writer_text(layout->writer, PLAIN);
     rs_writer_char(layout->writer, '\n');
 }
 
-void rs_layout_blank(rs_layout *layout)
+void rs_page_blank(rs_page *layout)
 {
     rs_writer_char(layout->writer, '\n');
 }
 
 /* Wraps text, the first line being `used` columns long already and the others starting at `indent`. */
-static void wrap(rs_layout *layout, const char *text, size_t used, size_t indent)
+static void wrap(rs_page *layout, const char *text, size_t used, size_t indent)
 {
     size_t limit = layout->width ? layout->width : SIZE_MAX;
     bool fresh = true; /* nothing of the text on this line yet */
@@ -51,7 +51,7 @@ static void wrap(rs_layout *layout, const char *text, size_t used, size_t indent
             fresh = true;
         }
         if (!fresh) rs_writer_char(layout->writer, ' ');
-        rs_layout_text(layout, text, n);
+        rs_page_text(layout, text, n);
         used += width + !fresh;
         fresh = false;
         text += n;
@@ -59,23 +59,23 @@ static void wrap(rs_layout *layout, const char *text, size_t used, size_t indent
     rs_writer_char(layout->writer, '\n');
 }
 
-void rs_layout_wrap(rs_layout *layout, const char *lead, const char *text)
+void rs_page_wrap(rs_page *layout, const char *lead, const char *text)
 {
     size_t indent = rs_text_width(lead, strlen(lead));
     rs_writer_text(layout->writer, lead);
     wrap(layout, text, indent, indent);
 }
 
-void rs_layout_paragraphs(rs_layout *layout, unsigned indent, const char *text)
+void rs_page_paragraphs(rs_page *layout, unsigned indent, const char *text)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
         bool verbatim = n >= 2 && text[0] == ' ' && text[1] == ' ';
         if (n == 0) {
-            rs_layout_blank(layout);
+            rs_page_blank(layout);
         } else if (verbatim) {
             rs_writer_repeat(layout->writer, ' ', indent);
-            rs_layout_text(layout, text, n);
+            rs_page_text(layout, text, n);
             rs_writer_char(layout->writer, '\n');
         } else {
             /* a paragraph goes on to the next empty or verbatim line */
@@ -94,16 +94,16 @@ void rs_layout_paragraphs(rs_layout *layout, unsigned indent, const char *text)
     }
 }
 
-static void pad_to(rs_layout *layout, size_t used, size_t width)
+static void pad_to(rs_page *layout, size_t used, size_t width)
 {
     rs_writer_repeat(layout->writer, ' ', used < width ? width - used : 0);
 }
 
-void rs_layout_value(rs_layout *layout, const char *key, size_t key_width, const char *value)
+void rs_page_value(rs_page *layout, const char *key, size_t key_width, const char *value)
 {
     size_t n = strlen(key), width = rs_text_width(key, n);
     rs_writer_text(layout->writer, "  ");
-    rs_layout_text(layout, key, n);
+    rs_page_text(layout, key, n);
     if (width > key_width) {
         /* the value goes under a key that is too long for its column */
         rs_writer_char(layout->writer, '\n');
@@ -121,18 +121,18 @@ static size_t cells_of(double fraction, size_t width)
     return (size_t)(fraction * (double)width + 0.5);
 }
 
-static void bar_label(rs_layout *layout, const char *label, size_t label_width)
+static void bar_label(rs_page *layout, const char *label, size_t label_width)
 {
     char brief[4 * 64 + 8];
     if (label_width > 64) label_width = 64;
     rs_text_shorten(label, strlen(label), label_width, layout->utf8 ? "\xE2\x80\xA6" : "..", brief,
                     sizeof brief);
     rs_writer_text(layout->writer, "  ");
-    rs_layout_text(layout, brief, strlen(brief));
+    rs_page_text(layout, brief, strlen(brief));
     pad_to(layout, rs_text_width(brief, strlen(brief)), label_width + 2);
 }
 
-const char *rs_layout_share_sign(const rs_layout *layout, size_t i)
+const char *rs_page_share_sign(const rs_page *layout, size_t i)
 {
     static const char *const ascii[] = {"#", "=", "+", ":", "."};
     static const char *const blocks[] = {"\xE2\x96\x88", "\xE2\x96\x93", "\xE2\x96\x92", "\xE2\x96\x91",
@@ -140,14 +140,14 @@ const char *rs_layout_share_sign(const rs_layout *layout, size_t i)
     return layout->utf8 ? blocks[i % 5] : ascii[i % 5];
 }
 
-void rs_layout_bar(rs_layout *layout, const char *label, size_t label_width, double fraction,
-                   size_t bar_width, const char *value)
+void rs_page_bar(rs_page *layout, const char *label, size_t label_width, double fraction, size_t bar_width,
+                 const char *value)
 {
-    rs_layout_shares(layout, label, label_width, &fraction, 1, bar_width, value);
+    rs_page_shares(layout, label, label_width, &fraction, 1, bar_width, value);
 }
 
-void rs_layout_shares(rs_layout *layout, const char *label, size_t label_width, const double *shares,
-                      size_t n, size_t bar_width, const char *value)
+void rs_page_shares(rs_page *layout, const char *label, size_t label_width, const double *shares, size_t n,
+                    size_t bar_width, const char *value)
 {
     bar_label(layout, label, label_width);
     double sum = 0;
@@ -156,11 +156,11 @@ void rs_layout_shares(rs_layout *layout, const char *label, size_t label_width, 
         if (shares[i] > 0) sum += shares[i];
         /* ends are rounded, not lengths: the bar's parts add up */
         for (size_t end = cells_of(sum, bar_width); done < end; done++)
-            rs_writer_text(layout->writer, rs_layout_share_sign(layout, i));
+            rs_writer_text(layout->writer, rs_page_share_sign(layout, i));
     }
     for (; done < bar_width; done++) rs_writer_char(layout->writer, n > 1 ? ' ' : layout->utf8 ? ' ' : '.');
     rs_writer_text(layout->writer, "  ");
-    rs_layout_text(layout, value, strlen(value));
+    rs_page_text(layout, value, strlen(value));
     rs_writer_char(layout->writer, '\n');
 }
 
@@ -171,7 +171,7 @@ static bool to_writer(void *context, const char *bytes, size_t n)
     return !writer->failed;
 }
 
-rs_status rs_layout_table(rs_layout *layout, const rs_table *table, rs_error *err)
+rs_status rs_page_table(rs_page *layout, const rs_table *table, rs_error *err)
 {
     rs_render_settings settings = {.size = sizeof(rs_render_settings),
                                    .width = layout->width,

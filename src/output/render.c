@@ -84,7 +84,7 @@ static rs_status show_face(rs_face_fn face, const rs_result *result, const rs_re
 {
     rs_writer writer;
     rs_writer_init(&writer, sink);
-    rs_layout layout = {
+    rs_page layout = {
         .writer = &writer, .width = settings->width, .color = settings->color, .utf8 = settings->utf8};
     RS_TRY(face(result, &layout, err));
     return rs_writer_finish(&writer, err);

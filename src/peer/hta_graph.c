@@ -2,10 +2,10 @@
  * lock, its call stacks, its launch and synchronization edges, in its order. */
 #include <string.h>
 
-#include "trace/queue_depth.h"
+#include "peer/hta_queue.h"
 #include "base/interval.h"
 #include "base/keymap.h"
-#include "engine/build.h"
+#include "peer/hta_graph.h"
 #include "trace/call_stacks.h"
 #include "peer/hta_window.h"
 #include "trace/selection.h"
@@ -150,19 +150,6 @@ static bool is_lock(const builder *b, uint32_t item)
     const char *name = name_of(b, b->at[item]);
     return strcmp(name, "cudaLaunchKernel") == 0 || strcmp(name, "cudaMemcpyAsync") == 0 ||
            strcmp(name, "cudaHostAlloc") == 0;
-}
-
-bool rs_path_is_blocking(const char *name)
-{
-    static const char *const names[] = {"cudaDeviceSynchronize",
-                                        "cudaStreamSynchronize",
-                                        "cudaEventQuery",
-                                        "cudaEventSynchronize",
-                                        "cudaMemcpy",
-                                        "cudaMemcpyAsync"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
 }
 
 static bool is_blocking(const builder *b, uint32_t item)
@@ -345,7 +332,7 @@ static bool index_launches(const builder *b, gpu *x)
             n++;
         }
         uint32_t work = f->partner[i];
-        if (work == RS_NO_ROW || work == 0 || !rs_queue_is_hta_launch(name_of(b, i))) continue;
+        if (work == RS_NO_ROW || work == 0 || !rs_hta_is_launch(name_of(b, i))) continue;
         uint32_t place = b->frame_of[work];
         if (place == RS_NO_ROW) continue;
         if (!rs_lanes_add(&x->by_stream, e->threads[e->thread[work]].pid, f->stream[place], f->start[i],
@@ -369,7 +356,7 @@ static rs_status read_queue(const builder *b, gpu *x, rs_error *err)
     x->at_start = rs_malloc(n * sizeof *x->at_start);
     if (!x->at_launch || !x->at_start) return rs_fail_nomem(err, "critical path");
     for (size_t i = 0; i < n; i++) x->at_launch[i] = x->at_start[i] = INT64_MIN;
-    rs_status status = rs_queue_of_hta(b->trace, b->f, &q, err);
+    rs_status status = rs_hta_queue_of(b->trace, b->f, &q, err);
     for (size_t i = 0; status == RS_OK && i < q.n; i++) {
         uint32_t item = b->item_of[q.items[i].row];
         if (item != RS_NO_ITEM)

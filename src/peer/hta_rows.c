@@ -1,13 +1,4 @@
 /* Analyses that stand under HTA's window and tell HTA's rules from their own by the policy. */
 #include "peer/hta_steps.h"
 
-const rs_peer_row rs_peer_hta_annotate = {RS_HTA_ROW("annotate")};
-const rs_peer_row rs_peer_hta_annotations = {RS_HTA_ROW("annotations")};
-const rs_peer_row rs_peer_hta_bandwidth = {RS_HTA_ROW("bandwidth")};
-const rs_peer_row rs_peer_hta_counters = {RS_HTA_ROW("counters")};
-const rs_peer_row rs_peer_hta_critical_path = {RS_HTA_ROW("critical-path")};
 const rs_peer_row rs_peer_hta_frame = {RS_HTA_ROW("frame")};
-const rs_peer_row rs_peer_hta_launches = {RS_HTA_ROW("launches")};
-const rs_peer_row rs_peer_hta_queue = {RS_HTA_ROW("queue")};
-const rs_peer_row rs_peer_hta_sequences = {RS_HTA_ROW("sequences")};
-const rs_peer_row rs_peer_hta_stragglers = {RS_HTA_ROW("stragglers")};

@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/settings.h"
 #include "base/try.h"
+#include "format/kineto_core.h"
 #include "input/windows.h"
 #include "input/source.h"
 #include "job/job.h"
@@ -57,6 +58,8 @@ typedef struct reading {
     } * owners;
     size_t n_owners, owner;
     buffer *header; /* of the file */
+    bool saw_array; /* the event array of this document has been met */
+    bool in_array;  /* ... and its end has not */
     bool damaged;
     uint64_t damaged_at;
 } reading;
@@ -178,6 +181,7 @@ static rs_status element(reading *r, rs_error *err)
 static rs_status elements(reading *r, rs_error *err)
 {
     r->p++;
+    r->saw_array = r->in_array = true;
     for (;;) {
         uint8_t c;
         rs_status status = peek(r, &c, err);
@@ -186,6 +190,7 @@ static rs_status elements(reading *r, rs_error *err)
             r->p++;
         } else if (c == ']') {
             r->p++;
+            r->in_array = false;
             return RS_OK;
         } else {
             if (c == 0) give_up(r);
@@ -240,9 +245,22 @@ static rs_status object_member(reading *r, rs_error *err)
     return status;
 }
 
+/* The header is no JSON here, which the loader has told: goes on where it went on. */
+static rs_status pass_over_damage(reading *r, rs_error *err)
+{
+    while (!rs_kineto_resume_member(&r->p, r->end, r->saw_array, r->window.last)) {
+        if (r->window.last) return RS_OK;
+        rs_status status = more(r, err);
+        if (status != RS_OK) return status;
+    }
+    r->damaged = false;
+    return RS_OK;
+}
+
 static rs_status object(reading *r, rs_error *err)
 {
     r->p++;
+    r->saw_array = false;
     for (;;) {
         uint8_t c;
         rs_status status = peek(r, &c, err);
@@ -257,6 +275,7 @@ static rs_status object(reading *r, rs_error *err)
         }
         if (c != '"') give_up(r);
         if (!r->damaged) status = object_member(r, err);
+        if (status == RS_OK && r->damaged && !r->in_array) status = pass_over_damage(r, err);
         if (status != RS_OK || r->damaged) return status;
     }
 }

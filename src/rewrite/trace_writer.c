@@ -20,6 +20,8 @@ typedef struct copier {
     uint64_t position;
     bool appended;  /* the further events are written */
     bool kept_one;  /* an event of this array, or of the lines, has been written */
+    bool saw_array; /* the event array of this document has been read */
+    bool broken;    /* the header is no JSON here: to be passed over */
     bool lines;     /* events stand one after another, in no array */
     bool truncated; /* the text ended within something */
     rs_error *err;
@@ -159,7 +161,10 @@ static rs_status read_key(copier *c, bool *is_events)
         p = c->p;
         rs_json_status s = rs_json_string(&p, c->end, MAX_WINDOW, &key);
         if (s == RS_JSON_OK) break;
-        if (s != RS_JSON_END) return bad(c, "this is no JSON");
+        if (s != RS_JSON_END) {
+            c->broken = true;
+            return RS_OK;
+        }
         if (c->window.last) return cut_off(c);
         rs_status status = more(c);
         if (status != RS_OK) return status;
@@ -169,29 +174,60 @@ static rs_status read_key(copier *c, bool *is_events)
     rs_status status = peek(c, &byte);
     if (status != RS_OK) return status;
     if (byte == 0) return cut_off(c);
-    if (byte != ':') return bad(c, "expected a colon");
-    c->p++;
+    c->broken = byte != ':';
+    c->p += byte == ':';
     return RS_OK;
+}
+
+/* The length of the header's value at c->p; broken when it is no JSON. */
+static rs_status measure_member(copier *c, size_t *length)
+{
+    rs_error *err = c->err, none = RS_ERROR_INIT;
+    c->err = &none;
+    rs_status status = measure(c, length);
+    c->err = err;
+    c->broken = status == RS_ERR_FORMAT;
+    if (c->broken) return RS_OK;
+    if (status != RS_OK && err) *err = none;
+    return status;
 }
 
 /* A member whose key is at c->p. */
 static rs_status copy_member(copier *c)
 {
     bool is_events = false;
-    uint8_t byte;
-    size_t n;
+    uint8_t byte = 0;
+    size_t n = 0;
     rs_status status = read_key(c, &is_events);
-    if (status == RS_OK && !c->truncated) status = peek(c, &byte);
-    if (status != RS_OK || c->truncated) return status;
+    if (status == RS_OK && !c->truncated && !c->broken) status = peek(c, &byte);
+    if (status != RS_OK || c->truncated || c->broken) return status;
     if (is_events && byte == '[') {
         c->p++;
+        c->saw_array = true;
         return copy_array(c);
     }
-    status = byte ? measure(c, &n) : RS_OK;
-    if (status != RS_OK) return status;
+    status = byte ? measure_member(c, &n) : RS_OK;
+    if (status != RS_OK || c->broken) return status;
     if (!byte || n == 0) return cut_off(c);
     c->p += n;
     write_up_to(c, c->p);
+    return RS_OK;
+}
+
+/* The header is no JSON from c->p on: leaves it out up to where it can be read again, as the loader does. */
+static rs_status pass_over_damage(copier *c, bool kept_member)
+{
+    c->broken = false;
+    c->from = c->p;
+    while (!rs_kineto_resume_member(&c->p, c->end, c->saw_array, c->window.last)) {
+        c->from = c->p;
+        if (c->window.last) return cut_off(c);
+        rs_status status = more(c);
+        if (status != RS_OK) return status;
+    }
+    if (*c->p == ',') c->p++;
+    c->from = c->p;
+    if (kept_member && *c->p != '}') rs_writer_text(c->out, ",\n");
     return RS_OK;
 }
 
@@ -199,7 +235,9 @@ static rs_status copy_member(copier *c)
 static rs_status copy_object(copier *c)
 {
     uint8_t byte;
+    bool kept_member = false;
     write_up_to(c, c->p);
+    c->saw_array = false;
     while (!c->truncated) {
         rs_status status = peek(c, &byte);
         if (status != RS_OK) return status;
@@ -215,7 +253,11 @@ static rs_status copy_object(copier *c)
         else if (byte == '"')
             status = copy_member(c);
         else
-            status = bad(c, "expected a member of the object");
+            c->broken = true;
+        if (status == RS_OK && c->broken)
+            status = pass_over_damage(c, kept_member);
+        else
+            kept_member |= byte == '"';
         if (status != RS_OK) return status;
     }
     rs_writer_char(c->out, '}');

@@ -157,7 +157,8 @@ static void clear_value(rs_table_column *c, rs_type type, size_t row)
 void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row)
 {
     size_t place = table->n_rows;
-    if (table->next || record->columns != table->spec->columns) table->misfit = true;
+    const rs_column_spec *columns = table->widened ? table->widened : table->spec->columns;
+    if (table->next || record->columns != columns) table->misfit = true;
     if (!rs_table_reserve(table, place + 1)) table->no_memory = true;
     if (table->misfit || table->no_memory) return;
     table->next = record->n;
@@ -190,6 +191,11 @@ rs_status rs_table_put_row(rs_table *table, const rs_row_spec *record, int64_t r
 {
     rs_table_put(table, record, rank, row);
     return rs_table_end_row(table, err);
+}
+
+void rs_table_widens(rs_table *table, const rs_row_spec *record)
+{
+    table->widened = record->columns;
 }
 
 void rs_table_use_texts(rs_table *table, const rs_strings *texts)

@@ -108,6 +108,10 @@ void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, cons
 rs_status rs_table_put_row(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row,
                            rs_error *err);
 
+/* For a table of rs_table_create_dynamic whose columns begin with those of the record: rs_table_put fills
+ * these, and the cells of the others are added behind it. */
+void rs_table_widens(rs_table *table, const rs_row_spec *record);
+
 /* The texts that TEXT cells of the following rows have ids of. Borrowed until they are replaced or no such
  * row follows; NULL forgets them. */
 void rs_table_use_texts(rs_table *table, const rs_strings *texts);

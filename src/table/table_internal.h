@@ -31,6 +31,7 @@ struct rs_table {
     rs_strings strings; /* names repeat in most tables: each is kept once */
     rs_arena arena;     /* the copied spec of a dynamic table */
     rs_table_spec own_spec;
+    const rs_column_spec *widened; /* a record's columns, with which a dynamic table begins; or NULL */
 };
 
 /* Room for `need` rows in every column. A failure half way leaves columns that are longer than capacity says,

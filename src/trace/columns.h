@@ -79,6 +79,8 @@ extern const rs_column_info rs_column_infos[RS_N_COLUMNS];
 
 #define RS_COLUMN_BIT(id) (UINT64_C(1) << RS_COL_##id)
 #define RS_ALL_COLUMNS ((UINT64_C(1) << RS_N_COLUMNS) - 1)
-_Static_assert(RS_N_COLUMNS < 64, "column sets are 64-bit masks");
+/* In a set of columns: arguments by any other name, too (trace/others.h). Not among RS_ALL_COLUMNS. */
+#define RS_OTHER_ARGUMENTS (UINT64_C(1) << 63)
+_Static_assert(RS_N_COLUMNS < 63, "column sets are 64-bit masks, and one bit is the other arguments'");
 
 #endif

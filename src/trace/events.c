@@ -142,6 +142,7 @@ void rs_events_free(rs_events *e)
     for (size_t i = 0; i < RS_N_COLUMNS; i++) sparse_free(&e->args[i]);
     for (size_t i = 0; i < e->n_counters; i++) sparse_free(&e->counters[i].values);
     rs_free(e->counters);
+    rs_others_clear(&e->others);
     rs_free(e->threads);
     rs_free(e->documents);
     rs_free(e->log);
@@ -164,9 +165,10 @@ void rs_events_trim(rs_events *e)
         rs_big_trim(e->args[i].rows, e->args[i].n * sizeof *e->args[i].rows);
         rs_big_trim(e->args[i].ints, e->args[i].n * value_size((rs_column_id)i));
     }
+    rs_others_trim(&e->others);
 }
 
-static rs_status charge(rs_events *e, uint64_t bytes, rs_error *err)
+rs_status rs_events_charge(rs_events *e, uint64_t bytes, rs_error *err)
 {
     if (e->max_memory && e->memory + bytes > e->max_memory)
         return rs_fail(
@@ -196,7 +198,7 @@ rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
         size_t size;
     } all[] = {{(void **)&e->start, 8},  {(void **)&e->duration, 8}, {(void **)&e->name, 4},
                {(void **)&e->thread, 4}, {(void **)&e->category, 2}, {(void **)&e->phase, 1}};
-    rs_status status = charge(e, (wanted - e->capacity) * 27, err);
+    rs_status status = rs_events_charge(e, (wanted - e->capacity) * 27, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!resize(all[i].array, wanted, all[i].size)) return rs_fail_nomem(err, "event columns");
@@ -210,7 +212,7 @@ static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t mor
     if (more <= s->capacity - s->n) return RS_OK;
     size_t wanted = s->capacity ? s->capacity + s->capacity / 2 : 1024;
     if (wanted < s->n + more) wanted = s->n + more;
-    rs_status status = charge(e, (wanted - s->capacity) * (size + 4), err);
+    rs_status status = rs_events_charge(e, (wanted - s->capacity) * (size + 4), err);
     if (status != RS_OK) return status;
     if (!resize((void **)&s->rows, wanted, sizeof *s->rows) || !resize((void **)&s->ints, wanted, size))
         return rs_fail_nomem(err, "arguments");

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "rankscope/status.h"
 #include "trace/columns.h"
+#include "trace/others.h"
 
 #define RS_NO_TIME INT64_MIN
 #define RS_NO_ROW UINT32_MAX
@@ -116,7 +117,8 @@ typedef struct rs_events {
     uint16_t *category; /* into categories */
     uint8_t *phase;     /* the Chrome phase letter; 0 marks an element that was lost */
     rs_sparse args[RS_N_COLUMNS];
-    uint64_t loaded; /* which of args were asked for: RS_COLUMN_BIT */
+    rs_others others; /* empty unless RS_OTHER_ARGUMENTS is loaded */
+    uint64_t loaded;  /* which of args were asked for: RS_COLUMN_BIT */
     rs_counter *counters;
     size_t n_counters, counters_capacity;
     rs_thread *threads;
@@ -170,6 +172,8 @@ rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
 /* Gives back memory that was reserved and not written; for a reader that is done. */
 void rs_events_trim(rs_events *events);
+/* Counts bytes that columns are to take; RS_ERR_NOMEM beyond max_memory. */
+rs_status rs_events_charge(rs_events *events, uint64_t bytes, rs_error *err);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
 rs_status rs_events_add_counter(rs_events *events, uint32_t name, uint32_t row, double value, rs_error *err);
 

@@ -3,7 +3,7 @@
 #ifndef RS_TRACE_QUEUE_DEPTH_H
 #define RS_TRACE_QUEUE_DEPTH_H
 
-#include "peer/hta_window.h"
+#include "base/interval.h"
 #include "trace/trace.h"
 
 typedef struct rs_queue_sample {
@@ -24,11 +24,10 @@ void rs_queue_series_clear(rs_queue_series *series);
 
 /* Every piece of linked work waits from its launch's start to its own. */
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_series *out, rs_error *err);
-/* HTA's rules: certain launching calls only, streams by number alone, equal times as pandas leaves them. */
-rs_status rs_queue_of_hta(const rs_trace *trace, const rs_hta_frame *frame, rs_queue_series *out,
-                          rs_error *err);
 
-/* Whether HTA counts a host call of this name as a launch. */
-bool rs_queue_is_hta_launch(const char *name);
+/* To make one by other rules: a sample behind the others, and all of them, which order[] puts by time, by
+ * stream without touching that order, with their lengths. false when out of memory. */
+bool rs_queue_add(rs_queue_series *series, rs_queue_sample sample);
+bool rs_queue_put_by_stream(rs_queue_series *series, const rs_keyed *order);
 
 #endif

@@ -8,10 +8,17 @@
 
 const char *sim_fault_name(sim_fault fault)
 {
-    static const char *const names[] = {"none",         "host_stop",   "crash",    "type",      "size",
-                                        "dtype",        "gpu_block",   "network",  "half_done", "p2p_size",
-                                        "p2p_deadlock", "cross_order", "straggler"};
-    return fault < SIM_N_FAULTS ? names[fault] : "?";
+    static const char *const names[] = {"none",      "host_stop", "crash",         "type",
+                                        "size",      "dtype",     "gpu_block",     "network",
+                                        "half_done", "p2p_size",  "p2p_deadlock",  "cross_order",
+                                        "straggler", "two_stops", "stop_and_stall"};
+    return fault < SIM_ALL_FAULTS ? names[fault] : "?";
+}
+
+const char *sim_shape_name(sim_shape shape)
+{
+    static const char *const names[] = {"as drawn", "full", "ring", "active", "hook", "issue_only"};
+    return names[shape];
 }
 
 uint64_t sim_random(sim_job *job)
@@ -45,6 +52,17 @@ static bool add_group(sim_job *job, const char *desc, const unsigned *ranks, uns
     snprintf(g->desc, sizeof g->desc, "%s", desc);
     /* split_group gives one name to disjoint groups */
     snprintf(g->uid, sizeof g->uid, "%u", job->shared_uids && family ? family : job->n_groups);
+    g->timeout_ms = 600000;
+    if (job->s.unkind) {
+        g->timeout_ms = below(job, 2) ? 180000 : 600000;
+        g->seq_base = 10000 + below(job, 90000);
+        g->op_base = below(job, 5000);
+        if (job->hashed && family)
+            snprintf(g->uid, sizeof g->uid, "%016llx", (unsigned long long)(sim_random(job)));
+    }
+    g->at = malloc(n * sizeof *g->at);
+    if (!g->at) return false;
+    for (unsigned i = 0; i < n; i++) g->at[i] = SIZE_MAX;
     for (unsigned i = 0; i < n; i++) {
         sim_rank *r = &job->ranks[ranks[i]];
         r->groups[r->n_groups++] = job->n_groups;
@@ -184,6 +202,10 @@ static bool make_program(sim_job *job)
                 return false;
         if (joined && !coalesced(job, DP, SIM_BROADCAST, gradient, 2 + below(job, 2), 9)) return false;
         if (!everyone(job, DP, sharded ? SIM_REDUCE_SCATTER : SIM_ALL_REDUCE, gradient, 0, 10)) return false;
+        for (unsigned r = 0; job->async_grads && r < job->world; r++)
+            if (job->ranks[r].n && job->ranks[r].ops[job->ranks[r].n - 1].place == 10)
+                job->ranks[r].ops[job->ranks[r].n - 1].async = true;
+        if (job->mixed && !everyone(job, PP, SIM_ALL_REDUCE, 2, 0, 13)) return false;
         if (step % 3 == 2 && !everyone(job, WORLD, SIM_BARRIER, 1, 0, 11)) return false;
         if (!everyone(job, WORLD, SIM_ALL_REDUCE, 1, 0, 12)) return false;
     }
@@ -215,7 +237,7 @@ static bool single_collective(const sim_job *job, unsigned rank, size_t i)
 {
     const sim_op *op = &job->ranks[rank].ops[i];
     return !op->p2p && !op->more && op->kind != SIM_MARK && op->kind != SIM_BARRIER &&
-           launch_begins(job, rank, i);
+           !(job->s.unkind && (op->kind == SIM_ALL_TO_ALL || op->async)) && launch_begins(job, rank, i);
 }
 
 static bool any_collective(const sim_job *job, unsigned rank, size_t i)
@@ -320,8 +342,25 @@ static bool make_fault(sim_job *job)
         r->ops[at + 1] = first;
         return true;
     }
+    case SIM_TWO_STOPS:
+    case SIM_STOP_AND_STALL: {
+        do job->second = below(job, job->world);
+        while (job->second == job->guilty);
+        at = choose_op(job, job->guilty, launch_begins);
+        size_t other =
+            choose_op(job, job->second, job->fault == SIM_TWO_STOPS ? launch_begins : any_collective);
+        if (at == SIZE_MAX || other == SIZE_MAX) return false;
+        r->stop_host = at;
+        if (job->fault == SIM_TWO_STOPS) {
+            job->ranks[job->second].stop_host = other;
+        } else {
+            job->fault_group = job->ranks[job->second].ops[other].group;
+            job->fault_seq = (uint32_t)other;
+        }
+        return true;
+    }
+    case SIM_ALL_FAULTS: return false;
     case SIM_STRAGGLER: r->slow_ns = 100000 + (int64_t)below(job, 900000); return r->n >= 40;
-    case SIM_N_FAULTS: return false;
     }
     const sim_op *op = &r->ops[at];
     unsigned own = job->guilty,
@@ -360,7 +399,8 @@ static bool number_ops(sim_job *job)
     free(seq);
     free(p2p_seq);
     free(ordinals);
-    if (good && job->fault_group != UINT32_MAX) note(job, &job->ranks[job->guilty].ops[job->fault_seq]);
+    unsigned faulty = job->fault == SIM_STOP_AND_STALL ? job->second : job->guilty;
+    if (good && job->fault_group != UINT32_MAX) note(job, &job->ranks[faulty].ops[job->fault_seq]);
     return good;
 }
 
@@ -395,14 +435,24 @@ static void issue(sim_job *job, sim_rank *r)
     }
 }
 
-static void complete(sim_rank *r, int64_t at)
+/* Ends the launch at `from`; what the stream stands in lets it go on. */
+static void complete(sim_rank *r, size_t from, int64_t at)
 {
-    size_t end = launch_end(r, r->gpu);
-    for (; r->gpu < end; r->gpu++) {
-        r->ops[r->gpu].state = 2;
-        r->ops[r->gpu].completed = at;
+    size_t end = launch_end(r, from);
+    for (size_t i = from; i < end; i++) {
+        r->ops[i].state = 2;
+        r->ops[i].completed = at;
     }
+    if (from != r->gpu) return;
+    r->gpu = end;
     r->gpu_ns = at;
+    r->at_head = false;
+}
+
+/* What runs asynchronously does not hold up the stream. */
+static void pass_by(sim_rank *r)
+{
+    r->gpu = launch_end(r, r->gpu);
     r->at_head = false;
 }
 
@@ -439,6 +489,8 @@ static bool join(sim_job *job, sim_rank *r)
         g->ready = 0;
     }
     g->arrived++;
+    for (unsigned i = 0; i < g->n; i++)
+        if (&job->ranks[g->ranks[i]] == r) g->at[i] = r->gpu;
     if (r->gpu_ns > g->ready) g->ready = r->gpu_ns;
     if (g->arrived < g->n) return false;
     bool hit = is_fault_op(job, op) && !op->p2p;
@@ -449,16 +501,43 @@ static bool join(sim_job *job, sim_rank *r)
     int64_t done = g->ready + 20000 + op->numel / 4 + jitter(job, 10000);
     g->arrived = 0;
     for (unsigned i = 0; i < g->n; i++) {
+        size_t at = g->at[i];
         if (hit && job->fault == SIM_HALF_DONE && g->ranks[i] == job->guilty) continue;
-        complete(&job->ranks[g->ranks[i]], done + (int64_t)(sim_random(job) % 3000));
+        if (hit && job->fault == SIM_STOP_AND_STALL && g->ranks[i] == job->second) continue;
+        g->at[i] = SIZE_MAX;
+        complete(&job->ranks[g->ranks[i]], at, done + (int64_t)(sim_random(job) % 3000));
     }
     return true;
 }
 
-static bool transfer_done(sim_job *job, sim_rank *r)
+/* Operations of a group run one after the other: one that runs asynchronously holds up the next of its group.
+ */
+static bool group_is_busy(const sim_job *job, const sim_rank *r)
 {
-    size_t end = launch_end(r, r->gpu);
-    for (size_t i = r->gpu; i < end; i++) {
+    const sim_group *g = &job->groups[r->ops[r->gpu].group];
+    for (unsigned i = 0; i < g->n; i++)
+        if (&job->ranks[g->ranks[i]] == r) return g->at[i] != SIZE_MAX && g->at[i] != r->gpu;
+    return false;
+}
+
+/* A launch that only sends. */
+static bool only_sends(const sim_rank *r, size_t from)
+{
+    size_t end = launch_end(r, from);
+    for (size_t i = from; i < end; i++)
+        if (r->ops[i].kind != SIM_SEND && !(r->ops[i].p2p && r->ops[i].kind == SIM_MARK)) return false;
+    return true;
+}
+
+static bool is_async(const sim_job *job, const sim_rank *r)
+{
+    return r->ops[r->gpu].async || (job->async_sends && only_sends(r, r->gpu));
+}
+
+static bool transfer_done(sim_job *job, sim_rank *r, size_t from)
+{
+    size_t end = launch_end(r, from);
+    for (size_t i = from; i < end; i++) {
         const sim_op *op = &r->ops[i];
         if (op->kind == SIM_MARK) continue;
         const struct sim_pair *pair = pair_of(job, op);
@@ -480,32 +559,135 @@ static bool transfer_done(sim_job *job, sim_rank *r)
     return true;
 }
 
+/* Sends that run beside the stream. */
+static bool finish_sends(sim_job *job, sim_rank *r)
+{
+    bool moved = false, pending = false;
+    for (size_t i = r->first_pending, end; i < r->gpu; i = end) {
+        end = launch_end(r, i);
+        if (r->ops[i].state != 1 || !only_sends(r, i)) continue;
+        if (transfer_done(job, r, i)) {
+            complete(r, i, r->gpu_ns + 15000 + jitter(job, 10000));
+            moved = true;
+        } else if (!pending) {
+            r->first_pending = i;
+            pending = true;
+        }
+    }
+    if (!pending) r->first_pending = r->gpu;
+    return moved;
+}
+
+static bool step(sim_job *job, sim_rank *r)
+{
+    bool moved = false;
+    for (;;) {
+        issue(job, r);
+        if (job->async_sends && finish_sends(job, r)) moved = true;
+        if (r->gpu >= r->host || r->gpu == r->block_gpu) return moved;
+        const sim_op *op = &r->ops[r->gpu];
+        if (!r->at_head) {
+            if (!op->p2p && group_is_busy(job, r)) return moved;
+            start(job, r);
+            moved = true;
+            if (!op->p2p && join(job, r)) continue;
+            size_t end = launch_end(r, r->gpu);
+            for (size_t k = r->gpu; op->p2p && k < end; k++) {
+                if (r->ops[k].kind == SIM_SEND) pair_of(job, &r->ops[k])->sends++;
+                if (r->ops[k].kind == SIM_RECV) pair_of(job, &r->ops[k])->recvs++;
+            }
+            if (is_async(job, r)) {
+                pass_by(r);
+                continue;
+            }
+        }
+        if (!r->ops[r->gpu].p2p || !r->at_head || !transfer_done(job, r, r->gpu)) return moved;
+        complete(r, r->gpu, r->gpu_ns + 15000 + jitter(job, 10000));
+        moved = true;
+    }
+}
+
 static void run(sim_job *job)
 {
     for (bool moved = true; moved;) {
         moved = false;
-        for (unsigned i = 0; i < job->world; i++) {
-            sim_rank *r = &job->ranks[i];
-            for (;;) {
-                issue(job, r);
-                if (r->gpu >= r->host || r->gpu == r->block_gpu) break;
-                const sim_op *op = &r->ops[r->gpu];
-                if (!r->at_head) {
-                    start(job, r);
-                    moved = true;
-                    if (!op->p2p && join(job, r)) continue;
-                    size_t end = launch_end(r, r->gpu);
-                    for (size_t k = r->gpu; op->p2p && k < end; k++) {
-                        if (r->ops[k].kind == SIM_SEND) pair_of(job, &r->ops[k])->sends++;
-                        if (r->ops[k].kind == SIM_RECV) pair_of(job, &r->ops[k])->recvs++;
-                    }
-                }
-                if (!r->ops[r->gpu].p2p || !r->at_head || !transfer_done(job, r)) break;
-                complete(r, r->gpu_ns + 15000 + jitter(job, 10000));
-                moved = true;
+        for (unsigned i = 0; i < job->world; i++)
+            if (step(job, &job->ranks[i])) moved = true;
+    }
+}
+
+bool sim_is_silent(const sim_job *job, unsigned rank)
+{
+    const sim_rank *r = &job->ranks[rank];
+    if (r->host != r->stop_host || r->gpu != r->host) return false;
+    for (size_t i = 0; i < r->host; i++)
+        if (r->ops[i].state != 2) return false;
+    return true;
+}
+
+bool sim_is_stalled(const sim_job *job, unsigned rank)
+{
+    const sim_rank *r = &job->ranks[rank];
+    for (size_t i = 0; i < r->host; i++) {
+        const sim_op *op = &r->ops[i];
+        const sim_group *g = &job->groups[op->group];
+        for (unsigned k = 0; !op->p2p && op->state != 2 && k < g->n; k++) {
+            const sim_rank *o = &job->ranks[g->ranks[k]];
+            for (size_t j = 0; j < o->host; j++)
+                if (!o->ops[j].p2p && o->ops[j].group == op->group && o->ops[j].seq == op->seq &&
+                    o->ops[j].state == 2)
+                    return true;
+        }
+    }
+    return false;
+}
+
+int64_t sim_middle(const sim_job *job)
+{
+    const sim_rank *r = &job->ranks[job->world / 2];
+    return r->host < 4 ? EPOCH : r->ops[r->host / 2].created + 1000;
+}
+
+/* Whether somebody has open what the rank would have issued next in some group: directly or through others it
+ * is what they wait for. */
+static bool is_waited_for(const sim_job *job, unsigned rank)
+{
+    const sim_rank *r = &job->ranks[rank];
+    for (size_t n = r->host; n < r->n; n++) {
+        const sim_op *next = &r->ops[n];
+        const sim_group *g = &job->groups[next->group];
+        for (unsigned k = 0; k < g->n; k++) {
+            const sim_rank *o = &job->ranks[g->ranks[k]];
+            for (size_t j = 0; o != r && j < o->host; j++) {
+                const sim_op *x = &o->ops[j];
+                bool same = next->p2p ? x->p2p && x->kind != next->kind && x->kind != SIM_MARK &&
+                                            next->kind != SIM_MARK && x->src == next->src &&
+                                            x->dst == next->dst && x->ordinal == next->ordinal
+                                      : !x->p2p && x->seq == next->seq;
+                if (x->group == next->group && same && x->state != 2) return true;
             }
         }
     }
+    return false;
+}
+
+/* What real jobs have and the kind simulator never had. */
+static void draw_unkindness(sim_job *job)
+{
+    job->timed = true;
+    if (!job->s.unkind) return;
+    job->timed = below(job, 4) == 0;
+    job->mixed = below(job, 2);
+    /* A send never holds up its host. Where starts are recorded one that holds up the GPU's stream can be
+     * told, too. */
+    job->async_sends = !job->timed || below(job, 3) != 0;
+    job->async_grads = below(job, 2);
+    job->uneven = below(job, 2);
+    job->hashed = below(job, 4) == 0;
+    job->holes = below(job, 2);
+    job->no_frames = below(job, 2);
+    job->op_step = 1 + below(job, 3);
+    job->version = 8 + (int)below(job, 3);
 }
 
 bool sim_run(sim_job *job, const sim_settings *settings)
@@ -524,6 +706,7 @@ bool sim_run(sim_job *job, const sim_settings *settings)
     job->shared_uids = below(job, 3) == 0;
     job->timing = below(job, 2) || job->fault == SIM_STRAGGLER;
     job->version = 4 + (int)below(job, 7);
+    draw_unkindness(job);
     job->ranks = calloc(job->world, sizeof *job->ranks);
     if (!job->ranks || !make_groups(job) || !make_program(job)) return false;
     unsigned host_size = 1u << (1 + below(job, 3));
@@ -537,16 +720,24 @@ bool sim_run(sim_job *job, const sim_settings *settings)
         job->ranks[r].clock_ns = clock;
         job->ranks[r].stop_host = job->ranks[r].block_gpu = SIZE_MAX;
         job->ranks[r].host_ns = job->ranks[r].gpu_ns = EPOCH;
+        if (!settings->unkind) continue;
+        job->ranks[r].p2p_base = 10000 + below(job, 5000);
+        job->ranks[r].record_base = 10000 + below(job, 80000);
     }
     if (!make_fault(job) || !number_ops(job)) return false;
     job->ranks[job->guilty].lost = job->fault == SIM_CRASH;
     run(job);
+    job->first_waited = is_waited_for(job, job->guilty);
+    job->both_waited = job->first_waited && is_waited_for(job, job->second);
     return true;
 }
 
 void sim_free(sim_job *job)
 {
-    for (uint32_t g = 0; job->groups && g < job->n_groups; g++) free(job->groups[g].ranks);
+    for (uint32_t g = 0; job->groups && g < job->n_groups; g++) {
+        free(job->groups[g].ranks);
+        free(job->groups[g].at);
+    }
     for (unsigned r = 0; job->ranks && r < job->world; r++) free(job->ranks[r].ops);
     free(job->groups);
     free(job->ranks);

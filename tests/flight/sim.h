@@ -22,10 +22,25 @@ typedef enum sim_fault {
     SIM_P2P_DEADLOCK, /* both ends receive */
     SIM_CROSS_ORDER,  /* one rank issues collectives of two groups the other way round */
     SIM_STRAGGLER,
-    SIM_N_FAULTS
+    SIM_N_FAULTS,                 /* those of the kind simulator */
+    SIM_TWO_STOPS = SIM_N_FAULTS, /* two hosts stop */
+    SIM_STOP_AND_STALL,           /* one host stops, another's GPU stands still */
+    SIM_ALL_FAULTS
 } sim_fault;
 
 const char *sim_fault_name(sim_fault fault);
+
+/* Which part of the record the dumps hold. */
+typedef enum sim_shape {
+    SIM_AS_DRAWN,
+    SIM_FULL,
+    SIM_RING,
+    SIM_ACTIVE,
+    SIM_HOOK,
+    SIM_ISSUE_ONLY,
+    SIM_N_SHAPES
+} sim_shape;
+const char *sim_shape_name(sim_shape shape);
 
 typedef struct sim_settings {
     uint64_t seed;
@@ -35,6 +50,7 @@ typedef struct sim_settings {
     unsigned ring;          /* entries a recorder keeps; 0: random */
     int clock_ms;           /* hosts' clocks differ by up to this; -1: random */
     int json;               /* 0 pickle, 1 JSON, -1: random, may be mixed */
+    bool unkind;            /* with all that real jobs and real dumps have; see sim.c */
 } sim_settings;
 
 enum {
@@ -51,9 +67,10 @@ enum {
 
 /* One record. A batch is several records with one p2p or collective number, and an end mark. */
 typedef struct sim_op {
-    uint8_t kind, dtype, state;                 /* state: 0 scheduled, 1 started, 2 completed */
-    bool p2p, more;                             /* more: the next record belongs to the same launch */
-    int16_t src, dst;                           /* inside the group */
+    uint8_t kind, dtype, state; /* state: 0 scheduled, 1 started, 2 completed */
+    bool p2p, more, async;      /* more: the next record belongs to the same launch; async: what follows
+                                   on the rank does not wait for it */
+    int16_t src, dst;           /* inside the group */
     uint32_t group, numel, seq, p2p_seq, place; /* place: which source line */
     uint32_t ordinal;                           /* of the send or receive in its ordered pair */
     int64_t created, started, completed;
@@ -63,7 +80,10 @@ typedef struct sim_group {
     char uid[24];
     char desc[24];
     unsigned *ranks, n;
+    int timeout_ms;
+    uint32_t seq_base, op_base; /* added to numbers when they are written */
     /* while running */
+    size_t *at; /* by member: the operation it has arrived with; SIZE_MAX none */
     unsigned arrived;
     uint32_t seq;
     int64_t ready;
@@ -78,6 +98,8 @@ typedef struct sim_rank {
     int64_t host_ns, gpu_ns, clock_ns, slow_ns;
     uint32_t groups[4], n_groups;
     bool at_head, lost;
+    size_t first_pending; /* no operation before it runs asynchronously */
+    uint32_t p2p_base, record_base;
 } sim_rank;
 
 typedef struct sim_job {
@@ -92,10 +114,16 @@ typedef struct sim_job {
     } * pairs;         /* by group and ends: started so far */
     bool bare_batches; /* as real recorders: inside a batch nothing is ever marked completed */
     bool shared_uids, timing;
-    int version; /* minor */
+    bool timed; /* starts are recorded */
+    bool mixed; /* collectives and transfers in one group */
+    bool async_sends, async_grads, uneven, hashed, holes, no_frames;
+    unsigned op_step; /* of the hook's counter */
+    int version;      /* minor */
     /* the truth */
     sim_fault fault;
     unsigned guilty, partner;
+    unsigned second;                /* of two faults */
+    bool first_waited, both_waited; /* whether others wait for the first, for both, of two that stopped */
     uint32_t fault_group, fault_seq;
     bool fatal; /* a mismatch that hangs, rather than passing unnoticed */
 } sim_job;
@@ -107,5 +135,14 @@ uint64_t sim_random(sim_job *job);
 
 /* Writes one file a rank that is not lost; false on an I/O error. */
 bool sim_write(const sim_job *job, const char *directory);
+/* The same in one shape, as real recorders write it. cut_ns: as it stood then (0: at the end). */
+bool sim_write_shape(const sim_job *job, sim_shape shape, int64_t cut_ns, const char *directory);
+
+/* Whether a rank's host stopped with everything completed that it issued. */
+bool sim_is_silent(const sim_job *job, unsigned rank);
+/* Whether a rank has an operation open that others of its group have completed. */
+bool sim_is_stalled(const sim_job *job, unsigned rank);
+/* A moment in the middle of the run. */
+int64_t sim_middle(const sim_job *job);
 
 #endif

@@ -46,6 +46,7 @@ static inline questions all_questions(bool with_options)
             if (!rs_analysis_tables(rows[i], compat, &n_tables)) continue;
             add_query(&q, rows[i], compat, NULL, NULL);
             for (size_t k = 0; with_options && k < n_options; k++) {
+                if (strcmp(specs[k].name, "args") == 0) add_query(&q, rows[i], compat, "args", "all");
                 if (specs[k].type == RS_OPTION_FLAG) add_query(&q, rows[i], compat, specs[k].name, NULL);
                 if (specs[k].type != RS_OPTION_CHOICE) continue;
                 char choices[256];

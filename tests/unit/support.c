@@ -267,6 +267,27 @@ static bool same_problems(const rs_problems *a, const rs_problems *b)
     return true;
 }
 
+/* The arguments that are no columns: names in the same order, and cells. */
+static bool same_others(const rs_events *a, const rs_events *b)
+{
+    const rs_others *s = &a->others, *t = &b->others;
+    if (s->n_names != t->n_names) return differ("number of other arguments", 0);
+    for (size_t i = 0; i < s->n_names; i++)
+        if (!same_string(a, s->names[i].text, b, t->names[i].text) ||
+            s->names[i].first_row != t->names[i].first_row)
+            return differ("other argument's name", i);
+    if (s->n != t->n) return differ("number of their values", s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        bool same = s->rows[i] == t->rows[i] && s->name[i] == t->name[i] && s->kind[i] == t->kind[i];
+        if (same && s->kind[i] == RS_OTHER_TEXT)
+            same = same_string(a, (uint32_t)s->value[i], b, (uint32_t)t->value[i]);
+        else if (same)
+            same = s->value[i] == t->value[i];
+        if (!same) return differ("other argument", s->rows[i]);
+    }
+    return true;
+}
+
 static bool same_info(const rs_events *a, const rs_events *b)
 {
     const rs_file_info *x = &a->info, *y = &b->info;
@@ -293,6 +314,7 @@ bool same_events(const rs_events *a, const rs_events *b)
                          "counter"))
             return false;
     }
+    if (!same_others(a, b)) return false;
     if (!same_info(a, b)) return differ("info", 0);
     if (a->n_documents != b->n_documents) return differ("number of documents", 0);
     for (size_t i = 0; i < a->n_documents; i++)

@@ -29,7 +29,7 @@ static text sample(void)
 /* Returns how many allocations a load makes when none fails. */
 static uint64_t check(const text *bytes, unsigned threads, bool file)
 {
-    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS, .threads = threads};
+    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS, .threads = threads};
     rs_events *e, *full;
     rs_test_fail_allocation(0);
     assert_int_equal(load_with(bytes->s, bytes->n, &settings, &full, NULL), RS_OK);

@@ -89,6 +89,15 @@ static void test_traces(void **state)
             fail_each(a, b, analysis, options, RS_COMPAT_NONE);
             rs_options_free(options);
         }
+        if (strcmp(runs[i].name, "frame") == 0) {
+            size_t n;
+            const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+            rs_options *options;
+            assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
+            assert_int_equal(rs_options_set(options, "args", "all", NULL), RS_OK);
+            fail_each(a, b, analysis, options, runs[i].compat);
+            rs_options_free(options);
+        }
         rs_job_close(a);
         rs_job_close(b);
     }

@@ -10,7 +10,7 @@
 #include "text/utf8.h"
 #include "sink.h"
 
-typedef void (*draw_fn)(rs_layout *layout);
+typedef void (*draw_fn)(rs_page *layout);
 
 static void expect(draw_fn draw, unsigned width, bool utf8, const char *wanted)
 {
@@ -18,17 +18,17 @@ static void expect(draw_fn draw, unsigned width, bool utf8, const char *wanted)
     rs_sink sink = {collect, &out};
     rs_writer writer;
     rs_writer_init(&writer, &sink);
-    rs_layout layout = {.writer = &writer, .width = width, .utf8 = utf8};
+    rs_page layout = {.writer = &writer, .width = width, .utf8 = utf8};
     draw(&layout);
     assert_int_equal(rs_writer_finish(&writer, NULL), RS_OK);
     assert_string_equal(out.text, wanted);
     collected_clear(&out);
 }
 
-static void draw_wrap(rs_layout *layout)
+static void draw_wrap(rs_page *layout)
 {
-    rs_layout_wrap(layout, "  1. ", "rank 3 is  late by\n12 ms at averyveryveryverylongword that");
-    rs_layout_wrap(layout, "  2. ", "");
+    rs_page_wrap(layout, "  1. ", "rank 3 is  late by\n12 ms at averyveryveryverylongword that");
+    rs_page_wrap(layout, "  2. ", "");
 }
 
 static void test_wrap(void **state)
@@ -43,12 +43,12 @@ static void test_wrap(void **state)
     expect(draw_wrap, 0, false, "  1. rank 3 is late by 12 ms at averyveryveryverylongword that\n  2. \n");
 }
 
-static void draw_values(rs_layout *layout)
+static void draw_values(rs_page *layout)
 {
-    rs_layout_heading(layout, "Time", true);
-    rs_layout_value(layout, "span", 8, "12 ms of one two three");
-    rs_layout_value(layout, "a longer key", 8, "x");
-    rs_layout_heading(layout, "Next", false);
+    rs_page_heading(layout, "Time", true);
+    rs_page_value(layout, "span", 8, "12 ms of one two three");
+    rs_page_value(layout, "a longer key", 8, "x");
+    rs_page_heading(layout, "Next", false);
 }
 
 static void test_values(void **state)
@@ -64,14 +64,14 @@ static void test_values(void **state)
            "Next\n");
 }
 
-static void draw_bars(rs_layout *layout)
+static void draw_bars(rs_page *layout)
 {
     const double parts[] = {0.5, 0.24, 0.5};
-    rs_layout_bar(layout, "busy", 6, 0.5, 10, "50 %");
-    rs_layout_bar(layout, "abcdefghij", 6, 2, 10, "200 %");
-    rs_layout_bar(layout, "x", 6, (double)NAN, 10, "-");
-    rs_layout_shares(layout, "parts", 6, parts, 3, 10, "all");
-    rs_layout_shares(layout, "less", 6, parts, 2, 10, "most");
+    rs_page_bar(layout, "busy", 6, 0.5, 10, "50 %");
+    rs_page_bar(layout, "abcdefghij", 6, 2, 10, "200 %");
+    rs_page_bar(layout, "x", 6, (double)NAN, 10, "-");
+    rs_page_shares(layout, "parts", 6, parts, 3, 10, "all");
+    rs_page_shares(layout, "less", 6, parts, 2, 10, "most");
 }
 
 static void test_bars(void **state)
@@ -96,11 +96,11 @@ static void test_bars(void **state)
            "  most\n");
 }
 
-static void draw_hostile(rs_layout *layout)
+static void draw_hostile(rs_page *layout)
 {
-    rs_layout_wrap(layout, "", "a\033[2Jb \xFF\xC2\x9B end");
-    rs_layout_value(layout, "k\n\007", 4, "v\033]0;x\007");
-    rs_layout_bar(layout, "\033[1m", 6, 1, 2, "\033[0m");
+    rs_page_wrap(layout, "", "a\033[2Jb \xFF\xC2\x9B end");
+    rs_page_value(layout, "k\n\007", 4, "v\033]0;x\007");
+    rs_page_bar(layout, "\033[1m", 6, 1, 2, "\033[0m");
 }
 
 static void test_hostile(void **state)
@@ -110,12 +110,12 @@ static void test_hostile(void **state)
 }
 
 /* Characters longer than a byte are never parted, wherever the pieces end. */
-static void draw_long(rs_layout *layout)
+static void draw_long(rs_page *layout)
 {
     char text[600] = "";
     for (size_t i = 0; i < 199; i++) memcpy(text + 3 * i + (i > 60), "\xE2\x82\xAC", 3);
     text[183] = 'x';
-    rs_layout_text(layout, text, strlen(text));
+    rs_page_text(layout, text, strlen(text));
 }
 
 static void test_long_text(void **state)
@@ -125,7 +125,7 @@ static void test_long_text(void **state)
     rs_sink sink = {collect, &out};
     rs_writer writer;
     rs_writer_init(&writer, &sink);
-    rs_layout layout = {.writer = &writer, .utf8 = true};
+    rs_page layout = {.writer = &writer, .utf8 = true};
     draw_long(&layout);
     rs_writer_finish(&writer, NULL);
     assert_int_equal(out.n, 3 * 199 + 1);
@@ -133,9 +133,9 @@ static void test_long_text(void **state)
     collected_clear(&out);
 }
 
-static void draw_paragraphs(rs_layout *layout)
+static void draw_paragraphs(rs_page *layout)
 {
-    rs_layout_paragraphs(layout, 2, "one two\nthree\n\n  as  it is\nfour five six seven");
+    rs_page_paragraphs(layout, 2, "one two\nthree\n\n  as  it is\nfour five six seven");
 }
 
 static void test_paragraphs(void **state)

@@ -28,7 +28,7 @@ static bool on_next(void *context, const char *separator, rs_writer *out)
     if (c->left == 0) return false;
     c->left--;
     rs_writer_text(out, separator);
-    rs_writer_text(out, "{\"new\":1}");
+    rs_writer_text(out, "{\"ph\":\"C\",\"new\":1}");
     return true;
 }
 
@@ -78,12 +78,13 @@ static void test_as_it_stands(void **state)
     expect("{ \"a\": [1], \"traceEvents\" : [ " EVENT " ,\n  " EVENT_ARGS "\n ] , \"z\":{} }\n", false, false,
            2,
            "{ \"a\": [1], \"traceEvents\" : [ " EVENT " ,\n  " EVENT_ARGS
-           ",\n{\"new\":1},\n{\"new\":1}\n ] , \"z\":{} }\n");
-    expect("{\"traceEvents\":[ ]}", false, false, 2, "{\"traceEvents\":[{\"new\":1},\n{\"new\":1} ]}");
-    expect("[" EVENT "]", false, false, 1, "[" EVENT ",\n{\"new\":1}]");
-    expect(EVENT "\n" EVENT "\n", false, false, 1, EVENT "\n" EVENT "\n{\"new\":1}\n");
+           ",\n{\"ph\":\"C\",\"new\":1},\n{\"ph\":\"C\",\"new\":1}\n ] , \"z\":{} }\n");
+    expect("{\"traceEvents\":[ ]}", false, false, 2,
+           "{\"traceEvents\":[{\"ph\":\"C\",\"new\":1},\n{\"ph\":\"C\",\"new\":1} ]}");
+    expect("[" EVENT "]", false, false, 1, "[" EVENT ",\n{\"ph\":\"C\",\"new\":1}]");
+    expect(EVENT "\n" EVENT "\n", false, false, 1, EVENT "\n" EVENT "\n{\"ph\":\"C\",\"new\":1}\n");
     expect("{\"traceEvents\":[" EVENT "]}\n{\"traceEvents\":[" EVENT "]}", false, false, 1,
-           "{\"traceEvents\":[" EVENT ",\n{\"new\":1}]}\n{\"traceEvents\":[" EVENT "]}");
+           "{\"traceEvents\":[" EVENT ",\n{\"ph\":\"C\",\"new\":1}]}\n{\"traceEvents\":[" EVENT "]}");
 }
 
 static void test_changed(void **state)
@@ -91,7 +92,26 @@ static void test_changed(void **state)
     (void)state;
     expect("{\"traceEvents\":[" EVENT "," EVENT "," EVENT_ARGS "],\"z\":1}", true, true, 1,
            "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"args\":{\"k\":1}},\n"
-           "{\"ph\":\"X\",\"args\" : {\"k\":1, \"b\":[1,{}]} },\n{\"new\":1}],\"z\":1}");
+           "{\"ph\":\"X\",\"args\" : {\"k\":1, \"b\":[1,{}]} },\n{\"ph\":\"C\",\"new\":1}],\"z\":1}");
+}
+
+/* A header that is no JSON costs what stands between the damage and the next member that traces have. */
+static void test_damaged_header(void **state)
+{
+    (void)state;
+    expect(
+        "{\"note\":\"he said \"hi\" \",\"host_name\":\"h\",\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT
+        "]}",
+        false, false, 1,
+        "{\"note\":\"he said \",\n\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT
+        ",\n{\"ph\":\"C\",\"new\":1}]}");
+    expect("{\"note\":x y,\"traceEvents\":[" EVENT "]}", false, false, 0, "{\"traceEvents\":[" EVENT "]}");
+    expect("{\"a\":1,\"note\" \"b\",\"traceEvents\":[" EVENT "]}", false, false, 0,
+           "{\"a\":1,\n\"traceEvents\":[" EVENT "]}");
+    expect("{\"traceEvents\":[" EVENT "],\"a\":\"b\"c\"}\n", true, false, 0,
+           "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"args\":{\"k\":1}}],\"a\":\"b\"}\n");
+    expect("{\"traceEvents\":[" EVENT "],\"a\":\"b\"c\"}\n{\"traceEvents\":[" EVENT "]}", false, false, 0,
+           "{\"traceEvents\":[" EVENT "],\"a\":\"b\"}\n{\"traceEvents\":[" EVENT "]}");
 }
 
 static void test_bare(void **state)
@@ -175,8 +195,11 @@ static void test_large_and_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_it_stands), cmocka_unit_test(test_changed),
-                                       cmocka_unit_test(test_bare), cmocka_unit_test(test_cut),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_it_stands),
+                                       cmocka_unit_test(test_changed),
+                                       cmocka_unit_test(test_damaged_header),
+                                       cmocka_unit_test(test_bare),
+                                       cmocka_unit_test(test_cut),
                                        cmocka_unit_test(test_large_and_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

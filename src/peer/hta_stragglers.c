@@ -1,4 +1,4 @@
-#include "peer/stragglers_hta.h"
+/* stragglers as HTA's get_potential_stragglers. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,13 +8,59 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
+#include "base/strings.h"
+#include "peer/hta_steps.h"
+#include "peer/hta_window.h"
 #include "text/numbers.h"
 
 /* Shorter kernels than this share of a step are left out. */
 #define LEAST_SHARE 0.01
 
-void rs_hta_arrivals_free(rs_hta_arrivals *a)
+typedef struct late_rank {
+    int64_t rank, count;
+} late_rank;
+
+typedef struct seen_step {
+    int64_t number;
+} seen_step;
+
+#define LATE_ROW(CELL)                                                                                       \
+    CELL(OF(late_rank, rank), "rank", INT, ID, "rank, most often late first", NULL)                          \
+    CELL(OF(late_rank, count), "count", INT, COUNT, "steps in which it was among the last to start", NULL)
+RS_RECORD(late, LATE_ROW);
+
+#define STEP_ROW(CELL)                                                                                       \
+    CELL(OF(seen_step, number), "step", INT, ID, "number of a step that is left after HTA's cut", NULL)
+RS_RECORD(step, STEP_ROW);
+
+static const rs_table_spec table = RS_TABLE("stragglers",
+                                            "one row is one rank, by HTA's get_potential_stragglers: "
+                                            "starts of the ncclKernel whose length varies most",
+                                            late_columns);
+static const rs_table_spec step_table =
+    RS_TABLE("steps", "one row is one step, as HTA's get_profiler_steps", step_columns);
+static const rs_table_spec *const tables[] = {&table, &step_table};
+enum { STRAGGLERS, STEPS, N_TABLES };
+
+/* The last kernel of a name on a stream in a step. */
+typedef struct hta_arrival {
+    uint32_t name; /* string id of the rank's names */
+    int64_t stream, step;
+    int64_t start, duration; /* ns */
+} hta_arrival;
+
+typedef struct hta_arrivals {
+    rs_strings names;
+    hta_arrival *items; /* communication kernels of the steps asked for, in the frame's order */
+    size_t n, capacity;
+    int64_t *steps; /* numbers seen, ascending */
+    size_t n_steps, steps_capacity;
+    int64_t first, last; /* ns, of all rows of the steps asked for; RS_NO_TIME: none */
+} hta_arrivals;
+
+static void free_arrivals(void *partial)
 {
+    hta_arrivals *a = partial;
     if (!a) return;
     rs_strings_clear(&a->names);
     rs_free(a->items);
@@ -40,23 +86,23 @@ static size_t make_distinct(int64_t *numbers, size_t n)
     return kept;
 }
 
-static bool add_arrival(rs_hta_arrivals *a, const rs_events *e, const rs_hta_frame *f, size_t i, int64_t step)
+static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_hta_frame *f, size_t i, int64_t step)
 {
     const rs_string *s = &e->strings.items[e->name[f->row[i]]];
     if (s->length < 10 || memcmp(s->text, "ncclKernel", 10) != 0 || f->stream[i] <= 0 || step <= 0)
         return true;
     uint32_t name = rs_strings_add(&a->names, s->text, s->length);
     if (name == RS_NO_STRING || !RS_GROW_ONE(a->items, a->n, a->capacity)) return false;
-    a->items[a->n++] = (rs_hta_arrival){.name = name,
-                                        .stream = f->stream[i],
-                                        .step = step,
-                                        .start = f->start[i],
-                                        .duration = rs_sub_sat(f->end[i], f->start[i])};
+    a->items[a->n++] = (hta_arrival){.name = name,
+                                     .stream = f->stream[i],
+                                     .step = step,
+                                     .start = f->start[i],
+                                     .duration = rs_sub_sat(f->end[i], f->start[i])};
     return true;
 }
 
 static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f,
-                    const rs_frame_columns *made, rs_hta_arrivals *a, rs_map64 *known)
+                    const rs_frame_columns *made, hta_arrivals *a, rs_map64 *known)
 {
     for (size_t i = 0; i < f->n; i++) {
         int64_t step = made->iteration[i];
@@ -76,13 +122,13 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f
     return true;
 }
 
-rs_status rs_hta_arrivals_of(const rs_run *run, rs_trace *trace, rs_hta_arrivals **out, rs_error *err)
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     const rs_hta_frame *f = NULL;
     rs_frame_columns made = {0};
-    rs_hta_arrivals *a = rs_calloc(1, sizeof *a);
+    hta_arrivals *a = rs_calloc(1, sizeof *a);
     if (!a) return rs_fail_nomem(err, "stragglers");
-    *out = a;
+    *partial = a;
     a->first = a->last = RS_NO_TIME;
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
@@ -139,21 +185,26 @@ static void keep_last(finder *x)
     x->n = kept;
 }
 
-static bool gather(finder *x, const rs_hta_arrivals *const *of, size_t n, size_t n_steps)
+static const hta_arrivals *part(const rs_partial *partial)
+{
+    return partial->value;
+}
+
+static bool gather(finder *x, const rs_partial *of, size_t n, size_t n_steps)
 {
     x->first = x->last = RS_NO_TIME;
     for (size_t r = 0; r < n; r++) {
-        if (of[r]->first == RS_NO_TIME) continue;
-        if (x->first == RS_NO_TIME || of[r]->first < x->first) x->first = of[r]->first;
-        if (x->last == RS_NO_TIME || of[r]->last > x->last) x->last = of[r]->last;
+        if (part(&of[r])->first == RS_NO_TIME) continue;
+        if (x->first == RS_NO_TIME || part(&of[r])->first < x->first) x->first = part(&of[r])->first;
+        if (x->last == RS_NO_TIME || part(&of[r])->last > x->last) x->last = part(&of[r])->last;
     }
     x->mean_step =
         n_steps && x->first != RS_NO_TIME ? (double)rs_sub_sat(x->last, x->first) / (double)n_steps : 0;
     for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < of[r]->n; i++) {
-            const rs_hta_arrival *a = &of[r]->items[i];
+        for (size_t i = 0; i < part(&of[r])->n; i++) {
+            const hta_arrival *a = &part(&of[r])->items[i];
             if ((double)a->duration < LEAST_SHARE * x->mean_step) continue;
-            const rs_string *s = &of[r]->names.items[a->name];
+            const rs_string *s = &part(&of[r])->names.items[a->name];
             uint32_t name = rs_strings_add(&x->names, s->text, s->length);
             if (name == RS_NO_STRING || !RS_GROW_ONE(x->items, x->n, x->capacity)) return false;
             x->items[x->n++] = (arrival){.rank = (uint32_t)r,
@@ -225,7 +276,7 @@ static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
     return true;
 }
 
-static rs_status add_counts(rs_table *t, const int64_t *ranks, int64_t *count, size_t n, rs_error *err)
+static rs_status add_counts(rs_table *t, const rs_partial *of, int64_t *count, size_t n, rs_error *err)
 {
     rs_status status = RS_OK;
     for (size_t shown = 0; status == RS_OK && shown < n; shown++) {
@@ -233,40 +284,37 @@ static rs_status add_counts(rs_table *t, const int64_t *ranks, int64_t *count, s
         for (size_t i = 0; i < n; i++)
             if (count[i] > 0 && (most == n || count[i] > count[most])) most = i;
         if (most == n) break;
-        rs_table_add_int(t, ranks[most]);
-        rs_table_add_int(t, count[most]);
-        status = rs_table_end_row(t, err);
+        late_rank row = {of[most].rank, count[most]};
+        status = rs_table_put_row(t, &late_record, row.rank, &row, err);
         count[most] = 0;
     }
     return status;
 }
 
-static rs_status add_steps(rs_table *t, const rs_hta_arrivals *const *of, size_t n, const rs_options *options,
+static rs_status add_steps(rs_table *t, const rs_partial *of, size_t n, const rs_options *options,
                            size_t *n_wanted, rs_error *err)
 {
     int64_t *all = NULL;
     size_t n_all = 0, capacity = 0;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < n; r++)
-        for (size_t i = 0; status == RS_OK && i < of[r]->n_steps; i++) {
+        for (size_t i = 0; status == RS_OK && i < part(&of[r])->n_steps; i++) {
             if (!RS_GROW_ONE(all, n_all, capacity))
                 status = rs_fail_nomem(err, "steps");
             else
-                all[n_all++] = of[r]->steps[i];
+                all[n_all++] = part(&of[r])->steps[i];
         }
     n_all = make_distinct(all, n_all);
     *n_wanted = 0;
     for (size_t i = 0; status == RS_OK && i < n_all; i++) {
         *n_wanted += rs_options_in_ranges(options, "in-steps", all[i]);
-        rs_table_add_int(t, all[i]);
-        status = rs_table_end_row(t, err);
+        status = rs_table_put_row(t, &step_record, RS_NO_VALUE, &(seen_step){all[i]}, err);
     }
     rs_free(all);
     return status;
 }
 
-rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const *of, const int64_t *ranks,
-                                 size_t n, rs_result *result, rs_error *err)
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     finder x = {.n = 0};
     size_t n_steps = 0, from = 0, length = 0;
@@ -274,12 +322,12 @@ rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const
     int64_t *count = rs_calloc(n + 1, sizeof *count);
     bool ok = count && rs_strings_init(&x.names);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "stragglers");
-    if (status == RS_OK) status = add_steps(result->tables[1], of, n, run->options, &n_steps, err);
-    if (status == RS_OK && k > 0 && (!gather(&x, of, n, n_steps) || !find_lane(&x, &from, &length)))
+    if (status == RS_OK) status = add_steps(result->tables[STEPS], partials, n, run->options, &n_steps, err);
+    if (status == RS_OK && k > 0 && (!gather(&x, partials, n, n_steps) || !find_lane(&x, &from, &length)))
         status = rs_fail_nomem(err, "stragglers");
     if (status == RS_OK && length && !count_late(x.items + from, length, (size_t)k, count))
         status = rs_fail_nomem(err, "stragglers");
-    if (status == RS_OK) status = add_counts(result->tables[0], ranks, count, n, err);
+    if (status == RS_OK) status = add_counts(result->tables[STRAGGLERS], partials, count, n, err);
     if (status == RS_OK && length == 0)
         rs_result_note(result,
                        "no kernel named ncclKernel... runs in one step on two ranks for %s %% of a step",
@@ -290,20 +338,32 @@ rs_status rs_hta_stragglers_find(const rs_run *run, const rs_hta_arrivals *const
     return status;
 }
 
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
 static const rs_field arrival_fields[] = {
-    RS_FIELD_INDEX(rs_hta_arrival, name, rs_hta_arrivals, names.n),
-    RS_FIELD(rs_hta_arrival, stream),
-    RS_FIELD(rs_hta_arrival, step),
-    RS_FIELD(rs_hta_arrival, start),
-    RS_FIELD(rs_hta_arrival, duration),
+    RS_FIELD_INDEX(hta_arrival, name, hta_arrivals, names.n),
+    RS_FIELD(hta_arrival, stream),
+    RS_FIELD(hta_arrival, step),
+    RS_FIELD(hta_arrival, start),
+    RS_FIELD(hta_arrival, duration),
 };
-static const rs_layout arrival_layout = RS_LAYOUT(rs_hta_arrival, arrival_fields);
+static const rs_layout arrival_layout = RS_LAYOUT(hta_arrival, arrival_fields);
 
 static const rs_field arrivals_fields[] = {
-    RS_FIELD_STRINGS(rs_hta_arrivals, names),
-    RS_FIELD_LIST(rs_hta_arrivals, items, n, &arrival_layout),
-    RS_FIELD_VALUES(rs_hta_arrivals, steps, n_steps),
-    RS_FIELD(rs_hta_arrivals, first),
-    RS_FIELD(rs_hta_arrivals, last),
+    RS_FIELD_STRINGS(hta_arrivals, names),
+    RS_FIELD_LIST(hta_arrivals, items, n, &arrival_layout),
+    RS_FIELD_VALUES(hta_arrivals, steps, n_steps),
+    RS_FIELD(hta_arrivals, first),
+    RS_FIELD(hta_arrivals, last),
 };
-const rs_layout rs_hta_arrivals_layout = RS_LAYOUT(rs_hta_arrivals, arrivals_fields);
+static const rs_layout arrivals_layout = RS_LAYOUT(hta_arrivals, arrivals_fields);
+
+const rs_peer_row rs_peer_hta_stragglers = {
+    RS_HTA_ROW("stragglers"),
+    .tables = tables,
+    .n_tables = N_TABLES,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_arrivals,
+    .partial_layout = &arrivals_layout,
+};

@@ -1,0 +1,24 @@
+/* Many small HTTP requests at once, by libcurl. The program's alone: the library knows no network. */
+#ifndef RS_CLI_FETCH_H
+#define RS_CLI_FETCH_H
+
+#include "rankscope/status.h"
+
+typedef struct rs_fetch {
+    char *url; /* owned */
+    bool post; /* with an empty body */
+    /* the answer */
+    int status; /* 0: none came */
+    bool timed_out;
+    char failure[120]; /* why none came, "" when one did */
+    char *body;        /* owned */
+    size_t n, capacity;
+} rs_fetch;
+
+/* Asks for all of them, 64 connections at a time, each for at most timeout_s seconds. Only http and https, no
+ * redirects, no proxies. What does not answer is no error. RS_ERR_USAGE when the program was built without
+ * libcurl. */
+rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *err);
+void rs_fetch_clear(rs_fetch *item);
+
+#endif

@@ -1,0 +1,224 @@
+/* Whose events these are: by the ranks, processes, hosts and addresses that the log itself maps. */
+#include "flight/files.h"
+#include "flight/log.h"
+#include "flight/template.h"
+
+#include <string.h>
+
+#define DAY INT64_C(86400000000000)
+
+static int64_t world_of(const rs_flight *flight)
+{
+    int64_t world = flight->log->world;
+    for (size_t g = 0; g < flight->n_groups; g++)
+        if ((int64_t)flight->groups[g].n > world) world = (int64_t)flight->groups[g].n;
+    if ((int64_t)flight->n_ranks > world) world = (int64_t)flight->n_ranks;
+    return world;
+}
+
+/* Seats of smaller communicators number their ranks anew. */
+static bool is_global(const rs_fl_log *log, const rs_fl_seat *seat)
+{
+    return seat->n_ranks == log->world;
+}
+
+static const rs_fl_seat *seat_of_process(const rs_fl_log *log, uint32_t host, int64_t pid)
+{
+    const rs_fl_seat *found = NULL;
+    for (size_t i = 0; i < log->n_seats; i++) {
+        const rs_fl_seat *s = &log->seats[i];
+        if (s->pid != pid || (host != RS_FL_NONE && s->host != host)) continue;
+        if (found && found->rank != s->rank) return NULL; /* two hosts have a process of that number */
+        found = s;
+    }
+    return found;
+}
+
+static uint64_t bus_of(const char *text)
+{
+    uint64_t bus = 0;
+    for (; *text; text++) {
+        char c = *text;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit >= 0) bus = bus << 4 | (uint64_t)digit;
+    }
+    return bus;
+}
+
+/* A GPU's address as the kernel writes it, with or without its function. */
+static const rs_fl_seat *seat_of_address(const rs_flight *flight, uint32_t host, uint32_t pci)
+{
+    const rs_fl_log *log = flight->log;
+    uint64_t bus = bus_of(rs_fl_text(flight, pci));
+    const rs_fl_seat *found = NULL;
+    for (size_t i = 0; i < log->n_seats; i++) {
+        const rs_fl_seat *s = &log->seats[i];
+        if ((host != RS_FL_NONE && s->host != host) || (s->bus != bus && s->bus >> 4 != bus)) continue;
+        if (found && found->rank != s->rank) return NULL;
+        found = s;
+    }
+    return found;
+}
+
+/* The n-th host in the order of the map; RS_FL_NONE. */
+static uint32_t nth_host(const rs_fl_log *log, int64_t n)
+{
+    return n >= 0 && (uint64_t)n < log->n_hosts ? log->hosts[n] : RS_FL_NONE;
+}
+
+/* The rank that is the n-th on its host: seats are in the order of their ranks. */
+static int64_t nth_rank(const rs_fl_log *log, uint32_t host, int64_t n)
+{
+    for (size_t i = 0; i < log->n_seats; i++)
+        if (log->seats[i].host == host && n-- == 0) return log->seats[i].rank;
+    return -1;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const rs_fl_seat *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Keeps the seats of the whole job, one a rank (a job that was started again names them anew), and lists the
+ * hosts in the order in which they appear. */
+static bool settle_seats(rs_fl_log *log)
+{
+    rs_map64 ranks = {0}, hosts = {0};
+    size_t kept = 0;
+    bool good = (log->hosts = rs_malloc((log->n_seats + 1) * sizeof *log->hosts)) != NULL;
+    for (size_t i = 0; good && i < log->n_seats; i++) {
+        rs_fl_seat seat = log->seats[i];
+        bool is_new, new_host;
+        if (!is_global(log, &seat)) continue;
+        uint32_t *place = rs_map64_put(&ranks, (uint64_t)seat.rank, &is_new);
+        good = place && rs_map64_put(&hosts, seat.host, &new_host);
+        if (!good) break;
+        if (is_new) *place = (uint32_t)kept++;
+        log->seats[*place] = seat;
+        if (new_host) log->hosts[log->n_hosts++] = seat.host;
+    }
+    rs_map64_clear(&ranks);
+    rs_map64_clear(&hosts);
+    log->n_seats = kept;
+    if (kept) qsort(log->seats, kept, sizeof *log->seats, by_rank);
+    return good;
+}
+
+static int64_t rank_in_group(const rs_flight *flight, const rs_fl_speaker *who)
+{
+    for (size_t g = 0; g < flight->n_groups; g++) {
+        const rs_fl_group *group = &flight->groups[g];
+        if (group->uid == who->guid && group->described && who->group_rank < (int64_t)group->n)
+            return group->ranks[who->group_rank];
+    }
+    const char *guid = rs_fl_text(flight, who->guid);
+    return strcmp(guid, "0") == 0 ? who->group_rank : -1; /* the default group numbers as the job does */
+}
+
+static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
+{
+    const rs_fl_log *log = flight->log;
+    bool tasks_are_ranks = world > 0 && (int64_t)log->tasks.n == world;
+    const rs_fl_seat *seat = NULL;
+    uint32_t node = e->host;
+    e->rank = e->who.rank;
+    if (e->rank < 0 && e->who.pid >= 0) seat = seat_of_process(log, e->host, e->who.pid);
+    if (e->rank < 0 && !seat && e->pci != RS_FL_NONE) seat = seat_of_address(flight, e->host, e->pci);
+    if (seat) e->rank = seat->rank;
+    if (e->rank < 0 && e->who.task >= 0 && tasks_are_ranks) e->rank = e->who.task;
+    if (e->rank < 0 && e->tasks_from >= 0 && (tasks_are_ranks || !log->tasks.n)) e->rank = e->tasks_from;
+    if (e->rank < 0 && e->who.task >= 0 && node == RS_FL_NONE) node = nth_host(log, e->who.task);
+    if (e->rank < 0 && e->who.local >= 0) {
+        if (node == RS_FL_NONE && nth_host(log, 1) == RS_FL_NONE)
+            node = nth_host(log, 0); /* there is one host */
+        if (node != RS_FL_NONE) e->rank = nth_rank(log, node, e->who.local);
+    }
+    if (e->rank < 0 && e->who.guid != RS_FL_NONE && e->who.group_rank >= 0)
+        e->rank = rank_in_group(flight, &e->who);
+    if (e->host == RS_FL_NONE) e->host = node;
+    bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU ||
+                   e->kind == RS_FL_EV_NODE_FAILURE || e->kind == RS_FL_EV_CANCELLED;
+    if (e->rank >= 0 || of_host) return;
+    int64_t rank;
+    const char *rule;
+    bool says_rank;
+    if (rs_fl_rank_of_path(rs_fl_text(flight, e->file), NULL, &rank, &rule, &says_rank) &&
+        rank < (world ? world : INT64_MAX) && (says_rank || log->n_files > 1))
+        e->rank = rank;
+}
+
+/* A stamp without a year takes the newest dump's. */
+static void give_year(const rs_flight *flight, rs_fl_event *e)
+{
+    int64_t newest = 0;
+    for (size_t r = 0; r < flight->n_ranks; r++)
+        if (flight->ranks[r].newest > newest) newest = flight->ranks[r].newest;
+    if (!e->yearless || !e->time_ns) return;
+    int64_t first = INT64_C(730) * DAY; /* 1972-01-01 */
+    int64_t day = (e->time_ns - first) / DAY, year = 1970, begin = 0;
+    if (newest <= 0) return;
+    for (;; year++) {
+        bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        int64_t next = begin + (leap ? 366 : 365) * DAY;
+        if (next > newest || year > 2261) {
+            if (!leap && day >= 60) day--;
+            break;
+        }
+        begin = next;
+    }
+    e->time_ns = begin + day * DAY + (e->time_ns - first) % DAY;
+    e->yearless = false;
+}
+
+/* A traceback that the program caught and went on from is no cause: it was fatal if torch's hook printed it,
+ * if the rank's exit code follows, or if nothing follows from there but consequences. */
+static bool was_fatal(const rs_fl_log *log, const rs_fl_event *e, const rs_map64 *exits)
+{
+    if (e->exception == RS_FL_NONE || e->by_hook) return true;
+    const uint32_t *exit = e->rank < 0 ? NULL : rs_map64_get(exits, (uint64_t)e->rank);
+    if (exit && (log->events[*exit].file != e->file || log->events[*exit].line > e->line)) return true;
+    const uint32_t *last = rs_map64_get(&log->last_plain, e->source);
+    return !last || (int64_t)*last < e->line;
+}
+
+/* The last event of each rank that tells of its exit. */
+static bool find_exits(const rs_fl_log *log, rs_map64 *exits)
+{
+    for (size_t i = 0; i < log->n; i++) {
+        const rs_fl_event *e = &log->events[i];
+        bool exit = e->kind == RS_FL_EV_EXIT || e->kind == RS_FL_EV_KILLED || e->kind == RS_FL_EV_SEGFAULT;
+        bool is_new;
+        if (!exit || e->code == INT64_MIN || e->rank < 0) continue;
+        uint32_t *place = rs_map64_put(exits, (uint64_t)e->rank, &is_new);
+        if (!place) return false;
+        *place = (uint32_t)i;
+    }
+    return true;
+}
+
+rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
+{
+    rs_fl_log *log = flight->log;
+    if (!log) return RS_OK;
+    int64_t world = world_of(flight);
+    if (!settle_seats(log)) return rs_fail_nomem(err, "the log");
+    for (size_t i = 0; i < log->n_seats; i++) {
+        rs_fl_note *note = rs_fl_note_put(flight, log->seats[i].rank);
+        if (!note) return rs_fail_nomem(err, "the log");
+        if (note->host == RS_FL_NONE) note->host = log->seats[i].host;
+    }
+    for (size_t i = 0; i < log->n; i++) {
+        resolve(flight, world, &log->events[i]);
+        give_year(flight, &log->events[i]);
+    }
+    rs_map64 exits = {0};
+    bool good = find_exits(log, &exits);
+    for (size_t i = 0; good && i < log->n; i++)
+        log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
+    rs_map64_clear(&exits);
+    return good ? RS_OK : rs_fail_nomem(err, "the log");
+}

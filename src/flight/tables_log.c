@@ -1,0 +1,73 @@
+/* The events of the logs as a table. */
+#include "flight/log.h"
+#include "flight/tables.h"
+
+static const rs_column_spec columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "global rank, as far as the log tells", NULL},
+    {"host", RS_TEXT, RS_UNIT_NONE, "host", NULL},
+    {"time_ns", RS_TIME, RS_UNIT_NS,
+     "by the log's own clock; a line without a stamp has that of the line before", "time"},
+    {"kind", RS_TEXT, RS_UNIT_NONE, "what it is: xid, host_oom, python_exception, timeout, ...", NULL},
+    {"role", RS_TEXT, RS_UNIT_NONE, "origin, consequence or note", NULL},
+    {"code", RS_INT, RS_UNIT_NONE, "exit code, Xid, status of the network", NULL},
+    {"exception", RS_TEXT, RS_UNIT_NONE, "type of a Python exception", NULL},
+    {"text", RS_TEXT, RS_UNIT_NONE, "the rest of the message", NULL},
+    {"where", RS_TEXT, RS_UNIT_NONE, "file:line in the user's code", NULL},
+    {"group", RS_TEXT, RS_UNIT_NONE, "process group that a watchdog names", NULL},
+    {"seq", RS_INT, RS_UNIT_ID, "number of the work that timed out", NULL},
+    {"fatal", RS_INT, RS_UNIT_NONE, "1 when it ended its rank; a traceback that was caught did not", NULL},
+    {"file", RS_TEXT, RS_UNIT_NONE, "the log", NULL},
+    {"line", RS_INT, RS_UNIT_ID, "its line", NULL},
+};
+const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log", columns,
+                                      sizeof columns / sizeof *columns};
+
+static void add_text(rs_table *table, const rs_flight *flight, uint32_t text)
+{
+    if (text == RS_FL_NONE)
+        rs_table_add_null(table);
+    else
+        rs_table_add_text(table, rs_fl_text(flight, text));
+}
+
+static void add_known(rs_table *table, int64_t value, bool known)
+{
+    if (known)
+        rs_table_add_int(table, value);
+    else
+        rs_table_add_null(table);
+}
+
+static rs_status add_row(const rs_flight *flight, const rs_fl_event *e, rs_table *table, rs_error *err)
+{
+    static const char *const roles[] = {"origin", "consequence", "note"};
+    add_known(table, e->rank, e->rank >= 0);
+    add_text(table, flight, e->host);
+    if (e->time_ns && !e->yearless)
+        rs_table_add_time(table, e->time_ns);
+    else
+        rs_table_add_null(table);
+    rs_table_add_text(table, rs_fl_event_kind_name((rs_fl_event_kind)e->kind));
+    rs_table_add_text(table, roles[e->role]);
+    add_known(table, e->code, e->code != INT64_MIN);
+    add_text(table, flight, e->exception);
+    add_text(table, flight, e->text);
+    add_text(table, flight, e->where);
+    add_text(table, flight, e->group);
+    add_known(table, e->seq, e->seq != RS_FL_UNKNOWN);
+    rs_table_add_int(table, e->fatal);
+    add_text(table, flight, e->file);
+    rs_table_add_int(table, e->line);
+    return rs_table_end_row(table, err);
+}
+
+rs_table *rs_flight_log(rs_flight *flight, rs_error *err)
+{
+    rs_table *table = rs_table_create(&rs_fl_log_spec);
+    rs_status status = table ? RS_OK : rs_fail_nomem(err, "a table");
+    for (size_t i = 0; flight->log && status == RS_OK && i < flight->log->n; i++)
+        status = add_row(flight, &flight->log->events[i], table, err);
+    if (status == RS_OK) return table;
+    rs_table_free(table);
+    return NULL;
+}

@@ -1,0 +1,95 @@
+/* The roots as a table. */
+#include "flight/tables.h"
+
+#include "flight/presence.h"
+
+static const rs_column_spec columns[] = {
+    {"rank", RS_INT, RS_UNIT_ID, "global rank; empty where no rank can be named", NULL},
+    {"kind", RS_TEXT, RS_UNIT_NONE,
+     "silent, stalled, blocked, collective, mismatch, deadlock, order, no_dump, unknown, slow, crashed, "
+     "config",
+     NULL},
+    {"verdict", RS_TEXT, RS_UNIT_NONE, "the verdict it gives", NULL},
+    {"group", RS_TEXT, RS_UNIT_NONE, "process group", NULL},
+    {"group_desc", RS_TEXT, RS_UNIT_NONE, "its description", "description"},
+    {"seq", RS_INT, RS_UNIT_ID, "number of the operation in its group: of the collective, or of the launch",
+     NULL},
+    {"p2p", RS_INT, RS_UNIT_NONE, "1 when the operation is a send or receive", NULL},
+    {"op", RS_TEXT, RS_UNIT_NONE, "operation", NULL},
+    {"last_completed", RS_INT, RS_UNIT_ID, "the newest collective of the group that the rank has completed",
+     "completed"},
+    {"frontier", RS_INT, RS_UNIT_ID, "the newest that anybody has", NULL},
+    {"behind", RS_INT, RS_UNIT_COUNT, "frontier - last_completed", NULL},
+    {"open_ops", RS_INT, RS_UNIT_COUNT, "operations that the rank has open, in all groups", "open"},
+    {"first_open_ns", RS_TIME, RS_UNIT_NS, "since when others wait for it, clock offsets removed", "since"},
+    {"host", RS_TEXT, RS_UNIT_NONE, "its host", NULL},
+    {"where", RS_TEXT, RS_UNIT_NONE, "file:line in the user's code", NULL},
+    {"state", RS_TEXT, RS_UNIT_NONE, "of the rank's own operation", NULL},
+    {"waiters", RS_INT, RS_UNIT_COUNT, "ranks that wait for it, directly or through others", NULL},
+    {"cause", RS_TEXT, RS_UNIT_NONE, "kind of cause, by the log or a stack", NULL},
+    {"cause_text", RS_TEXT, RS_UNIT_NONE, "what the log says", NULL},
+    {"cause_at", RS_TEXT, RS_UNIT_NONE, "file:line of the log", NULL},
+};
+const rs_table_spec rs_fl_roots_spec = {"roots", "one row a root of the hang", columns,
+                                        sizeof columns / sizeof *columns};
+
+static void add_known(rs_table *table, int64_t value, bool known)
+{
+    if (known)
+        rs_table_add_int(table, value);
+    else
+        rs_table_add_null(table);
+}
+
+static void add_text(rs_table *table, const char *text)
+{
+    if (text)
+        rs_table_add_text(table, text);
+    else
+        rs_table_add_null(table);
+}
+
+static rs_status add_row(rs_flight *flight, const rs_flight_root *r, rs_table *table, rs_error *err)
+{
+    const char *at = NULL;
+    if (r->cause && r->cause->file) {
+        at = rs_fl_print(flight, "%s:%lld", r->cause->file, (long long)r->cause->line);
+        if (!at) return rs_fail_nomem(err, "a table");
+    }
+    add_known(table, r->rank, r->rank >= 0);
+    rs_table_add_text(table, rs_flight_root_kind_name(r->kind));
+    rs_table_add_text(table, rs_flight_verdict_name(r->verdict));
+    add_text(table, r->group);
+    add_text(table, r->group_desc);
+    add_known(table, r->seq, r->seq >= 0);
+    rs_table_add_int(table, r->p2p);
+    add_text(table, r->op);
+    add_known(table, r->last_completed, r->last_completed >= 0);
+    add_known(table, r->frontier, r->frontier >= 0);
+    add_known(table, r->frontier - r->last_completed, r->frontier >= 0 && r->last_completed >= 0);
+    rs_table_add_int(table, (int64_t)r->open_ops);
+    if (r->first_open_ns)
+        rs_table_add_time(table, r->first_open_ns);
+    else
+        rs_table_add_null(table);
+    add_text(table, r->host);
+    add_text(table, r->where);
+    add_text(table, r->state);
+    rs_table_add_int(table, (int64_t)r->waiters);
+    add_text(table, r->cause ? r->cause->kind : NULL);
+    add_text(table, r->cause ? r->cause->text : NULL);
+    add_text(table, at);
+    return rs_table_end_row(table, err);
+}
+
+rs_table *rs_flight_roots(rs_flight *flight, rs_error *err)
+{
+    const rs_flight_report *report;
+    rs_table *table = rs_table_create(&rs_fl_roots_spec);
+    rs_status status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
+    for (size_t i = 0; status == RS_OK && i < report->n_roots; i++)
+        status = add_row(flight, &report->roots[i], table, err);
+    if (status == RS_OK) return table;
+    rs_table_free(table);
+    return NULL;
+}

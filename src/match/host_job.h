@@ -1,0 +1,16 @@
+/* Jobs without a GPU: whether a rank is of one, and how long its host was in communication. */
+#ifndef RS_MATCH_HOST_JOB_H
+#define RS_MATCH_HOST_JOB_H
+
+#include "trace/trace.h"
+
+typedef struct rs_host_job {
+    bool on_host; /* no device, no call to one, and communication is by gloo, MPI or UCC on the host */
+    int64_t communication; /* a span gloo:*, mpi:*, ucc:* runs, ns */
+    int64_t waiting;       /* ... and no operator but those that communicate: what `exposed` is on a GPU */
+} rs_host_job;
+
+/* Of the selected events. */
+rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err);
+
+#endif

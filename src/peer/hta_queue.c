@@ -1,0 +1,245 @@
+/* queue as HTA's get_queue_length_summary and its kin. */
+#include "peer/hta_queue.h"
+
+#include <string.h>
+
+#include "analysis/queue.h"
+#include "base/interval.h"
+#include "base/keymap.h"
+#include "base/memory.h"
+#include "peer/hta_steps.h"
+#include "peer/numpy_order.h"
+
+/* ---- the samples -------------------------------------------------------------------------------------- */
+
+bool rs_hta_is_launch(const char *name)
+{
+    static const char *const names[] = {
+        "cudaLaunchKernel", "cudaLaunchKernelExC",      "cuLaunchKernel",
+        "cuLaunchKernelEx", "cudaMemcpyAsync",          "cudaMemsetAsync",
+        "hipLaunchKernel",  "hipExtModuleLaunchKernel", "hipMemcpyAsync",
+        "hipMemsetAsync",   "hipMemcpyWithStream",      "runFunction - job_prep_and_submit_for_execution"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* first: the first row with a stream of each correlation, in frame order; next: the one after it. */
+static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
+{
+    int64_t min = INT64_MAX, max = INT64_MIN;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->correlation[i] == -1) continue;
+        if (f->correlation[i] < min) min = f->correlation[i];
+        if (f->correlation[i] > max) max = f->correlation[i];
+    }
+    bool ok = rs_keymap_init(first, min, max, f->n);
+    for (size_t i = f->n; ok && i-- > 0;) {
+        if (f->correlation[i] == -1 || f->stream[i] == -1) continue;
+        next[i] = rs_keymap_get(first, f->correlation[i]);
+        ok = rs_keymap_put(first, f->correlation[i], (uint32_t)i);
+    }
+    return ok;
+}
+
+/* A launch that HTA counts: a partner in the file's first event is "none" to it. */
+static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
+{
+    return f->correlation[i] != -1 && f->partner[i] != RS_NO_ROW && f->partner[i] != 0 &&
+           rs_hta_is_launch(rs_event_name(trace->events, f->row[i]));
+}
+
+/* All launches, each once for every piece of its work, then all work that was launched so. */
+static bool collect(const rs_trace *trace, const rs_hta_frame *f, const rs_keymap *first,
+                    const uint32_t *next, uint8_t *launched, rs_queue_series *out, bool *too_many)
+{
+    const rs_events *e = trace->events;
+    for (size_t i = 0; i < f->n; i++) {
+        if (!counts(trace, f, i)) continue;
+        for (uint32_t g = rs_keymap_get(first, f->correlation[i]); g != RS_KEYMAP_NONE; g = next[g]) {
+            const rs_thread *t = &e->threads[e->thread[f->row[g]]];
+            launched[g] = 1;
+            if (!rs_queue_add(
+                    out, (rs_queue_sample){f->start[i], -1, f->stream[g], t->pid, t->tid, 0, f->row[i], 1}))
+                return false;
+            *too_many = out->n / 64 > f->n;
+            if (*too_many) return true;
+        }
+    }
+    for (size_t g = 0; g < f->n; g++) {
+        const rs_thread *t = &e->threads[e->thread[f->row[g]]];
+        if (launched[g] && !rs_queue_add(out, (rs_queue_sample){f->start[g], -1, f->stream[g], t->pid, t->tid,
+                                                                0, f->row[g], -1}))
+            return false;
+    }
+    return true;
+}
+
+/* By stream and time; equal times stand as pandas leaves them. */
+static bool put_in_order(rs_queue_series *s)
+{
+    rs_keyed *order = rs_malloc(s->n * sizeof *order);
+    int64_t *keys = rs_malloc(s->n * sizeof *keys);
+    uint32_t *places = rs_malloc(s->n * sizeof *places);
+    bool ok = order && keys && places;
+    for (size_t i = 0; ok && i < s->n; i++) keys[i] = s->items[i].ns;
+    if (ok) rs_numpy_argsort(keys, s->n, places);
+    for (size_t i = 0; ok && i < s->n; i++) order[i] = (rs_keyed){keys[places[i]], places[i]};
+    ok = ok && rs_queue_put_by_stream(s, order);
+    rs_free(order);
+    rs_free(keys);
+    rs_free(places);
+    return ok;
+}
+
+rs_status rs_hta_queue_of(const rs_trace *trace, const rs_hta_frame *f, rs_queue_series *out, rs_error *err)
+{
+    rs_keymap first = {.min = 0, .max = -1};
+    uint32_t *next = rs_malloc(f->n * sizeof *next);
+    uint8_t *launched = rs_calloc(f->n, 1);
+    bool too_many = false;
+    bool ok = next && launched && chain_work(f, &first, next) &&
+              collect(trace, f, &first, next, launched, out, &too_many);
+    rs_keymap_clear(&first);
+    rs_free(next);
+    rs_free(launched);
+    if (too_many)
+        return rs_fail_at(
+            err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
+            "correlation ids repeat so often that HTA's table would have over 64 rows an event");
+    if (!ok || !put_in_order(out)) return rs_fail_nomem(err, "queue lengths");
+    return RS_OK;
+}
+
+/* ---- the tables --------------------------------------------------------------------------------------- */
+
+#define ROW(CELL)                                                                                            \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                     \
+    RS_DESCRIPTION_CELLS(CELL, rs_queue_stream, lengths, COUNT, "samples")
+RS_RECORD(hta, ROW);
+
+#define SERIES_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_queue_sample, row), "index", INT, ID, "position in traceEvents", NULL)                        \
+    CELL(SET, "ts", REAL, US, "from the job's first event", NULL)                                            \
+    CELL(OF(rs_queue_sample, pid), "pid", INT, ID, "of the work", NULL)                                      \
+    CELL(OF(rs_queue_sample, tid), "tid", INT, ID, "of the work", NULL)                                      \
+    CELL(OF(rs_queue_sample, stream), "stream", INT, ID, "stream", NULL)                                     \
+    CELL(OF(rs_queue_sample, length), "queue_length", INT, COUNT, "launches whose work has not started", NULL)
+RS_RECORD(hta_series, SERIES_ROW);
+
+#define BLOCKED_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "the last stream that was full", NULL)              \
+    CELL(OF(rs_queue_stream, blocked), "duration_at_max_queue_length", REAL, US,                             \
+         "time to the next sample, summed", NULL)                                                            \
+    CELL(SET, "relative_duration_at_max_queue_length", REAL, RATIO,                                          \
+         "of the time between first and last start", NULL)
+RS_RECORD(hta_blocked, BLOCKED_ROW);
+
+static const rs_table_spec summary_table = {"queue",
+                                            "one row is one stream, as HTA's get_queue_length_summary",
+                                            hta_columns, sizeof hta_columns / sizeof *hta_columns};
+static const rs_table_spec series_table = {"series", "one row is one change; filled with --series",
+                                           hta_series_columns,
+                                           sizeof hta_series_columns / sizeof *hta_series_columns};
+static const rs_table_spec blocked_table = {
+    "blocked", "one row is one rank, as HTA keeps only one stream of it", hta_blocked_columns,
+    sizeof hta_blocked_columns / sizeof *hta_blocked_columns};
+static const rs_table_spec *const tables[] = {&summary_table, &series_table, &blocked_table};
+
+typedef struct hta_queue {
+    rs_queue *queue;
+    int64_t zero;        /* the rank's first event, INT64_MAX if none */
+    int64_t first, last; /* start of the rank's rows */
+} hta_queue;
+
+static void free_partial(void *partial)
+{
+    hta_queue *h = partial;
+    if (h) rs_queue_free(h->queue);
+    rs_free(h);
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_hta_frame *f;
+    hta_queue *h = rs_calloc(1, sizeof *h);
+    if (h) h->queue = rs_calloc(1, sizeof *h->queue);
+    *partial = h;
+    if (!h || !h->queue) return rs_fail_nomem(err, "queue lengths");
+    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
+    if (status != RS_OK) return status;
+    h->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
+    for (size_t i = 0; i < f->n; i++) {
+        if (i == 0 || f->start[i] < h->first) h->first = f->start[i];
+        if (i == 0 || f->start[i] > h->last) h->last = f->start[i];
+    }
+    status = rs_hta_queue_of(trace, f, &h->queue->series, err);
+    return status == RS_OK ? rs_queue_sum_up(run, h->queue, true, err) : status;
+}
+
+static rs_status add_rank(const hta_queue *h, int64_t rank_number, int64_t zero, rs_result *result,
+                          rs_error *err)
+{
+    const rs_queue *p = h->queue;
+    rs_status status = RS_OK;
+    const rs_queue_stream *full = NULL;
+    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
+        if (p->streams[i].full) full = &p->streams[i];
+        status =
+            rs_table_put_row(result->tables[RS_QUEUE_SUMMARY], &hta_record, rank_number, &p->streams[i], err);
+    }
+    if (status == RS_OK && full) {
+        rs_table *t = result->tables[RS_QUEUE_BLOCKED];
+        rs_table_put(t, &hta_blocked_record, rank_number, full);
+        rs_table_set_real(t, "relative_duration_at_max_queue_length",
+                          (double)full->blocked / (double)rs_sub_sat(h->last, h->first));
+        status = rs_table_end_row(t, err);
+    }
+    rs_table *t = result->tables[RS_QUEUE_SERIES];
+    for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
+        rs_table_put(t, &hta_series_record, rank_number, &p->series.items[i]);
+        rs_table_set_real(t, "ts", (double)rs_sub_sat(p->series.items[i].ns, zero) / 1000);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    int64_t zero = INT64_MAX;
+    rs_status status = RS_OK;
+    result->main_table = rs_queue_main_table(run->options);
+    for (size_t i = 0; i < n; i++) {
+        const hta_queue *h = partials[i].value;
+        if (h->zero < zero) zero = h->zero;
+    }
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const hta_queue *h = partials[i].value;
+        if (h->queue->n_streams == 0)
+            rs_result_note(result, "rank %lld: no launched GPU work", (long long)partials[i].rank);
+        else
+            status = add_rank(h, partials[i].rank, zero, result, err);
+    }
+    return status;
+}
+
+static const rs_field queue_fields[] = {
+    RS_FIELD_ONE(hta_queue, queue, &rs_queue_layout),
+    RS_FIELD(hta_queue, zero),
+    RS_FIELD(hta_queue, first),
+    RS_FIELD(hta_queue, last),
+};
+static const rs_layout queue_layout = RS_LAYOUT(hta_queue, queue_fields);
+
+const rs_peer_row rs_peer_hta_queue = {
+    RS_HTA_ROW("queue"),
+    .tables = tables,
+    .n_tables = RS_QUEUE_TABLES,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .partial_layout = &queue_layout,
+};

@@ -1,0 +1,106 @@
+#include "trace/others.h"
+
+#include "trace/events.h"
+
+void rs_others_clear(rs_others *a)
+{
+    rs_big_free(a->rows);
+    rs_big_free(a->name);
+    rs_big_free(a->kind);
+    rs_big_free(a->value);
+    rs_free(a->names);
+    rs_map64_clear(&a->by_text);
+    *a = (rs_others){0};
+}
+
+void rs_others_trim(rs_others *a)
+{
+    rs_big_trim(a->rows, a->n * sizeof *a->rows);
+    rs_big_trim(a->name, a->n * sizeof *a->name);
+    rs_big_trim(a->kind, a->n * sizeof *a->kind);
+    rs_big_trim(a->value, a->n * sizeof *a->value);
+}
+
+void rs_others_forget(rs_others *a, uint32_t row)
+{
+    while (a->n && a->rows[a->n - 1] == row) a->n--;
+    while (a->n_names && a->names[a->n_names - 1].first_row == row) a->n_names--;
+}
+
+static bool resize(void **p, size_t n, size_t size)
+{
+    void *q = rs_big_resize(*p, n * size);
+    if (q) *p = q;
+    return q != NULL;
+}
+
+rs_status rs_others_reserve(rs_events *e, size_t more, rs_error *err)
+{
+    rs_others *a = &e->others;
+    if (more <= a->capacity - a->n) return RS_OK;
+    size_t cell = sizeof *a->rows + sizeof *a->name + sizeof *a->kind + sizeof *a->value;
+    size_t wanted = a->capacity ? a->capacity + a->capacity / 2 : 1024;
+    if (more > SIZE_MAX / 2 / cell - a->n || wanted > SIZE_MAX / 2 / cell)
+        return rs_fail_nomem(err, "arguments");
+    if (wanted < a->n + more) wanted = a->n + more;
+    rs_status status = rs_events_charge(e, (wanted - a->capacity) * cell, err);
+    if (status != RS_OK) return status;
+    if (!resize((void **)&a->rows, wanted, sizeof *a->rows) ||
+        !resize((void **)&a->name, wanted, sizeof *a->name) ||
+        !resize((void **)&a->kind, wanted, sizeof *a->kind) ||
+        !resize((void **)&a->value, wanted, sizeof *a->value))
+        return rs_fail_nomem(err, "arguments");
+    a->capacity = wanted;
+    return RS_OK;
+}
+
+uint32_t rs_other_find(const rs_others *a, uint32_t text)
+{
+    const uint32_t *at = rs_map64_get(&a->by_text, text);
+    return at && *at < a->n_names && a->names[*at].text == text ? *at : RS_NO_OTHER;
+}
+
+rs_status rs_other_name_add(rs_events *e, uint32_t text, uint32_t row, uint32_t *name, rs_error *err)
+{
+    rs_others *a = &e->others;
+    *name = rs_other_find(a, text);
+    if (*name != RS_NO_OTHER || a->n_names == RS_MAX_OTHERS) return RS_OK;
+    bool is_new;
+    uint32_t *at = rs_map64_put(&a->by_text, text, &is_new);
+    if (!at || !RS_GROW_ONE(a->names, a->n_names, a->names_capacity)) return rs_fail_nomem(err, "arguments");
+    *name = *at = (uint32_t)a->n_names;
+    a->names[a->n_names++] = (rs_other_name){.text = text, .first_row = row, .last = SIZE_MAX};
+    return RS_OK;
+}
+
+rs_status rs_other_add(rs_events *e, uint32_t name, uint32_t row, rs_other_kind kind, int64_t value,
+                       rs_error *err)
+{
+    rs_others *a = &e->others;
+    size_t at = a->names[name].last;
+    /* the last cell may have been taken back, and another name's stand there */
+    if (at >= a->n || a->rows[at] != row || a->name[at] != name) {
+        rs_status status = rs_others_reserve(e, 1, err);
+        if (status != RS_OK) return status;
+        at = a->n++;
+    }
+    a->rows[at] = row;
+    a->name[at] = (uint16_t)name;
+    a->kind[at] = (uint8_t)kind;
+    a->value[at] = value;
+    a->names[name].last = at;
+    return RS_OK;
+}
+
+size_t rs_other_first(const rs_others *a, uint32_t row)
+{
+    size_t low = 0, high = a->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (a->rows[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}

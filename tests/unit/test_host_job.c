@@ -1,0 +1,171 @@
+/* A job without a GPU: the host's own time by name, its waiting in communication, what doctor and summary
+ * make of it; against a count by hand. */
+#include "support.h"
+
+#include "analysis/doctor_checks.h"
+#include "analysis/ops_host.h"
+#include "analysis/summary.h"
+#include "base/memory.h"
+#include "match/host_job.h"
+
+#define X(cat, name, tid, ts, dur)                                                                           \
+    ",{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts        \
+    ",\"dur\":" #dur "}\n"
+#define HEAD(more) "{" more "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0}\n"
+#define GLOO "\"distributedInfo\":{\"backend\":\"gloo\",\"rank\":0,\"world_size\":2},"
+
+typedef struct fixture {
+    rs_events *e;
+    rs_trace t;
+} fixture;
+
+static void begin(fixture *f, const char *trace)
+{
+    f->e = load(trace, strlen(trace));
+    rs_trace_init(&f->t, f->e, NULL, f->e->n);
+}
+
+static void end(fixture *f)
+{
+    rs_trace_clear(&f->t);
+    rs_events_free(f->e);
+}
+
+static void expect_op(const rs_host_ops *ops, size_t i, const char *name, int64_t count, int64_t total_us,
+                      int64_t self_us)
+{
+    assert_true(i < ops->n);
+    assert_string_equal(ops->items[i].name, name);
+    assert_int_equal(ops->items[i].count, count);
+    assert_int_equal(ops->items[i].total, total_us * 1000);
+    assert_int_equal(ops->items[i].self, self_us * 1000);
+}
+
+/* 100 of step: less two calls of a (30 and 20) and less c. The outer a holds one of its own name (10). What
+ * crosses the end of its caller (d), stands on another thread (e) or is communication of a worker that was
+ * filed under this thread takes nothing. */
+static void test_own_time(void **state)
+{
+    (void)state;
+    fixture f;
+    rs_host_ops ops = {0};
+    begin(&f, HEAD("") X("user_annotation", "step", 1, 0, 100) X("cpu_op", "a", 1, 10, 30)
+                  X("cpu_op", "a", 1, 15, 10) X("cpu_op", "a", 1, 50, 20) X("cpu_op", "c", 1, 70, 5)
+                      X("cpu_op", "d", 1, 90, 22) X("cpu_op", "e", 2, 20, 7)
+                          X("user_annotation", "gloo:all_reduce", 1, 75, 12) X("kernel", "k", 7, 0, 50)
+                              X("python_function", "p", 1, 0, 100) "]}");
+    assert_int_equal(rs_host_ops_of(&f.t, &ops, NULL), RS_OK);
+    assert_int_equal(ops.n, 6);
+    expect_op(&ops, 0, "a", 3, 60, 50);
+    expect_op(&ops, 1, "step", 1, 100, 45);
+    expect_op(&ops, 2, "d", 1, 22, 22);
+    expect_op(&ops, 3, "gloo:all_reduce", 1, 12, 12);
+    expect_op(&ops, 4, "e", 1, 7, 7);
+    expect_op(&ops, 5, "c", 1, 5, 5);
+    rs_host_ops_clear(&ops);
+    end(&f);
+}
+
+/* Communication from 10 to 40 and 30 to 60, an operator from 20 to 35: 50 in all, 35 of it waiting. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    static const char *const events = X("user_annotation", "gloo:all_reduce", 9, 10, 30)
+        X("user_annotation", "gloo:all_reduce", 8, 30, 30) X("cpu_op", "aten::add", 1, 20, 15)
+            X("cpu_op", "c10d::allreduce_", 1, 5, 3) X("cpu_op", "_c10d_functional::wait_tensor", 1, 40, 20)
+                X("user_annotation", "sleep", 1, 60, 40);
+    static const char *const heads[] = {HEAD(GLOO), HEAD("")};
+    for (size_t i = 0; i < 2; i++) {
+        text t = {0};
+        fixture f;
+        rs_host_job job;
+        text_puts(&t, heads[i]);
+        text_puts(&t, events);
+        text_puts(&t, "]}");
+        begin(&f, t.s);
+        assert_int_equal(rs_trace_host_job(&f.t, &job, NULL), RS_OK);
+        assert_true(job.on_host);
+        assert_int_equal(job.communication, 50000);
+        assert_int_equal(job.waiting, 35000);
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        rs_run run = {.policy = &policy};
+        void *summary;
+        assert_int_equal(rs_summary_rank(&run, &f.t, &summary, NULL), RS_OK);
+        assert_int_equal(rs_summary_own_time(summary), 95000 - 35000);
+        rs_summary_free(summary);
+        end(&f);
+        text_clear(&t);
+    }
+}
+
+static bool on_host(const char *trace)
+{
+    fixture f;
+    rs_host_job job;
+    begin(&f, trace);
+    assert_int_equal(rs_trace_host_job(&f.t, &job, NULL), RS_OK);
+    end(&f);
+    return job.on_host;
+}
+
+static void test_no_host_job(void **state)
+{
+    (void)state;
+    assert_true(on_host(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD("") X("cpu_op", "a", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD("\"distributedInfo\":{\"backend\":\"nccl\"},") X("cpu_op", "a", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD(GLOO) X("cuda_runtime", "cudaLaunchKernel", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD(GLOO) X("kernel", "k", 7, 0, 1) "]}"));
+    assert_false(on_host(HEAD("\"deviceProperties\":[{\"id\":0,\"name\":\"G\"}]," GLOO)
+                             X("cpu_op", "a", 1, 0, 1) "]}"));
+}
+
+/* The worst level of a check's findings; -1: it says nothing. */
+static int level_of(const char *trace, const char *check)
+{
+    fixture f;
+    rs_findings found = {0};
+    int level = -1;
+    begin(&f, trace);
+    assert_int_equal(rs_doctor_examine(&f.t, &found, NULL), RS_OK);
+    for (size_t i = 0; i < found.n; i++) {
+        if (strcmp(found.items[i].check->name, check) == 0 && (int)found.items[i].level > level)
+            level = (int)found.items[i].level;
+        rs_free(found.items[i].text);
+    }
+    rs_free(found.items);
+    for (size_t i = 0; i < found.n_calls; i++) rs_free(found.calls[i].name);
+    rs_free(found.calls);
+    end(&f);
+    return level;
+}
+
+static void test_doctor(void **state)
+{
+    (void)state;
+    static const char op[] = X("cpu_op", "a", 1, 0, 1);
+    char whole[600], cut[600], shaped[600];
+    assert_int_equal(level_of(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"), RS_FINE);
+    snprintf(whole, sizeof whole, "%s%s]}", HEAD(""), op);
+    snprintf(cut, sizeof cut, "%s%s,{\"ph", HEAD(""), op);
+    snprintf(shaped, sizeof shaped, "%s%s,{\"ph", HEAD("\"record_shapes\":1,\"with_stack\":1,"), op);
+    static const char *const checks[] = {"GPU work", "steps", "Python stacks", "rank"};
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        assert_true(level_of(whole, checks[i]) > RS_FINE);
+        assert_int_equal(level_of(cut, checks[i]), -1);
+    }
+    assert_int_equal(level_of(whole, "GPU work"), RS_UNFIT);
+    assert_int_equal(level_of(cut, "shapes"), RS_WEAK);
+    assert_int_equal(level_of(shaped, "shapes"), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_time),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_no_host_job),
+        cmocka_unit_test(test_doctor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
