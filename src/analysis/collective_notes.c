@@ -31,3 +31,16 @@ void rs_coll_note_host(const rs_coll_job *job, rs_result *result)
                        "the ranks ran on different hosts, and communication on the host does not tell "
                        "how far their clocks are apart: times of different hosts are as recorded");
 }
+
+void rs_coll_note_trust(const rs_clock_trust *trust, rs_result *result)
+{
+    if (trust->n)
+        rs_result_note(
+            result,
+            "clocks are known to within %lld us (the widest of %zu intervals): see the command clocks; "
+            "shorter distances between ranks mean nothing",
+            (long long)(trust->width / 2000 + 1), trust->n);
+    if (trust->n_loose)
+        rs_result_note(result, "%zu clocks have no interval: they are set by the ends of collectives alone",
+                       trust->n_loose);
+}

@@ -12,8 +12,9 @@
 #include "base/stats.h"
 
 static const rs_option_spec options[] = {
-    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
-     "ends: clocks are corrected so that collectives end together; file: as the traces have them"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
+     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
+     "command clocks; file: as the traces have them"},
 };
 
 static const rs_column_spec one_columns[] = {
@@ -449,7 +450,8 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    bool align = strcmp(rs_options_text(run->options, "clocks"), "ends") == 0;
+    rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
+    rs_clock_trust trust = {0};
     answer a = {0};
     rs_coll_job job = {0};
     a.of = rs_malloc((n + 1) * sizeof *a.of);
@@ -462,12 +464,13 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         a.late[a.n].rank = partials[i].rank;
         a.ranks[a.n++] = partials[i].value;
     }
-    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks, a.n, how, &job, &trust, err);
     if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
         status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
     if (status == RS_OK) status = fill(&job, &a, result, err);
     if (status == RS_OK) remark(&job, &a, result);
+    if (status == RS_OK) rs_coll_note_trust(&trust, result);
     rs_coll_job_clear(&job);
     rs_free(a.of);
     rs_free(a.ranks);

@@ -13,8 +13,9 @@
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
      "rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are apart"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
-     "ends: clocks are corrected so that collectives end together; file: as the traces have them"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
+     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
+     "command clocks; file: as the traces have them"},
     {"candidates", RS_OPTION_INT, "N", NULL, "2",
      "only under --compat hta: its num_candidates, how many of a step count as late"},
     {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
@@ -227,7 +228,8 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     const char *by = rs_options_text(run->options, "by");
-    bool align = strcmp(rs_options_text(run->options, "clocks"), "ends") == 0;
+    rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
+    rs_clock_trust trust = {0};
     result->main_table = strcmp(by, "collective") == 0 ? COLLECTIVES
                          : strcmp(by, "clock") == 0    ? CLOCKS
                                                        : RANKS;
@@ -241,12 +243,13 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         a.of[a.n] = &partials[i];
         a.ranks[a.n++] = partials[i].value;
     }
-    if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, align, &job, err);
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks, a.n, how, &job, &trust, err);
     if (status == RS_OK) {
         a.origin = run->absolute ? 0 : rs_coll_origin(&job);
         status = fill(&job, &a, result, err);
     }
-    if (status == RS_OK) explain(&job, &a, align, result);
+    if (status == RS_OK) explain(&job, &a, how != RS_CLOCKS_FILE, result);
+    if (status == RS_OK) rs_coll_note_trust(&trust, result);
     rs_coll_job_clear(&job);
     rs_free(a.of);
     rs_free(a.ranks);

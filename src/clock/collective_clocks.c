@@ -22,6 +22,7 @@ typedef struct aligner {
     uint8_t *set;     /* by rank */
     uint32_t *queue;
     uint8_t *queued;
+    uint8_t *spread_over; /* by instance: its ranks are queued */
 } aligner;
 
 static rs_coll_kind kind_of(const rs_coll_job *job, const rs_coll_instance *c)
@@ -109,7 +110,8 @@ static void enqueue_peers(aligner *w, uint32_t rank, size_t *n_queue)
     const rs_coll_job *job = w->job;
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
         const rs_coll_instance *c = &job->instances[job->arrivals[w->mine[i]].instance];
-        if (!tells(job, c, true)) continue;
+        if (w->spread_over[c - job->instances] || !tells(job, c, true)) continue;
+        w->spread_over[c - job->instances] = 1;
         for (size_t k = 0; k < c->n; k++) {
             uint32_t peer = job->arrivals[c->first + k].rank;
             if (w->queued[peer]) continue;
@@ -211,8 +213,9 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
     w.n_set = rs_calloc(job->n + 1, sizeof *w.n_set);
     w.set = rs_calloc(job->n_ranks + 1, 1);
     w.queued = rs_calloc(job->n_ranks + 1, 1);
+    w.spread_over = rs_calloc(job->n + 1, 1);
     w.queue = rs_malloc((job->n_ranks + 1) * sizeof *w.queue);
-    bool ok = w.sum && w.n_set && w.set && w.queued && w.queue && by_rank(&w);
+    bool ok = w.sum && w.n_set && w.set && w.queued && w.spread_over && w.queue && by_rank(&w);
     if (ok) {
         set_all(&w);
         settle(&w);
@@ -226,6 +229,7 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
     rs_free(w.set);
     rs_free(w.queue);
     rs_free(w.queued);
+    rs_free(w.spread_over);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
 }
 

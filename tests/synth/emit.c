@@ -112,12 +112,18 @@ static const char *const CATEGORY[] = {
     [CAT_SYNC] = "cuda_sync",         [CAT_GPU_ANNOTATION] = "gpu_user_annotation"};
 
 /* Opens a complete event up to and including its first argument's indentation. */
-static char *put_head(rank_state *r, char *to, const record *e, const template *t, category cat, int64_t step,
-                      int pid, int tid)
+static char *put_head(const job *j, rank_state *r, char *to, const record *e, const template *t, category cat,
+                      int64_t step, int pid, int tid)
 {
-    int64_t start = e->start + r->offset;
+    bool gpu = cat == CAT_KERNEL || cat == CAT_MEMCPY || cat == CAT_MEMSET || cat == CAT_SYNC ||
+               cat == CAT_GPU_ANNOTATION;
+    bool work = cat == CAT_KERNEL || cat == CAT_MEMCPY || cat == CAT_MEMSET;
+    int64_t end = e->start + e->duration;
+    int64_t start = work ? stamp_of(j, r, e->start) : clock_of(j, r, e->start, gpu);
+    int64_t duration = (work ? stamp_of(j, r, end) : clock_of(j, r, end, gpu)) - start;
+    if (duration < 0) duration = 0;
     if (!r->out.last || start < r->out.first) r->out.first = start;
-    if (start + e->duration > r->out.last) r->out.last = start + e->duration;
+    if (start + duration > r->out.last) r->out.last = start + duration;
     to = PUT(to, "  {\n    \"ph\": \"X\", \"cat\": \"");
     const char *name = CATEGORY[cat];
     to = put_text(to, name, strlen(name));
@@ -131,7 +137,7 @@ static char *put_head(rank_state *r, char *to, const record *e, const template *
     to = PUT(to, ",\n    \"ts\": ");
     to = put_time(to, start);
     to = PUT(to, ", \"dur\": ");
-    to = put_time(to, e->duration);
+    to = put_time(to, duration);
     return PUT(to, ",\n    \"args\": {\n      ");
 }
 
@@ -150,7 +156,8 @@ static void end_event(output *o, char *to, category cat)
     o->by_category[cat]++;
 }
 
-static void emit_flow(rank_state *r, category cat, bool start, int64_t id, int pid, int tid, int64_t at)
+static void emit_flow(const job *j, rank_state *r, category cat, bool start, int64_t id, int pid, int tid,
+                      int64_t at)
 {
     output *o = &r->out;
     char *to = out_reserve(o, 512);
@@ -161,7 +168,7 @@ static void emit_flow(rank_state *r, category cat, bool start, int64_t id, int p
     to = PUT(to, ", \"tid\": ");
     to = put_int(to, tid);
     to = PUT(to, ", \"ts\": ");
-    to = put_time(to, at + r->offset);
+    to = put_time(to, clock_of(j, r, at, cat == CAT_AC2G && !start));
     to = cat == CAT_FWDBWD ? PUT(to, ",\n    \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\"")
                            : PUT(to, ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"");
     if (!start) to = PUT(to, ", \"bp\": \"e\"");
@@ -178,7 +185,7 @@ static void emit_host(job *j, rank_state *r, const record *e)
     bool annotation = t->category == CAT_USER_ANNOTATION;
     if (t->step_name && r->truth) r->truth->steps[e->truth].position = (int64_t)o->events;
     char *to = out_reserve(o, t->name_length + t->args_length + 1024);
-    to = put_head(r, to, e, t, (category)t->category, e->amount, r->pid, r->thread_id[e->thread]);
+    to = put_head(j, r, to, e, t, (category)t->category, e->amount, r->pid, r->thread_id[e->thread]);
     to = put_external(to, e);
     bool shapes = t->args_length && t->args[1] == 'C' && t->args[2] == 'o' && t->args[4] == 'c';
     if (!shapes || e->sequence < 0) {
@@ -206,7 +213,7 @@ static void emit_host(job *j, rank_state *r, const record *e)
     to = put_int(to, r->event_index++);
     end_event(o, PUT(to, "\n    }\n  },\n"), (category)t->category);
     if (e->flow)
-        emit_flow(r, CAT_FWDBWD, e->thread == 0, e->sequence, r->pid, r->thread_id[e->thread], e->start);
+        emit_flow(j, r, CAT_FWDBWD, e->thread == 0, e->sequence, r->pid, r->thread_id[e->thread], e->start);
 }
 
 static void emit_python(job *j, rank_state *r, const record *e)
@@ -214,7 +221,7 @@ static void emit_python(job *j, rank_state *r, const record *e)
     const template *t = &j->templates[e->template];
     output *o = &r->out;
     char *to = out_reserve(o, t->name_length + 1024);
-    to = put_head(r, to, e, t, CAT_PYTHON, 0, r->pid, r->thread_id[e->thread]);
+    to = put_head(j, r, to, e, t, CAT_PYTHON, 0, r->pid, r->thread_id[e->thread]);
     to = PUT(to, "\"Python parent id\": ");
     to = e->amount ? put_int(to, e->amount) : PUT(to, "null");
     to = PUT(to, ", \"Python id\": ");
@@ -255,7 +262,7 @@ static void emit_gpu(job *j, rank_state *r, const record *e)
     int tid = stream_number(j, e->stream);
     if (r->truth) r->truth->gpu[e->truth].position = (int64_t)o->events;
     char *to = out_reserve(o, t->name_length + t->args_length + 1024);
-    to = put_head(r, to, e, t, (category)t->category, 0, r->device, tid);
+    to = put_head(j, r, to, e, t, (category)t->category, 0, r->device, tid);
     to = put_external(to, e);
     to = put_device(j, r, to, e, t->category == CAT_KERNEL);
     if (t->category == CAT_KERNEL) {
@@ -273,7 +280,7 @@ static void emit_gpu(job *j, rank_state *r, const record *e)
         to += sprintf(to, ", \"memory bandwidth (GB/s)\": %.16g", (double)e->amount / (double)e->duration);
     }
     end_event(o, PUT(to, "\n    }\n  },\n"), (category)t->category);
-    emit_flow(r, CAT_AC2G, false, e->correlation, r->device, tid, e->start);
+    emit_flow(j, r, CAT_AC2G, false, e->correlation, r->device, tid, e->start);
 }
 
 static void emit_call(job *j, rank_state *r, const record *e)
@@ -288,7 +295,7 @@ static void emit_call(job *j, rank_state *r, const record *e)
             r->truth->calls[e->truth].position = (int64_t)o->events;
     }
     char *to = out_reserve(o, t->name_length + t->args_length + 1024);
-    to = put_head(r, to, e, t, (category)t->category, 0, r->pid, r->thread_id[e->thread]);
+    to = put_head(j, r, to, e, t, (category)t->category, 0, r->pid, r->thread_id[e->thread]);
     to = put_external(to, e);
     if (e->external) to = PUT(to, "      ");
     const char *bar = memchr(t->args, '|', t->args_length);
@@ -298,7 +305,7 @@ static void emit_call(job *j, rank_state *r, const record *e)
     to = put_int(to, e->correlation);
     if (bar) to = put_text(to, bar + 1, t->args_length - head - 1);
     end_event(o, PUT(to, "\n    }\n  },\n"), (category)t->category);
-    emit_flow(r, CAT_AC2G, e->launches, e->correlation, r->pid, r->thread_id[e->thread], e->start);
+    emit_flow(j, r, CAT_AC2G, e->launches, e->correlation, r->pid, r->thread_id[e->thread], e->start);
 }
 
 static void emit_sync(job *j, rank_state *r, const record *e)
@@ -309,7 +316,7 @@ static void emit_sync(job *j, rank_state *r, const record *e)
     int tid = streamless ? -1 : stream_number(j, e->stream);
     if (r->truth && e->truth >= 0) r->truth->syncs[e->truth] = (int64_t)o->events;
     char *to = out_reserve(o, 1024);
-    to = put_head(r, to, e, t, CAT_SYNC, 0, r->device, tid);
+    to = put_head(j, r, to, e, t, CAT_SYNC, 0, r->device, tid);
     to = put_external(to, e);
     if (e->external) to = PUT(to, "      ");
     to = PUT(to, "\"cuda_sync_kind\": \"");
@@ -331,7 +338,7 @@ static void emit_sync(job *j, rank_state *r, const record *e)
     to = PUT(to, ",      \"device\": ");
     to = put_int(to, r->device);
     end_event(o, PUT(to, ", \"context\": 1\n    }\n  },\n"), CAT_SYNC);
-    emit_flow(r, CAT_AC2G, false, e->correlation, r->device, tid, e->start);
+    emit_flow(j, r, CAT_AC2G, false, e->correlation, r->device, tid, e->start);
 }
 
 static void emit_gpu_annotation(job *j, rank_state *r, const record *e)
@@ -339,7 +346,7 @@ static void emit_gpu_annotation(job *j, rank_state *r, const record *e)
     const template *t = &j->templates[e->template];
     output *o = &r->out;
     char *to = out_reserve(o, t->name_length + 1024);
-    to = put_head(r, to, e, t, CAT_GPU_ANNOTATION, j->opt.first_step + j->step - 1, r->device,
+    to = put_head(j, r, to, e, t, CAT_GPU_ANNOTATION, j->opt.first_step + j->step - 1, r->device,
                   stream_number(j, e->stream));
     to = PUT(to, "\"External id\": ");
     to = put_int(to, e->external);

@@ -32,6 +32,16 @@ static const char USAGE[] =
     "  --straggler RANK:FACTOR   computation on RANK takes FACTOR times as long, e.g. 3:1.4\n"
     "  --stall RANK:STEP:MS      RANK's data loader takes MS milliseconds longer in ProfilerStep#STEP\n"
     "  --clock-offset-us RANK:US RANK's clock is US microseconds ahead; may be negative or have decimals\n"
+    "  --clock-drift-ppm RANK:PPM its clock gains PPM microseconds a second from the job's start\n"
+    "  --clock-step RANK:MS:US   its clock is set ahead by US when MS milliseconds have passed\n"
+    "  --gpu-clock RANK:US:PPM   its device's clock is ahead of its host's, and gains\n"
+    "  --hosts N                 ranks are shared out over N hosts; those of one have its first rank's "
+    "clock\n"
+    "  --timestamp-jitter NS     times of GPU work are off by up to NS either way\n"
+    "  --end-skew-us RANK:KIND:US[:SD]  RANK leaves collectives of KIND (tp, dp, pair) US later, normally "
+    "distributed\n"
+    "  --mislabel PERCENT        of neighbouring kernels of a group have their sequence numbers swapped\n"
+    "  --eager BYTES             sends of up to BYTES do not wait for their receivers\n"
     "  --unlinked N              N kernels at the start whose launches lie before the recording\n"
     "\n"
     "How it was recorded\n"
@@ -118,6 +128,13 @@ static char *next_part(const late_option *l, char **text)
     return part;
 }
 
+static int colons(const char *text)
+{
+    int n = 0;
+    for (; *text; text++) n += *text == ':';
+    return n;
+}
+
 static void apply_late(job *j, const late_option *l)
 {
     options *o = &j->opt;
@@ -132,6 +149,26 @@ static void apply_late(job *j, const late_option *l)
         o->factors[rank] = (int)factor;
     } else if (!strcmp(l->option, "--clock-offset-us")) {
         o->offsets[rank] = thousandths(l->option, rest);
+    } else if (!strcmp(l->option, "--clock-drift-ppm")) {
+        o->clocks[rank].drift = thousandths(l->option, rest);
+    } else if (!strcmp(l->option, "--gpu-clock")) {
+        o->clocks[rank].gpu_offset = thousandths(l->option, next_part(l, &rest));
+        o->clocks[rank].gpu_drift = thousandths(l->option, rest);
+    } else if (!strcmp(l->option, "--clock-step")) {
+        o->clocks[rank].step_at = thousandths(l->option, next_part(l, &rest)) * 1000;
+        o->clocks[rank].step = thousandths(l->option, rest);
+    } else if (!strcmp(l->option, "--end-skew-us")) {
+        static const char *const kinds[] = {"tp", "dp", "", "pair"}; /* by GROUP_... */
+        const char *kind = next_part(l, &rest);
+        end_skew s = {.rank = rank, .kind = -1};
+        for (int k = 0; k < 4; k++)
+            if (!strcmp(kind, kinds[k])) s.kind = k;
+        if (s.kind < 0) misuse(l->option, l->text);
+        s.mean = thousandths(l->option, colons(l->text) == 3 ? next_part(l, &rest) : rest);
+        if (colons(l->text) == 3) s.spread = thousandths(l->option, rest);
+        size_t capacity = o->skew_count;
+        o->skews = grow(o->skews, &capacity, o->skew_count + 1, sizeof *o->skews);
+        o->skews[o->skew_count++] = s;
     } else {
         stall s = {.rank = rank};
         s.step = (int)whole(l->option, next_part(l, &rest), 0, INT32_MAX);
@@ -158,6 +195,14 @@ enum {
     OPT_STRAGGLER,
     OPT_STALL,
     OPT_CLOCK,
+    OPT_DRIFT,
+    OPT_GPU_CLOCK,
+    OPT_CLOCK_STEP,
+    OPT_END_SKEW,
+    OPT_HOSTS,
+    OPT_STAMP_JITTER,
+    OPT_MISLABEL,
+    OPT_EAGER,
     OPT_UNLINKED,
     OPT_GRAPH,
     OPT_ROCM,
@@ -187,6 +232,14 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"straggler", 1, NULL, OPT_STRAGGLER},
                                              {"stall", 1, NULL, OPT_STALL},
                                              {"clock-offset-us", 1, NULL, OPT_CLOCK},
+                                             {"clock-drift-ppm", 1, NULL, OPT_DRIFT},
+                                             {"gpu-clock", 1, NULL, OPT_GPU_CLOCK},
+                                             {"clock-step", 1, NULL, OPT_CLOCK_STEP},
+                                             {"end-skew-us", 1, NULL, OPT_END_SKEW},
+                                             {"hosts", 1, NULL, OPT_HOSTS},
+                                             {"timestamp-jitter", 1, NULL, OPT_STAMP_JITTER},
+                                             {"mislabel", 1, NULL, OPT_MISLABEL},
+                                             {"eager", 1, NULL, OPT_EAGER},
                                              {"unlinked", 1, NULL, OPT_UNLINKED},
                                              {"cuda-graph", 0, NULL, OPT_GRAPH},
                                              {"rocm", 0, NULL, OPT_ROCM},
@@ -216,6 +269,10 @@ static void set_option(options *o, int option)
     case OPT_FIRST: o->first_step = (int)whole("--first-step", optarg, 0, 1000000000); break;
     case OPT_SIZE: o->size = bytes_of(optarg); break;
     case OPT_SEED: o->seed = (uint64_t)whole("--seed", optarg, 0, INT64_MAX); break;
+    case OPT_HOSTS: o->hosts = (int)whole("--hosts", optarg, 1, 16384); break;
+    case OPT_STAMP_JITTER: o->stamp_jitter = whole("--timestamp-jitter", optarg, 0, 1000000); break;
+    case OPT_MISLABEL: o->mislabel = thousandths("--mislabel", optarg); break;
+    case OPT_EAGER: o->eager = whole("--eager", optarg, 0, INT64_MAX); break;
     case OPT_UNLINKED: o->unlinked = (int)whole("--unlinked", optarg, 0, 100000); break;
     case OPT_GRAPH: o->graph = true; break;
     case OPT_ROCM: o->rocm = true; break;
@@ -259,6 +316,14 @@ static void read_options(job *j, int count, char **words)
             late[late_count++] = (late_option){"--stall", optarg};
         else if (option == OPT_CLOCK)
             late[late_count++] = (late_option){"--clock-offset-us", optarg};
+        else if (option == OPT_DRIFT)
+            late[late_count++] = (late_option){"--clock-drift-ppm", optarg};
+        else if (option == OPT_GPU_CLOCK)
+            late[late_count++] = (late_option){"--gpu-clock", optarg};
+        else if (option == OPT_CLOCK_STEP)
+            late[late_count++] = (late_option){"--clock-step", optarg};
+        else if (option == OPT_END_SKEW)
+            late[late_count++] = (late_option){"--end-skew-us", optarg};
         else
             set_option(o, option);
     }
@@ -275,9 +340,16 @@ static void read_options(job *j, int count, char **words)
              o->execution, (long long)ranks);
     o->factors = take_memory((size_t)ranks * sizeof *o->factors);
     o->offsets = take_memory((size_t)ranks * sizeof *o->offsets);
+    o->clocks = take_memory((size_t)ranks * sizeof *o->clocks);
     for (int64_t i = 0; i < ranks; i++) o->factors[i] = 1000;
     for (size_t i = 0; i < late_count; i++) apply_late(j, &late[i]);
     free(late);
+    /* ranks of a host have the clock of its first rank */
+    for (int64_t i = 0, first = 0; o->hosts && i < ranks; i++) {
+        if (i * o->hosts / ranks != first * o->hosts / ranks) first = i;
+        o->offsets[i] = o->offsets[first];
+        o->clocks[i].drift = o->clocks[first].drift;
+    }
 }
 
 static bool writes(const job *j, int rank)
@@ -360,6 +432,8 @@ int main(int count, char **words)
     model_free(&j);
     free(j.opt.factors);
     free(j.opt.offsets);
+    free(j.opt.clocks);
+    free(j.opt.skews);
     free(j.opt.stalls);
     return 0;
 }

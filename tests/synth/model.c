@@ -391,6 +391,7 @@ void model_build(job *j)
         r->thread_id[0] = r->pid;
         r->thread_id[1] = r->pid + 33;
         r->factor = j->opt.factors[i];
+        r->machine = j->opt.hosts ? i * j->opt.hosts / j->ranks : i;
         r->offset = j->opt.offsets[i];
     }
     build_groups(j);

@@ -263,6 +263,8 @@ static bool do_collective(job *j, rank_state *r, const instruction *i)
             if (j->groups[r->groups[k]].kind == GROUP_PP) shown = r->groups[k];
     issue(j, r, i, &r->pending, &r->pending_call, &r->pending_bound, &r->pending_before);
     r->pending.amount = ++r->sequences[shown];
+    if (is_mislabelled(j, r->id, (size_t)shown, r->pending.amount) && r->pending.amount > 1)
+        r->pending.amount ^= 1;
     g->starts[member(g, r->id)] = r->pending.start;
     if (++g->arrived < g->count) return true;
 
@@ -274,7 +276,12 @@ static bool do_collective(job *j, rank_state *r, const instruction *i)
     if (j->pass == 1 && j->truth) truth_collective(j, g, i, end);
     for (int m = 0; m < g->count; m++) {
         j->rank[g->ranks[m]].resumed = true;
-        j->rank[g->ranks[m]].resume_end = end;
+        j->rank[g->ranks[m]].resume_end =
+            end + skew_of(j, &j->rank[g->ranks[m]], (size_t)i->group, g->sequence);
+        /* a small send is buffered: it is over when its own data has left */
+        if (g->kind == GROUP_PAIR && i->amount * 2 <= j->opt.eager &&
+            j->rank[g->ranks[m]].pending.stream == STREAM_SEND)
+            j->rank[g->ranks[m]].resume_end = g->starts[m] + end - ready;
     }
     g->arrived = 0;
     return true;

@@ -148,6 +148,7 @@ typedef struct {
     int pid, thread_id[2];
     int factor; /* compute time in thousandths */
     int64_t offset;
+    int machine;
     int *groups; /* the model's groups that this rank is in */
     int group_count;
     program code;
@@ -189,6 +190,19 @@ typedef struct {
     int64_t ns;
 } stall;
 
+/* A rank's clock beside its offset: see clock_of. */
+typedef struct {
+    int64_t drift;                 /* host clock: ns a second, which is a thousandth of a ppm */
+    int64_t gpu_offset, gpu_drift; /* the device's clock against the host's */
+    int64_t step_at, step;         /* set once: ns after the start, by so much */
+} rank_clock;
+
+/* Ends of a rank's collectives of one kind of group come late. */
+typedef struct {
+    int rank, kind;
+    int64_t mean, spread; /* ns */
+} end_skew;
+
 typedef struct {
     const char *directory, *truth_path, *execution;
     int dp, tp, pp, layers, micro_batches, hidden, tokens, first_step, only_rank, unlinked;
@@ -198,6 +212,13 @@ typedef struct {
     int64_t *offsets;
     stall *stalls;
     size_t stall_count;
+    rank_clock *clocks;
+    end_skew *skews;
+    size_t skew_count;
+    int hosts;            /* 0: every rank has a clock of its own */
+    int64_t stamp_jitter; /* ns */
+    int64_t mislabel;     /* pairs of neighbouring numbers that are swapped, in thousandths of a percent */
+    int64_t eager;        /* bytes up to which a send does not wait for its receiver */
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;
 } options;
 
@@ -241,6 +262,13 @@ typedef struct builder builder;
 void model_build(job *j);
 void model_free(job *j);
 int stream_number(const job *j, int stream);
+
+/* clock.c: what a rank's clock shows at a moment of the job's clock. gpu: the device's. */
+int64_t clock_of(const job *j, const rank_state *r, int64_t time, bool gpu);
+/* What is stamped on one GPU event: the clock and its jitter. */
+int64_t stamp_of(const job *j, const rank_state *r, int64_t time);
+int64_t skew_of(const job *j, const rank_state *r, size_t group_index, int64_t sequence);
+bool is_mislabelled(const job *j, int rank, size_t group_index, int64_t sequence);
 
 /* sim.c */
 void sim_reset(job *j, int pass);

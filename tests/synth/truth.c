@@ -356,9 +356,12 @@ static void put_collectives(FILE *f, const job *j, lateness *late)
             (number)c->elements, (number)ready, (number)c->end, (number)(c->end - ready), g->ranks[last]);
         for (int m = 0; m < g->count; m++) {
             const rank_state *r = &j->rank[g->ranks[m]];
-            fprintf(f, "%s{\"rank\": %d, \"seq\": %lld, \"start\": %lld, \"wait\": %lld, \"position\": ",
+            fprintf(f,
+                    "%s{\"rank\": %d, \"seq\": %lld, \"start\": %lld, \"wait\": %lld, \"end\": %lld, "
+                    "\"position\": ",
                     m ? ", " : "", r->id, (number)t->shown[c->first + (size_t)m], (number)starts[m],
-                    (number)(ready - starts[m]));
+                    (number)(ready - starts[m]),
+                    (number)(r->truth ? r->truth->gpu[t->events[c->first + (size_t)m]].end : c->end));
             put_position(f, r->truth ? r->truth->gpu[t->events[c->first + (size_t)m]].position : -1);
             fputs("}", f);
             if (g->kind == GROUP_PAIR) continue;
@@ -369,6 +372,22 @@ static void put_collectives(FILE *f, const job *j, lateness *late)
             l->last += m == last;
         }
         fputs("]}", f);
+    }
+    fputs("],\n", f);
+}
+
+static void put_clocks(FILE *f, const job *j)
+{
+    fputs("  \"clocks\": [", f);
+    for (int i = 0; i < j->ranks; i++) {
+        const rank_clock *c = &j->opt.clocks[i];
+        fprintf(
+            f,
+            "%s\n    {\"rank\": %d, \"host\": %d, \"epoch\": %lld, \"offset\": %lld, \"drift_ppb\": %lld, "
+            "\"gpu_offset\": %lld, \"gpu_drift_ppb\": %lld, \"step_after\": %lld, \"step\": %lld}",
+            i ? "," : "", i, j->rank[i].machine, (number)j->epoch, (number)j->rank[i].offset,
+            (number)c->drift, (number)c->gpu_offset, (number)c->gpu_drift, (number)c->step_at,
+            (number)c->step);
     }
     fputs("],\n", f);
 }
@@ -414,6 +433,7 @@ void truth_write(job *j, const char *path)
         first = false;
     }
     fputs("\n  ],\n", f);
+    put_clocks(f, j);
     lateness *late = take_memory((size_t)j->ranks * sizeof *late);
     put_collectives(f, j, late);
     fputs("  \"lateness\": [", f);

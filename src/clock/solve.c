@@ -1,0 +1,200 @@
+/* Certain intervals: one variable a rank (what its clock is ahead) and one a collective (when all had come,
+ * negated). Each start and each end of a member is one constraint on their difference, so a collective of n
+ * members costs 2n constraints and says the same as its n (n - 1) pairs. */
+#include "clock/solve.h"
+
+#include "base/difference.h"
+#include "base/interval.h"
+#include "base/memory.h"
+
+typedef struct system {
+    rs_terms *t;
+    rs_clocks *clocks;
+    rs_difference_edge *edges;
+    uint32_t *term; /* by edge */
+    size_t n_edges, n_nodes;
+    int64_t *potential;
+    uint32_t *cycle;
+} system_of;
+
+static void add_edges(system_of *s)
+{
+    const rs_terms *t = s->t;
+    for (size_t h = 0; h < t->n_hubs; h++) {
+        uint32_t hub = (uint32_t)(s->clocks->n + h);
+        for (uint32_t k = t->hubs[h].first; k < t->hubs[h].first + t->hubs[h].n; k++) {
+            const rs_term *term = &t->items[k];
+            if (term->aside) continue;
+            s->clocks->of[term->rank].n += term->says != 0;
+            if (term->says & RS_TERM_START) {
+                s->term[s->n_edges] = k;
+                s->edges[s->n_edges++] = (rs_difference_edge){
+                    term->rank, hub, rs_term_slack(t, s->clocks, term, term->start) - term->start};
+            }
+            if (term->says & RS_TERM_END) {
+                s->term[s->n_edges] = k;
+                s->edges[s->n_edges++] = (rs_difference_edge){
+                    hub, term->rank, rs_term_slack(t, s->clocks, term, term->end) + term->end};
+            }
+        }
+    }
+}
+
+static int64_t likely_of(const rs_clock *c)
+{
+    return c->low == RS_NO_TIME ? 0 : c->low + (c->high - c->low) / 2;
+}
+
+/* By how much a start and an end of one collective contradict what is likely. */
+static int64_t violation(const system_of *s, size_t in, size_t out)
+{
+    const rs_clock *from = &s->clocks->of[s->edges[in].from], *to = &s->clocks->of[s->edges[out].to];
+    return likely_of(to) - likely_of(from) - (s->edges[in].weight + s->edges[out].weight);
+}
+
+static void take_out(system_of *s, uint32_t term)
+{
+    for (size_t i = 0; i < s->n_edges; i++)
+        if (s->term[i] == term) s->edges[i].weight = RS_DIFFERENCE_NONE;
+    s->t->items[term].aside = true;
+    rs_clock *c = &s->clocks->of[s->t->items[term].rank];
+    c->n -= c->n > 0;
+    c->n_removed++;
+    c->n_set_aside++;
+}
+
+/* Of the collectives on a cycle the one that is farthest from what is likely goes. */
+static bool break_cycle(system_of *s, size_t n_cycle)
+{
+    rs_clocks *clocks = s->clocks;
+    size_t worst_in = SIZE_MAX, worst_out = 0;
+    int64_t by = 0, sum = 0;
+    for (size_t i = 0; i < n_cycle; i++) {
+        /* the cycle lists edges against their direction: what leaves the hub stands before what enters it */
+        size_t out = s->cycle[i], in = s->cycle[(i + 1) % n_cycle];
+        sum = rs_add_sat(sum, s->edges[out].weight);
+        if (s->edges[out].from < clocks->n || s->edges[in].to != s->edges[out].from) continue;
+        int64_t v = violation(s, in, out);
+        if (worst_in != SIZE_MAX && v <= by) continue;
+        by = v;
+        worst_in = in;
+        worst_out = out;
+    }
+    if (worst_in == SIZE_MAX) return true;
+    if (!RS_GROW_ONE(clocks->contradictions, clocks->n_contradictions, clocks->contradictions_capacity))
+        return false;
+    uint32_t hub = s->edges[worst_out].from - (uint32_t)clocks->n;
+    clocks->contradictions[clocks->n_contradictions++] =
+        (rs_clock_contradiction){s->t->hubs[hub].instance, rs_sub_sat(0, sum)};
+    uint32_t terms[2] = {s->term[worst_in], s->term[worst_out]};
+    take_out(s, terms[0]);
+    if (terms[1] != terms[0]) take_out(s, terms[1]);
+    return true;
+}
+
+static rs_status make_feasible(system_of *s, bool *feasible, rs_error *err)
+{
+    size_t most = s->t->n_hubs / 50 + 20;
+    for (size_t turn = 0; turn <= most; turn++) {
+        size_t n_cycle;
+        rs_status status =
+            rs_difference_solve(s->edges, s->n_edges, s->n_nodes, s->potential, s->cycle, &n_cycle, err);
+        if (status != RS_OK) return status;
+        if (!n_cycle) {
+            *feasible = true;
+            return RS_OK;
+        }
+        if (!break_cycle(s, n_cycle)) return rs_fail_nomem(err, "clocks");
+    }
+    return RS_OK;
+}
+
+static void settle(rs_clock *c, bool feasible, int64_t least, int64_t greatest)
+{
+    if (c->status == RS_CLOCK_UNSTABLE) {
+        c->low = c->high = RS_NO_TIME;
+        return;
+    }
+    if (!feasible || c->n_removed * 100 > c->n + c->n_removed) {
+        c->status = RS_CLOCK_CONTRADICTORY;
+        c->low = c->high = RS_NO_TIME;
+        return;
+    }
+    c->certain_low = least == RS_DIFFERENCE_NONE ? RS_NO_TIME : least;
+    c->certain_high = greatest == RS_DIFFERENCE_NONE ? RS_NO_TIME : greatest;
+    bool told = c->low != RS_NO_TIME;
+    if (!told && (c->certain_low == RS_NO_TIME || c->certain_high == RS_NO_TIME)) {
+        c->status = RS_CLOCK_UNBOUND;
+        return;
+    }
+    int64_t low = told ? c->low : INT64_MIN, high = told ? c->high : INT64_MAX;
+    int64_t middle = told ? likely_of(c) : RS_NO_TIME;
+    if (c->certain_low != RS_NO_TIME && c->certain_low > low) low = c->certain_low;
+    if (c->certain_high != RS_NO_TIME && c->certain_high < high) high = c->certain_high;
+    if (low > high) { /* the two do not meet: only what is certain stands */
+        low = c->certain_low == RS_NO_TIME ? high : c->certain_low;
+        high = c->certain_high == RS_NO_TIME ? low : c->certain_high;
+    }
+    c->status = low == c->certain_low && high == c->certain_high ? RS_CLOCK_CERTAIN : RS_CLOCK_LIKELY;
+    c->low = low;
+    c->high = high;
+    c->offset = middle == RS_NO_TIME ? low + (high - low) / 2
+                : middle < low       ? low
+                : middle > high      ? high
+                                     : middle;
+}
+
+static void bound_pairs(const system_of *s)
+{
+    const rs_terms *t = s->t;
+    for (size_t p = 0; p < t->n_pairs; p++) {
+        rs_clock_pair *pair = &t->pairs[p];
+        for (size_t i = t->first[p]; i < t->first[p + 1]; i++) {
+            const rs_term *a = &t->items[t->points[i].a], *b = &t->items[t->points[i].b];
+            if (a->aside || b->aside) continue;
+            if ((a->says & RS_TERM_START) && (b->says & RS_TERM_END)) {
+                int64_t high = b->end - a->start + rs_term_slack(t, s->clocks, a, a->start) +
+                               rs_term_slack(t, s->clocks, b, b->end);
+                if (pair->certain_high == RS_NO_TIME || high < pair->certain_high) pair->certain_high = high;
+            }
+            if ((b->says & RS_TERM_START) && (a->says & RS_TERM_END)) {
+                int64_t low = b->start - a->end - rs_term_slack(t, s->clocks, a, a->end) -
+                              rs_term_slack(t, s->clocks, b, b->start);
+                if (pair->certain_low == RS_NO_TIME || low > pair->certain_low) pair->certain_low = low;
+            }
+        }
+    }
+}
+
+rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
+{
+    system_of s = {.t = t, .clocks = clocks, .n_nodes = clocks->n + t->n_hubs};
+    s.edges = rs_malloc((2 * t->n + 1) * sizeof *s.edges);
+    s.term = rs_malloc((2 * t->n + 1) * sizeof *s.term);
+    s.potential = rs_calloc(s.n_nodes + 1, sizeof *s.potential);
+    s.cycle = rs_malloc((s.n_nodes + 1) * sizeof *s.cycle);
+    int64_t *least = rs_malloc((s.n_nodes + 1) * sizeof *least);
+    int64_t *greatest = rs_malloc((s.n_nodes + 1) * sizeof *greatest);
+    bool ok = s.edges && s.term && s.potential && s.cycle && least && greatest, feasible = false;
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "clocks");
+    if (status == RS_OK) {
+        add_edges(&s);
+        status = make_feasible(&s, &feasible, err);
+    }
+    if (status == RS_OK && feasible && clocks->n)
+        status = rs_difference_bounds(s.edges, s.n_edges, s.n_nodes, s.potential, 0, least, greatest, err);
+    if (status == RS_OK && clocks->n) {
+        for (size_t r = 1; r < clocks->n; r++) settle(&clocks->of[r], feasible, least[r], greatest[r]);
+        rs_clock *reference = &clocks->of[0];
+        if (reference->status != RS_CLOCK_UNSTABLE) reference->status = RS_CLOCK_CERTAIN;
+        reference->certain_low = reference->certain_high = 0;
+        bound_pairs(&s);
+    }
+    rs_free(s.edges);
+    rs_free(s.term);
+    rs_free(s.potential);
+    rs_free(s.cycle);
+    rs_free(least);
+    rs_free(greatest);
+    return status;
+}

@@ -1,0 +1,174 @@
+/* Terms, hubs, pairs of ranks. */
+#include "clock/terms.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/strings.h"
+
+/* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of
+ * the range. 13 days. */
+#define FARTHEST ((int64_t)1 << 50)
+
+void rs_terms_clear(rs_terms *t)
+{
+    rs_free(t->items);
+    rs_free(t->hubs);
+    rs_free(t->points);
+    rs_free(t->pairs);
+    rs_free(t->first);
+    *t = (rs_terms){0};
+}
+
+static const rs_coll_op *op_of(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    return &job->ranks[a->rank]->ops[a->op];
+}
+
+/* A send may be gone before its receiver is there, so it only begins; a receive only ends. 0: not told which
+ * it is. */
+static uint8_t side_of(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    const char *name = rs_pool_text(&job->ranks[a->rank]->pool, op_of(job, a)->name);
+    if (!name) return 0;
+    if (strstr(name, "send")) return strstr(name, "recv") ? 0 : RS_TERM_START;
+    return strstr(name, "recv") ? RS_TERM_END : 0;
+}
+
+/* What the member's times say. Of an all-to-all two members may exchange nothing, and of rooted collectives
+ * the root is not recorded: they say nothing for certain. */
+static uint8_t says(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    switch (op_of(job, a)->kind) {
+    case RS_COLL_ALL_REDUCE:
+    case RS_COLL_ALL_GATHER:
+    case RS_COLL_REDUCE_SCATTER:
+    case RS_COLL_BARRIER: return RS_TERM_START | RS_TERM_END;
+    case RS_COLL_SEND_RECV: return side_of(job, a);
+    default: return 0;
+    }
+}
+
+static bool counts(const rs_coll_job *job, const rs_coll_instance *c)
+{
+    if (c->n < 2 || c->mixed) return false;
+    rs_coll_kind kind = op_of(job, &job->arrivals[c->first])->kind;
+    return rs_coll_ends_together(kind) || kind == RS_COLL_SEND_RECV;
+}
+
+static unsigned octave(int64_t n)
+{
+    unsigned o = 0;
+    for (; n > 0; n >>= 1) o++;
+    return o;
+}
+
+static uint32_t class_of(const rs_coll_job *job, const rs_coll_instance *c, rs_strings *classes)
+{
+    const rs_coll_arrival *first = &job->arrivals[c->first];
+    const rs_coll_op *op = op_of(job, first);
+    const rs_pool *pool = &job->ranks[first->rank]->pool;
+    const char *group = rs_pool_text(pool, op->group), *members = rs_pool_text(pool, op->members);
+    char text[400];
+    int n = snprintf(text, sizeof text, "%d %u %u %u %.100s %.200s", (int)op->kind, octave(op->in_elements),
+                     first->rank, op->kind == RS_COLL_SEND_RECV ? (unsigned)side_of(job, first) : 0,
+                     group ? group : "", members ? members : "");
+    return rs_strings_add(classes, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static bool near_enough(const rs_term *t)
+{
+    return t->start > -FARTHEST && t->end < FARTHEST && t->start <= t->end;
+}
+
+static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
+{
+    int64_t last = INT64_MIN;
+    t->origin = INT64_MAX;
+    for (size_t i = 0; i < job->n_arrivals; i++) {
+        int64_t start = rs_coll_start(job, &job->arrivals[i]), end = rs_coll_end(job, &job->arrivals[i]);
+        if (start < t->origin) t->origin = start;
+        if (end > last) last = end;
+    }
+    if (!job->n_arrivals) t->origin = last = 0;
+    t->middle = rs_sub_sat(last, t->origin) / 2;
+    for (size_t i = 0; i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        if (!counts(job, c)) continue;
+        rs_hub hub = {.first = (uint32_t)t->n, .instance = (uint32_t)i};
+        for (uint32_t k = c->first; k < c->first + c->n; k++) {
+            const rs_coll_arrival *a = &job->arrivals[k];
+            rs_term term = {.start = rs_sub_sat(rs_coll_start(job, a), t->origin),
+                            .end = rs_sub_sat(rs_coll_end(job, a), t->origin),
+                            .rank = a->rank,
+                            .says = says(job, a)};
+            if (!near_enough(&term)) continue;
+            t->items[t->n++] = term;
+            hub.n++;
+        }
+        hub.together = !c->on_host;
+        hub.paired = op_of(job, &job->arrivals[c->first])->kind == RS_COLL_SEND_RECV;
+        hub.class = class_of(job, c, classes);
+        if (hub.class == RS_NO_STRING) return false;
+        t->hubs[t->n_hubs++] = hub;
+    }
+    t->n_classes = classes->n;
+    return true;
+}
+
+/* Each collective ties its members to its first one. */
+static bool add_points(rs_terms *t)
+{
+    rs_keyed *keys = rs_malloc((t->n + 1) * sizeof *keys);
+    rs_term_pair *unsorted = rs_malloc((t->n + 1) * sizeof *unsorted);
+    t->points = rs_malloc((t->n + 1) * sizeof *t->points);
+    bool ok = keys && unsorted && t->points;
+    size_t n = 0;
+    for (uint32_t h = 0; ok && h < t->n_hubs; h++) {
+        const rs_hub *hub = &t->hubs[h];
+        for (uint32_t k = hub->first + 1; k < hub->first + hub->n; k++) {
+            int64_t a = t->items[hub->first].rank, b = t->items[k].rank;
+            if (a == b) continue;
+            keys[n] = (rs_keyed){a * ((int64_t)1 << 31) + b, (uint32_t)n};
+            unsorted[n++] = (rs_term_pair){h, hub->first, k};
+        }
+    }
+    ok = ok && rs_keyed_sort(keys, n);
+    t->first = ok ? rs_malloc((n + 2) * sizeof *t->first) : NULL;
+    size_t capacity = 0;
+    ok = ok && t->first;
+    for (size_t i = 0; ok && i < n; i++) {
+        t->points[i] = unsorted[keys[i].value];
+        if (i && keys[i].key == keys[i - 1].key) continue;
+        ok = RS_GROW_ONE(t->pairs, t->n_pairs, capacity);
+        if (!ok) break;
+        t->first[t->n_pairs] = i;
+        t->pairs[t->n_pairs++] = (rs_clock_pair){.a = t->items[t->points[i].a].rank,
+                                                 .b = t->items[t->points[i].b].rank,
+                                                 .low = RS_NO_TIME,
+                                                 .high = RS_NO_TIME,
+                                                 .certain_low = RS_NO_TIME,
+                                                 .certain_high = RS_NO_TIME};
+    }
+    if (ok) t->first[t->n_pairs] = n;
+    t->n_points = n;
+    rs_free(keys);
+    rs_free(unsorted);
+    return ok;
+}
+
+rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err)
+{
+    rs_strings classes = {0};
+    *out = (rs_terms){0};
+    out->items = rs_malloc((job->n_arrivals + 1) * sizeof *out->items);
+    out->hubs = rs_malloc((job->n + 1) * sizeof *out->hubs);
+    bool ok = out->items && out->hubs && rs_strings_init(&classes) && add_hubs(job, out, &classes) &&
+              add_points(out);
+    rs_strings_clear(&classes);
+    if (ok) return RS_OK;
+    rs_terms_clear(out);
+    return rs_fail_nomem(err, "clocks");
+}

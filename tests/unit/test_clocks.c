@@ -1,0 +1,270 @@
+/* Clocks: slopes against trying all pairs of bounds; jobs whose clocks are known; every allocation failing.
+ */
+#include <math.h>
+#include <time.h>
+
+#include "clock/clocks.h"
+#include "clock/collective_clocks.h"
+#include "clock/hosts.h"
+#include "clock/hull.h"
+#include "support.h"
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* ---- slopes ------------------------------------------------------------------------------------------- */
+
+static void test_slopes(void **state)
+{
+    (void)state;
+    uint64_t random = 5;
+    int passed = 0, refused = 0;
+    for (int turn = 0; turn < 3000; turn++) {
+        rs_clock_bound items[24];
+        size_t n = 2 + next(&random) % 22, scratch[24];
+        int64_t at = 0;
+        for (size_t i = 0; i < n; i++) {
+            at += (int64_t)(next(&random) % 4); /* some at the same moment */
+            int64_t middle = at / 3 + (int64_t)(next(&random) % 9) - 4;
+            items[i] = (rs_clock_bound){at, middle - (int64_t)(next(&random) % 12),
+                                        middle + (int64_t)(next(&random) % 12)};
+        }
+        double least = -INFINITY, greatest = INFINITY, low, high;
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++) {
+                if (items[a].at >= items[b].at) continue;
+                double dt = (double)(items[b].at - items[a].at);
+                greatest = fmin(greatest, (double)(items[b].high - items[a].low) / dt);
+                least = fmax(least, (double)(items[b].low - items[a].high) / dt);
+            }
+        bool can = isfinite(least) && isfinite(greatest) && least <= greatest;
+        assert_int_equal(rs_clock_slopes(items, n, scratch, &low, &high), can);
+        if (can) {
+            assert_true(fabs(low - least) < 1e-9 && fabs(high - greatest) < 1e-9);
+            passed++;
+        } else {
+            refused++;
+        }
+    }
+    assert_true(passed > 300 && refused > 300);
+}
+
+/* ---- jobs --------------------------------------------------------------------------------------------- */
+
+typedef struct world {
+    rs_coll_rank **ranks;
+    size_t n;
+} world;
+
+static void world_clear(world *w)
+{
+    for (size_t i = 0; i < w->n; i++) rs_coll_rank_free(w->ranks[i]);
+    free(w->ranks);
+}
+
+/* All-reduces of one group of all ranks. The clock of rank r is ahead by offset * r and gains ppm * r. */
+static world world_make(size_t n, size_t collectives, int64_t every, int64_t offset, double ppm)
+{
+    world w = {calloc(n, sizeof *w.ranks), n};
+    uint64_t random = 3;
+    uint32_t group = 0;
+    for (size_t r = 0; r < n; r++) {
+        w.ranks[r] = rs_calloc(1, sizeof **w.ranks);
+        assert_non_null(w.ranks[r]);
+        assert_true(rs_pool_init(&w.ranks[r]->pool));
+        group = rs_strings_add(&w.ranks[r]->pool.strings, "dp", 2);
+        w.ranks[r]->ops = rs_calloc(collectives, sizeof *w.ranks[r]->ops);
+        w.ranks[r]->n = collectives;
+        w.ranks[r]->base_time_ns = RS_NO_VALUE;
+        w.ranks[r]->host = RS_NO_STRING;
+    }
+    for (size_t i = 0; i < collectives; i++) {
+        int64_t ready = (int64_t)i * every, end = ready + 30000;
+        size_t last = next(&random) % n;
+        for (size_t r = 0; r < n; r++) {
+            int64_t start = r == last ? ready : ready - (int64_t)(next(&random) % 20000);
+            int64_t ahead = offset * (int64_t)r;
+            double drift = ppm * (double)r / 1e6;
+            w.ranks[r]->ops[i] = (rs_coll_op){.start = start + ahead + (int64_t)(drift * (double)start),
+                                              .end = end + ahead + (int64_t)(drift * (double)end),
+                                              .seq = (int64_t)i + 1,
+                                              .group_size = (int64_t)n,
+                                              .in_elements = i % 3 ? 1000 : 100000,
+                                              .out_elements = -1,
+                                              .source = -1,
+                                              .target = -1,
+                                              .kind = RS_COLL_ALL_REDUCE,
+                                              .stream = 7,
+                                              .step = -1,
+                                              .group = group,
+                                              .description = RS_NO_STRING,
+                                              .members = RS_NO_STRING,
+                                              .name = RS_NO_STRING,
+                                              .dtype = RS_NO_STRING};
+            w.ranks[r]->ops[i].duration = w.ranks[r]->ops[i].end - w.ranks[r]->ops[i].start;
+        }
+    }
+    return w;
+}
+
+static rs_status find(const world *w, rs_coll_job *job, rs_clocks *clocks, rs_error *err)
+{
+    rs_status status = rs_clock_match((const rs_coll_rank *const *)w->ranks, w->n, true, job, err);
+    if (status != RS_OK) return status;
+    status = rs_clocks_find(job, RS_CLOCK_END_SKEW, clocks, err);
+    if (status != RS_OK) rs_coll_job_clear(job);
+    return status;
+}
+
+static void test_offsets_and_drift(void **state)
+{
+    (void)state;
+    world w = world_make(5, 400, 25000000, 700000, 8);
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    for (size_t r = 1; r < w.n; r++) {
+        const rs_clock *c = &clocks.of[r];
+        double truth = 700000.0 * (double)r + 8e-6 * (double)r * (double)clocks.at;
+        assert_int_equal(c->status, RS_CLOCK_LIKELY);
+        assert_true((double)c->certain_low <= truth && truth <= (double)c->certain_high);
+        assert_true((double)c->low <= truth && truth <= (double)c->high);
+        assert_true(c->certain_high - c->certain_low < 200000);
+        assert_false(c->drift_assumed);
+        assert_true(c->drift_low <= 8.0 * (double)r && 8.0 * (double)r <= c->drift_high);
+        assert_true(c->drift_high - c->drift_low < 16);
+        assert_int_equal(c->n_set_aside, 0);
+    }
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+static void test_wrong_matches(void **state)
+{
+    (void)state;
+    world w = world_make(4, 300, 1000000, 50000, 0);
+    rs_coll_op *ops = w.ranks[2]->ops; /* two neighbours swap numbers, one has a number of its own */
+    ops[100].seq = 102;
+    ops[101].seq = 101;
+    ops[200].seq = 9999;
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    for (size_t r = 1; r < w.n; r++) {
+        const rs_clock *c = &clocks.of[r];
+        assert_true(c->certain_low <= 50000 * (int64_t)r && 50000 * (int64_t)r <= c->certain_high);
+        assert_true(c->low <= 50000 * (int64_t)r && 50000 * (int64_t)r <= c->high);
+    }
+    assert_int_equal(clocks.of[2].n_set_aside, 2);
+    assert_int_equal(clocks.of[3].n_set_aside, 0);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+static void test_contradiction(void **state)
+{
+    (void)state;
+    world w = world_make(2, 4, 1000000, 0, 0);
+    for (size_t i = 0; i < 2;
+         i++) { /* over on one rank before the other came: no clocks explain both halves */
+        w.ranks[1]->ops[i].start += 400000;
+        w.ranks[1]->ops[i].end += 400000;
+    }
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    assert_true(clocks.of[1].status == RS_CLOCK_CONTRADICTORY || clocks.of[1].n_set_aside > 0);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+static void test_unbound(void **state)
+{
+    (void)state;
+    world w = world_make(3, 50, 1000000, 0, 0);
+    for (size_t i = 0; i < 50; i++) w.ranks[2]->ops[i].seq += 1000;
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.of[2].status, RS_CLOCK_UNBOUND);
+    assert_true(clocks.of[2].offset == RS_NO_TIME && clocks.of[2].low == RS_NO_TIME);
+    assert_int_equal(clocks.of[1].status, RS_CLOCK_LIKELY);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    world w = world_make(3, 40, 1000000, 1000, 0);
+    for (uint64_t n = 1;; n++) {
+        rs_coll_job job;
+        rs_clocks clocks;
+        rs_test_fail_allocation(n);
+        rs_status status = find(&w, &job, &clocks, NULL);
+        rs_test_fail_allocation(0);
+        if (status == RS_OK) {
+            rs_clocks_clear(&clocks);
+            rs_coll_job_clear(&job);
+            assert_true(n > 20);
+            break;
+        }
+        assert_int_equal(status, RS_ERR_NOMEM);
+    }
+    world_clear(&w);
+}
+
+static void test_host_in_name(void **state)
+{
+    (void)state;
+    const char *host;
+    size_t n;
+    assert_true(rs_host_in_name("dir/gpu-7_1234.1795316745448588107.pt.trace.json.gz", &host, &n));
+    assert_int_equal(n, 5);
+    assert_memory_equal(host, "gpu-7", 5);
+    assert_true(rs_host_in_name("a_b_77.pt.trace.json", &host, &n));
+    assert_int_equal(n, 3);
+    assert_false(rs_host_in_name("rank0.179.pt.trace.json", &host, &n));
+    assert_false(rs_host_in_name("_12.1.pt.trace.json", &host, &n));
+    assert_false(rs_host_in_name("rank0.json", &host, &n));
+}
+
+/* test_clocks RANKS COLLECTIVES: how long the clocks of so many take. */
+static int measure(size_t ranks, size_t collectives)
+{
+    world w = world_make(ranks, collectives, 1000000, 1000, 0);
+    rs_coll_job job;
+    rs_clocks clocks;
+    struct timespec t[3];
+    clock_gettime(CLOCK_MONOTONIC, &t[0]);
+    if (rs_clock_match((const rs_coll_rank *const *)w.ranks, w.n, true, &job, NULL) != RS_OK) return 1;
+    clock_gettime(CLOCK_MONOTONIC, &t[1]);
+    if (rs_clocks_find(&job, RS_CLOCK_END_SKEW, &clocks, NULL) != RS_OK) return 1;
+    clock_gettime(CLOCK_MONOTONIC, &t[2]);
+    printf("%zu arrivals: match %.2f s, clocks %.2f s; last clock within [%lld, %lld]\n", job.n_arrivals,
+           (double)(t[1].tv_sec - t[0].tv_sec) + (double)(t[1].tv_nsec - t[0].tv_nsec) / 1e9,
+           (double)(t[2].tv_sec - t[1].tv_sec) + (double)(t[2].tv_nsec - t[1].tv_nsec) / 1e9,
+           (long long)clocks.of[ranks - 1].certain_low, (long long)clocks.of[ranks - 1].certain_high);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+    return 0;
+}
+
+int main(int n, char **words)
+{
+    if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slopes),        cmocka_unit_test(test_offsets_and_drift),
+        cmocka_unit_test(test_wrong_matches), cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_unbound),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_host_in_name)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
