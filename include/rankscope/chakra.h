@@ -36,12 +36,16 @@ typedef struct rs_chakra_link_settings {
  * - id, name, ctrl_deps (the parent's id; the process root's own), inputs, outputs, attrs: all nodes.
  * - host_id: CPU nodes; their id in the host trace; not on roots that had to be made.
  * - inclusive_dur, exclusive_dur, ts, inter_thread_dep (id or null): linked CPU nodes and GPU nodes.
+ * - inter_thread_deps: ids, the one above first; where a node waited for several threads.
+ * - annotation: true; linked CPU nodes that name a span and are no operator.
+ * - waits: roots of threads; [from, to, id of the GPU node] for each synchronizing call, to where it or the
+ * GPU node ended.
  * - sync_dep: ids of GPU nodes, at least one; absent if there is none.
  * - cat, ph, stream: GPU nodes only.
  * - device: GPU nodes; args.device, where the device trace gives it.
  * - lane: GPU nodes; number of their device and stream; lanes differ where streams do.
- * - launch_ts, event: GPU nodes; start of the launching call, position in traceEvents: within a lane
- *   nodes stand in the order of (ts, launch_ts, event).
+ * - launch_ts, launch_dur, event: GPU nodes; start and length of the launching call, position in traceEvents:
+ * within a lane nodes stand in the order of (ts, launch_ts, event).
  * - args: GPU nodes; of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
  *   "dtype", "Group size", "Process Group Name", "Process Group Description" and "Process Group Ranks"
  *   those that it has; absent without any. */
@@ -62,7 +66,7 @@ typedef struct rs_chakra_link_report {
     /* Dependencies of CPU on GPU nodes, by what said so. */
     uint64_t stream_syncs, event_syncs, context_syncs, blocking_copies;
     uint64_t stream_waits; /* dependencies of GPU on GPU nodes */
-    uint64_t inter_thread; /* inter_thread_dep members */
+    uint64_t inter_thread; /* dependencies of CPU nodes on other threads */
     rs_problems problems;  /* what was wrong with either input; RS_LOSS: exit code 4 */
 } rs_chakra_link_report;
 

@@ -14,6 +14,14 @@ extern "C" {
 
 /* ---- convert ---------------------------------------------------------------------------------------- */
 
+/* What a node's duration_micros says. */
+typedef enum rs_chakra_timing {
+    RS_CHAKRA_TIMING_RECORDED, /* so that a simulator which starts a node when it may starts it when it
+                                  started in the recording: gaps are nodes of their own, waits are in no node,
+                                  GPU nodes have the delay of their launch */
+    RS_CHAKRA_TIMING_EXCLUSIVE /* the time in the operator and in none below it; a GPU op's own */
+} rs_chakra_timing;
+
 typedef struct rs_chakra_convert_settings {
     const char *linked; /* path of the linked trace; names the input when bytes is set */
     const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
@@ -22,13 +30,16 @@ typedef struct rs_chakra_convert_settings {
                                       problems have no offsets; NULL: none */
     uint64_t max_ratio;            /* text bytes per compressed byte; 0: 1000 */
     const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
+    rs_chakra_timing timing;
 } rs_chakra_convert_settings;
 
 typedef struct rs_chakra_convert_report {
     uint64_t nodes, gpu_nodes, comm_nodes;
     uint64_t chain, inter_thread, sync, launch, stream; /* data dependencies by kind */
-    uint64_t groups;                                    /* process groups found */
-    rs_problems problems;                               /* RS_LOSS: a dependency was dropped; exit code 4 */
+    uint64_t gaps;                                      /* nodes for time between operators, of nodes */
+    uint64_t timing;      /* dependencies that keep times, besides those above */
+    uint64_t groups;      /* process groups found */
+    rs_problems problems; /* RS_LOSS: a dependency was dropped; exit code 4 */
 } rs_chakra_convert_report;
 
 /* Writes the Chakra execution trace of a linked trace to sink. The report is overwritten, also on failure,
@@ -55,13 +66,16 @@ typedef struct rs_chakra_check_settings {
     const char *linked;    /* the linked trace it was made from; NULL: conservation is not checked */
     uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
     const rs_sink *report; /* all findings as one JSON object; NULL: none */
+    bool tolerance_set;    /* false: 5 */
+    double tolerance;      /* percent by which the replay may differ from the recording */
 } rs_chakra_check_settings;
 
 /* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream
- * order, that a simulator which issues a node when all it depends on is done issues every node, and with a
- * linked trace that no node, time or byte was lost. *faults: how many things are wrong.
- * Nodes that start before what they depend on are listed and are no fault. A file that breaks off is
- * RS_ERR_FORMAT with the offset. Memory: about 200 bytes a node. */
+ * order, that a simulator which issues a node when all it depends on is done issues every node, that a replay
+ * on a machine where each thread and stream does one node at a time takes as long as the recording (in a
+ * trace with recorded timing), and with a linked trace that no node, time or byte was lost. *faults: how many
+ * things are wrong. Nodes that start before what they depend on are listed and are no fault. A file that
+ * breaks off is RS_ERR_FORMAT with the offset. Memory: about 200 bytes a node. */
 RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,
                                  uint64_t *faults, rs_error *err);
 

@@ -875,6 +875,40 @@ class Job:
             gpu_duration_us [us]: duration of the work
             launch_delay_us [us]: from the call's end to the work's start, 0 when it starts before that
             outlier: short, runtime, delay, joined by +; unknown when none"""
+    def mfu(self, *,
+        device: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['mfu']] = None,
+        progress: Progress = None) -> Table:
+        """Model and hardware FLOPs utilisation of each training step.
+
+        HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a
+        share of the step's length on the host. MFU leaves out what a model would not need: operators below
+        torch.utils.checkpoint's recompute_fn (which only shows where Python functions were recorded,
+        with_stack=True) and the scores that fused attention computes again in the backward pass. Causal
+        attention counts the pairs that are not masked, where other tools, PaLM's MFU among them, count the
+        full square. FLOPs come from the models of roofline; modelled_pct says how much of the GPU time has
+        one.
+
+        Options:
+            device: what the device can do: a name of the built-in table, or a JSON file; default: as the
+                trace says
+            fail_on: exit 1 when a row meets the expression: 'mfu_pct < 35'
+
+        Table mfu: one row is one step of one rank
+            rank [id]: rank
+            step [id]: number of the step; unknown: the trace has none, and the row is all of it
+            length_us [us]: its length on the host; unknown when only the GPU shows it
+            matrix_flops [count]: contractions as executed, a multiply-add counted as 2
+            recompute_flops [count]: of these: activation checkpoints run again, and scores of attention
+                computed again
+            tflops_per_s: matrix_flops over the step's length, 1e12 a second
+            ideal_us [us]: matrix_flops at the device's dense rate of their precision
+            hfu_pct [percent]: ideal_us of length_us: hardware FLOPs utilisation
+            mfu_pct [percent]: the same without recompute_flops: model FLOPs utilisation
+            modelled_pct [percent]: GPU time with a model, of all but communication: how much of this to
+                believe"""
     def ops(self, *,
         by: Literal['op', 'category', 'args'] = 'op',
         host: bool = False,
@@ -1021,6 +1055,110 @@ class Job:
             stream [id]: stream
             blocked_us [us]: the queue held max_length or more
             blocked_pct [percent]: of the time from the first launch to the last start"""
+    def roofline(self, *,
+        by: Literal['args', 'op', 'model'] = 'args',
+        device: Optional[Text] = None,
+        top: int = 0,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms']] = None,
+        progress: Progress = None) -> Table:
+        """What each operator computes and moves, what the device could do at best, how far it is from that.
+
+        FLOPs and bytes follow from the operator's name and the shapes, types and values of its arguments
+        (record_shapes=True), forward and backward. Matrix FLOPs are those of contractions, a multiply-add
+        counts as 2; vector FLOPs are all other arithmetic. Bytes count each operand once: a lower bound for
+        kernels that reread, and too much where the previous operator left data in a cache, so more than 100
+        % of the bound is possible. Causal attention counts the pairs that are not masked. Communication is
+        left out. Work belongs to the outermost operator around its launch that has a model, else to its
+        launcher, so no time is counted twice. What has no model says so and keeps its row. The bound is the
+        longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, theoretical rates.
+        device FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
+        "vector_fp32": ...}}; what it lacks is unknown. The table gemms says what would be gained if every
+        matrix product ran at the best rate seen for its shape.
+
+        Options:
+            by: args: operator and arguments; op: operator; model: the kind of model; one of args, op, model
+            device: what the device can do: a name of the built-in table, or a JSON file; default: as the
+                trace says
+            top: only the first N rows of a rank; 0: all
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'efficiency_pct < 30,
+                kernel_us > 1000'
+
+        Table args: one row is one operator with one set of arguments, of one rank
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            model: kind of model; unknown where there is none for it
+            exact: yes, or lower where the work depends on more than the trace holds
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls: unions of the work each owns
+            matrix_flops [count]: contractions of one call, a multiply-add counted as 2
+            vector_flops [count]: all other arithmetic of one call
+            bytes [bytes]: what one call must move: each operand once
+            precision: of the matrix part, else of the first operand
+            flops_per_byte: arithmetic intensity
+            tflops_per_s: FLOPs of all calls over GPU time, 1e12 a second
+            gb_per_s [GB/s]: bytes of all calls over GPU time
+            bound: what bounds it on that device: matrix, vector or memory
+            bound_us [us]: the least time of one call on that device
+            efficiency_pct [percent]: bound_us of all calls in GPU time; above 100 where caches held
+                operands
+            ex_uid [id]: position in traceEvents of the first call
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+
+        Table ops: one row is one operator of one rank
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls
+            matrix_flops [count]: contractions of all calls with a model
+            vector_flops [count]: other arithmetic of all calls with a model
+            bytes [bytes]: moved by all calls whose bytes are known
+            bound_us [us]: least time of all calls that have one
+            bounded_us [us]: GPU time of these calls
+            efficiency_pct [percent]: bound_us of bounded_us
+            modelled_pct [percent]: GPU time with a model, of all
+
+        Table models: one row is one kind of model of one rank
+            rank [id]: rank
+            model: kind of model; unknown: operators without one
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls
+            matrix_flops [count]: contractions of all calls with a model
+            vector_flops [count]: other arithmetic of all calls with a model
+            bytes [bytes]: moved by all calls whose bytes are known
+            bound_us [us]: least time of all calls that have one
+            bounded_us [us]: GPU time of these calls
+            efficiency_pct [percent]: bound_us of bounded_us
+            modelled_pct [percent]: GPU time with a model, of all
+
+        Table devices: one row is one device that the file describes
+            rank [id]: rank
+            device [id]: its number in the file
+            recorded_name: what the file calls it
+            known_as: its name in the built-in table; unknown: not recognised
+            mem_gbps [GB/s]: bandwidth of its memory
+            matrix_bf16: TFLOP/s of its matrix units, dense
+            matrix_fp8: TFLOP/s of its matrix units, dense
+            vector_fp32: TFLOP/s of its vector units
+
+        Table gemms: one row is one matrix product with one set of arguments, of one rank
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls
+            best_us [us]: the fastest call with these arguments, on any rank
+            best_rank [id]: the rank that had it
+            best_tflops_per_s: its rate
+            gain_us [us]: GPU time less if every call ran at that rate
+            gain_pct [percent]: gain_us of the rank's GPU time of operators
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs"""
     def sequences(self, *,
         op: Optional[Text] = None,
         min_length: int = 3,

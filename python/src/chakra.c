@@ -182,6 +182,7 @@ static PyObject *answer_convert(call *c)
               put_count(report, "comm_nodes", r->comm_nodes) && put_count(report, "chain", r->chain) &&
               put_count(report, "inter_thread", r->inter_thread) && put_count(report, "sync", r->sync) &&
               put_count(report, "launch", r->launch) && put_count(report, "stream", r->stream) &&
+              put_count(report, "gaps", r->gaps) && put_count(report, "timing", r->timing) &&
               put_count(report, "groups", r->groups);
     PyObject *values[3] = {ok ? rs_py_sink_bytes(&c->output) : NULL, ok ? rs_py_problems(&r->problems) : NULL,
                            ok ? rs_py_sink_text(&c->side) : NULL};

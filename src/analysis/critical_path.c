@@ -11,7 +11,7 @@
 
 static const char *const ends[] = {"start", "end"};
 
-#define SUMMARY_ROW(CELL)                                                                                    \
+#define PEER_SUMMARY_ROW(CELL)                                                                               \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_path_answer, n_nodes), "nodes", INT, COUNT, "starts and ends of events in the graph", NULL)   \
     CELL(SET, "path_weight", TIME, US, "length of the longest path", "path")                                 \
@@ -34,6 +34,17 @@ static const char *const ends[] = {"start", "end"};
     CELL(OF(rs_path_answer, time[RS_BOUND_GAP]), "gap_us", TIME, US, "between two pieces of GPU work",       \
          "gaps")                                                                                             \
     CELL(OF(rs_path_answer, n_instances), "instances", INT, COUNT, "events with the annotation's name", NULL)
+RS_RECORD(peer_summary, PEER_SUMMARY_ROW);
+
+#define SUMMARY_ROW(CELL)                                                                                    \
+    PEER_SUMMARY_ROW(CELL)                                                                                   \
+    CELL(OF(rs_path_answer, time[RS_BOUND_HOST_COMM]), "host_communication_us", TIME, US,                    \
+         "communication that the host runs (gloo, MPI, UCC), with its wait for other ranks",                 \
+         "host communication")                                                                               \
+    CELL(OF(rs_path_answer, n_contradicted), "contradicted", INT, COUNT,                                     \
+         "dependencies of the rank that run against time by more than 1 us, and are left out: clocks or "    \
+         "links are wrong",                                                                                  \
+         NULL)
 RS_RECORD(summary, SUMMARY_ROW);
 
 #define BREAKDOWN_ROW(CELL)                                                                                  \
@@ -139,6 +150,8 @@ RS_RECORD(node, NODE_ROW);
 RS_RECORD(file, RS_FILE_ROW);
 
 static const rs_table_spec summary_table = RS_TABLE("critical_path", "one row is one rank", summary_columns);
+static const rs_table_spec peer_summary_table =
+    RS_TABLE("critical_path", "one row is one rank", peer_summary_columns);
 static const rs_table_spec breakdown_table = RS_TABLE(
     "breakdown", "one row is a part of the path, in order; filled with --breakdown", breakdown_columns);
 static const rs_table_spec edge_table =
@@ -157,6 +170,10 @@ static const rs_table_spec node_table = RS_TABLE(
 enum { SUMMARY, BREAKDOWN, EDGES, SYNCS, NODES, OVERLAY, FILES, N_TABLES };
 static const rs_table_spec *const tables[] = {&summary_table, &breakdown_table, &edge_table, &sync_table,
                                               &node_table,    &overlay_table,   &file_table};
+/* For graphs that are not the program's own: without the columns that only that one knows. */
+const rs_table_spec *const rs_critical_path_peer_tables[] = {
+    &peer_summary_table, &breakdown_table, &edge_table, &sync_table,
+    &node_table,         &overlay_table,   &file_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
@@ -230,10 +247,11 @@ static rs_status path_rank(const rs_run *run, rs_trace *trace, void **partial, r
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
-static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool whole_us, rs_error *err)
+static rs_status add_summary(rs_table *t, int64_t rank, const rs_path_answer *a, bool peer, rs_error *err)
 {
-    rs_table_put(t, &summary_record, rank, a);
-    rs_table_set_time(t, "path_weight", whole_us ? a->weight - a->weight % 1000 : a->weight);
+    rs_table_put(t, peer ? &peer_summary_record : &summary_record, rank, a);
+    /* HTA tells whole microseconds */
+    rs_table_set_time(t, "path_weight", peer ? a->weight - a->weight % 1000 : a->weight);
     rs_table_set_time(t, "window_us", rs_sub_sat(a->end, a->start));
     return rs_table_end_row(t, err);
 }
@@ -259,7 +277,7 @@ static rs_status add_overlay(const rs_run *run, const rs_partial *partial, rs_re
     return rs_table_put_row(result->tables[FILES], &file_record, partial->rank, partial, err);
 }
 
-static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool whole_us, rs_result *result,
+static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool peer, rs_result *result,
                           rs_error *err)
 {
     int64_t rank = partial->rank;
@@ -268,7 +286,7 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool who
     size_t n_parts = rs_options_flag(run->options, "breakdown") ? a->n_path_rows : 0;
     size_t n_edges = rs_options_flag(run->options, "edges") ? a->n_edge_rows : 0;
     for (size_t i = 0; i < result->n_tables; i++) rs_table_use_texts(t[i], &a->strings);
-    rs_status status = add_summary(t[SUMMARY], rank, a, whole_us, err);
+    rs_status status = add_summary(t[SUMMARY], rank, a, peer, err);
     for (size_t i = 0; status == RS_OK && i < n_parts; i++)
         status = rs_table_put_row(t[BREAKDOWN], &breakdown_record, rank, &a->path[i], err);
     for (size_t i = 0; status == RS_OK && i < a->n_node_rows; i++)
@@ -282,6 +300,12 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool who
     if (a->whole_trace)
         rs_result_note(result, "rank %lld: no event is named %s; the whole trace is looked at",
                        (long long)rank, rs_options_text(run->options, "annotation"));
+    if (a->n_contradicted)
+        rs_result_note(
+            result,
+            "rank %lld: %llu dependencies run against time by more than 1 us and are left out: the "
+            "clocks of host and GPU disagree, or the trace links wrong events",
+            (long long)rank, (unsigned long long)a->n_contradicted);
     if (a->n_untold && rs_options_flag(run->options, "sync-edges"))
         rs_result_note(result,
                        "rank %lld: of %zu waits the trace does not tell what work they wait for (record "
@@ -305,7 +329,7 @@ static rs_status complain(const rs_run *run, const rs_partial *partials, size_t 
                    rs_options_text(run->options, "instance"), most, name);
 }
 
-rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool whole_us,
+rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool peer,
                                  rs_result *result, rs_error *err)
 {
     rs_path_wanted wanted = read_wanted(run);
@@ -327,7 +351,7 @@ rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, 
                            (long long)partials[i].rank);
         } else {
             any = true;
-            status = add_rank(run, &partials[i], whole_us, result, err);
+            status = add_rank(run, &partials[i], peer, result, err);
         }
     }
     if (status == RS_OK && !any && !absent) status = complain(run, partials, n, err);
@@ -389,6 +413,7 @@ static const rs_field answer_fields[] = {
     RS_FIELD(rs_path_answer, weight),
     RS_FIELD_ARRAY(rs_path_answer, time),
     RS_FIELD(rs_path_answer, n_untold),
+    RS_FIELD(rs_path_answer, n_contradicted),
     RS_FIELD_STRINGS(rs_path_answer, strings),
     RS_FIELD_LIST(rs_path_answer, path, n_path_rows, &edge_layout),
     RS_FIELD_LIST(rs_path_answer, edges, n_edge_rows, &edge_layout),
@@ -407,6 +432,8 @@ const rs_analysis rs_analysis_critical_path = {
         "window's\n"
         "end back along what really held each one up leads the critical path; its parts add up to the "
         "window.\n"
+        "The window ends when the GPU work that was launched in it has ended, if that is after the "
+        "annotation.\n"
         "\n"
         "--sync-edges lists every synchronization between GPU and host and between streams, on the path or "
         "not, from\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "match/collective_names.h"
 
 const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
                                                  "data_loading",
@@ -12,6 +13,7 @@ const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
                                                  "gpu_copy_bound",
                                                  "gpu_kernel_launch_overhead",
                                                  "gpu_kernel_kernel_overhead",
+                                                 "host_communication_bound",
                                                  ""};
 
 void rs_path_answer_free(void *answer)
@@ -98,7 +100,7 @@ static rs_bound bound_of(maker *m, size_t edge)
     if (!m->peer && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
                      rs_text_contains(name, "data_loader")))
         return RS_BOUND_LOADING;
-    return RS_BOUND_CPU;
+    return !m->peer && rs_coll_is_host_span(name->text) ? RS_BOUND_HOST_COMM : RS_BOUND_CPU;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
@@ -313,6 +315,7 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         m->g = part.graph;
         m->a->start = part.start;
         m->a->end = part.end;
+        m->a->n_contradicted = part.n_contradicted;
         m->a->n_nodes = part.graph->n_nodes;
         m->a->n_path = part.graph->n_path;
         m->a->weight = part.graph->path_weight;

@@ -11,10 +11,11 @@ typedef enum rs_bound {
     RS_BOUND_LOADING, /* the data loader, on the host */
     RS_BOUND_COMPUTE,
     RS_BOUND_COMM,
-    RS_BOUND_COPY,   /* copies and memsets; under HTA's rules they are computation */
-    RS_BOUND_LAUNCH, /* from the launching call to its work */
-    RS_BOUND_GAP,    /* between two pieces of GPU work */
-    RS_BOUND_NONE,   /* HTA's dependencies, which weigh nothing */
+    RS_BOUND_COPY,      /* copies and memsets; under HTA's rules they are computation */
+    RS_BOUND_LAUNCH,    /* from the launching call to its work */
+    RS_BOUND_GAP,       /* between two pieces of GPU work */
+    RS_BOUND_HOST_COMM, /* in communication that the host runs, with its wait for other ranks */
+    RS_BOUND_NONE,      /* HTA's dependencies, which weigh nothing */
     RS_N_BOUNDS
 } rs_bound;
 
@@ -68,6 +69,7 @@ typedef struct rs_path_answer {
     int64_t weight;
     int64_t time[RS_N_BOUNDS];  /* of the path */
     size_t n_untold;            /* waits of which no work could be named */
+    uint64_t n_contradicted;    /* dependencies that run against time and are left out */
     rs_path_edge *path, *edges; /* edges only when asked for */
     size_t n_path_rows, n_edge_rows;
     rs_path_node *nodes; /* by time, event, start before end; only when asked for */
@@ -98,11 +100,14 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
                                 rs_path_answer **out, rs_error *err);
 void rs_path_answer_free(void *answer); /* NULL is allowed */
 
-/* The command, also for rows of peers. whole_us: the weight of the path is told in whole microseconds. */
+/* The command, also for rows of peers. peer: the tables are those of rs_critical_path_peer_tables, and the
+ * weight of the path is told in whole microseconds. */
 rs_status rs_critical_path_rank(const rs_run *run, rs_trace *trace, const rs_path_peer *peer, void **partial,
                                 rs_error *err);
-rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool whole_us,
+rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, size_t n, bool peer,
                                  rs_result *result, rs_error *err);
 extern const rs_layout rs_path_answer_layout;
+#define RS_CRITICAL_PATH_TABLES 7
+extern const rs_table_spec *const rs_critical_path_peer_tables[RS_CRITICAL_PATH_TABLES];
 
 #endif

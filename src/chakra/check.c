@@ -54,6 +54,10 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     k.has_size = rs_et_attribute_int(n, "comm_size", &k.size);
     k.exact =
         rs_et_attribute_int(n, "start_ns", &k.start) && rs_et_attribute_int(n, "duration_ns", &k.duration);
+    int64_t ignored;
+    k.gap = rs_et_attribute_int(n, "gap_after", &ignored);
+    k.has_end = k.exact && rs_et_attribute_int(n, "end_ns", &k.end);
+    k.has_tid = !k.gpu && rs_et_attribute_int(n, "tid", &k.tid);
     k.timed = k.exact || n->start_time_micros;
     if (!k.exact) {
         k.start = to_ns(n->start_time_micros);
@@ -70,7 +74,8 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     if (fresh) *at = (uint32_t)c->n_nodes;
     c->nodes[c->n_nodes++] = k;
     c->gpu_nodes += k.gpu;
-    c->time = rs_add_sat(c->time, k.duration);
+    c->gaps += k.gap;
+    if (!k.gap) c->time = rs_add_sat(c->time, k.duration);
     if (k.type >= RS__ET__NODE_TYPE__COMM_SEND_NODE) {
         c->comm_nodes++;
         c->bytes = rs_add_sat(c->bytes, k.has_size ? k.size : 0);
@@ -84,6 +89,13 @@ static rs_status read_trace(rs_check *c, uint64_t max_ratio, rs_error *err)
     const Rs__Et__Node *node;
     rs_status status = rs_et_open(c->path, max_ratio, &reader, err);
     if (status != RS_OK) return status;
+    const Rs__Et__GlobalMetadata *metadata = rs_et_metadata(reader);
+    for (size_t i = 0; i < metadata->n_attr; i++) {
+        const Rs__Et__Attribute *a = metadata->attr[i];
+        c->as_recorded |= a->name && strcmp(a->name, "timing") == 0 &&
+                          a->value_case == RS__ET__ATTRIBUTE__VALUE_STRING_VAL &&
+                          strcmp(a->string_val, "recorded") == 0;
+    }
     while ((status = rs_et_next(reader, &node, err)) == RS_OK && node)
         if ((status = keep_node(c, node, err)) != RS_OK) break;
     rs_et_close(reader);
@@ -248,7 +260,9 @@ static rs_status check_streams(rs_check *c, rs_error *err)
 rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink, uint64_t *faults,
                           rs_error *err)
 {
-    rs_check c = {.path = settings->path, .linked = settings->linked};
+    rs_check c = {.path = settings->path,
+                  .linked = settings->linked,
+                  .tolerance = settings->tolerance_set ? settings->tolerance : 5};
     *faults = 0;
     rs_status status = read_trace(&c, settings->max_ratio, err);
     if (status == RS_OK) status = check_deps(&c, true, err);

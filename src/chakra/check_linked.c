@@ -24,11 +24,14 @@ static bool agrees(uint64_t micros, int64_t ns)
     return micros == want || (!whole && micros == want + 1);
 }
 
-static rs_status compare_times(rs_check *c, const rs_linked_node *l, const rs_check_node *n, rs_error *err)
+/* graph: with the times that a conversion gives the nodes; without them durations are exclusive times. */
+static rs_status compare_times(rs_check *c, const rs_convert_graph *graph, const rs_linked_node *l,
+                               size_t index, const rs_check_node *n, rs_error *err)
 {
     rs_status status = RS_OK;
-    bool good =
-        agrees(n->micros_duration, l->exclusive) && (!l->timed || !n->exact || n->duration == l->exclusive);
+    bool good = (graph->recorded ? n->micros_duration == graph->times.micros[index]
+                                 : agrees(n->micros_duration, l->exclusive)) &&
+                (!l->timed || !n->exact || n->duration == l->exclusive);
     if (!good) status = rs_check_fault(c, RS_FAULT_DURATION, n->id, 0, err);
     good = l->timed ? agrees(n->micros_start, l->ts) && (!n->exact || n->start == l->ts)
                     : !n->micros_start && !n->exact;
@@ -51,12 +54,46 @@ static rs_status compare_bytes(rs_check *c, const rs_linked *linked, const rs_li
     return same ? RS_OK : rs_check_fault(c, RS_FAULT_BYTES, n->id, 0, err);
 }
 
+/* Time between operators is conserved, too: its nodes are those that a conversion makes. */
+static rs_status compare_gaps(rs_check *c, const rs_linked *linked, const rs_convert_graph *graph,
+                              rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t k = 0; k < graph->times.n_gaps && status == RS_OK; k++) {
+        const rs_convert_gap *gap = &graph->times.gaps[k];
+        uint64_t id = rs_convert_id(linked, (uint32_t)(linked->n_nodes + k));
+        uint32_t at = rs_check_find(c, id);
+        if (at == RS_LINKED_NONE)
+            status = rs_check_fault(c, RS_FAULT_LOST_NODE, id, 0, err);
+        else if (c->nodes[at].micros_duration != rs_convert_micros(gap->start, gap->end))
+            status = rs_check_fault(c, RS_FAULT_DURATION, id, 0, err);
+    }
+    return status;
+}
+
+static rs_status convert_again(const rs_check *c, const rs_linked *linked, rs_convert_graph *graph,
+                               rs_error *err)
+{
+    rs_chakra_convert_report report = {0};
+    *graph = (rs_convert_graph){0};
+    if (!c->as_recorded) return RS_OK;
+    rs_status status = rs_convert_graph_make(linked, RS_CHAKRA_TIMING_RECORDED, graph, &report, err);
+    rs_chakra_convert_report_clear(&report);
+    return status;
+}
+
 rs_status rs_check_conservation(rs_check *c, uint64_t max_ratio, rs_error *err)
 {
     rs_linked linked;
     rs_arena arena = {0};
+    rs_convert_graph graph;
     rs_status status = rs_linked_open(c->linked, max_ratio, &linked, err);
     if (status != RS_OK) return status;
+    status = convert_again(c, &linked, &graph, err);
+    if (status != RS_OK) {
+        rs_linked_clear(&linked);
+        return status;
+    }
     c->linked_nodes = linked.n_nodes;
     for (size_t i = 0; i < linked.n_nodes && status == RS_OK; i++) {
         const rs_linked_node *l = &linked.nodes[i];
@@ -64,15 +101,20 @@ rs_status rs_check_conservation(rs_check *c, uint64_t max_ratio, rs_error *err)
         const rs_check_node *n = at == RS_LINKED_NONE ? NULL : &c->nodes[at];
         c->linked_time = rs_add_sat(c->linked_time, l->exclusive);
         if (!n && !may_be_missing(l)) status = rs_check_fault(c, RS_FAULT_LOST_NODE, (uint64_t)l->id, 0, err);
-        if (status == RS_OK && n) status = compare_times(c, l, n, err);
+        if (status == RS_OK && n) status = compare_times(c, &graph, l, i, n, err);
         if (status == RS_OK) status = compare_bytes(c, &linked, l, n, &arena, err);
     }
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         uint64_t id = c->nodes[i].id;
+        if (c->nodes[i].gap && linked.n_nodes && id > (uint64_t)linked.nodes[linked.n_nodes - 1].id &&
+            id - (uint64_t)linked.nodes[linked.n_nodes - 1].id <= graph.times.n_gaps)
+            continue;
         if (id > INT64_MAX || rs_linked_find(&linked, (int64_t)id) == RS_LINKED_NONE)
             status = rs_check_fault(c, RS_FAULT_NEW_NODE, id, 0, err);
     }
+    if (status == RS_OK) status = compare_gaps(c, &linked, &graph, err);
     rs_arena_clear(&arena);
+    rs_convert_graph_clear(&graph);
     rs_linked_clear(&linked);
     return status;
 }

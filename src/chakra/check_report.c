@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chakra/check_internal.h"
+#include "text/numbers.h"
 
 #define SHOWN_FINDINGS 20
 #define SHOWN_INVERSIONS 100
@@ -18,6 +19,9 @@ static const struct {
     [RS_FAULT_NO_LAUNCHER] = {"no_launcher", "is a GPU node that does not depend on what launches it", false},
     [RS_FAULT_STREAM_ORDER] = {"stream_order", "is not ordered on its stream against node", true},
     [RS_FAULT_NEVER_ISSUED] = {"never_issued", "is never issued: what it depends on is never done", false},
+    [RS_FAULT_TIME] = {"time",
+                       "the replay takes longer or shorter than the recording, by more than --tolerance",
+                       false},
     [RS_FAULT_LOST_NODE] = {"lost_node", "of the linked trace is missing", false},
     [RS_FAULT_NEW_NODE] = {"new_node", "is not in the linked trace", false},
     [RS_FAULT_DURATION] = {"duration", "does not last as long as in the linked trace", false},
@@ -54,6 +58,10 @@ static void put_finding(rs_writer *w, const rs_check *c, const rs_finding *f)
         rs_writer_text(w, c->cycle);
         return;
     }
+    if (f->fault == RS_FAULT_TIME) {
+        rs_writer_text(w, faults[f->fault].text);
+        return;
+    }
     put_count(w, "node ", f->node);
     rs_writer_char(w, ' ');
     rs_writer_text(w, faults[f->fault].text);
@@ -69,7 +77,7 @@ static void put_conservation(rs_writer *w, const rs_check *c)
     uint64_t lost = 0;
     for (int i = RS_FAULT_LOST_NODE; i <= RS_FAULT_BYTES; i++) lost += c->counts[i];
     rs_writer_text(w, lost ? "conservation   broken: " : "conservation   kept: ");
-    put_count(w, "nodes ", c->n_nodes);
+    put_count(w, "nodes ", c->n_nodes - c->gaps);
     put_count(w, " of ", c->linked_nodes);
     rs_writer_text(w, ", time ");
     rs_writer_int(w, c->time);
@@ -82,6 +90,26 @@ static void put_conservation(rs_writer *w, const rs_check *c)
     rs_writer_text(w, " bytes\n");
 }
 
+static void put_times(rs_writer *w, const rs_check *c)
+{
+    rs_writer_text(w, "time           ");
+    if (c->has_recorded) {
+        rs_writer_text(w, "recorded ");
+        rs_writer_int(w, c->recorded);
+        rs_writer_text(w, " ns, ");
+    }
+    rs_writer_text(w, "replayed ");
+    rs_writer_int(w, c->run_time);
+    rs_writer_text(w, " ns");
+    if (c->has_recorded) {
+        rs_writer_text(w, " (");
+        rs_writer_text(w, RS_FIXED(rs_check_difference(c), 1));
+        rs_writer_text(w, " %)");
+        if (!c->as_recorded) rs_writer_text(w, "; durations are exclusive times: no fault");
+    }
+    rs_writer_char(w, '\n');
+}
+
 rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *err)
 {
     rs_writer w;
@@ -90,14 +118,14 @@ rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *
     put_count(&w, " (GPU ", c->gpu_nodes);
     put_count(&w, " on streams ", c->streams);
     put_count(&w, ", communication ", c->comm_nodes);
+    if (c->gaps) put_count(&w, ", gaps ", c->gaps);
     rs_writer_text(&w, ")\n");
     put_count(&w, "dependencies   ", c->n_deps);
     rs_writer_char(&w, '\n');
     put_count(&w, "replay         ", c->issued);
     put_count(&w, " of ", c->n_nodes);
-    rs_writer_text(&w, " nodes issued, at least ");
-    rs_writer_int(&w, c->run_time);
-    rs_writer_text(&w, " ns\n");
+    rs_writer_text(&w, " nodes issued\n");
+    put_times(&w, c);
     put_conservation(&w, c);
     put_count(&w, "inversions     ", c->n_inversions);
     if (c->n_inversions) rs_writer_text(&w, ", nodes that start before what they depend on:");
@@ -140,14 +168,20 @@ rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *
     put_count(&w, ", \"nodes\": ", c->n_nodes);
     put_count(&w, ", \"gpu_nodes\": ", c->gpu_nodes);
     put_count(&w, ", \"comm_nodes\": ", c->comm_nodes);
+    put_count(&w, ", \"gaps\": ", c->gaps);
     put_count(&w, ", \"streams\": ", c->streams);
     put_count(&w, ", \"dependencies\": ", c->n_deps);
     put_count(&w, ",\n \"replay\": {\"issued\": ", c->issued);
     rs_writer_text(&w, ", \"time_ns\": ");
     rs_writer_int(&w, c->run_time);
+    rs_writer_text(&w, ", \"recorded_ns\": ");
+    if (c->has_recorded)
+        rs_writer_int(&w, c->recorded);
+    else
+        rs_writer_text(&w, "null");
     rs_writer_text(&w, "},\n \"conservation\": ");
     if (c->linked) {
-        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)c->n_nodes, (int64_t)c->linked_nodes);
+        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
         put_pair(&w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
         put_pair(&w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
         rs_writer_char(&w, '}');
@@ -169,7 +203,7 @@ rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *
         if (f->fault == RS_FAULT_CYCLE) {
             rs_writer_text(&w, ", \"message\": ");
             rs_writer_json_string(&w, c->cycle, strlen(c->cycle));
-        } else {
+        } else if (f->fault != RS_FAULT_TIME) {
             put_count(&w, ", \"node\": ", f->node);
             if (faults[f->fault].other) put_count(&w, ", \"other\": ", f->other);
         }

@@ -1,6 +1,7 @@
 /* A linked trace to a Chakra execution trace. */
 #include <string.h>
 
+#include "base/interval.h"
 #include "chakra/convert_internal.h"
 
 typedef struct converting {
@@ -95,7 +96,9 @@ static uint64_t micros(int64_t ns)
 
 static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
 {
-    out->duration_micros = micros(n->exclusive);
+    const rs_convert_graph *g = c->graph;
+    size_t index = (size_t)(n - c->linked->nodes);
+    out->duration_micros = g->recorded ? g->times.micros[index] : micros(n->exclusive);
     if (!n->timed) return;
     out->start_time_micros = micros(n->ts);
     if (n->ts <= -1000)
@@ -104,6 +107,76 @@ static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out
                         rs_linked_offset(c->linked, n->name.bytes));
     rs_et_add_int(&c->writer, "start_ns", n->ts);
     rs_et_add_int(&c->writer, "duration_ns", n->exclusive);
+    if (!n->gpu) rs_et_add_int(&c->writer, "end_ns", rs_add_sat(n->ts, n->inclusive));
+    if (!g->recorded) return;
+    if (g->times.delay[index]) rs_et_add_int(&c->writer, "launch_delay_ns", g->times.delay[index]);
+    if (g->times.inferred[index] != RS_LINKED_NONE)
+        rs_et_add_int(&c->writer, "inferred_dep",
+                      (int64_t)rs_convert_id(c->linked, g->times.inferred[index]));
+}
+
+static rs_status take_deps(converting *c, size_t i, Rs__Et__Node *out)
+{
+    const rs_convert_graph *g = c->graph;
+    size_t count = (size_t)(g->first[i + 1] - g->first[i]);
+    if (!rs_grow((void **)&c->deps, &c->capacity, count + 1, sizeof *c->deps))
+        return rs_fail_nomem(c->err, "dependencies");
+    for (size_t k = 0; k < count; k++) c->deps[k] = rs_convert_id(c->linked, g->deps[g->first[i] + k]);
+    out->n_data_deps = count;
+    out->data_deps = c->deps;
+    return RS_OK;
+}
+
+/* The thread of a chain, as its nodes have it. */
+static rs_slice thread_of(const converting *c, uint32_t top)
+{
+    const rs_linked *l = c->linked;
+    rs_slice tid = rs_slice_attribute(l->nodes[top].attrs, "tid");
+    for (size_t i = top; !tid.bytes && i < l->n_nodes && c->graph->tops[i] == top; i++)
+        tid = rs_slice_attribute(l->nodes[i].attrs, "tid");
+    return tid;
+}
+
+static rs_status write_gap(converting *c, size_t i)
+{
+    const rs_convert_gap *gap = &c->graph->times.gaps[i - c->linked->n_nodes];
+    Rs__Et__Node out = RS__ET__NODE__INIT;
+    Rs__Et__InputsOutputs none = RS__ET__INPUTS_OUTPUTS__INIT;
+    uint64_t after = gap->after == RS_LINKED_NONE ? 0 : rs_convert_id(c->linked, gap->after);
+    rs_arena_reset(&c->arena);
+    rs_status status = take_deps(c, i, &out);
+    if (status != RS_OK) return status;
+    out.id = rs_convert_id(c->linked, (uint32_t)i);
+    out.name = "gap";
+    none.values = none.shapes = none.types = "[]";
+    out.inputs = out.outputs = &none;
+    out.type = RS__ET__NODE_TYPE__COMP_NODE;
+    if (gap->after != RS_LINKED_NONE) {
+        out.n_ctrl_deps = 1;
+        out.ctrl_deps = &after;
+        rs_et_add_int(&c->writer, "gap_after", (int64_t)after);
+    }
+    if (c->linked->nodes[gap->top].chain >= 0)
+        rs_et_add_int(&c->writer, "tid", c->linked->nodes[gap->top].thread);
+    else
+        c->nomem |= !rs_attribute_add("tid", thread_of(c, gap->top), &c->writer, &c->arena);
+    rs_et_add_bool(&c->writer, "is_cpu_op", true);
+    rs_et_add_int(&c->writer, "start_ns", gap->start);
+    rs_et_add_int(&c->writer, "duration_ns", rs_sub_sat(gap->end, gap->start));
+    out.start_time_micros = micros(gap->start);
+    out.duration_micros = rs_convert_micros(gap->start, gap->end);
+    if (c->nomem) return rs_fail_nomem(c->err, "a node");
+    return rs_et_write_node(&c->writer, &out, c->err);
+}
+
+/* A feeder that waits for parents cannot wait for one that started later. The execution trace has such: what
+ * another thread ran for an operator may stand above what the operator did before. */
+static bool has_parent(const rs_linked *l, const rs_linked_node *n)
+{
+    uint32_t at = n->parent == n->id ? RS_LINKED_NONE : rs_linked_find(l, n->parent);
+    if (at == RS_LINKED_NONE) return false;
+    const rs_linked_node *parent = &l->nodes[at];
+    return n->gpu || !n->timed || !parent->timed || parent->ts <= n->ts;
 }
 
 static rs_status write_node(converting *c, size_t i)
@@ -112,21 +185,16 @@ static rs_status write_node(converting *c, size_t i)
     const rs_linked_node *n = &l->nodes[i];
     Rs__Et__Node out = RS__ET__NODE__INIT;
     rs_arena_reset(&c->arena);
-    size_t count = (size_t)(c->graph->first[i + 1] - c->graph->first[i]);
-    if (!rs_grow((void **)&c->deps, &c->capacity, count + 1, sizeof *c->deps))
-        return rs_fail_nomem(c->err, "dependencies");
-    for (size_t k = 0; k < count; k++)
-        c->deps[k] = (uint64_t)l->nodes[c->graph->deps[c->graph->first[i] + k]].id;
+    rs_status status = take_deps(c, i, &out);
+    if (status != RS_OK) return status;
     uint64_t parent = (uint64_t)n->parent;
     out.id = (uint64_t)n->id;
     if (!(out.name = rs_slice_text(n->name, &c->arena))) c->nomem = true;
     out.type = !n->gpu && is_metadata(n) ? RS__ET__NODE_TYPE__METADATA_NODE : RS__ET__NODE_TYPE__COMP_NODE;
-    if (n->parent != n->id && rs_linked_find(l, n->parent) != RS_LINKED_NONE) {
+    if (has_parent(l, n)) {
         out.n_ctrl_deps = 1;
         out.ctrl_deps = &parent;
     }
-    out.n_data_deps = count;
-    out.data_deps = c->deps;
     fill_tensors(c, n, &out);
     c->nomem |= !rs_attributes_add(&c->attributes, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
@@ -146,9 +214,12 @@ static rs_status write_trace(converting *c)
     static const char *const names[] = {"schema", "pid", "time", "start_ts", "finish_ts"};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         c->nomem |= !rs_attribute_add(names[i], values[i], &c->writer, &c->arena);
+    rs_et_add_text(&c->writer, "timing", c->graph->recorded ? "recorded" : "exclusive");
     if (c->nomem) return rs_fail_nomem(c->err, "metadata");
     rs_status status = rs_et_write_metadata(&c->writer, "", c->err);
-    for (size_t i = 0; i < l->n_nodes && status == RS_OK; i++) status = write_node(c, i);
+    size_t n = l->n_nodes + c->graph->times.n_gaps;
+    for (size_t i = 0; i < n && status == RS_OK; i++)
+        status = i < l->n_nodes ? write_node(c, i) : write_gap(c, i);
     return status;
 }
 
@@ -165,7 +236,7 @@ rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs
     else if (!settings->nodes)
         status = rs_linked_open(settings->linked, settings->max_ratio, &own, err);
     if (status != RS_OK) return status;
-    status = rs_convert_graph_make(linked, &graph, report, err);
+    status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);
     if (status == RS_OK) {
         converting c = {.linked = linked, .graph = &graph, .report = report, .err = err};
         rs__et__inputs_outputs__init(&c.inputs);

@@ -7,8 +7,9 @@
 /* Set for every node by the converter; what the host trace has under these names is something else. */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"is_cpu_op", "stream",      "device",    "lane",
-                                      "start_ns",  "duration_ns", "comm_type", "comm_size"};
+    static const char *const own[] = {"is_cpu_op", "stream",      "device",       "lane",
+                                      "start_ns",  "duration_ns", "comm_type",    "comm_size",
+                                      "end_ns",    "gap_after",   "inferred_dep", "launch_delay_ns"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(name, own[i]) == 0) return true;
     return false;
@@ -100,6 +101,12 @@ static void remember(rs_attribute_seen *seen, const uint8_t *from, const uint8_t
     memcpy(seen->name, name, length + 1);
 }
 
+/* Simulators run the nodes of one tid one after another: a node's is that of the thread it ran on. */
+static bool is_moved(const rs_linked_node *n, const char *name)
+{
+    return n->chain >= 0 && strcmp(name, "tid") == 0;
+}
+
 bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *writer, rs_arena *arena)
 {
     rs_slice_walk walk = rs_slice_elements(n->attrs);
@@ -111,7 +118,9 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *
         rs_slice_to_next(&walk);
         if (take_seen(&walk, seen, &whole, &number, &value)) {
             if (seen->own || (n->gpu && !seen->identity)) continue;
-            if (whole)
+            if (is_moved(n, seen->name))
+                rs_et_add_int(writer, "tid", n->thread);
+            else if (whole)
                 rs_et_add_int(writer, seen->name, number);
             else if (!rs_attribute_add(seen->name, value, writer, arena))
                 return false;
@@ -123,7 +132,10 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *
         const char *name = rs_slice_text(key, arena);
         if (!name) return false;
         remember(seen, from, walk.p, key, name, value);
-        if (!is_own(name) && (!n->gpu || is_identity(name)) && !rs_attribute_add(name, value, writer, arena))
+        if (is_moved(n, name))
+            rs_et_add_int(writer, name, n->thread);
+        else if (!is_own(name) && (!n->gpu || is_identity(name)) &&
+                 !rs_attribute_add(name, value, writer, arena))
             return false;
     }
 }

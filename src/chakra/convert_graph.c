@@ -16,9 +16,16 @@ typedef struct building {
     rs_error *err;
 } building;
 
+/* Gaps are numbered behind all nodes. */
+uint64_t rs_convert_id(const rs_linked *l, uint32_t index)
+{
+    if (index < l->n_nodes) return (uint64_t)l->nodes[index].id;
+    return (uint64_t)l->nodes[l->n_nodes - 1].id + 1 + (index - l->n_nodes);
+}
+
 static uint64_t id_of_node(const void *context, uint32_t index)
 {
-    return (uint64_t)((const rs_linked *)context)->nodes[index].id;
+    return rs_convert_id(context, index);
 }
 
 static void dropped(building *b, const rs_linked_node *n, const char *kind, const char *message)
@@ -82,6 +89,12 @@ static void find_tops(building *b, uint32_t *way)
         }
         if (b->top[at] == RS_LINKED_NONE) b->top[at] = at;
         while (n > 0) b->top[way[--n]] = b->top[at];
+    }
+    /* What ran on another thread than it hangs from: the leader's top is the leader itself or its root. */
+    for (size_t i = 0; i < l->n_nodes; i++) {
+        uint32_t leader = l->nodes[i].chain < 0 ? RS_LINKED_NONE : rs_linked_find(l, l->nodes[i].chain);
+        if (leader == RS_LINKED_NONE || l->nodes[i].gpu || l->nodes[leader].gpu) continue;
+        b->top[i] = leader;
     }
 }
 
@@ -208,6 +221,37 @@ static rs_status depend_on_syncs(building *b, uint32_t node)
     return status;
 }
 
+/* All that a node waited for on other threads. */
+static rs_status depend_on_threads(building *b, uint32_t node)
+{
+    const rs_linked_node *n = &b->linked->nodes[node];
+    rs_slice_walk walk = rs_slice_elements(n->inter_threads);
+    rs_slice element;
+    if (n->inter_thread < 0) return RS_OK;
+    rs_status status = depend_on_id(b, node, n->inter_thread, &b->report->inter_thread);
+    while (n->inter_threads.bytes && status == RS_OK && rs_slice_next(&walk, &element)) {
+        int64_t id;
+        if (!rs_slice_int(element, &id))
+            return rs_fail_at(b->err, RS_ERR_FORMAT, b->linked->file,
+                              rs_linked_offset(b->linked, element.bytes),
+                              "inter_thread_deps holds what is no id");
+        status = depend_on_id(b, node, id, &b->report->inter_thread);
+    }
+    return status;
+}
+
+/* What the times ask for: gaps in the chain, ends of waits and of launches. */
+static rs_status depend_in_time(building *b, uint32_t node, size_t *at)
+{
+    const rs_convert_times *t = &b->graph->times;
+    rs_status status = RS_OK;
+    if (node < b->linked->n_nodes && t->gap_before[node] != RS_LINKED_NONE)
+        status = depend(b, node, t->gap_before[node], &b->report->timing);
+    for (; status == RS_OK && *at < t->n_deps && t->deps[*at].node == node; (*at)++)
+        status = depend(b, node, t->deps[*at].on, &b->report->timing);
+    return status;
+}
+
 static rs_status add_node(building *b, uint32_t i)
 {
     rs_chakra_convert_report *report = b->report;
@@ -222,7 +266,7 @@ static rs_status add_node(building *b, uint32_t i)
         if (status == RS_OK && b->before[i] != RS_LINKED_NONE)
             status = depend(b, i, b->before[i], &report->stream);
     } else {
-        if (n->inter_thread >= 0) status = depend_on_id(b, i, n->inter_thread, &report->inter_thread);
+        status = depend_on_threads(b, i);
         if (status == RS_OK && b->before[i] != RS_LINKED_NONE)
             status = depend(b, i, b->before[i], &report->chain);
     }
@@ -232,38 +276,64 @@ static rs_status add_node(building *b, uint32_t i)
 static rs_status add_nodes(building *b)
 {
     rs_convert_graph *g = b->graph;
-    size_t n = b->linked->n_nodes;
+    size_t n = b->linked->n_nodes + g->times.n_gaps, at = 0;
     for (size_t i = 0; i < n; i++) b->seen[i] = RS_LINKED_NONE;
     for (size_t i = 0; i < n; i++) {
+        const rs_convert_gap *gap = i < b->linked->n_nodes ? NULL : &g->times.gaps[i - b->linked->n_nodes];
+        rs_status status = RS_OK;
         g->first[i] = g->n_deps;
-        rs_status status = add_node(b, (uint32_t)i);
+        if (!gap)
+            status = add_node(b, (uint32_t)i);
+        else if (gap->after != RS_LINKED_NONE)
+            status = depend(b, (uint32_t)i, gap->after, &b->report->chain);
+        if (status == RS_OK && g->recorded) status = depend_in_time(b, (uint32_t)i, &at);
         if (status != RS_OK) return status;
     }
     g->first[n] = g->n_deps;
     b->report->nodes = n;
+    b->report->gaps = g->times.n_gaps;
     if (!g->deps && !(g->deps = rs_malloc(sizeof *g->deps))) return rs_fail_nomem(b->err, "dependencies");
     return rs_graph_has_no_cycle(g->first, g->deps, n, id_of_node, b->linked, "data dependencies", b->err);
 }
 
-rs_status rs_convert_graph_make(const rs_linked *linked, rs_convert_graph *graph,
+/* The times decide how many nodes there are, so that only now there can be room for what is by node. */
+static rs_status add_times(building *b, rs_chakra_timing timing)
+{
+    rs_convert_graph *g = b->graph;
+    size_t n = b->linked->n_nodes;
+    rs_convert_places places = {b->parent, b->top, b->before};
+    g->recorded = timing == RS_CHAKRA_TIMING_RECORDED && n > 0;
+    if (g->recorded) {
+        rs_status status = rs_convert_time(b->linked, &places, &g->times, b->err);
+        if (status != RS_OK) return status;
+    }
+    n += g->times.n_gaps;
+    b->seen = rs_malloc((n + 1) * sizeof *b->seen);
+    g->first = rs_malloc((n + 1) * sizeof *g->first);
+    return b->seen && g->first ? RS_OK : rs_fail_nomem(b->err, "dependencies");
+}
+
+rs_status rs_convert_graph_make(const rs_linked *linked, rs_chakra_timing timing, rs_convert_graph *graph,
                                 rs_chakra_convert_report *report, rs_error *err)
 {
     size_t n = linked->n_nodes;
-    uint32_t *room = rs_malloc((5 * n + 1) * sizeof *room);
-    *graph = (rs_convert_graph){.first = rs_malloc((n + 1) * sizeof *graph->first)};
+    uint32_t *room = rs_malloc((3 * n + 1) * sizeof *room);
+    *graph = (rs_convert_graph){.tops = rs_malloc((n + 1) * sizeof *graph->tops)};
     rs_status status = RS_OK;
-    if (!room || !graph->first) {
+    if (!room || !graph->tops) {
         status = rs_fail_nomem(err, "dependencies");
     } else {
-        building b = {linked, graph, report, room, room + n, room + 2 * n, room + 3 * n, err};
+        building b = {linked, graph, report, room, graph->tops, room + n, NULL, err};
         find_parents(&b);
         status = check_parents(&b);
         if (status == RS_OK) {
-            find_tops(&b, room + 4 * n);
-            find_chains(&b, room + 4 * n);
+            find_tops(&b, room + 2 * n);
+            find_chains(&b, room + 2 * n);
             status = find_streams(&b);
         }
+        if (status == RS_OK) status = add_times(&b, timing);
         if (status == RS_OK) status = add_nodes(&b);
+        rs_free(b.seen);
     }
     rs_free(room);
     if (status != RS_OK) rs_convert_graph_clear(graph);
@@ -274,5 +344,7 @@ void rs_convert_graph_clear(rs_convert_graph *graph)
 {
     rs_free(graph->first);
     rs_free(graph->deps);
+    rs_free(graph->tops);
+    rs_convert_times_clear(&graph->times);
     *graph = (rs_convert_graph){0};
 }

@@ -3,6 +3,7 @@
 #define RS_CHAKRA_CONVERT_INTERNAL_H
 
 #include "chakra/convert_comm.h"
+#include "chakra/convert_time.h"
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 
@@ -36,10 +37,16 @@ typedef struct rs_convert_graph {
     uint64_t *first;
     uint32_t *deps;
     size_t n_deps, capacity;
+    uint32_t *tops; /* by node: the one whose chain it belongs to */
+    bool recorded;  /* there are gaps, behind the nodes, and times */
+    rs_convert_times times;
 } rs_convert_graph;
 
+/* The id of a node or gap. */
+uint64_t rs_convert_id(const rs_linked *linked, uint32_t index);
+
 /* Builds the graph and makes sure that neither it nor the parents have a cycle. */
-rs_status rs_convert_graph_make(const rs_linked *linked, rs_convert_graph *graph,
+rs_status rs_convert_graph_make(const rs_linked *linked, rs_chakra_timing timing, rs_convert_graph *graph,
                                 rs_chakra_convert_report *report, rs_error *err);
 void rs_convert_graph_clear(rs_convert_graph *graph);
 

@@ -58,7 +58,7 @@ void rs_linked_split(rs_slice object, rs_linked_io *io)
 
 typedef struct members {
     rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, lane, launch,
-        position;
+        launch_dur, position, inclusive, annotation, chain, thread;
 } members;
 
 static rs_slice *place(reading *r, members *m, rs_linked_node *n)
@@ -80,12 +80,19 @@ static rs_slice *place(reading *r, members *m, rs_linked_node *n)
                        KNOWN("cat", &m->cat),
                        KNOWN("ts", &m->ts),
                        KNOWN("exclusive_dur", &m->exclusive),
+                       KNOWN("inclusive_dur", &m->inclusive),
+                       KNOWN("annotation", &m->annotation),
+                       KNOWN("chain", &m->chain),
+                       KNOWN("thread", &m->thread),
                        KNOWN("inter_thread_dep", &m->inter_thread),
+                       KNOWN("inter_thread_deps", &n->inter_threads),
+                       KNOWN("waits", &n->waits),
                        KNOWN("sync_dep", &n->sync_dep),
                        KNOWN("stream", &m->stream),
                        KNOWN("device", &m->device),
                        KNOWN("lane", &m->lane),
                        KNOWN("launch_ts", &m->launch),
+                       KNOWN("launch_dur", &m->launch_dur),
                        KNOWN("event", &m->position),
                        KNOWN("args", &n->args),
                        KNOWN("collective_name", &n->collective),
@@ -128,6 +135,14 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     if (n->timed && !rs_slice_time(m->ts, &n->ts)) return fail_at(r, m->ts.bytes, "ts is no time");
     if (!is_null(m->exclusive) && (!rs_slice_time(m->exclusive, &n->exclusive) || n->exclusive < 0))
         return fail_at(r, m->exclusive.bytes, "exclusive_dur is no duration");
+    if (!rs_slice_int(m->chain, &n->chain) || n->chain < 0 || !rs_slice_int(m->thread, &n->thread))
+        n->chain = -1;
+    n->inclusive = n->exclusive;
+    if (!is_null(m->inclusive) && (!rs_slice_time(m->inclusive, &n->inclusive) || n->inclusive < 0))
+        return fail_at(r, m->inclusive.bytes, "inclusive_dur is no duration");
+    n->annotation = m->annotation.n == 4 && memcmp(m->annotation.bytes, "true", 4) == 0;
+    if (!n->inter_threads.bytes || n->inter_threads.bytes[0] != '[') n->inter_threads = (rs_slice){NULL, 0};
+    if (!n->waits.bytes || n->waits.bytes[0] != '[') n->waits = (rs_slice){NULL, 0};
     if (is_null(n->sync_dep)) n->sync_dep = (rs_slice){NULL, 0};
     if (n->sync_dep.bytes && n->sync_dep.bytes[0] != '[')
         return fail_at(r, n->sync_dep.bytes, "sync_dep is no list");
@@ -135,6 +150,7 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     n->has_device = rs_slice_int(m->device, &n->device);
     n->has_lane = rs_slice_int(m->lane, &n->lane);
     n->has_launch = rs_slice_time(m->launch, &n->launch);
+    if (!rs_slice_time(m->launch_dur, &n->launch_dur) || n->launch_dur < 0) n->launch_dur = 0;
     if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
     rs_linked_split(m->inputs, &n->inputs);
     rs_linked_split(m->outputs, &n->outputs);

@@ -24,11 +24,17 @@ typedef struct rs_linked_node {
     int64_t id;
     int64_t parent;        /* id; its own when it has none */
     int64_t inter_thread;  /* id; -1: none */
+    int64_t chain, thread; /* the node that leads the chain of the thread it ran on, and that thread, where
+                              that is not the one that it hangs from; -1 */
     int64_t ts, exclusive; /* ns */
-    int64_t stream, device, launch, position;
+    int64_t inclusive;     /* ns; the exclusive time where nothing tells */
+    int64_t stream, device, launch, launch_dur, position;
     int64_t lane; /* number of its device and stream */
     bool timed, gpu, has_stream, has_device, has_lane, has_launch;
+    bool annotation; /* of the device trace: it names a span and does nothing */
     rs_slice name, attrs, sync_dep, args;
+    rs_slice inter_threads; /* ids, where there are several; the first is inter_thread */
+    rs_slice waits;         /* of thread roots: [from, to, id] in us, each time the thread stood still */
     rs_linked_io inputs, outputs;
     /* what GPU nodes say of their collective besides args */
     rs_slice collective, dtype, in_nelems, group;

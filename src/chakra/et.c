@@ -114,6 +114,8 @@ static void read_attrs(rs_et_node *node)
         }
         if (rs_et_is(name, "\"rf_id\"")) node->rf_id = int_or_none(number);
         if (rs_et_is(name, "\"tid\"")) node->tid = int_or_none(number);
+        if (rs_et_is(name, "\"fw_tid\"")) node->fw_tid = int_or_none(number);
+        if (rs_et_is(name, "\"scope\"")) node->scope = int_or_none(number);
     }
 }
 
@@ -130,6 +132,8 @@ static bool read_node(rs_et_cursor *c, rs_et_node *node)
                          .parent = RS_ET_NO_VALUE,
                          .rf_id = RS_ET_NO_VALUE,
                          .tid = RS_ET_NO_VALUE,
+                         .fw_tid = RS_ET_NO_VALUE,
+                         .scope = RS_ET_NO_VALUE,
                          .up = RS_ET_NONE};
     const uint8_t *begin = c->p;
     rs_et_cursor in = {.p = c->p + 1, .end = c->end};
@@ -152,6 +156,10 @@ static bool read_node(rs_et_cursor *c, rs_et_node *node)
             node->rf_id = int_or_none(value);
         else if (rs_et_is(key, "tid"))
             node->tid = int_or_none(value);
+        else if (rs_et_is(key, "fw_tid"))
+            node->fw_tid = int_or_none(value);
+        else if (rs_et_is(key, "scope"))
+            node->scope = int_or_none(value);
         else
             node->more = true;
     }

@@ -24,6 +24,7 @@ typedef enum rs_et_role { RS_ET_OP, RS_ET_PROCESS, RS_ET_THREAD } rs_et_role;
 typedef struct rs_et_node {
     int64_t id, parent;                      /* as written; parent RS_ET_NO_VALUE: none */
     int64_t rf_id, tid;                      /* RS_ET_NO_VALUE: none */
+    int64_t fw_tid, scope;                   /* RS_ET_NO_VALUE: none */
     rs_et_span whole;                        /* the node; n 0: made up here */
     rs_et_span name, inputs, outputs, attrs; /* attrs n 0: schema 1.0.1's flat layout */
     uint32_t up;                             /* index of the parent; the process root is its own */

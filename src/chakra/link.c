@@ -14,6 +14,7 @@
 static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error *err)
 {
     const rs_chakra_link_settings *s = x->settings;
+    x->n_ranks = file->n;
     if (!s->rank_set && file->n > 1)
         return rs_fail_at(err, RS_ERR_AMBIGUOUS, s->device, RS_NO_OFFSET,
                           "holds %zu ranks (%s): say which with --rank", file->n, file->domain_rule);
@@ -61,6 +62,12 @@ static void report_losses(rs_linker *x)
                              "host nodes were linked by name: the device trace has no record function ids, "
                              "and names alone may mistake one operator for another",
                              RS_NO_OFFSET, r->linked_by_name, NULL);
+    if (x->n_other_names)
+        rs_problems_add_many(
+            &r->problems, x->settings->host, -1, RS_LOSS, "other_names",
+            "host nodes have the record function id of an operator of another name; they are "
+            "not linked, and the two traces may be of another run or rank",
+            RS_NO_OFFSET, x->n_other_names, NULL);
     if (r->unlinked_inside)
         rs_problems_add_many(&r->problems, x->settings->host, -1, RS_LOSS, "unlinked_nodes",
                              "host nodes within the traces' common time have no operator in the device trace",
@@ -87,6 +94,7 @@ static rs_status link_traces(rs_linker *x, rs_error *err)
         rs_et_load(x->settings->host, x->settings->max_ratio, &x->et, &x->report->problems, err);
     if (status == RS_OK) status = load_device(x, err);
     if (status == RS_OK) status = rs_link_ops(x, err);
+    if (status == RS_OK) status = rs_link_threads(x, err);
     if (status == RS_OK) status = rs_link_gpus(x, err);
     if (status == RS_OK) status = rs_link_sync(x, err);
     if (status != RS_OK) return status;
@@ -107,6 +115,9 @@ static void clear(rs_linker *x)
     rs_free(x->gpus);
     rs_free(x->by_parent);
     rs_free(x->deps);
+    rs_free(x->leaders);
+    rs_free(x->inters);
+    rs_free(x->waits);
 }
 
 rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink *sink,

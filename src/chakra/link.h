@@ -21,11 +21,14 @@ typedef struct rs_link_op {
 
 /* What a host node became. */
 typedef struct rs_link_host {
-    uint32_t op;               /* RS_LINK_NONE: not linked */
-    uint32_t inter;            /* node of another thread that ended before; RS_LINK_NONE */
-    uint32_t first_gpu, n_gpu; /* into by_parent */
-    uint32_t first_dep, n_dep; /* into deps */
-    uint64_t id;               /* in the linked trace */
+    uint32_t op;                   /* RS_LINK_NONE: not linked */
+    uint32_t first_inter, n_inter; /* into inters */
+    uint32_t first_gpu, n_gpu;     /* into by_parent */
+    uint32_t first_dep, n_dep;     /* into deps */
+    uint32_t first_wait, n_wait;   /* into waits; of what leads a thread's chain */
+    uint32_t
+        leader;  /* node that leads the chain of the thread it ran on, where that is not its root; or NONE */
+    uint64_t id; /* in the linked trace */
 } rs_link_host;
 
 typedef enum rs_link_fate {
@@ -35,7 +38,7 @@ typedef enum rs_link_fate {
 } rs_link_fate;
 
 typedef struct rs_link_gpu {
-    int64_t ts, end, launch_ts;
+    int64_t ts, end, launch_ts, launch_end;
     uint32_t row, launch; /* launch: row or RS_NO_ROW */
     uint32_t parent;      /* node */
     uint32_t lane;        /* number of its device and stream */
@@ -52,6 +55,13 @@ typedef struct rs_link_dep {
     uint8_t kind;     /* rs_sync_kind */
 } rs_link_dep;
 
+/* A thread stood still until a GPU node had ended: a synchronizing call, cut at the end of that node. */
+typedef struct rs_link_wait {
+    int64_t from, to; /* to may be before from: nothing was waited for */
+    uint32_t gpu;
+    uint32_t root; /* node that leads the thread's chain */
+} rs_link_wait;
+
 typedef struct rs_linker {
     const rs_chakra_link_settings *settings;
     rs_chakra_link_report *report;
@@ -63,6 +73,8 @@ typedef struct rs_linker {
     size_t n_ops;
     uint32_t *linked; /* indices into ops: the linked ones in the same order */
     size_t n_linked;
+    size_t n_ranks;         /* in the device trace */
+    uint64_t n_other_names; /* ops whose id is that of a host node of another name */
     uint32_t *thread_first; /* n_threads + 1 offsets into linked */
     rs_link_host *hosts;    /* by node */
     rs_link_gpu *gpus;      /* by row */
@@ -71,16 +83,30 @@ typedef struct rs_linker {
     size_t n_kept;
     rs_link_dep *deps; /* by carrier */
     size_t n_deps;
+    uint32_t *leaders; /* by thread: the node that leads its chain: a thread root, or its own first node */
+    uint32_t
+        *inters; /* nodes of other threads that a node waited for; the one whose thread ended last first */
+    size_t n_inters;
+    rs_link_wait *waits; /* by root, then time */
+    size_t n_waits;
 } rs_linker;
 
-/* link_ops.c: the ops of the trace, which host node each is, their exclusive times, what waits for other
- * threads. RS_ERR_FORMAT with the ratio when too few match. */
+/* link_ops.c: the ops of the trace, which host node each is, their exclusive times. RS_ERR_FORMAT with the
+ * ratio when too few match. */
 rs_status rs_link_ops(rs_linker *x, rs_error *err);
+/* link_threads.c: what waited for other threads. */
+rs_status rs_link_threads(rs_linker *x, rs_error *err);
 /* link_names.c: links where the device trace has no record function ids. The ops are sorted; they must be
  * sorted again afterwards. false when out of memory. */
 bool rs_link_by_name(rs_linker *x);
+/* A host node's name in the device trace's strings; RS_NO_STRING: not there. false when out of memory. */
+bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name);
 /* link_gpus.c: the parent of every GPU event. */
 rs_status rs_link_gpus(rs_linker *x, rs_error *err);
+/* The root above the ops of a thread. */
+uint32_t rs_link_root_above(const rs_linker *x, uint32_t node);
+/* The same for many nodes: roots, by node, keeps what was found and starts as RS_LINK_NONE. */
+uint32_t rs_link_root_of(const rs_linker *x, uint32_t *roots, uint32_t node);
 /* linked_write.c: numbers for all nodes; then the text. */
 void rs_link_number(rs_linker *x);
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);
@@ -88,6 +114,9 @@ rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);
  * node that has no list of them. */
 rs_et_span rs_link_member(const rs_et_node *node, const char *name);
 void rs_link_put_attrs(rs_writer *w, const rs_et_node *node);
+/* Lists of ids and of [from, to, id of what was waited for] as JSON. */
+void rs_link_put_inters(const rs_linker *x, rs_writer *w, const rs_link_host *host);
+void rs_link_put_waits(const rs_linker *x, rs_writer *w, const rs_link_host *root);
 /* link_nodes.c: the same nodes without the text; takes the host trace's text over. */
 rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err);
 /* sync_deps.c */

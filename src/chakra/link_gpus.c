@@ -45,6 +45,7 @@ static rs_status collect(rs_linker *x, rs_error *err)
         x->gpus[i] = (rs_link_gpu){.ts = x->e->start[row],
                                    .end = rs_event_end(x->e, row),
                                    .launch_ts = launch == RS_NO_ROW ? 0 : x->e->start[launch],
+                                   .launch_end = launch == RS_NO_ROW ? 0 : rs_event_end(x->e, launch),
                                    .row = row,
                                    .launch = launch,
                                    .parent = RS_LINK_NONE};
@@ -52,8 +53,7 @@ static rs_status collect(rs_linker *x, rs_error *err)
     return number_lanes(x) ? RS_OK : rs_fail_nomem(err, "streams");
 }
 
-/* The root above the ops of a thread. */
-static uint32_t root_above(const rs_linker *x, uint32_t node)
+uint32_t rs_link_root_above(const rs_linker *x, uint32_t node)
 {
     while (x->et.nodes[node].role != RS_ET_THREAD && x->et.nodes[node].up != node)
         node = x->et.nodes[node].up;
@@ -69,7 +69,7 @@ static void place_on_thread(rs_linker *x, uint32_t thread, const rs_keyed *launc
     size_t open = 0;
     if (at == end) return;
     int64_t from = x->ops[x->linked[at]].ts, to = INT64_MIN;
-    uint32_t root = root_above(x, x->ops[x->linked[at]].node);
+    uint32_t root = rs_link_root_above(x, x->ops[x->linked[at]].node);
     for (uint32_t i = at; i < end; i++)
         if (x->ops[x->linked[i]].end > to) to = x->ops[x->linked[i]].end;
     for (size_t i = 0; i < n; i++) {

@@ -42,7 +42,7 @@ static bool alloc_side(side *s, size_t n)
 
 /* ---- the two sides ---------------------------------------------------------------------------------- */
 
-static bool name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
+bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
 {
     size_t n = node->name.n - 2;
     char *decoded = rs_malloc(3 * n + 1);
@@ -54,7 +54,7 @@ static bool name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
 }
 
 /* The root above a node; what is found is kept for all on the way, so that all walks together are linear. */
-static uint32_t thread_of(const rs_linker *x, uint32_t *roots, uint32_t node)
+uint32_t rs_link_root_of(const rs_linker *x, uint32_t *roots, uint32_t node)
 {
     uint32_t at = node, root;
     while (roots[at] == RS_LINK_NONE && x->et.nodes[at].role != RS_ET_THREAD && x->et.nodes[at].up != at)
@@ -85,11 +85,11 @@ static bool host_side(const rs_linker *x, side *s)
         uint32_t node = x->et.order[i];
         const rs_et_node *m = &x->et.nodes[node];
         if (m->role != RS_ET_OP || m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
-        order[n++] = (rs_keyed){x->et.nodes[thread_of(x, roots, node)].place, node};
+        order[n++] = (rs_keyed){x->et.nodes[rs_link_root_of(x, roots, node)].place, node};
     }
     ok = ok && rs_keyed_sort(order, n);
     if (ok) split_runs(s, order, n);
-    for (size_t i = 0; ok && i < n; i++) ok = name_of(x, &x->et.nodes[s->items[i]], &s->names[i]);
+    for (size_t i = 0; ok && i < n; i++) ok = rs_link_name_of(x, &x->et.nodes[s->items[i]], &s->names[i]);
     rs_free(order);
     rs_free(roots);
     return ok;

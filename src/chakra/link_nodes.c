@@ -97,13 +97,28 @@ static void fill_host(making *m, uint32_t index, rs_linked_node *n)
                           .name = slice_of(node->name),
                           .parent = (int64_t)x->hosts[node->up].id,
                           .inter_thread = -1,
+                          .chain = -1,
                           .position = (int64_t)host->id};
     fill_body(m, node, n);
     if (host->op != RS_LINK_NONE) {
         n->timed = true;
         n->ts = x->ops[host->op].ts;
         n->exclusive = x->ops[host->op].exclusive;
-        if (host->inter != RS_LINK_NONE) n->inter_thread = (int64_t)x->hosts[host->inter].id;
+        n->inclusive = x->ops[host->op].end - x->ops[host->op].ts;
+        n->annotation = rs_event_kind(x->e, x->ops[host->op].row) == RS_KIND_USER_ANNOTATION;
+        if (host->leader != RS_LINK_NONE) {
+            n->chain = (int64_t)x->hosts[host->leader].id;
+            n->thread = x->e->threads[x->ops[host->op].thread].tid;
+        }
+        if (host->n_inter) n->inter_thread = (int64_t)x->hosts[x->inters[host->first_inter]].id;
+        if (host->n_inter > 1) {
+            rs_link_put_inters(x, &m->writer, host);
+            n->inter_threads = take(m);
+        }
+    }
+    if (host->n_wait) {
+        rs_link_put_waits(x, &m->writer, host);
+        n->waits = take(m);
     }
     n->sync_dep = syncs(m, host->first_dep, host->n_dep);
 }
@@ -116,8 +131,11 @@ static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *pare
                           .name = text_of(m, e->name[g->row]),
                           .parent = parent->id,
                           .inter_thread = -1,
+                          .chain = -1,
                           .ts = g->ts,
                           .exclusive = g->end - g->ts,
+                          .inclusive = g->end - g->ts,
+                          .launch_dur = g->launch_end - g->launch_ts,
                           .timed = true,
                           .gpu = true,
                           .lane = g->lane,

@@ -1,13 +1,10 @@
-/* Operators: which host node each is, how long each ran by itself, and which waited for another thread. */
+/* Operators: which host node each is, and how long each ran by itself. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "chakra/link.h"
 #include "text/numbers.h"
-
-/* A thread that did nothing for this long, ns, begins anew. */
-#define PAUSE 1000000
 
 /* ---- the ops of the trace --------------------------------------------------------------------------- */
 
@@ -37,6 +34,23 @@ static bool collect_ops(rs_linker *x)
 
 /* ---- links by record function id -------------------------------------------------------------------- */
 
+/* Ids count up from 1 in every process, so that those of another run fit as well as the right ones do; its
+ * names do not. */
+static bool same_name(const rs_linker *x, const rs_et_node *node, uint32_t row, bool *same)
+{
+    const rs_string *name = &x->e->strings.items[x->e->name[row]];
+    uint32_t decoded;
+    if (node->name.n - 2 == name->length && memcmp(node->name.at + 1, name->text, name->length) == 0) {
+        *same = true;
+        return true;
+    }
+    *same = false;
+    if (!memchr(node->name.at, '\\', node->name.n)) return true;
+    if (!rs_link_name_of(x, node, &decoded)) return false;
+    *same = decoded == x->e->name[row];
+    return true;
+}
+
 static bool link_by_id(rs_linker *x, size_t *n_device_ids)
 {
     rs_map64 nodes = {0};
@@ -54,8 +68,12 @@ static bool link_by_id(rs_linker *x, size_t *n_device_ids)
         if (id == 0) continue;
         (*n_device_ids)++;
         const uint32_t *node = rs_map64_get(&nodes, (uint64_t)id);
-        if (!node) continue;
-        x->ops[i].node = *node;
+        bool same = false;
+        if (node) ok = same_name(x, &x->et.nodes[*node], x->ops[i].row, &same);
+        if (same)
+            x->ops[i].node = *node;
+        else
+            x->n_other_names += node != NULL;
     }
     rs_map64_clear(&nodes);
     return ok;
@@ -147,13 +165,35 @@ static void count_near(rs_linker *x)
     }
 }
 
+/* Both traces name the process that wrote them. A merger may have changed that. */
+static bool same_process(const rs_linker *x, int64_t *host, int64_t *device)
+{
+    bool told = false;
+    if (x->n_ranks != 1 || !x->n_linked) return true;
+    for (size_t i = 0; i < x->et.n_members && !told; i++)
+        told = rs_et_is(x->et.members[i].key, "pid") && rs_et_int(x->et.members[i].value, host);
+    for (size_t i = 0; told && i < x->n_linked; i++) {
+        *device = x->e->threads[x->ops[x->linked[i]].thread].pid;
+        if (*device == *host) return true;
+    }
+    return !told;
+}
+
 static rs_status judge(rs_linker *x, size_t n_device_ids, rs_error *err)
 {
     const rs_chakra_link_report *r = x->report;
     double ratio = r->near_nodes ? (double)r->linked / (double)r->near_nodes : 0;
+    int64_t host = 0, device = 0;
+    if (x->settings->min_match > 0 && r->linked && !same_process(x, &host, &device))
+        return rs_fail_at(err, RS_ERR_FORMAT, x->settings->host, RS_NO_OFFSET,
+                          "written by process %lld, %.150s by process %lld: the traces are of two different "
+                          "runs or ranks (--min-match 0 links them all the same)",
+                          (long long)host, x->settings->device, (long long)device);
     if (r->linked && ratio >= x->settings->min_match) return RS_OK;
     const char *why = n_device_ids == 0  ? "the device trace has no record function ids"
                       : r->rf_nodes == 0 ? "the host trace has no record function ids"
+                      : x->n_other_names ? "the same ids belong to other names there: the traces are of two "
+                                           "different runs or ranks"
                       : r->linked == 0   ? "the traces are of two different runs"
                                          : "fewer than --min-match asks for";
     return rs_fail_at(err, RS_ERR_FORMAT, x->settings->host, RS_NO_OFFSET,
@@ -195,67 +235,13 @@ static bool find_exclusive(rs_linker *x)
     return true;
 }
 
-/* The ops that ended last so far, of two different threads. */
-typedef struct latest {
-    uint32_t op, other;
-} latest;
-
-static void remember(const rs_linker *x, latest *l, uint32_t op)
-{
-    if (l->op != RS_LINK_NONE && x->ops[l->op].thread != x->ops[op].thread) l->other = l->op;
-    l->op = op;
-}
-
-/* Where a thread begins anew, its first op waits for what ended last on the other threads. */
-static bool find_inter_thread(rs_linker *x)
-{
-    size_t n = x->n_linked, at = 0, n_starts = 0;
-    rs_keyed *ends = rs_malloc(n * sizeof *ends + 1), *starts = rs_malloc(n * sizeof *starts + 1);
-    bool ok = ends && starts;
-    for (size_t i = 0; ok && i < n; i++) {
-        /* what takes no time must lie before a start to be earlier than it; such stand first among equals */
-        const rs_link_op *op = &x->ops[x->linked[i]];
-        ends[i] = (rs_keyed){op->end > op->ts ? op->end : rs_add_sat(op->end, 1), x->linked[i]};
-    }
-    int64_t reach = 0;
-    for (size_t i = 0; ok && i < n; i++) {
-        const rs_link_op *op = &x->ops[x->linked[i]];
-        bool first = i == 0 || x->ops[x->linked[i - 1]].thread != op->thread;
-        if (first || rs_sub_sat(op->ts, reach) > PAUSE) starts[n_starts++] = (rs_keyed){op->ts, x->linked[i]};
-        if (first || op->end > reach) reach = op->end;
-    }
-    /* by true end first, then stable by key: of equal keys the one that truly ended last comes last */
-    rs_keyed *by_end = ok ? rs_malloc(n * sizeof *by_end + 1) : NULL;
-    ok = ok && by_end;
-    for (size_t i = 0; ok && i < n; i++) by_end[i] = (rs_keyed){x->ops[ends[i].value].end, (uint32_t)i};
-    ok = ok && rs_keyed_sort(by_end, n);
-    for (size_t i = 0; ok && i < n; i++) {
-        uint32_t k = by_end[i].value;
-        by_end[i] = (rs_keyed){ends[k].key, ends[k].value};
-    }
-    ok = ok && rs_keyed_sort(by_end, n) && rs_keyed_sort(starts, n_starts);
-    latest l = {RS_LINK_NONE, RS_LINK_NONE};
-    for (size_t i = 0; ok && i < n_starts; i++) {
-        const rs_link_op *op = &x->ops[starts[i].value];
-        while (at < n && by_end[at].key <= op->ts) remember(x, &l, by_end[at++].value);
-        uint32_t found = l.op != RS_LINK_NONE && x->ops[l.op].thread == op->thread ? l.other : l.op;
-        if (found == RS_LINK_NONE || x->hosts[op->node].op != starts[i].value) continue;
-        x->hosts[op->node].inter = x->ops[found].node;
-        x->report->inter_thread++;
-    }
-    rs_free(ends);
-    rs_free(starts);
-    rs_free(by_end);
-    return ok;
-}
-
 rs_status rs_link_ops(rs_linker *x, rs_error *err)
 {
     size_t n_device_ids = 0;
     x->hosts = rs_malloc(x->et.n_nodes * sizeof *x->hosts);
     bool ok = x->hosts != NULL;
     for (size_t i = 0; ok && i < x->et.n_nodes; i++)
-        x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE, .inter = RS_LINK_NONE};
+        x->hosts[i] = (rs_link_host){.op = RS_LINK_NONE, .leader = RS_LINK_NONE};
     ok = ok && collect_ops(x) && link_by_id(x, &n_device_ids) && sort_ops(x);
     if (ok && n_device_ids == 0) ok = rs_link_by_name(x) && sort_ops(x);
     ok = ok && index_linked(x);
@@ -263,5 +249,5 @@ rs_status rs_link_ops(rs_linker *x, rs_error *err)
     count_near(x);
     rs_status status = judge(x, n_device_ids, err);
     if (status != RS_OK) return status;
-    return find_exclusive(x) && find_inter_thread(x) ? RS_OK : rs_fail_nomem(err, "operators");
+    return find_exclusive(x) ? RS_OK : rs_fail_nomem(err, "operators");
 }

@@ -1,4 +1,5 @@
 /* The linked trace: the host trace's own text, with times, GPU nodes and dependencies added. */
+#include "base/interval.h"
 #include "chakra/link.h"
 #include "text/writer.h"
 
@@ -122,6 +123,11 @@ static void put_more(rs_writer *w, const rs_et_node *node)
                                       "sync_dep",
                                       "cat",
                                       "ph",
+                                      "inter_thread_deps",
+                                      "annotation",
+                                      "waits",
+                                      "chain",
+                                      "thread",
                                       "stream",
                                       "host_id"};
     rs_et_cursor c = rs_et_enter(node->whole);
@@ -139,6 +145,28 @@ static void put_more(rs_writer *w, const rs_et_node *node)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
+void rs_link_put_inters(const rs_linker *x, rs_writer *w, const rs_link_host *host)
+{
+    for (uint32_t i = 0; i < host->n_inter; i++) {
+        rs_writer_text(w, i ? ", " : "[");
+        rs_writer_uint(w, x->hosts[x->inters[host->first_inter + i]].id);
+    }
+    rs_writer_char(w, ']');
+}
+
+void rs_link_put_waits(const rs_linker *x, rs_writer *w, const rs_link_host *root)
+{
+    for (uint32_t i = 0; i < root->n_wait; i++) {
+        const rs_link_wait *wait = &x->waits[root->first_wait + i];
+        put_time(w, i ? ", [" : "[[", wait->from);
+        put_time(w, ", ", wait->to);
+        rs_writer_text(w, ", ");
+        rs_writer_uint(w, x->gpus[wait->gpu].id);
+        rs_writer_char(w, ']');
+    }
+    rs_writer_char(w, ']');
+}
+
 static void put_sync(const rs_linker *x, rs_writer *w, uint32_t first, uint32_t n)
 {
     if (!n) return;
@@ -148,6 +176,19 @@ static void put_sync(const rs_linker *x, rs_writer *w, uint32_t first, uint32_t 
         rs_writer_uint(w, x->gpus[x->deps[first + i].gpu].id);
     }
     rs_writer_char(w, ']');
+}
+
+static void put_inters(const rs_linker *x, rs_writer *w, const rs_link_host *host)
+{
+    rs_writer_text(w, ", \"inter_thread_dep\": ");
+    if (!host->n_inter) {
+        rs_writer_text(w, "null");
+        return;
+    }
+    rs_writer_uint(w, x->hosts[x->inters[host->first_inter]].id);
+    if (host->n_inter < 2) return;
+    rs_writer_text(w, ", \"inter_thread_deps\": ");
+    rs_link_put_inters(x, w, host);
 }
 
 static void put_head(rs_writer *w, uint64_t id)
@@ -176,13 +217,21 @@ static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
         put_time(w, ", \"inclusive_dur\": ", op->end - op->ts);
         put_time(w, ", \"exclusive_dur\": ", op->exclusive);
         put_time(w, ", \"ts\": ", op->ts);
-        rs_writer_text(w, ", \"inter_thread_dep\": ");
-        if (host->inter == RS_LINK_NONE)
-            rs_writer_text(w, "null");
-        else
-            rs_writer_uint(w, x->hosts[host->inter].id);
+        put_inters(x, w, host);
+        if (rs_event_kind(x->e, op->row) == RS_KIND_USER_ANNOTATION)
+            rs_writer_text(w, ", \"annotation\": true");
+        if (host->leader != RS_LINK_NONE) {
+            rs_writer_text(w, ", \"chain\": ");
+            rs_writer_uint(w, x->hosts[host->leader].id);
+            rs_writer_text(w, ", \"thread\": ");
+            rs_writer_int(w, x->e->threads[op->thread].tid);
+        }
     }
     put_sync(x, w, host->first_dep, host->n_dep);
+    if (host->n_wait) {
+        rs_writer_text(w, ", \"waits\": ");
+        rs_link_put_waits(x, w, host);
+    }
     rs_writer_char(w, '}');
 }
 
@@ -243,6 +292,7 @@ static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
     rs_writer_text(w, ", \"lane\": ");
     rs_writer_uint(w, g->lane);
     put_time(w, ", \"launch_ts\": ", g->launch_ts);
+    put_time(w, ", \"launch_dur\": ", rs_sub_sat(g->launch_end, g->launch_ts));
     rs_writer_text(w, ", \"event\": ");
     rs_writer_uint(w, g->row);
     put_args(x, w, g->row);

@@ -77,6 +77,44 @@ static void keep_last(rs_linker *x, const sortable *items, size_t n)
     }
 }
 
+/* ---- how long threads stood still ------------------------------------------------------------------- */
+
+static int by_root(const void *a, const void *b)
+{
+    const rs_link_wait *p = a, *q = b;
+    if (p->root != q->root) return p->root < q->root ? -1 : 1;
+    if (p->from != q->from) return p->from < q->from ? -1 : 1;
+    if (p->to != q->to) return p->to < q->to ? -1 : 1;
+    return (p->gpu > q->gpu) - (p->gpu < q->gpu);
+}
+
+/* A blocking copy is no wait: its time stays with its operator. */
+static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
+{
+    x->waits = rs_malloc(edges->n * sizeof *x->waits + 1);
+    if (!x->waits) return rs_fail_nomem(err, "waits");
+    for (size_t i = 0; i < edges->n; i++) {
+        const rs_sync_edge *edge = &edges->items[i];
+        if (edge->kind == RS_SYNC_STREAM_WAIT || edge->kind == RS_SYNC_COPY) continue;
+        uint32_t gpu = gpu_of_row(x, edge->source), thread = x->e->thread[edge->target];
+        if (gpu == RS_LINK_NONE || x->gpus[gpu].fate != RS_LINK_KEPT) continue;
+        if (x->thread_first[thread] == x->thread_first[thread + 1]) continue;
+        int64_t to = rs_event_end(x->e, edge->target);
+        x->waits[x->n_waits++] = (rs_link_wait){.from = x->e->start[edge->target],
+                                                .to = x->gpus[gpu].end < to ? x->gpus[gpu].end : to,
+                                                .gpu = gpu,
+                                                .root = x->leaders[thread]};
+    }
+    if (x->n_waits) qsort(x->waits, x->n_waits, sizeof *x->waits, by_root);
+    for (size_t i = 0; i < x->n_waits; i++) {
+        rs_link_host *root = &x->hosts[x->waits[i].root];
+        if (!root->n_wait++) root->first_wait = (uint32_t)i;
+    }
+    return RS_OK;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
 static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 {
     sortable *items = rs_malloc(edges->n * sizeof *items + 1);
@@ -105,6 +143,7 @@ rs_status rs_link_sync(rs_linker *x, rs_error *err)
     rs_status status = rs_sync_find(x->trace, &policy, &edges, err);
     if (status != RS_OK) return status;
     status = place(x, &edges, err);
+    if (status == RS_OK) status = find_waits(x, &edges, err);
     rs_sync_clear(&edges);
     return status;
 }

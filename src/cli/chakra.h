@@ -30,6 +30,15 @@ bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_a
 /* Reports what reading and linking found; quiet leaves the notes out. */
 void rs_chakra_report_problems(rs_problems *problems, bool quiet);
 
+/* --timing, of `convert` and `build`. */
+#define RS_CHAKRA_TIMING_OPTION                                                                              \
+    {                                                                                                        \
+        "timing", RS_OPTION_CHOICE, NULL, "recorded|exclusive", "recorded",                                  \
+            "what duration_micros says: recorded, so that a replay takes as long as the recording; "         \
+            "exclusive, the operator's own time"                                                             \
+    }
+rs_chakra_timing rs_chakra_timing_of(const rs_options *options);
+
 /* Converts into the file at path, and the process groups into groups_path (NULL: nowhere); the exit code. */
 int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
                          const char *groups_path, bool quiet);

@@ -21,21 +21,29 @@ static const rs_option_spec convert_specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
      "the execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
     {"comm-groups", RS_OPTION_TEXT, "FILE", NULL, NULL, "the process groups as {\"pg_name\": [ranks]}"},
+    RS_CHAKRA_TIMING_OPTION,
     MAX_RATIO_OPTION,
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     HELP_OPTION,
 };
+
+rs_chakra_timing rs_chakra_timing_of(const rs_options *options)
+{
+    bool exclusive = strcmp(rs_options_text(options, "timing"), "exclusive") == 0;
+    return exclusive ? RS_CHAKRA_TIMING_EXCLUSIVE : RS_CHAKRA_TIMING_RECORDED;
+}
 
 static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
 {
     char groups[60] = "";
     if (with_groups) snprintf(groups, sizeof groups, "; %llu process groups", (unsigned long long)r->groups);
     rs_complain(
-        "%llu nodes, %llu of them GPU, %llu communication; dependencies: %llu in thread order, %llu in "
-        "stream order, %llu launches, %llu synchronizations, %llu between threads%s",
+        "%llu nodes, %llu of them GPU, %llu communication, %llu gaps; dependencies: %llu in thread order, "
+        "%llu in stream order, %llu launches, %llu synchronizations, %llu between threads, %llu in time%s",
         (unsigned long long)r->nodes, (unsigned long long)r->gpu_nodes, (unsigned long long)r->comm_nodes,
-        (unsigned long long)r->chain, (unsigned long long)r->stream, (unsigned long long)r->launch,
-        (unsigned long long)r->sync, (unsigned long long)r->inter_thread, groups);
+        (unsigned long long)r->gaps, (unsigned long long)r->chain, (unsigned long long)r->stream,
+        (unsigned long long)r->launch, (unsigned long long)r->sync, (unsigned long long)r->inter_thread,
+        (unsigned long long)r->timing, groups);
 }
 
 typedef struct converting {
@@ -91,6 +99,7 @@ static int run_convert(const rs_command *command, int argc, char **argv)
         code = RS_EXIT_USAGE;
     } else {
         rs_chakra_convert_settings settings = {.linked = arguments.paths[0],
+                                               .timing = rs_chakra_timing_of(o),
                                                .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
         code = rs_chakra_convert_to("chakra convert", &settings, path, rs_options_text(o, "comm-groups"),
                                     rs_options_flag(o, "quiet"));
@@ -102,12 +111,17 @@ static int run_convert(const rs_command *command, int argc, char **argv)
 const rs_command rs_chakra_convert_command = {
     .name = "chakra convert",
     .help = "A linked trace as a Chakra execution trace (.et) for simulators",
-    .usage = "LINKED -o FILE.et [--comm-groups FILE]",
+    .usage = "LINKED -o FILE.et [--timing recorded|exclusive] [--comm-groups FILE]",
     .about =
         "Every node of the linked trace becomes a node of the execution trace: a thread's operators in a "
         "chain, kernels behind the operator that launched them and behind the one before them on their "
         "stream, and whatever waited behind what it waited for.\n\n"
-        "Times are whole microseconds, as simulators read them; start_ns and duration_ns have them "
+        "A simulator that starts a node when all that it depends on is done, and keeps it for "
+        "duration_micros, repeats the recording: time of a thread in no operator is a node \"gap\", time "
+        "spent waiting is in no node, annotations take none, and a GPU node's begins when it could have "
+        "started (launch_delay_ns). With --timing exclusive the duration is an operator's own time without "
+        "what it called.\n\n"
+        "Times are whole microseconds, as simulators read them; start_ns, end_ns and duration_ns have them "
         "exactly. A dependency that names no node is dropped and counted (exit code 4); dependencies that "
         "form a cycle are an error that names them.",
     .examples = "rankscope chakra convert linked.json -o rank0.et --comm-groups groups.json",
@@ -177,6 +191,8 @@ static const rs_option_spec check_specs[] = {
     {"linked", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "the linked trace it was made from: also check that no node, time or byte was lost"},
     {"report", RS_OPTION_TEXT, "FILE.json", NULL, NULL, "everything that was found, as JSON"},
+    {"tolerance", RS_OPTION_REAL, "PERCENT", NULL, "5",
+     "by how much the time of the replay may differ from the recording's"},
     MAX_RATIO_OPTION,
     HELP_OPTION,
 };
@@ -207,6 +223,8 @@ static int check(const rs_options *o, const char *path)
     const char *report = rs_options_text(o, "report");
     checking c = {.settings = {.path = path,
                                .linked = rs_options_text(o, "linked"),
+                               .tolerance_set = true,
+                               .tolerance = rs_options_real(o, "tolerance"),
                                .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")}};
     rs_status status = report ? rs_output_put(report, false, NULL, check_beside_report, &c, &err)
                               : rs_output_put(NULL, false, NULL, check_to, &c, &err);
@@ -220,7 +238,12 @@ static int run_check(const rs_command *command, int argc, char **argv)
     int code;
     if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
     const rs_options *o = arguments.options[0];
-    code = check(o, arguments.paths[0]);
+    if (rs_options_real(o, "tolerance") >= 0) {
+        code = check(o, arguments.paths[0]);
+    } else {
+        rs_complain("chakra check: --tolerance takes a percentage, 0 or more");
+        code = RS_EXIT_USAGE;
+    }
     rs_arguments_clear(&arguments);
     return code;
 }
@@ -228,15 +251,14 @@ static int run_check(const rs_command *command, int argc, char **argv)
 const rs_command rs_chakra_check_command = {
     .name = "chakra check",
     .help = "Is a Chakra execution trace fit for a simulator",
-    .usage = "FILE.et [--linked LINKED] [--report FILE.json]",
+    .usage = "FILE.et [--linked LINKED] [--report FILE.json] [--tolerance PERCENT]",
     .about =
         "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "
         "what launched it, the GPU nodes of a stream are in one order, and a feeder that issues each node "
-        "when "
-        "all that it depends on is done comes to issue every one; exit code 1 when any of this is not so. "
-        "The "
-        "time of that replay is what no simulator can be faster than. With --linked also: no node, time or "
-        "byte of the linked trace was lost.\n\n"
+        "when all that it depends on is done comes to issue every one. A replay in which each thread and "
+        "each stream does one node at a time takes as long as the recording did, within --tolerance (of a "
+        "file made with --timing exclusive that is told only). Exit code 1 when any of this is not so. With "
+        "--linked also: no node, time or byte of the linked trace was lost.\n\n"
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
         "disagree with its dependencies, and are no fault.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",

@@ -87,36 +87,57 @@ static const rs_command *const own[] = {
     &flight_command, &rs_fuse_command,    &rs_report_command,  &rs_view_command,     &chakra_command};
 #define N_OWN (sizeof own / sizeof *own)
 
-static const char *const group_titles[] = {
-    "Any trace", "GPU time",        "Call tree", "Across ranks", "Flight recorder",
-    "Chakra",    "Overlap metrics", "More",      "Setup"};
-#define GROUP_MORE 7
-#define GROUP_SETUP 8
+static const char *const group_titles[] = {"Any trace",    "GPU time",
+                                           "Call tree",    "Performance models",
+                                           "Across ranks", "Flight recorder",
+                                           "Chakra",       "Overlap metrics",
+                                           "More",         "Setup"};
+#define GROUP_MORE 8
+#define GROUP_SETUP 9
 
 /* Where in help a command stands. One that is not named here stands under "More". */
 static const struct {
     size_t group;
     const char *name;
 } places[] = {
-    {0, "info"},           {0, "doctor"},
-    {0, "summary"},        {0, "report"},
-    {0, "view"},           {0, "events"},
+    {0, "info"},
+    {0, "doctor"},
+    {0, "summary"},
+    {0, "report"},
+    {0, "view"},
+    {0, "events"},
     {0, "frame"}, /* events again, one column an argument */
-    {1, "breakdown"},      {1, "overlap"},
-    {1, "kernels"},        {1, "idle"},
-    {1, "bandwidth"},      {1, "queue"},
-    {1, "launches"},       {1, "sequences"},
-    {1, "counters"},       {1, "annotate"},
-    {1, "critical-path"},  {1, "steps"},
-    {1, "annotations"},    {1, "delays"},
-    {1, "stragglers"},     {1, "diff"},
-    {1, "memory"},         {2, "tree"},
-    {2, "launchers"},      {2, "ops"},
-    {2, "timeline"},       {2, "fuse"},
-    {3, "collectives"},    {3, "clocks"},
-    {4, "flight"},         {5, "chakra"},
-    {6, "metrics"},        {6, "capture"},
-    {GROUP_SETUP, "help"}, {GROUP_SETUP, "completions"},
+    {1, "breakdown"},
+    {1, "overlap"},
+    {1, "kernels"},
+    {1, "idle"},
+    {1, "bandwidth"},
+    {1, "queue"},
+    {1, "launches"},
+    {1, "sequences"},
+    {1, "counters"},
+    {1, "annotate"},
+    {1, "critical-path"},
+    {1, "steps"},
+    {1, "annotations"},
+    {1, "delays"},
+    {1, "stragglers"},
+    {1, "diff"},
+    {1, "memory"},
+    {2, "tree"},
+    {2, "launchers"},
+    {2, "ops"},
+    {2, "timeline"},
+    {2, "fuse"},
+    {3, "roofline"},
+    {3, "mfu"},
+    {4, "collectives"},
+    {5, "flight"},
+    {6, "chakra"},
+    {7, "metrics"},
+    {7, "capture"},
+    {GROUP_SETUP, "help"},
+    {GROUP_SETUP, "completions"},
     {GROUP_SETUP, "man"},
 };
 

@@ -8,7 +8,8 @@
 #include "trace/trace.h"
 
 /* Which part of the trace: instances first to last (from 0, by time) of the events whose names contain
- * annotation, from the start of the first to the latest end. "" is the whole trace. */
+ * annotation, from the start of the first to the latest end. "" is the whole trace. By the program's own
+ * rules the window ends when the GPU work that was launched in it has ended, if that is later. */
 typedef struct rs_path_window {
     const char *annotation;
     int64_t first, last;
@@ -20,8 +21,9 @@ typedef struct rs_path_window {
 typedef struct rs_path_part {
     rs_path_graph *graph; /* NULL when the annotation or instance does not exist */
     size_t n_instances;
-    int64_t start, end; /* of the window, ns */
-    uint32_t *launch;   /* by item: the launching call's item for GPU work, RS_NO_ITEM else */
+    int64_t start, end;      /* of the window, ns */
+    uint32_t *launch;        /* by item: the launching call's item for GPU work, RS_NO_ITEM else */
+    uint64_t n_contradicted; /* dependencies of the rank that run against time and are left out */
 } rs_path_part;
 
 void rs_path_part_clear(rs_path_part *part);

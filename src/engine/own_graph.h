@@ -3,15 +3,17 @@
 #define RS_ENGINE_OWN_GRAPH_H
 
 #include "engine/build.h"
-#include "engine/sync.h"
+#include "engine/causes.h"
 
 #define RS_OWN_WINDOW 0 /* the item that stands for the window itself */
 
-/* What a step that was taken at once costs, ns: from a call's return to its work, from work to the next. */
-typedef struct rs_path_costs {
-    int64_t launch, stream, event;
-    int64_t call, answer; /* a synchronizing call that need not wait; from work's end to the call's return */
-} rs_path_costs;
+/* What a host event is about, told by its name. */
+typedef enum rs_own_role {
+    RS_OWN_OTHER,
+    RS_OWN_RUNS,    /* communication that a host thread runs */
+    RS_OWN_SUBMITS, /* the operator that submits communication */
+    RS_OWN_BACKWARD /* one of autograd's functions */
+} rs_own_role;
 
 typedef struct rs_own {
     rs_trace *trace;
@@ -19,18 +21,20 @@ typedef struct rs_own {
     const rs_work *w;
     const uint32_t *by_start; /* indices into w */
     const rs_sync_edges *sync;
+    rs_causes causes;
     rs_path_graph *g;
-    uint32_t *item_of;  /* by row */
-    uint32_t *work_of;  /* by item: index into w, RS_NO_ITEM for host events */
-    uint32_t *before;   /* by index into w: the work before it on its stream */
-    uint32_t *around;   /* ... and on any stream of its device */
-    size_t *sync_first; /* by item + 1: offsets into sync_at, the edges that end in the item */
-    uint32_t *sync_at;
-    uint8_t *loading; /* by string id: the name of a data loader */
+    uint32_t *item_of; /* by row */
+    uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */
+    uint32_t *room; /* by item: index of the work that made room for what this call launches, or RS_NO_ITEM */
+    uint8_t *loading;  /* by string id: the name of a data loader */
+    uint8_t *role;     /* by string id: rs_own_role */
+    uint8_t *launches; /* by thread: it launched GPU work */
+    uint8_t *polls;    /* by thread: it only asks whether the GPU is done; its events are no items */
     int64_t start, end;
-    uint32_t thread; /* the window's own, UINT32_MAX: none */
-    rs_path_costs cost;
-    bool strict; /* no edge may run back in time */
+    int64_t host_end;   /* the annotation's; end is later where GPU work launched in it is */
+    uint32_t last_work; /* index of the work that the window ends with, RS_NO_ITEM: it ends on the host */
+    uint32_t thread;    /* the window's own, UINT32_MAX: the whole trace is looked at */
+    bool strict;        /* no edge may run back in time */
 } rs_own;
 
 /* Host threads: own_host.c. False when out of memory. */

@@ -9,6 +9,7 @@ typedef struct stretch {
     int64_t start, end;
     uint32_t thread;
     uint32_t first, last; /* nodes */
+    bool communicates;    /* it is communication that the host runs */
 } stretch;
 
 typedef struct host {
@@ -21,36 +22,27 @@ typedef struct host {
     size_t n_stretches, stretch_capacity;
 } host;
 
-/* The work that held up the call's return, RS_NO_ITEM if it did not wait. */
-static uint32_t awaited_by(const rs_own *b, uint32_t call)
-{
-    const rs_path_graph *g = b->g;
-    uint32_t latest = RS_NO_ITEM;
-    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
-        uint32_t source = b->item_of[b->sync->items[b->sync_at[k]].source];
-        if (source == RS_NO_ITEM || g->end[source] <= g->start[call]) continue;
-        if (b->strict && g->end[source] > g->end[call]) continue;
-        if (latest == RS_NO_ITEM || g->end[source] > g->end[latest]) latest = source;
-    }
-    if (latest == RS_NO_ITEM) return RS_NO_ITEM;
-    if (!b->cost.call || !b->cost.answer) return latest; /* nothing to compare with */
-    int64_t by_itself = rs_sub_sat(rs_sub_sat(g->end[call], g->start[call]), b->cost.call);
-    int64_t behind_work = rs_sub_sat(rs_sub_sat(g->end[call], g->end[latest]), b->cost.answer);
-    return behind_work <= by_itself ? latest : RS_NO_ITEM;
-}
-
+/* Binds the end of a call to what it waited for, or to what came before it on its thread. */
 static bool leave_call(rs_own *b, uint32_t last, uint32_t node, uint32_t owner)
 {
-    uint32_t call = node >> 1, source = awaited_by(b, call);
+    uint32_t call = node >> 1, row = b->g->row[call], source = RS_NO_ITEM;
+    rs_path_cause cause;
+    size_t from, to;
+    if (rs_cause_of_call(&b->causes, row, b->room[call], b->strict, &cause) &&
+        b->item_of[cause.row] != RS_NO_ITEM)
+        source = cause.at_end ? rs_node_end(b->item_of[cause.row]) : rs_node_start(b->item_of[cause.row]);
+    /* what was over before the window opened held up nothing in it */
+    if (source != RS_NO_ITEM && rs_node_time(b->g, source) <= b->g->start[call]) source = RS_NO_ITEM;
     if (source != RS_NO_ITEM) {
-        if (!rs_own_bind(b, rs_node_end(source), node, RS_EDGE_SYNC, call)) return false;
+        if (!rs_own_bind(b, source, node, RS_EDGE_SYNC, call)) return false;
         if (!rs_own_follow(b, last, node, RS_EDGE_OPERATOR, 0, owner)) return false;
     } else if (!rs_own_bind(b, last, node, RS_EDGE_OPERATOR, owner)) {
         return false;
     }
-    for (size_t k = b->sync_first[call]; k < b->sync_first[call + 1]; k++) {
-        uint32_t other = b->item_of[b->sync->items[b->sync_at[k]].source];
-        if (other != RS_NO_ITEM && other != source &&
+    rs_sync_into(b->sync, row, &from, &to);
+    for (size_t k = from; k < to; k++) {
+        uint32_t other = b->item_of[b->sync->items[k].source];
+        if (other != RS_NO_ITEM && rs_node_end(other) != source &&
             !rs_own_follow(b, rs_node_end(other), node, RS_EDGE_SYNC, 0, call))
             return false;
     }
@@ -70,7 +62,10 @@ static bool walk_thread(rs_own *b, host *h, uint32_t thread, size_t n_order)
         if (!leaves && depth == 0) {
             if (!RS_GROW_ONE(h->stretches, h->n_stretches, h->stretch_capacity)) return false;
             h->stretches[h->n_stretches++] =
-                (stretch){.start = b->g->start[item], .thread = thread, .first = node};
+                (stretch){.start = b->g->start[item],
+                          .thread = thread,
+                          .first = node,
+                          .communicates = b->role[b->e->name[b->g->row[item]]] == RS_OWN_RUNS};
         } else {
             uint32_t owner = loader != RS_NO_ITEM ? loader
                              : leaves             ? item
@@ -117,39 +112,104 @@ static bool is_idle(const host *h, uint32_t thread, int64_t t)
     return from == begin || h->stretches[from - 1].end <= t;
 }
 
-/* A thread that comes back after a pause was waiting for another thread of its process, if that one worked
- * in the pause only and was done just before: autograd's thread and the one that calls it. */
+/* ns: a thread that was idle so long before communication ended was waiting for it */
+#define IDLE 20000
+
+/* What is known of other threads when a stretch begins. */
+typedef struct others {
+    rs_keyed *begins, *ends; /* stretches by start, by end */
+    rs_keyed *submits;       /* items of operators that submit communication, by start */
+    rs_keyed *backward;      /* items of autograd's functions, by end */
+    size_t n_submits, n_backward;
+    size_t done, submitted, evaluated; /* how many of ends, submits and backward lie before the stretch */
+    const stretch *communication;      /* of those that ended, the latest */
+} others;
+
+static void advance(const host *h, others *o, int64_t to)
+{
+    while (o->done < h->n_stretches && o->ends[o->done].key <= to) {
+        const stretch *s = &h->stretches[o->ends[o->done++].value];
+        if (s->communicates) o->communication = s;
+    }
+    while (o->evaluated < o->n_backward && o->backward[o->evaluated].key <= to) o->evaluated++;
+    while (o->submitted < o->n_submits && o->submits[o->submitted].key <= to) o->submitted++;
+}
+
+static bool same_process(const rs_own *b, uint32_t one, uint32_t other)
+{
+    return one != other && b->e->threads[one].pid == b->e->threads[other].pid;
+}
+
+/* The node of another thread that the stretch waited for, RS_NO_ITEM if none shows. pause: since when its
+ * thread had been idle.
+ *  - Communication begins when it has been submitted.
+ *  - A thread that had been idle when communication ended, and then went on, had waited for that.
+ *  - One of autograd's functions begins when one before it is done, which may have run on another thread.
+ *  - A thread waited for another one of its process if that worked in the pause only and was done just
+ * before: autograd's thread and the one that calls it. */
+static uint32_t waited_for(const rs_own *b, const host *h, const others *o, const stretch *s, int64_t pause)
+{
+    if (s->communicates) {
+        if (!o->submitted) return RS_NO_ITEM;
+        uint32_t item = o->submits[o->submitted - 1].value, row = b->g->row[item];
+        uint32_t node = b->g->end[item] <= s->start ? rs_node_end(item) : rs_node_start(item);
+        bool later = same_process(b, b->e->thread[row], s->thread) && rs_node_time(b->g, node) > pause;
+        return later ? node : RS_NO_ITEM;
+    }
+    const stretch *c = o->communication;
+    if (c && same_process(b, c->thread, s->thread) && c->end < s->start && pause < rs_sub_sat(c->end, IDLE))
+        return c->last;
+    if (o->evaluated && b->role[b->e->name[b->g->row[s->first >> 1]]] == RS_OWN_BACKWARD) {
+        uint32_t item = o->backward[o->evaluated - 1].value, thread = b->e->thread[b->g->row[item]];
+        if (same_process(b, thread, s->thread) && b->g->end[item] > pause) return rs_node_end(item);
+    }
+    const stretch *other = o->done ? &h->stretches[o->ends[o->done - 1].value] : NULL;
+    bool joined = other && same_process(b, other->thread, s->thread) && other->end > pause &&
+                  other->end < s->start && is_idle(h, other->thread, pause) &&
+                  is_idle(h, other->thread, s->start);
+    return joined ? other->last : RS_NO_ITEM;
+}
+
+static bool join_stretch(rs_own *b, const host *h, const others *o, const stretch *s)
+{
+    bool is_first = s == h->stretches + h->stretch_first[s->thread];
+    uint32_t from = is_first ? rs_node_start(RS_OWN_WINDOW) : s[-1].last;
+    uint32_t other = waited_for(b, h, o, s, is_first ? b->start : s[-1].end);
+    if (other == RS_NO_ITEM) return rs_own_bind(b, from, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+    return rs_own_bind(b, other, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM) &&
+           rs_own_follow(b, from, s->first, RS_EDGE_DEPENDENCY, 0, RS_NO_ITEM);
+}
+
 static bool join_stretches(rs_own *b, const host *h)
 {
-    const rs_events *e = b->e;
+    const rs_path_graph *g = b->g;
     size_t n = h->n_stretches;
-    rs_keyed *begins = rs_malloc(n * sizeof *begins), *ends = rs_malloc(n * sizeof *ends);
-    bool ok = begins && ends;
+    others o = {.begins = rs_malloc(n * sizeof *o.begins),
+                .ends = rs_malloc(n * sizeof *o.ends),
+                .submits = rs_malloc(g->n_items * sizeof *o.submits),
+                .backward = rs_malloc(g->n_items * sizeof *o.backward)};
+    bool ok = o.begins && o.ends && o.submits && o.backward;
     for (size_t i = 0; ok && i < n; i++) {
-        begins[i] = (rs_keyed){h->stretches[i].start, (uint32_t)i};
-        ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
+        o.begins[i] = (rs_keyed){h->stretches[i].start, (uint32_t)i};
+        o.ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
     }
-    ok = ok && rs_keyed_sort(begins, n) && rs_keyed_sort(ends, n);
-    size_t done = 0; /* ends[done - 1] is the latest that lies before */
+    for (uint32_t i = 1; ok && i < g->n_items; i++) {
+        if (b->work_of[i] != RS_NO_ITEM) continue;
+        uint8_t role = b->role[b->e->name[g->row[i]]];
+        if (role == RS_OWN_SUBMITS) o.submits[o.n_submits++] = (rs_keyed){g->start[i], i};
+        if (role == RS_OWN_BACKWARD) o.backward[o.n_backward++] = (rs_keyed){g->end[i], i};
+    }
+    ok = ok && rs_keyed_sort(o.begins, n) && rs_keyed_sort(o.ends, n) &&
+         rs_keyed_sort(o.submits, o.n_submits) && rs_keyed_sort(o.backward, o.n_backward);
     for (size_t i = 0; ok && i < n; i++) {
-        const stretch *s = &h->stretches[begins[i].value];
-        while (done < n && ends[done].key <= s->start) done++;
-        bool is_first = begins[i].value == h->stretch_first[s->thread];
-        const stretch *own_last = is_first ? NULL : s - 1;
-        const stretch *other = done ? &h->stretches[ends[done - 1].value] : NULL;
-        int64_t pause = own_last ? own_last->end : b->start;
-        uint32_t from = own_last ? own_last->last : rs_node_start(RS_OWN_WINDOW);
-        bool joined = other && other->thread != s->thread && other->end > pause && other->end < s->start &&
-                      e->threads[other->thread].pid == e->threads[s->thread].pid &&
-                      is_idle(h, other->thread, pause) && is_idle(h, other->thread, s->start);
-        if (joined)
-            ok = rs_own_bind(b, other->last, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM) &&
-                 rs_own_follow(b, from, s->first, RS_EDGE_DEPENDENCY, 0, RS_NO_ITEM);
-        else
-            ok = rs_own_bind(b, from, s->first, RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+        const stretch *s = &h->stretches[o.begins[i].value];
+        advance(h, &o, s->start);
+        ok = join_stretch(b, h, &o, s);
     }
-    rs_free(begins);
-    rs_free(ends);
+    rs_free(o.begins);
+    rs_free(o.ends);
+    rs_free(o.submits);
+    rs_free(o.backward);
     return ok;
 }
 
@@ -176,24 +236,35 @@ static bool walk_host(rs_own *b, host *h)
     return join_stretches(b, h);
 }
 
-/* The window ends when its thread gets there; the whole trace when the last of its events has ended. */
-static bool end_window(rs_own *b)
+/* The node of the host that is the last before the window's end: of the annotation's thread, or in a whole
+ * trace of those that launch GPU work, if any does. */
+static uint32_t last_of_host(const rs_own *b)
 {
     const rs_path_graph *g = b->g;
     uint32_t best = rs_node_start(RS_OWN_WINDOW);
+    bool any = false;
+    for (size_t i = 0; i < b->e->n_threads; i++) any |= b->launches[i];
     for (uint32_t i = 1; i < g->n_items; i++) {
-        bool counts = b->thread == UINT32_MAX
-                          ? true
-                          : b->work_of[i] == RS_NO_ITEM && b->e->thread[g->row[i]] == b->thread;
-        if (!counts) continue;
-        if (g->end[i] <= b->end && g->end[i] >= rs_node_time(g, best)) {
+        if (b->work_of[i] != RS_NO_ITEM) continue;
+        uint32_t thread = b->e->thread[g->row[i]];
+        if (b->thread == UINT32_MAX ? any && !b->launches[thread] : thread != b->thread) continue;
+        if (g->end[i] <= b->host_end && g->end[i] >= rs_node_time(g, best)) {
             /* of those that end together the outermost ends last */
             bool inner = (best & 1) && g->end[i] == g->end[best >> 1] && g->start[i] >= g->start[best >> 1];
             if (!inner) best = rs_node_end(i);
         }
-        if (g->start[i] <= b->end && g->start[i] > rs_node_time(g, best)) best = rs_node_start(i);
+        if (g->start[i] <= b->host_end && g->start[i] > rs_node_time(g, best)) best = rs_node_start(i);
     }
-    return rs_own_bind(b, best, rs_node_end(RS_OWN_WINDOW), RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+    return best;
+}
+
+static bool end_window(rs_own *b)
+{
+    uint32_t end = rs_node_end(RS_OWN_WINDOW), on_host = last_of_host(b);
+    uint32_t item = b->last_work == RS_NO_ITEM ? RS_NO_ITEM : b->item_of[b->w->row[b->last_work]];
+    if (item == RS_NO_ITEM) return rs_own_bind(b, on_host, end, RS_EDGE_DEPENDENCY, RS_NO_ITEM);
+    return rs_own_bind(b, rs_node_end(item), end, RS_EDGE_DEPENDENCY, RS_NO_ITEM) &&
+           rs_own_follow(b, on_host, end, RS_EDGE_DEPENDENCY, 0, RS_NO_ITEM);
 }
 
 bool rs_own_add_host_edges(rs_own *b)

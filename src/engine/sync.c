@@ -44,10 +44,13 @@ static bool ends_with(const rs_string *s, const char *tail)
     return s->length >= n && memcmp(s->text + s->length - n, tail, n) == 0;
 }
 
-/* cuda, cu and hip names; the driver's have suffixes (_v2, _ptsz). */
+/* cuda, cu, hip and mu names; the driver's have suffixes (_v2, _ptsz). MTIA's runtime has words of its own.
+ */
 static call_role role_of(const rs_string *s)
 {
     const char *t = s->text;
+    if (strcmp(t, "synchronizeStream") == 0) return CALL_STREAM;
+    if (strcmp(t, "recordEvent") == 0) return CALL_RECORD;
     if (s->length < 4 || (memcmp(t, "cu", 2) != 0 && memcmp(t, "hip", 3) != 0 && memcmp(t, "mu", 2) != 0))
         return CALL_NONE;
     if (ends_with(s, "DeviceSynchronize") || ends_with(s, "CtxSynchronize")) return CALL_DEVICE;
@@ -258,7 +261,12 @@ static size_t last_launched(const finder *x, uint32_t lane, int64_t t)
 static bool waits_for(finder *x, rs_sync_kind kind, size_t work, uint32_t call, uint32_t sync)
 {
     if (work == SIZE_MAX) return true;
-    if (x->w->end[work] > rs_add_sat(rs_event_end(x->e, call), CLOCK_SLACK)) return true;
+    if (x->w->end[work] > rs_add_sat(rs_event_end(x->e, call), CLOCK_SLACK)) {
+        /* one that only asks need not wait; without a cuda_sync event the work is a guess */
+        bool certain = sync != RS_NO_ROW && call != sync && x->roles[x->e->name[call]] != CALL_QUERY;
+        x->out->n_contradicted += certain;
+        return true;
+    }
     return add(x, kind, x->w->row[work], call, sync);
 }
 
@@ -298,7 +306,11 @@ static bool stream_waits(finder *x, uint32_t call, uint32_t sync)
     size_t found = rs_lanes_after(&x->launched, lane, x->e->start[call]);
     if (found == SIZE_MAX) return true; /* nothing came behind the wait */
     size_t target = x->launched.entries[found].value;
-    if (x->w->stream[source] == x->w->stream[target] || x->w->end[source] > x->w->start[target]) return true;
+    if (x->w->stream[source] == x->w->stream[target]) return true;
+    if (x->w->end[source] > x->w->start[target]) {
+        x->out->n_contradicted += x->w->end[source] > rs_add_sat(x->w->start[target], CLOCK_SLACK);
+        return true;
+    }
     return add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], sync);
 }
 

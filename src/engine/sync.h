@@ -26,6 +26,8 @@ typedef struct rs_sync_edges {
     rs_sync_edge *items; /* by target, then source, then kind; no two with the same source and target */
     size_t n, capacity;
     uint64_t n_untold; /* waiting calls and stream waits of which no work could be named */
+    /* waits that a cuda_sync event tells, for work that ended after the wait was over: left out */
+    uint64_t n_contradicted;
 } rs_sync_edges;
 
 /* From cuda_sync events and, where there is none, from the waiting calls themselves. policy: the program's

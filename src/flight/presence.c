@@ -138,6 +138,12 @@ static rs_fl_counts borrowed_counts(const rs_flight *flight, const rs_fl_group *
 
 #define NEAR 64
 
+static bool is_near(int64_t a, int64_t b)
+{
+    int64_t apart;
+    return !__builtin_sub_overflow(a, b, &apart) && apart <= NEAR && apart >= -NEAR;
+}
+
 /* Whether a number lies among the collectives of a mixed group, and far from all its transfers' numbers: then
  * it is a collective's. */
 static bool is_near_collectives(const rs_flight *flight, const rs_fl_group *group, int64_t number)
@@ -150,10 +156,8 @@ static bool is_near_collectives(const rs_flight *flight, const rs_fl_group *grou
         for (int k = 0; k < 2; k++)
             for (uint32_t i = 0; i < lists[k][1]; i++) {
                 const rs_fl_entry *e = &rank->entries[rank->order[lists[k][0] + i]];
-                int64_t apart = e->p2p_seq - number;
-                if (e->p2p_seq > 0 && apart <= NEAR && apart >= -NEAR) return false;
-                apart = e->seq - number;
-                near = near || (apart <= NEAR && apart >= -NEAR);
+                if (e->p2p_seq > 0 && is_near(e->p2p_seq, number)) return false;
+                near = near || is_near(e->seq, number);
             }
     }
     return near;

@@ -67,11 +67,25 @@ static const char *each(rs_flight *flight, const chosen *c, const char *did_not,
     return text;
 }
 
+/* What a table of the periodic dumper tells has no entry whose operation could be named: its own words then.
+ */
+static bool have_entries(const chosen *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->found[i]->rank == RS_FL_NONE) return false;
+    return true;
+}
+
 static const char *tell_kind(rs_flight *flight, const chosen *c, rs_flight_root_kind kind)
 {
-    const char *ranks = rs_fl_ranks_text(flight, c->ranks, c->n_ranks);
+    const char *ranks = rs_fl_ranks_text(flight, c->ranks, c->n_ranks), *text = "";
     bool many = c->n_ranks > 1;
     if (c->n == 1) return c->found[0]->finding.summary;
+    if (!have_entries(c)) {
+        for (size_t i = 0; i < c->n && text; i++)
+            text = join(flight, text, " ", c->found[i]->finding.summary);
+        return text;
+    }
     switch (kind) {
     case RS_FLIGHT_ROOT_SILENT:
         return join(flight,

@@ -4,6 +4,7 @@
 #include "format/kineto_core.h"
 
 #define MAX_LOG_LINES 256
+#define MAX_DEVICES 1024
 
 static uint32_t text_id(rs_kineto *core, const rs_json_text *text)
 {
@@ -165,18 +166,43 @@ static void read_distributed(rs_kineto *core, rs_json_reader *r, rs_document *do
 static void device_member(rs_kineto *core, const char *key, size_t n, rs_json_token token,
                           const rs_json_text *value, void *context)
 {
-    (void)context;
+    rs_device *device = context;
     rs_file_info *info = &core->events->info;
-    if (is(key, n, "name")) set_text(core, &info->device_name, token, value);
-    if (is(key, n, "maxThreadsPerBlock")) set_int(&info->max_threads_per_block, token, value);
+    const struct {
+        const char *key;
+        int64_t *number;
+    } numbers[] = {{"id", &device->id},
+                   {"numSms", &device->units},
+                   {"totalGlobalMem", &device->memory},
+                   {"computeMajor", &device->major},
+                   {"computeMinor", &device->minor},
+                   {"maxThreadsPerBlock", &info->max_threads_per_block}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (is(key, n, numbers[i].key)) set_int(numbers[i].number, token, value);
+    if (is(key, n, "name")) {
+        set_text(core, &device->name, token, value);
+        if (info->device_name == RS_NO_STRING) info->device_name = device->name;
+    }
 }
 
 static void read_devices(rs_kineto *core, rs_json_reader *r)
 {
+    rs_events *e = core->events;
+    bool first = e->n_devices == 0; /* of several documents the first list counts */
     if (rs_json_next(r) != RS_JSON_T_ARRAY) return;
     int64_t n = 0;
-    while (rs_json_next(r) == RS_JSON_T_OBJECT && each_scalar(core, r, device_member, NULL)) n++;
-    if (core->events->info.n_devices == 0) core->events->info.n_devices = n;
+    while (rs_json_next(r) == RS_JSON_T_OBJECT) {
+        rs_device device = {RS_NO_VALUE, RS_NO_STRING, RS_NO_VALUE, RS_NO_VALUE, RS_NO_VALUE, RS_NO_VALUE};
+        if (!each_scalar(core, r, device_member, &device)) break;
+        n++;
+        if (!first || e->n_devices == MAX_DEVICES) continue;
+        if (!RS_GROW_ONE(e->devices, e->n_devices, e->devices_capacity)) {
+            rs_kineto_fail(core, rs_fail_nomem(core->err, "devices"));
+            return;
+        }
+        e->devices[e->n_devices++] = device;
+    }
+    if (e->info.n_devices == 0) e->info.n_devices = n;
 }
 
 static void read_log(rs_kineto *core, rs_json_reader *r, char level)

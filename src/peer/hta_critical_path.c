@@ -40,6 +40,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_peer_row rs_peer_hta_critical_path = {
     RS_HTA_ROW("critical-path"),
+    .tables = rs_critical_path_peer_tables,
+    .n_tables = RS_CRITICAL_PATH_TABLES,
     .rank = rank,
     .merge = merge,
     .free_partial = rs_path_answer_free,

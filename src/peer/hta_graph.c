@@ -81,7 +81,9 @@ static bool is_clipped(const builder *b, size_t i)
     uint32_t launch = f->partner[i];
     if (launch == RS_NO_ROW || launch == 0) return false; /* position 0 counts as no partner */
     uint32_t place = b->frame_of[launch];
-    return place != RS_NO_ROW && f->stream[place] == -1 && in_window(b, place);
+    /* HTA goes from the call to its work, of which a call has one: of a graph one kernel is taken */
+    if (place == RS_NO_ROW || f->stream[place] != -1 || !in_window(b, place)) return false;
+    return f->partner[place] == f->row[i] || rs_event_kind(b->e, f->row[i]) == RS_KIND_SYNC;
 }
 
 static bool has_nodes(const builder *b, size_t i)

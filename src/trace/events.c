@@ -145,6 +145,7 @@ void rs_events_free(rs_events *e)
     rs_others_clear(&e->others);
     rs_free(e->threads);
     rs_free(e->documents);
+    rs_free(e->devices);
     rs_free(e->log);
     rs_free(e->categories);
     rs_map64_clear(&e->thread_ids);

@@ -96,6 +96,15 @@ typedef struct rs_file_info {
     int64_t max_threads_per_block;
 } rs_file_info;
 
+/* A device that the file describes. Numbers are RS_NO_VALUE when absent. */
+typedef struct rs_device {
+    int64_t id;
+    uint32_t name;        /* string id, RS_NO_STRING when absent */
+    int64_t units;        /* multiprocessors */
+    int64_t memory;       /* bytes */
+    int64_t major, minor; /* compute capability */
+} rs_device;
+
 /* One of several JSON documents that stand in a file one after another. */
 typedef struct rs_document {
     uint32_t first_row;
@@ -130,6 +139,8 @@ typedef struct rs_events {
     rs_file_info info;      /* of the first document that says it */
     rs_document *documents; /* those that hold events */
     size_t n_documents, documents_capacity;
+    rs_device *devices; /* of the first list of them in the file */
+    size_t n_devices, devices_capacity;
     rs_log_line *log;
     size_t n_log, log_capacity;
     uint64_t n_rounded;  /* times that had digits below the nanosecond */

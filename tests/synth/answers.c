@@ -134,30 +134,51 @@ static const call_truth *last_wait(const truth_rank *t, int64_t at)
     return low ? &t->calls[low - 1] : NULL;
 }
 
-/* Walks back from the step's end over whatever made each thing happen no earlier. */
+/* The GPU event that ended last of those launched in the step, NULL if none was. */
+static const gpu_truth *last_of_step(const truth_rank *t, size_t step)
+{
+    const gpu_truth *last = NULL;
+    for (size_t i = 0; i < t->gpu_count; i++) {
+        const gpu_truth *g = &t->gpu[i];
+        if (g->launch_start < t->steps[step].start || g->launch_start >= t->steps[step].end) continue;
+        if (!last || g->end > last->end) last = g;
+    }
+    return last;
+}
+
+/* Walks back, from the later of the step's end and the end of what was launched in it, over whatever made
+ * each thing happen no earlier. */
 critical_answer critical_of(const truth_rank *t, size_t step)
 {
     critical_answer a = {0};
     int64_t begin = t->steps[step].start, at = t->steps[step].end;
+    const gpu_truth *g = last_of_step(t, step);
+    if (g && g->end > at)
+        at = g->end;
+    else
+        g = NULL;
     a.total = at - begin;
-    const gpu_truth *g = NULL;
     while (at > begin) {
+        int64_t from;
         if (!g) { /* on the host */
             const call_truth *call = last_wait(t, at);
-            int64_t from = call ? later(t->gpu[call->bound].end, begin) : begin;
+            const gpu_truth *source = call ? &t->gpu[call->bound] : NULL;
+            from = source ? later(call->for_room ? source->start : source->end, begin) : begin;
             a.host += at - from;
             at = from;
-            if (call) g = &t->gpu[call->bound];
-            continue;
+            g = source;
+            if (at <= begin) break;
+            if (!call->for_room) continue; /* else the path goes on at that work's start */
+        } else {
+            a.path = grow(a.path, &a.path_capacity, a.path_count + 1, sizeof *a.path);
+            a.path[a.path_count++] = g->position;
+            from = later(g->start, begin);
+            *(g->class == CLASS_COMPUTATION     ? &a.computation
+              : g->class == CLASS_COMMUNICATION ? &a.communication
+                                                : &a.memory) += at - from;
+            at = from;
+            if (at <= begin) break;
         }
-        a.path = grow(a.path, &a.path_capacity, a.path_count + 1, sizeof *a.path);
-        a.path[a.path_count++] = g->position;
-        int64_t from = later(g->start, begin);
-        *(g->class == CLASS_COMPUTATION     ? &a.computation
-          : g->class == CLASS_COMMUNICATION ? &a.communication
-                                            : &a.memory) += at - from;
-        at = from;
-        if (at <= begin) break;
         if (g->bound == BOUND_LAUNCH) {
             from = later(g->launch_start, begin);
             a.launch += at - from;

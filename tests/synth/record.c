@@ -38,6 +38,13 @@ void truth_wait(rank_state *r, uint32_t operator, int32_t source)
     t->waits[t->wait_count++] = (wait_truth){operator, source };
 }
 
+void truth_room(rank_state *r, const record *call, int32_t source)
+{
+    truth_rank *t = r->truth;
+    t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
+    t->calls[t->call_count++] = (call_truth){call->start, call->start + call->duration, -1, source, true};
+}
+
 /* Credits a linked GPU event to the operators and annotations that are open on its launch's thread. */
 void truth_operators(job *j, rank_state *r, const record *e)
 {

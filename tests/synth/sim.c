@@ -147,8 +147,9 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
 {
     stream_state *s = &r->streams[e->stream];
     s->free = e->start + e->duration;
-    s->queue[s->launched++ % QUEUE_LIMIT] = e->start;
     s->last = r->gpu_count++;
+    s->queued[s->launched % QUEUE_LIMIT] = s->last;
+    s->queue[s->launched++ % QUEUE_LIMIT] = e->start;
     e->truth = s->last;
     if (keeps_truth(j, r)) {
         truth_gpu(j, r, e, call, bound, before);
@@ -197,6 +198,7 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
         if (oldest > r->time) { /* the queue is full until that event starts */
             call->duration = oldest + 350 - call->start;
             r->time = oldest + 350;
+            if (keeps_truth(j, r)) truth_room(r, call, s->queued[s->launched % QUEUE_LIMIT]);
         }
         ready = r->time + 700 + random_below(&r->random, 900);
     }
@@ -220,7 +222,6 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
         *bound = BOUND_EVENT;
         *before = s->wait_source;
     }
-    (void)j;
 }
 
 static void do_launch(job *j, rank_state *r, const instruction *i)
@@ -390,7 +391,7 @@ static void do_sync(job *j, rank_state *r, const instruction *i)
         truth_rank *t = r->truth;
         t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
         call.truth = (int32_t)t->call_count;
-        t->calls[t->call_count++] = (call_truth){call.start, call.start + call.duration, -1, bound};
+        t->calls[t->call_count++] = (call_truth){call.start, call.start + call.duration, -1, bound, false};
         for (int k = 0; k < count; k++) {
             truth_edge(r, kinds[what], sources[k], call.truth, sync);
             int32_t *waited = &r->waited[r->thread][t->gpu[sources[k]].stream];

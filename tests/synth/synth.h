@@ -116,7 +116,8 @@ typedef struct {
 } records;
 
 typedef struct {
-    int64_t free, wait, queue[QUEUE_LIMIT];
+    int64_t free, wait, queue[QUEUE_LIMIT]; /* queue: when the latest launches' work starts */
+    int32_t queued[QUEUE_LIMIT];            /* ... and which GPU events these are */
     uint64_t launched;
     int32_t last, wait_source; /* GPU event indexes, -1: none */
     int32_t *waits;            /* (source, sync) pairs of waits not yet followed by work */

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     int64_t start, end, position;
     int32_t bound; /* GPU event whose end the call waited for, -1: it did not wait */
+    bool for_room; /* a launch: it waited for that event's start, which made room in the queue */
 } call_truth;
 
 typedef struct {
@@ -83,6 +84,8 @@ struct truth {
 /* record.c */
 void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int bound, int32_t before);
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync);
+/* The launch returned when that GPU event had started. */
+void truth_room(rank_state *r, const record *call, int32_t source);
 void truth_wait(rank_state *r, uint32_t operator, int32_t source);
 void truth_operators(job *j, rank_state *r, const record *e);
 void truth_collective(job *j, const group *g, const instruction *i, int64_t end);

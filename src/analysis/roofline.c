@@ -1,0 +1,521 @@
+/* roofline: what each operator computes and moves, what the device could do, how far it is from that. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/busy.h"
+#include "analysis/gate.h"
+#include "analysis/roofline_rank.h"
+#include "base/interval.h"
+#include "base/try.h"
+#include "text/numbers.h"
+#include "trace/launcher_rows.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "args|op|model", "args",
+     "args: operator and arguments; op: operator; model: the kind of model"},
+    {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
+     "what the device can do: a name of the built-in table, or a JSON file; default: as the trace says"},
+    {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
+    {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
+     "exit 1 when a row of the chosen table meets the expression: 'efficiency_pct < 30, kernel_us > 1000'"},
+};
+
+#define OWNER "operator that owns the work: the outermost one with a model, else the launcher"
+static const rs_column_spec args_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("name", TEXT, NONE, OWNER, NULL),
+    RS_COLUMN("model", TEXT, NONE, "kind of model; unknown where there is none for it", NULL),
+    RS_COLUMN("exact", TEXT, NONE, "yes, or lower where the work depends on more than the trace holds", NULL),
+    RS_COLUMN("count", INT, COUNT, "calls", NULL),
+    RS_COLUMN("kernel_us", TIME, US, "GPU time of all calls: unions of the work each owns", "GPU time"),
+    RS_COLUMN("matrix_flops", INT, COUNT, "contractions of one call, a multiply-add counted as 2", NULL),
+    RS_COLUMN("vector_flops", INT, COUNT, "all other arithmetic of one call", NULL),
+    RS_COLUMN("bytes", INT, BYTES, "what one call must move: each operand once", NULL),
+    RS_COLUMN("precision", TEXT, NONE, "of the matrix part, else of the first operand", NULL),
+    RS_COLUMN("flops_per_byte", REAL, NONE, "arithmetic intensity", "FLOPs/byte"),
+    RS_COLUMN("tflops_per_s", REAL, NONE, "FLOPs of all calls over GPU time, 1e12 a second", "TFLOP/s"),
+    RS_COLUMN("gb_per_s", REAL, GBPS, "bytes of all calls over GPU time", "GB/s"),
+    RS_COLUMN("bound", TEXT, NONE, "what bounds it on that device: matrix, vector or memory", NULL),
+    RS_COLUMN("bound_us", REAL, US, "the least time of one call on that device", NULL),
+    RS_COLUMN("efficiency_pct", REAL, PERCENT,
+              "bound_us of all calls in GPU time; above 100 where caches held operands", "of bound %"),
+    RS_COLUMN("ex_uid", INT, ID, "position in traceEvents of the first call", "first"),
+    RS_COLUMN("input_dims", TEXT, NONE, "shapes of the inputs", "dims"),
+    RS_COLUMN("input_types", TEXT, NONE, "types of the inputs", "types"),
+    RS_COLUMN("input_strides", TEXT, NONE, "strides of the inputs", "strides"),
+    RS_COLUMN("concrete_inputs", TEXT, NONE, "values of scalar inputs", "values"),
+};
+#define TOTAL_COLUMNS                                                                                        \
+    RS_COLUMN("count", INT, COUNT, "calls", NULL),                                                           \
+        RS_COLUMN("kernel_us", TIME, US, "GPU time of all calls", "GPU time"),                               \
+        RS_COLUMN("matrix_flops", INT, COUNT, "contractions of all calls with a model", NULL),               \
+        RS_COLUMN("vector_flops", INT, COUNT, "other arithmetic of all calls with a model", NULL),           \
+        RS_COLUMN("bytes", INT, BYTES, "moved by all calls whose bytes are known", NULL),                    \
+        RS_COLUMN("bound_us", REAL, US, "least time of all calls that have one", NULL),                      \
+        RS_COLUMN("bounded_us", TIME, US, "GPU time of these calls", NULL),                                  \
+        RS_COLUMN("efficiency_pct", REAL, PERCENT, "bound_us of bounded_us", "of bound %"),                  \
+        RS_COLUMN("modelled_pct", REAL, PERCENT, "GPU time with a model, of all", "modelled %")
+static const rs_column_spec op_columns[] = {RS_COLUMN("rank", INT, ID, "rank", NULL),
+                                            RS_COLUMN("name", TEXT, NONE, OWNER, NULL), TOTAL_COLUMNS};
+static const rs_column_spec model_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("model", TEXT, NONE, "kind of model; unknown: operators without one", NULL), TOTAL_COLUMNS};
+static const rs_column_spec device_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("device", INT, ID, "its number in the file", NULL),
+    RS_COLUMN("recorded_name", TEXT, NONE, "what the file calls it", NULL),
+    RS_COLUMN("known_as", TEXT, NONE, "its name in the built-in table; unknown: not recognised", NULL),
+    RS_COLUMN("mem_gbps", REAL, GBPS, "bandwidth of its memory", "memory GB/s"),
+    RS_COLUMN("matrix_bf16", REAL, NONE, "TFLOP/s of its matrix units, dense", NULL),
+    RS_COLUMN("matrix_fp8", REAL, NONE, "TFLOP/s of its matrix units, dense", NULL),
+    RS_COLUMN("vector_fp32", REAL, NONE, "TFLOP/s of its vector units", NULL),
+};
+static const rs_column_spec gemm_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("name", TEXT, NONE, OWNER, NULL),
+    RS_COLUMN("count", INT, COUNT, "calls", NULL),
+    RS_COLUMN("kernel_us", TIME, US, "GPU time of all calls", "GPU time"),
+    RS_COLUMN("best_us", TIME, US, "the fastest call with these arguments, on any rank", "best"),
+    RS_COLUMN("best_rank", INT, ID, "the rank that had it", NULL),
+    RS_COLUMN("best_tflops_per_s", REAL, NONE, "its rate", "best TFLOP/s"),
+    RS_COLUMN("gain_us", TIME, US, "GPU time less if every call ran at that rate", "gain"),
+    RS_COLUMN("gain_pct", REAL, PERCENT, "gain_us of the rank's GPU time of operators", "gain %"),
+    RS_COLUMN("input_dims", TEXT, NONE, "shapes of the inputs", "dims"),
+    RS_COLUMN("input_types", TEXT, NONE, "types of the inputs", "types"),
+    RS_COLUMN("input_strides", TEXT, NONE, "strides of the inputs", "strides"),
+    RS_COLUMN("concrete_inputs", TEXT, NONE, "values of scalar inputs", "values"),
+};
+static const rs_table_spec args_table =
+    RS_TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
+static const rs_table_spec op_table = RS_TABLE("ops", "one row is one operator of one rank", op_columns);
+static const rs_table_spec model_table =
+    RS_TABLE("models", "one row is one kind of model of one rank", model_columns);
+static const rs_table_spec device_table =
+    RS_TABLE("devices", "one row is one device that the file describes", device_columns);
+static const rs_table_spec gemm_table =
+    RS_TABLE("gemms", "one row is one matrix product with one set of arguments, of one rank", gemm_columns);
+static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_table, &device_table,
+                                              &gemm_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
+enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
+
+/* ---- bounds ---------------------------------------------------------------------------------------------
+ */
+
+typedef struct bound {
+    double us; /* NaN: unknown */
+    const char *what;
+} bound;
+
+/* The least time of one call: the longest of what its matrix FLOPs, its vector FLOPs and its bytes take. */
+static bound bound_of(const rs_roof_row *r, const rs_rates *rates)
+{
+    bound b = {(double)NAN, NULL};
+    if (!rates || !r->family || !r->has_bytes || r->host_link) return b;
+    rs_precision vector = r->precision == RS_TF32 ? RS_FP32 : (rs_precision)r->precision;
+    double parts[3] = {
+        r->matrix ? (double)r->matrix / rs_rates_matrix(rates, (rs_precision)r->precision) / 1e6 : 0,
+        r->vector ? (double)r->vector / rs_rates_vector(rates, vector) / 1e6 : 0,
+        r->bytes ? (double)r->bytes / rates->mem_gbps / 1e3 : 0,
+    };
+    static const char *const words[3] = {"matrix", "vector", "memory"};
+    for (unsigned i = 0; i < 3; i++) {
+        if (isnan(parts[i])) return (bound){(double)NAN, NULL};
+        if (!b.what || parts[i] > b.us) b = (bound){parts[i], words[i]};
+    }
+    return b;
+}
+
+static double ratio(double part, double whole)
+{
+    return whole > 0 ? part / whole : (double)NAN;
+}
+
+static double total_of(int64_t one, const rs_roof_row *r)
+{
+    return (double)one * (double)r->time.n;
+}
+
+/* ---- by arguments ---------------------------------------------------------------------------------------
+ */
+
+static void add_known_int(rs_table *t, bool known, int64_t value)
+{
+    if (known)
+        rs_table_add_int(t, value);
+    else
+        rs_table_add_null(t);
+}
+
+static void add_args_texts(rs_table *t, const rs_pool *pool, const rs_roof_row *r)
+{
+    rs_table_add_text(t, rs_pool_text(pool, r->dims));
+    rs_table_add_text(t, rs_pool_text(pool, r->types));
+    rs_table_add_text(t, rs_pool_text(pool, r->strides));
+    rs_table_add_text(t, rs_pool_text(pool, r->concrete));
+}
+
+static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, const rs_roof_row *r,
+                              const rs_rates *rates, rs_error *err)
+{
+    const double unknown = (double)NAN;
+    bool flops = r->family && r->has_flops, bytes = r->family && r->has_bytes;
+    double all = (double)r->matrix + (double)r->vector, ns = (double)r->time.sum;
+    bound b = bound_of(r, rates);
+    rs_table_add_int(t, rank);
+    rs_table_add_text(t, rs_pool_text(pool, r->name));
+    rs_table_add_text(t, r->family);
+    rs_table_add_text(t, !r->family ? NULL : r->lower ? "lower" : "yes");
+    rs_table_add_int(t, (int64_t)r->time.n);
+    rs_table_add_time(t, r->time.sum);
+    add_known_int(t, flops, r->matrix);
+    add_known_int(t, flops, r->vector);
+    add_known_int(t, bytes, r->bytes);
+    rs_table_add_text(t, r->family && r->precision ? rs_precision_name((rs_precision)r->precision) : NULL);
+    rs_table_add_real(t, flops && bytes ? ratio(all, (double)r->bytes) : unknown);
+    rs_table_add_real(t, flops ? ratio(all * (double)r->time.n, ns) / 1e3 : unknown);
+    rs_table_add_real(t, bytes ? ratio(total_of(r->bytes, r), ns) : unknown);
+    rs_table_add_text(t, b.what);
+    rs_table_add_real(t, b.us);
+    rs_table_add_real(t, 100 * ratio(b.us * (double)r->time.n * 1e3, ns));
+    rs_table_add_int(t, r->uid);
+    add_args_texts(t, pool, r);
+    return rs_table_end_row(t, err);
+}
+
+/* ---- by operator, by model ------------------------------------------------------------------------------
+ */
+
+typedef struct total {
+    const char *name; /* NULL: no model */
+    uint64_t count;
+    int64_t time, matrix, vector, bytes, bounded, modelled; /* times in ns */
+    double bound_us;
+    size_t first; /* place of its first row */
+} total;
+
+static int64_t times_sat(int64_t a, uint64_t n)
+{
+    int64_t product;
+    return n > INT64_MAX || __builtin_mul_overflow(a, (int64_t)n, &product) ? INT64_MAX : product;
+}
+
+static void add_to_total(total *t, const rs_roof_row *r, const rs_rates *rates)
+{
+    bound b = bound_of(r, rates);
+    t->count += r->time.n;
+    t->time = rs_add_sat(t->time, r->time.sum);
+    if (r->family) t->modelled = rs_add_sat(t->modelled, r->time.sum);
+    if (r->family && r->has_flops) {
+        t->matrix = rs_add_sat(t->matrix, times_sat(r->matrix, r->time.n));
+        t->vector = rs_add_sat(t->vector, times_sat(r->vector, r->time.n));
+    }
+    if (r->family && r->has_bytes) t->bytes = rs_add_sat(t->bytes, times_sat(r->bytes, r->time.n));
+    if (isnan(b.us)) return;
+    t->bound_us += b.us * (double)r->time.n;
+    t->bounded = rs_add_sat(t->bounded, r->time.sum);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const total *x = a, *y = b;
+    if (x->time != y->time) return x->time > y->time ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static rs_status add_total(rs_table *t, int64_t rank, const total *x, rs_error *err)
+{
+    rs_table_add_int(t, rank);
+    rs_table_add_text(t, x->name);
+    rs_table_add_int(t, (int64_t)x->count);
+    rs_table_add_time(t, x->time);
+    rs_table_add_int(t, x->matrix);
+    rs_table_add_int(t, x->vector);
+    rs_table_add_int(t, x->bytes);
+    rs_table_add_real(t, x->bound_us);
+    rs_table_add_time(t, x->bounded);
+    rs_table_add_real(t, 100 * ratio(x->bound_us * 1e3, (double)x->bounded));
+    rs_table_add_real(t, rs_percent(x->modelled, x->time));
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, const rs_rates *rates,
+                            bool by_model, size_t top, rs_error *err)
+{
+    rs_strings names;
+    total *items = NULL;
+    uint32_t *place = NULL; /* by string id, + 1 */
+    size_t n = 0, capacity = 0, room = 0;
+    rs_status status = RS_OK;
+    bool ok = rs_strings_init(&names);
+    for (size_t i = 0; ok && i < p->n; i++) {
+        const rs_roof_row *r = &p->rows[i];
+        const char *name = by_model ? r->family : rs_pool_text(&p->pool, r->name);
+        uint32_t id = rs_strings_add(&names, name ? name : "", name ? strlen(name) : 0);
+        ok = id != RS_NO_STRING && rs_grow((void **)&place, &room, names.n, sizeof *place);
+        if (!ok) break;
+        if (id >= capacity || n == 0) ok = rs_grow((void **)&items, &capacity, names.n, sizeof *items);
+        for (; ok && n < names.n; n++) items[n] = (total){.first = SIZE_MAX};
+        if (!ok) break;
+        if (items[id].first == SIZE_MAX) items[id] = (total){.name = name, .first = i};
+        add_to_total(&items[id], r, rates);
+    }
+    if (!ok) status = rs_fail_nomem(err, "operators");
+    if (n) qsort(items, n, sizeof *items, by_time);
+    size_t added = 0;
+    for (size_t i = 0; status == RS_OK && i < n && (!top || added < top); i++) {
+        if (items[i].first == SIZE_MAX) continue; /* a text that no row has */
+        status = add_total(t, rank, &items[i], err);
+        added++;
+    }
+    rs_free(items);
+    rs_free(place);
+    rs_strings_clear(&names);
+    return status;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------
+ */
+
+static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < p->n_devices; i++) {
+        const rs_roof_device *d = &p->devices[i];
+        rs_rates rates;
+        bool known = d->known_as && rs_rates_find(d->known_as, &rates);
+        rs_table_add_int(t, rank);
+        add_known_int(t, d->id != RS_NO_VALUE, d->id);
+        rs_table_add_text(t, d->name);
+        rs_table_add_text(t, d->known_as);
+        rs_table_add_real(t, known ? rates.mem_gbps : (double)NAN);
+        rs_table_add_real(t, known ? rates.matrix[RS_BF16] : (double)NAN);
+        rs_table_add_real(t, known ? rates.matrix[RS_FP8] : (double)NAN);
+        rs_table_add_real(t, known ? rates.vector[RS_FP32] : (double)NAN);
+        status = rs_table_end_row(t, err);
+    }
+    return status;
+}
+
+/* ---- matrix products at their best rate -----------------------------------------------------------------
+ */
+
+typedef struct gemm {
+    const rs_partial *partial;
+    const rs_roof_row *row;
+    uint64_t key; /* the same of the same operator and arguments on all ranks */
+    int64_t best, best_rank;
+    size_t place;
+} gemm;
+
+static bool is_gemm(const rs_roof_row *r)
+{
+    return r->family && (strcmp(r->family, "gemm") == 0 || strcmp(r->family, "grouped gemm") == 0);
+}
+
+static const rs_pool *pool_of(const gemm *g)
+{
+    return &((const rs_roof_rank *)g->partial->value)->pool;
+}
+
+static int compare_text(const gemm *a, uint32_t x, const gemm *b, uint32_t y)
+{
+    const char *s = rs_pool_text(pool_of(a), x), *t = rs_pool_text(pool_of(b), y);
+    if (!s || !t) return (s != NULL) - (t != NULL);
+    return strcmp(s, t);
+}
+
+static int by_arguments(const void *a, const void *b)
+{
+    const gemm *x = a, *y = b;
+    int c = compare_text(x, x->row->name, y, y->row->name);
+    if (!c) c = compare_text(x, x->row->dims, y, y->row->dims);
+    if (!c) c = compare_text(x, x->row->types, y, y->row->types);
+    if (!c) c = compare_text(x, x->row->strides, y, y->row->strides);
+    if (!c) c = compare_text(x, x->row->concrete, y, y->row->concrete);
+    return c;
+}
+
+static int by_arguments_then_place(const void *a, const void *b)
+{
+    const gemm *x = a, *y = b;
+    int c = by_arguments(a, b);
+    return c ? c : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const gemm *x = a, *y = b;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void find_best(gemm *items, size_t n)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        int64_t best = items[i].row->time.min, rank = items[i].partial->rank;
+        for (end = i + 1; end < n && by_arguments(&items[i], &items[end]) == 0; end++) {
+            if (items[end].row->time.min >= best) continue;
+            best = items[end].row->time.min;
+            rank = items[end].partial->rank;
+        }
+        for (size_t k = i; k < end; k++) items[k].best = best, items[k].best_rank = rank;
+    }
+}
+
+static int64_t gain_of(const gemm *g)
+{
+    return rs_sub_sat(g->row->time.sum, times_sat(g->best, g->row->time.n));
+}
+
+static int64_t time_of_rank(const rs_roof_rank *p)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->n; i++) sum = rs_add_sat(sum, p->rows[i].time.sum);
+    return sum;
+}
+
+static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err)
+{
+    const rs_roof_row *r = g->row;
+    double flops = (double)r->matrix + (double)r->vector;
+    rs_table_add_int(t, g->partial->rank);
+    rs_table_add_text(t, rs_pool_text(pool_of(g), r->name));
+    rs_table_add_int(t, (int64_t)r->time.n);
+    rs_table_add_time(t, r->time.sum);
+    rs_table_add_time(t, g->best);
+    rs_table_add_int(t, g->best_rank);
+    rs_table_add_real(t, ratio(flops, (double)g->best) / 1e3);
+    rs_table_add_time(t, gain_of(g));
+    rs_table_add_real(t, rs_percent(gain_of(g), all));
+    add_args_texts(t, pool_of(g), r);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs_result *result,
+                           rs_error *err)
+{
+    gemm *items = NULL;
+    size_t n_items = 0, capacity = 0;
+    int64_t gain = 0, sum = 0, all = 0, all_ranks = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        const rs_roof_rank *p = partials[i].value;
+        all_ranks = rs_add_sat(all_ranks, time_of_rank(p));
+        for (size_t k = 0; ok && k < p->n; k++) {
+            if (!is_gemm(&p->rows[k])) continue;
+            ok = RS_GROW_ONE(items, n_items, capacity);
+            if (ok) items[n_items] = (gemm){.partial = &partials[i], .row = &p->rows[k], .place = n_items};
+            n_items += ok;
+        }
+    }
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "matrix products");
+    if (n_items) qsort(items, n_items, sizeof *items, by_arguments_then_place);
+    if (status == RS_OK) find_best(items, n_items);
+    if (n_items) qsort(items, n_items, sizeof *items, by_place);
+    for (size_t i = 0; status == RS_OK && i < n_items; i++) {
+        if (i == 0 || items[i].partial != items[i - 1].partial) all = time_of_rank(items[i].partial->value);
+        sum = rs_add_sat(sum, items[i].row->time.sum);
+        gain = rs_add_sat(gain, gain_of(&items[i]));
+        status = add_gemm(t, &items[i], all, err);
+    }
+    rs_free(items);
+    if (status == RS_OK && gain > 0 && all_ranks > 0)
+        rs_result_note(
+            result,
+            "if every matrix product ran at the best rate seen for its shape: %s of %s us less, %s %% "
+            "of the GPU time of operators (--table gemms)",
+            RS_FIXED((double)gain / 1e3, 1), RS_FIXED((double)sum / 1e3, 1),
+            RS_FIXED(rs_percent(gain, all_ranks), 2));
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------
+ */
+
+static void add_notes(const rs_run *run, const rs_partial *partial, bool known, rs_result *result)
+{
+    const rs_roof_rank *p = partial->value;
+    long long rank = (long long)partial->rank;
+    int64_t all = rs_add_sat(p->linked, p->unlinked);
+    if (!p->has_work) {
+        rs_result_note(result, "rank %lld: no GPU work", rank);
+        return;
+    }
+    if (p->unlinked)
+        rs_result_note(
+            result,
+            "rank %lld: %s %% of its GPU time, communication left out, has no launch in the file and no "
+            "row here",
+            rank, RS_FIXED(rs_percent(p->unlinked, all), 2));
+    if (!known && !rs_options_text(run->options, "device"))
+        rs_result_note(result, "rank %lld: %s, so bounds and efficiency are unknown; say it with --device",
+                       rank,
+                       p->described ? "its device is not in the table of devices"
+                                    : "the trace does not say which device it ran on");
+}
+
+static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
+{
+    const rs_roof_rank *p = partial->value;
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    rs_rates rates;
+    bool known;
+    RS_TRY(rs_rank_rates(run, p->known_as, &rates, &known, err));
+    const rs_rates *r = known ? &rates : NULL;
+    for (size_t i = 0; i < p->n && (!top || i < top); i++)
+        RS_TRY(add_args_row(result->tables[ARGS], partial->rank, &p->pool, &p->rows[i], r, err));
+    RS_TRY(add_totals(result->tables[OPS], partial->rank, p, r, false, top, err));
+    RS_TRY(add_totals(result->tables[MODELS], partial->rank, p, r, true, top, err));
+    RS_TRY(add_devices(result->tables[DEVICES], partial->rank, p, err));
+    add_notes(run, partial, known, result);
+    return RS_OK;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    const char *by = rs_options_text(run->options, "by");
+    result->main_table = strcmp(by, "op") == 0 ? OPS : strcmp(by, "model") == 0 ? MODELS : ARGS;
+    for (size_t i = 0; i < n; i++) RS_TRY(merge_rank(run, &partials[i], result, err));
+    RS_TRY(add_gemms(result->tables[GEMMS], partials, n, result, err));
+    return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+}
+
+const rs_analysis rs_analysis_roofline = {
+    .name = "roofline",
+    .help =
+        "What each operator computes and moves, what the device could do at best, how far it is from that",
+    .about =
+        "FLOPs and bytes follow from the operator's name and the shapes, types and values of its arguments\n"
+        "(record_shapes=True), forward and backward. Matrix FLOPs are those of contractions, a multiply-add "
+        "counts\nas 2; vector FLOPs are all other arithmetic. Bytes count each operand once: a lower bound "
+        "for "
+        "kernels that\nreread, and too much where the previous operator left data in a cache, so more than "
+        "100 % "
+        "of the bound is\npossible. Causal attention counts the pairs that are not masked. Communication is "
+        "left "
+        "out.\n"
+        "Work belongs to the outermost operator around its launch that has a model, else to its launcher, so "
+        "no\ntime is counted twice. What has no model says so and keeps its row.\n"
+        "The bound is the longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, "
+        "theoretical\nrates. --device FILE is {\"name\", \"mem_bw_gbps\", \"memory_gb\", "
+        "\"max_achievable_tflops\": {\"matrix_bf16\": ...,\n\"vector_fp32\": ...}}; what it lacks is "
+        "unknown.\n"
+        "The table gemms says what would be gained if every matrix product ran at the best rate seen for its "
+        "shape.",
+    .examples =
+        "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
+        "rankscope roofline --table devices trace.json.gz\n"
+        "rankscope roofline --device MI300X --fail-on 'efficiency_pct < 30, kernel_us > 1000' trace.json.gz",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows},
+    .columns = RS_COLUMN_BIT(DEVICE),
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
+    .rank = rs_roof_rank_of,
+    .merge = merge,
+    .free_partial = rs_roof_free,
+    .partial_layout = &rs_roof_layout,
+};

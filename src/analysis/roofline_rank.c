@@ -1,0 +1,247 @@
+#include "analysis/roofline_rank.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/layouts.h"
+#include "base/interval.h"
+#include "base/try.h"
+#include "trace/launcher_rows.h"
+
+void rs_roof_free(void *partial)
+{
+    rs_roof_rank *p = partial;
+    if (!p) return;
+    rs_pool_clear(&p->pool);
+    rs_free(p->rows);
+    rs_free(p->devices);
+    rs_free(p);
+}
+
+/* ---- the device -----------------------------------------------------------------------------------------
+ */
+
+const rs_device *rs_rank_device(rs_trace *trace, rs_error *err, rs_status *status)
+{
+    const rs_events *e = trace->events;
+    const uint32_t *rows;
+    size_t n;
+    int64_t id;
+    *status = rs_trace_gpu_rows(trace, &rows, &n, err);
+    if (*status != RS_OK || e->n_devices == 0) return NULL;
+    if (n && rs_events_int(e, RS_COL_DEVICE, rows[0], &id))
+        for (size_t i = 0; i < e->n_devices; i++)
+            if (e->devices[i].id == id) return &e->devices[i];
+    return &e->devices[0];
+}
+
+rs_status rs_check_device_option(const rs_run *run, rs_error *err)
+{
+    const char *word = rs_options_text(run->options, "device");
+    rs_rates rates;
+    return word && rs_rates_is_plain_name(word) ? rs_rates_of_option(word, &rates, err) : RS_OK;
+}
+
+rs_status rs_rank_rates(const rs_run *run, const char *known_as, rs_rates *out, bool *known, rs_error *err)
+{
+    const char *word = rs_options_text(run->options, "device");
+    *known = true;
+    if (word) return rs_rates_of_option(word, out, err);
+    *known = known_as && rs_rates_find(known_as, out);
+    return RS_OK;
+}
+
+static rs_status list_devices(rs_trace *trace, rs_roof_rank *p, rs_error *err)
+{
+    const rs_events *e = trace->events;
+    rs_status status;
+    const rs_device *own = rs_rank_device(trace, err, &status);
+    RS_TRY(status);
+    p->devices = rs_calloc(e->n_devices + 1, sizeof *p->devices);
+    if (!p->devices) return rs_fail_nomem(err, "devices");
+    bool ok = true;
+    for (size_t i = 0; i < e->n_devices; i++)
+        p->devices[p->n_devices++] =
+            (rs_roof_device){.id = e->devices[i].id,
+                             .name_id = rs_pool_add(&p->pool, e, e->devices[i].name, &ok),
+                             .known_as = rs_device_known_as(e, &e->devices[i])};
+    p->described = own != NULL;
+    p->known_as = own ? rs_device_known_as(e, own) : NULL;
+    return ok ? RS_OK : rs_fail_nomem(err, "devices");
+}
+
+/* ---- rows -----------------------------------------------------------------------------------------------
+ */
+
+/* What tells rows apart. answer: of an operator that has its arguments from elsewhere. */
+typedef struct row_key {
+    uint32_t name, dims, types, strides, concrete, answer;
+} row_key;
+
+typedef struct gatherer {
+    const rs_events *e;
+    const rs_op_shapes *shapes;
+    rs_roof_rank *p;
+    row_key *keys; /* by row */
+    size_t n_keys, keys_capacity, rows_capacity;
+    rs_map64 places;
+} gatherer;
+
+static uint64_t hash_key(const row_key *k)
+{
+    uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
+    h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
+    return rs_hash_u64(h ^ ((uint64_t)k->concrete << 32 | k->answer));
+}
+
+static bool key_of(gatherer *g, const rs_owned *o, row_key *out)
+{
+    const rs_events *e = g->e;
+    rs_pool *pool = &g->p->pool;
+    uint32_t dims = rs_events_text(e, RS_COL_INPUT_DIMS, o->row);
+    bool ok = true;
+    *out = (row_key){
+        .name = rs_pool_add(pool, e, e->name[o->row], &ok),
+        .dims = rs_pool_add_tuple(pool, e, dims, &ok),
+        .types = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_TYPE, o->row), &ok),
+        .strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, o->row), &ok),
+        .concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, o->row), &ok),
+        .answer = dims == RS_NO_STRING ? o->answer : RS_NO_ANSWER,
+    };
+    return ok;
+}
+
+static rs_roof_row first_of(const gatherer *g, const row_key *k, const rs_owned *o)
+{
+    rs_roof_row r = {.name = k->name,
+                     .dims = k->dims,
+                     .types = k->types,
+                     .strides = k->strides,
+                     .concrete = k->concrete,
+                     .uid = o->row,
+                     .tf32 = o->tf32};
+    if (o->answer == RS_NO_ANSWER) return r;
+    const rs_model *m = &rs_shapes_at(g->shapes, o->answer)->model;
+    r.family = m->family;
+    r.lower = m->lower;
+    r.has_flops = m->has_flops;
+    r.has_bytes = m->has_bytes;
+    r.matrix = m->matrix;
+    r.vector = m->vector;
+    r.bytes = m->bytes;
+    r.precision = rs_dtype_precision(m->type);
+    if (o->tf32 && m->matrix > 0) r.precision = RS_TF32;
+    return r;
+}
+
+static bool add_call(gatherer *g, const rs_owned *o)
+{
+    rs_roof_rank *p = g->p;
+    row_key key;
+    uint32_t *place = NULL;
+    bool is_new = false;
+    if (!key_of(g, o, &key)) return false;
+    for (uint64_t hash = hash_key(&key);; hash++) { /* a clash of hashes takes the next key */
+        place = rs_map64_put(&g->places, hash, &is_new);
+        if (!place || is_new || memcmp(&g->keys[*place], &key, sizeof key) == 0) break;
+    }
+    if (!place) return false;
+    if (is_new) {
+        if (!RS_GROW_ONE(g->keys, g->n_keys, g->keys_capacity)) return false;
+        if (!RS_GROW_ONE(p->rows, p->n, g->rows_capacity)) return false;
+        *place = (uint32_t)p->n;
+        g->keys[g->n_keys++] = key;
+        p->rows[p->n++] = first_of(g, &key, o);
+    }
+    rs_roof_row *r = &p->rows[*place];
+    r->host_link |= o->host_link;
+    rs_moments_add(&r->time, o->time);
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const rs_roof_row *x = a, *y = b;
+    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
+    return x->uid < y->uid ? -1 : x->uid > y->uid;
+}
+
+static rs_status gather(rs_trace *trace, rs_roof_rank *p, rs_error *err)
+{
+    const rs_owners *owners;
+    rs_op_shapes *shapes;
+    RS_TRY(rs_trace_owners(trace, &owners, err));
+    RS_TRY(rs_trace_shapes(trace, &shapes, err));
+    gatherer g = {.e = trace->events, .shapes = shapes, .p = p};
+    bool ok = true;
+    for (size_t i = 0; ok && i < owners->n; i++)
+        if (!owners->items[i].communication) ok = add_call(&g, &owners->items[i]);
+    rs_free(g.keys);
+    rs_map64_clear(&g.places);
+    if (!ok) return rs_fail_nomem(err, "operators");
+    if (p->n) qsort(p->rows, p->n, sizeof *p->rows, by_time);
+    p->linked = owners->linked;
+    p->unlinked = owners->unlinked;
+    p->has_work = owners->n_work || owners->n_unlinked;
+    return RS_OK;
+}
+
+rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    RS_TRY(rs_check_device_option(run, err));
+    rs_roof_rank *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "operators");
+    rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "operators");
+    if (status == RS_OK) status = list_devices(trace, p, err);
+    if (status == RS_OK) status = gather(trace, p, err);
+    for (size_t i = 0; i < p->n_devices; i++)
+        p->devices[i].name = rs_pool_text(&p->pool, p->devices[i].name_id);
+    if (status == RS_OK)
+        *partial = p;
+    else
+        rs_roof_free(p);
+    return status;
+}
+
+/* ---- what travels ---------------------------------------------------------------------------------------
+ */
+
+static const rs_field row_fields[] = {
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, name, rs_roof_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, dims, rs_roof_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, types, rs_roof_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, strides, rs_roof_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, concrete, rs_roof_rank, pool.strings.n),
+    RS_FIELD(rs_roof_row, uid),
+    RS_FIELD_OR_NULL(rs_roof_row, family),
+    RS_FIELD(rs_roof_row, lower),
+    RS_FIELD(rs_roof_row, has_flops),
+    RS_FIELD(rs_roof_row, has_bytes),
+    RS_FIELD(rs_roof_row, tf32),
+    RS_FIELD(rs_roof_row, host_link),
+    RS_FIELD(rs_roof_row, matrix),
+    RS_FIELD(rs_roof_row, vector),
+    RS_FIELD(rs_roof_row, bytes),
+    RS_FIELD_BELOW(rs_roof_row, precision, RS_N_PRECISIONS),
+    RS_FIELD_STRUCT(rs_roof_row, time, &rs_moments_layout),
+};
+static const rs_layout row_layout = RS_LAYOUT(rs_roof_row, row_fields);
+
+static const rs_field device_fields[] = {
+    RS_FIELD(rs_roof_device, id),
+    RS_FIELD_OR_NULL(rs_roof_device, name),
+    RS_FIELD_OR_NULL(rs_roof_device, known_as),
+};
+static const rs_layout device_layout = RS_LAYOUT(rs_roof_device, device_fields);
+
+static const rs_field rank_fields[] = {
+    RS_FIELD_STRINGS(rs_roof_rank, pool.strings),
+    RS_FIELD_LIST(rs_roof_rank, rows, n, &row_layout),
+    RS_FIELD_LIST(rs_roof_rank, devices, n_devices, &device_layout),
+    RS_FIELD_OR_NULL(rs_roof_rank, known_as),
+    RS_FIELD(rs_roof_rank, described),
+    RS_FIELD(rs_roof_rank, linked),
+    RS_FIELD(rs_roof_rank, unlinked),
+    RS_FIELD(rs_roof_rank, has_work),
+};
+const rs_layout rs_roof_layout = RS_LAYOUT(rs_roof_rank, rank_fields);

@@ -1,0 +1,465 @@
+#include "engine/causes.h"
+
+#include "base/interval.h"
+#include "base/stats.h"
+#include "engine/lanes.h"
+
+/* ns: so long before its turn a launch surely was not what work waited for */
+#define EARLY 20000
+/* ns: how far the clocks of host and GPU may disagree */
+#define CLOCK_SLACK 1000
+/* Fewer samples than these make no constant. */
+#define MIN_SAMPLES 20
+/* Work that starts so much later, ns, than its known causes allow waited for something that the trace does
+ * not tell: a wait without an event, the default stream. The work that ended last on the device is taken. */
+#define UNEXPLAINED 20000
+/* A queue is taken to be full at its greatest depth when that is at least so great and was met so often. */
+#define MIN_QUEUE 256
+#define MIN_FULL 3
+
+void rs_causes_clear(rs_causes *c)
+{
+    rs_free(c->before);
+    rs_free(c->around);
+    rs_free(c->room);
+    rs_free(c->kind);
+    *c = (rs_causes){0};
+}
+
+static size_t first_into(const rs_sync_edges *sync, uint64_t target)
+{
+    size_t low = 0, high = sync->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sync->items[middle].target < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void rs_sync_into(const rs_sync_edges *sync, uint32_t target, size_t *from, size_t *to)
+{
+    *from = first_into(sync, target);
+    bool any = *from < sync->n && sync->items[*from].target == target;
+    *to = any ? first_into(sync, (uint64_t)target + 1) : *from;
+}
+
+static int64_t device_of(const rs_causes *c, size_t work)
+{
+    const rs_work *w = c->w;
+    return w->device[work] >= 0 ? w->device[work] : c->e->threads[c->e->thread[w->row[work]]].pid;
+}
+
+/* ---- order on the GPU -------------------------------------------------------------------------------- */
+
+/* For each piece of work, what had ended last in its lane when it started. Both go by time, so each lane is
+ * walked once. */
+static bool ended_before(const rs_causes *c, rs_lanes *ended, uint32_t *out)
+{
+    const rs_work *w = c->w;
+    if (!rs_lanes_finish(ended)) return false;
+    uint32_t *lane_of = rs_malloc(w->n * sizeof *lane_of);
+    size_t *at = rs_malloc(ended->n_lanes * sizeof *at); /* by lane: how many had ended */
+    bool ok = lane_of && at;
+    for (size_t i = 0; ok && i < ended->n; i++) lane_of[ended->entries[i].value] = ended->entries[i].lane;
+    for (size_t i = 0; ok && i < ended->n_lanes; i++) at[i] = ended->begin[i];
+    for (size_t k = 0; ok && k < w->n; k++) {
+        uint32_t i = c->by_start[k], lane = lane_of[i];
+        int64_t start = w->start[i];
+        while (at[lane] < ended->begin[lane + 1] && ended->entries[at[lane]].time <= start) at[lane]++;
+        size_t found = at[lane] > ended->begin[lane] ? at[lane] - 1 : SIZE_MAX;
+        /* without a duration it would find itself, or what starts together with it */
+        if (found != SIZE_MAX && w->start[ended->entries[found].value] >= start)
+            found = rs_lanes_before(ended, lane, start, true);
+        out[i] = found == SIZE_MAX ? RS_NO_ITEM : ended->entries[found].value;
+    }
+    rs_free(lane_of);
+    rs_free(at);
+    return ok;
+}
+
+/* The work before each on its stream is what had ended last when it started. On one stream work may overlap
+ * (graphs; streams that a tool gives one number), so that is not always what started before it. */
+static bool order_streams(rs_causes *c)
+{
+    const rs_work *w = c->w;
+    rs_lanes streams = {0}, devices = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->n; i++) {
+        uint32_t k = c->by_start[i];
+        ok = rs_lanes_add(&streams, device_of(c, k), w->stream[k], w->end[k], k) &&
+             rs_lanes_add(&devices, device_of(c, k), 0, w->end[k], k);
+    }
+    ok = ok && ended_before(c, &streams, c->before) && ended_before(c, &devices, c->around);
+    rs_lanes_clear(&streams);
+    rs_lanes_clear(&devices);
+    return ok;
+}
+
+/* By kind of event; work that shares its launch with other work is a graph's. */
+static bool tell_kinds(rs_causes *c)
+{
+    const rs_work *w = c->w;
+    uint8_t *launches = rs_calloc(c->e->n + 1, 1); /* by row: pieces of work, at most 2 */
+    if (!launches) return false;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->launch[i] != RS_NO_ROW && launches[w->launch[i]] < 2) launches[w->launch[i]]++;
+    for (size_t i = 0; i < w->n; i++) {
+        rs_kind kind = rs_event_kind(c->e, w->row[i]);
+        bool graph = w->launch[i] != RS_NO_ROW && launches[w->launch[i]] == 2;
+        c->kind[i] = graph                    ? RS_WORK_GRAPH
+                     : kind == RS_KIND_MEMCPY ? RS_WORK_COPY
+                     : kind == RS_KIND_MEMSET ? RS_WORK_MEMSET
+                                              : RS_WORK_KERNEL;
+    }
+    rs_free(launches);
+    return true;
+}
+
+/* ---- full queues ------------------------------------------------------------------------------------- */
+
+/* A stream holds so many launches that have not started; the next call lasts until one starts. The limit is
+ * no number of the trace: it shows as a greatest depth that is met again and again by calls that outlast that
+ * start. */
+typedef struct queues {
+    rs_lanes launched; /* work by stream, by the start of its launch; of a graph one entry a launch */
+    rs_lanes started;  /* the same work by its own start */
+    int64_t *depth;    /* by entry of launched: how many were launched, itself too, that had not started */
+} queues;
+
+static uint32_t launched_at(const queues *q, size_t at)
+{
+    return q->launched.entries[at].value;
+}
+
+static bool collect_launches(const rs_causes *c, queues *q)
+{
+    const rs_work *w = c->w;
+    rs_lanes all = {0};
+    bool ok = true;
+    for (size_t k = 0; ok && k < w->n; k++) {
+        uint32_t i = c->by_start[k];
+        if (w->launch[i] == RS_NO_ROW) continue;
+        ok = rs_lanes_add(&all, device_of(c, i), w->stream[i], c->e->start[w->launch[i]], i);
+    }
+    ok = ok && rs_lanes_finish(&all);
+    for (size_t k = 0; ok && k < all.n; k++) {
+        uint32_t i = all.entries[k].value;
+        bool again = k && all.entries[k - 1].lane == all.entries[k].lane &&
+                     w->launch[all.entries[k - 1].value] == w->launch[i];
+        if (again) continue;
+        ok = rs_lanes_add(&q->launched, device_of(c, i), w->stream[i], all.entries[k].time, i) &&
+             rs_lanes_add(&q->started, device_of(c, i), w->stream[i], w->start[i], i);
+    }
+    rs_lanes_clear(&all);
+    ok = ok && rs_lanes_finish(&q->launched) && rs_lanes_finish(&q->started);
+    q->depth = ok ? rs_malloc(q->launched.n * sizeof *q->depth) : NULL;
+    return q->depth != NULL;
+}
+
+/* The work whose start let entry `at` into the queue, if its call waited for that; else RS_NO_ITEM. */
+static uint32_t made_room(const rs_causes *c, const queues *q, size_t first, size_t at, int64_t limit)
+{
+    const rs_work *w = c->w;
+    if (q->depth[at] != limit || (int64_t)(at - first) < limit - 1) return RS_NO_ITEM;
+    uint32_t source = launched_at(q, at - (size_t)(limit - 1)), call = w->launch[launched_at(q, at)];
+    bool inside = w->start[source] > c->e->start[call] && w->start[source] <= rs_event_end(c->e, call);
+    return inside ? source : RS_NO_ITEM;
+}
+
+static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_t *gaps, size_t *n_gaps)
+{
+    int64_t limit = 0;
+    size_t full = 0, waited = 0, started = first;
+    for (size_t at = first; at < last; at++) {
+        while (started < last && q->started.entries[started].time <= q->launched.entries[at].time) started++;
+        q->depth[at] = (int64_t)(at + 1) - (int64_t)started;
+        if (q->depth[at] > limit) {
+            limit = q->depth[at];
+            full = 0;
+        }
+        full += q->depth[at] == limit;
+    }
+    if (limit < MIN_QUEUE || full < MIN_FULL) return;
+    for (size_t at = first; at < last; at++) waited += made_room(c, q, first, at, limit) != RS_NO_ITEM;
+    if (waited < MIN_FULL || waited < full / 2) return;
+    for (size_t at = first; at < last; at++) {
+        uint32_t work = launched_at(q, at), source = made_room(c, q, first, at, limit);
+        if (source == RS_NO_ITEM) continue;
+        c->room[work] = source;
+        gaps[(*n_gaps)++] = rs_sub_sat(rs_event_end(c->e, c->w->launch[work]), c->w->start[source]);
+    }
+}
+
+static int64_t usual(int64_t *values, size_t n)
+{
+    return n < MIN_SAMPLES ? 0 : rs_select_number(values, n, n / 10);
+}
+
+static bool find_full_queues(rs_causes *c)
+{
+    const rs_work *w = c->w;
+    queues q = {0};
+    int64_t *gaps = rs_malloc(w->n * sizeof *gaps), *issues = rs_malloc(w->n * sizeof *issues);
+    size_t n_gaps = 0, n_issues = 0;
+    for (size_t i = 0; i < w->n; i++) c->room[i] = RS_NO_ITEM;
+    bool ok = gaps && issues && collect_launches(c, &q);
+    for (size_t lane = 0; ok && lane < q.launched.n_lanes; lane++)
+        fill_room(c, &q, q.launched.begin[lane], q.launched.begin[lane + 1], gaps, &n_gaps);
+    for (size_t i = 0; ok && n_gaps && i < w->n; i++)
+        if (w->launch[i] != RS_NO_ROW && c->room[i] == RS_NO_ITEM)
+            issues[n_issues++] = c->e->duration[w->launch[i]];
+    if (ok) {
+        c->cost.room = usual(gaps, n_gaps);
+        c->cost.issue = usual(issues, n_issues);
+    }
+    rs_free(gaps);
+    rs_free(issues);
+    rs_lanes_clear(&q.launched);
+    rs_lanes_clear(&q.started);
+    rs_free(q.depth);
+    return ok;
+}
+
+/* ---- what is usual ----------------------------------------------------------------------------------- */
+
+/* Whether the time of the launch counts from the call's start: the call returned behind the work (a blocking
+ * copy), or hands a graph over piece by piece. */
+static bool counts_from_start(const rs_causes *c, uint32_t work, int64_t call_end)
+{
+    if (c->w->start[work] >= call_end) return false;
+    return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK);
+}
+
+typedef struct samples {
+    int64_t *values;
+    size_t n, capacity;
+} samples;
+
+static bool sample(samples *s, int64_t value)
+{
+    if (!RS_GROW_ONE(s->values, s->n, s->capacity)) return false;
+    s->values[s->n++] = value;
+    return true;
+}
+
+/* A wait is uncontested when work's launch, its stream and all other waits were out of the way long before.
+ */
+static bool sample_event(const rs_causes *c, uint32_t work, size_t from, size_t to, samples *out)
+{
+    const rs_work *w = c->w;
+    int64_t latest = INT64_MIN, second = INT64_MIN;
+    for (size_t k = from; k < to; k++) {
+        int64_t end = rs_event_end(c->e, c->sync->items[k].source);
+        if (end > latest) {
+            second = latest;
+            latest = end;
+        } else if (end > second) {
+            second = end;
+        }
+    }
+    int64_t by = rs_sub_sat(latest, EARLY);
+    if (second > by || latest > w->start[work]) return true;
+    if (w->launch[work] == RS_NO_ROW || rs_event_end(c->e, w->launch[work]) > by) return true;
+    if (c->before[work] != RS_NO_ITEM && w->end[c->before[work]] > by) return true;
+    return sample(&out[c->kind[work]], w->start[work] - latest);
+}
+
+/* Learned from work of which only one thing can have held it up. */
+static bool learn_work_costs(rs_causes *c)
+{
+    const rs_work *w = c->w;
+    samples all[4][RS_N_WORK_KINDS] = {0};
+    int64_t *costs[4] = {c->cost.launch, c->cost.inside, c->cost.stream, c->cost.event};
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < w->n; i++) {
+        size_t from, to;
+        if (w->launch[i] == RS_NO_ROW) continue;
+        int64_t call_start = c->e->start[w->launch[i]], call_end = rs_event_end(c->e, w->launch[i]);
+        rs_sync_into(c->sync, w->row[i], &from, &to);
+        if (from < to) {
+            ok = sample_event(c, i, from, to, all[3]);
+            continue;
+        }
+        bool alone = c->before[i] == RS_NO_ITEM;
+        int64_t free = alone ? INT64_MIN : w->end[c->before[i]];
+        if (alone || free < call_start) {
+            bool inside = counts_from_start(c, i, call_end);
+            ok = sample(&all[inside ? 1 : 0][c->kind[i]],
+                        rs_sub_sat(w->start[i], inside ? call_start : call_end));
+        } else if (free > rs_add_sat(call_end, EARLY) && w->start[i] >= free) {
+            ok = sample(&all[2][c->kind[i]], w->start[i] - free);
+        }
+    }
+    for (size_t i = 0; i < 4; i++)
+        for (size_t kind = 0; kind < RS_N_WORK_KINDS; kind++) {
+            costs[i][kind] = usual(all[i][kind].values, all[i][kind].n);
+            rs_free(all[i][kind].values);
+        }
+    return ok;
+}
+
+/* From calls that certainly waited, and from calls that certainly did not. */
+static bool learn_call_costs(rs_causes *c)
+{
+    const rs_sync_edges *s = c->sync;
+    int64_t *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
+    size_t n_alone = 0, n_behind = 0;
+    bool ok = alone && behind;
+    for (size_t i = 0, end; ok && i < s->n; i = end) {
+        uint32_t call = s->items[i].target;
+        int64_t latest = INT64_MIN, start = c->e->start[call], stop = rs_event_end(c->e, call);
+        for (end = i; end < s->n && s->items[end].target == call; end++) {
+            int64_t done = rs_event_end(c->e, s->items[end].source);
+            if (done > latest) latest = done;
+        }
+        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
+        if (latest < start)
+            alone[n_alone++] = rs_sub_sat(stop, start);
+        else if (latest > rs_add_sat(start, EARLY))
+            behind[n_behind++] = rs_sub_sat(stop, latest);
+    }
+    if (ok && n_alone) c->cost.call = rs_select_number(alone, n_alone, n_alone / 10);
+    if (ok && n_behind) c->cost.answer = rs_select_number(behind, n_behind, n_behind / 10);
+    rs_free(alone);
+    rs_free(behind);
+    return ok;
+}
+
+static void count_contradictions(rs_causes *c)
+{
+    const rs_work *w = c->w;
+    c->n_contradicted = c->sync->n_contradicted;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->launch[i] != RS_NO_ROW && c->e->start[w->launch[i]] > rs_add_sat(w->start[i], CLOCK_SLACK))
+            c->n_contradicted++;
+}
+
+rs_status rs_causes_find(const rs_trace *trace, const rs_work *work, const uint32_t *by_start,
+                         const rs_sync_edges *sync, rs_causes *out, rs_error *err)
+{
+    *out = (rs_causes){.e = trace->events, .w = work, .by_start = by_start, .sync = sync};
+    out->before = rs_malloc(work->n * sizeof *out->before);
+    out->around = rs_malloc(work->n * sizeof *out->around);
+    out->room = rs_malloc(work->n * sizeof *out->room);
+    out->kind = rs_malloc(work->n + 1);
+    bool ok = out->before && out->around && out->room && out->kind && tell_kinds(out) && order_streams(out) &&
+              find_full_queues(out) && learn_work_costs(out) && learn_call_costs(out);
+    if (ok) {
+        count_contradictions(out);
+        return RS_OK;
+    }
+    rs_causes_clear(out);
+    return rs_fail_nomem(err, "critical path");
+}
+
+/* ---- which it was ------------------------------------------------------------------------------------ */
+
+static bool launch_cause(const rs_causes *c, uint32_t work, rs_path_cause *out)
+{
+    const rs_work *w = c->w;
+    uint32_t launch = w->launch[work];
+    if (launch == RS_NO_ROW || c->e->start[launch] > w->start[work]) return false;
+    int64_t call_start = c->e->start[launch], call_end = rs_event_end(c->e, launch);
+    bool inside = counts_from_start(c, work, call_end);
+    int64_t cost = inside ? c->cost.inside[c->kind[work]] : c->cost.launch[c->kind[work]];
+    int64_t beyond = rs_sub_sat(rs_sub_sat(w->start[work], inside ? call_start : call_end), cost);
+    int64_t least = inside ? cost : rs_add_sat(rs_sub_sat(call_end, call_start), cost);
+    *out = (rs_path_cause){
+        .row = launch, .type = RS_EDGE_LAUNCH, .least = least, .beyond = beyond > 0 ? beyond : 0};
+    return true;
+}
+
+/* The end of other work, on the same stream or another. */
+static bool work_cause(const rs_causes *c, uint32_t work, uint32_t row, bool same_stream, rs_path_cause *out)
+{
+    int64_t gap = rs_sub_sat(c->w->start[work], rs_event_end(c->e, row));
+    int64_t cost = same_stream ? c->cost.stream[c->kind[work]] : c->cost.event[c->kind[work]];
+    if (gap < 0) return false;
+    *out = (rs_path_cause){.row = row,
+                           .at_end = true,
+                           .type = same_stream ? RS_EDGE_KERNEL : RS_EDGE_SYNC,
+                           .same_stream = same_stream,
+                           .least = cost,
+                           .beyond = rs_sub_sat(gap, cost)};
+    return true;
+}
+
+size_t rs_causes_of_work(const rs_causes *c, uint32_t work)
+{
+    size_t from, to;
+    rs_sync_into(c->sync, c->w->row[work], &from, &to);
+    return 2 + to - from;
+}
+
+bool rs_cause_at(const rs_causes *c, uint32_t work, size_t k, rs_path_cause *out)
+{
+    uint32_t before = c->before[work];
+    size_t from, to;
+    if (k == 0) return launch_cause(c, work, out);
+    if (k == 1) return before != RS_NO_ITEM && work_cause(c, work, c->w->row[before], true, out);
+    rs_sync_into(c->sync, c->w->row[work], &from, &to);
+    uint32_t row = c->sync->items[from + k - 2].source;
+    if (before != RS_NO_ITEM && row == c->w->row[before]) return false;
+    return work_cause(c, work, row, false, out);
+}
+
+static bool unseen_cause(const rs_causes *c, uint32_t work, rs_path_cause *out)
+{
+    uint32_t other = c->around[work];
+    if (other == RS_NO_ITEM || other == c->before[work]) return false;
+    return work_cause(c, work, c->w->row[other], false, out);
+}
+
+size_t rs_cause_of_work(const rs_causes *c, uint32_t work, rs_path_cause *out)
+{
+    size_t n = rs_causes_of_work(c, work), which = SIZE_MAX;
+    rs_path_cause cause;
+    *out = (rs_path_cause){.row = RS_NO_ROW, .type = RS_EDGE_LAUNCH};
+    for (size_t k = 0; k < n; k++) {
+        if (!rs_cause_at(c, work, k, &cause) || (which != SIZE_MAX && cause.beyond >= out->beyond)) continue;
+        *out = cause;
+        which = k;
+    }
+    if ((which == SIZE_MAX || out->beyond > UNEXPLAINED) && unseen_cause(c, work, &cause) &&
+        (which == SIZE_MAX || cause.beyond < out->beyond)) {
+        *out = cause;
+        which = SIZE_MAX;
+    }
+    return which;
+}
+
+/* The latest end that the call may have waited for, RS_NO_ROW if there is none. */
+static uint32_t latest_awaited(const rs_causes *c, uint32_t call, bool within)
+{
+    int64_t start = c->e->start[call], stop = rs_event_end(c->e, call), latest = INT64_MIN;
+    uint32_t found = RS_NO_ROW;
+    size_t from, to;
+    rs_sync_into(c->sync, call, &from, &to);
+    for (size_t k = from; k < to; k++) {
+        int64_t end = rs_event_end(c->e, c->sync->items[k].source);
+        if (end <= start || (within && end > stop) || end <= latest) continue;
+        found = c->sync->items[k].source;
+        latest = end;
+    }
+    return found;
+}
+
+bool rs_cause_of_call(const rs_causes *c, uint32_t call, uint32_t room, bool within, rs_path_cause *out)
+{
+    int64_t start = c->e->start[call], stop = rs_event_end(c->e, call), length = rs_sub_sat(stop, start);
+    uint32_t row = latest_awaited(c, call, within);
+    *out = (rs_path_cause){.row = row, .at_end = true, .type = RS_EDGE_SYNC};
+    if (row != RS_NO_ROW) {
+        if (!c->cost.call || !c->cost.answer) return true; /* nothing to compare with */
+        out->beyond = rs_sub_sat(rs_sub_sat(stop, rs_event_end(c->e, row)), c->cost.answer);
+        return out->beyond <= rs_sub_sat(length, c->cost.call);
+    }
+    if (room == RS_NO_ITEM) return false;
+    out->row = c->w->row[room];
+    out->at_end = false;
+    out->beyond = rs_sub_sat(rs_sub_sat(stop, c->w->start[room]), c->cost.room);
+    return out->beyond <= rs_sub_sat(length, c->cost.issue);
+}

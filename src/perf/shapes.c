@@ -1,0 +1,200 @@
+#include "perf/shapes.h"
+
+#include <string.h>
+
+#include "base/try.h"
+#include "trace/launcher_rows.h"
+
+struct rs_op_shapes {
+    const rs_trace *trace;
+    uint16_t *entry_of;   /* by string id: the model of that name */
+    uint16_t *forward_of; /* by string id: the model of the name without its ending Backward */
+    rs_map64 places;      /* hash of a question -> answer */
+    rs_shape_answer *answers;
+    size_t n, capacity;
+    bool has_forwards;
+    rs_map64 forwards; /* name and sequence number -> row + 1 of a forward operator with arguments */
+    rs_arena arena;    /* of the arguments being read */
+};
+
+static void free_shapes(void *value)
+{
+    rs_op_shapes *s = value;
+    if (!s) return;
+    rs_free(s->entry_of);
+    rs_free(s->forward_of);
+    rs_map64_clear(&s->places);
+    rs_map64_clear(&s->forwards);
+    rs_free(s->answers);
+    rs_arena_clear(&s->arena);
+    rs_free(s);
+}
+
+/* The names are looked up once each. */
+static bool find_names(rs_op_shapes *s)
+{
+    const rs_strings *names = &s->trace->events->strings;
+    s->entry_of = rs_malloc((names->n + 1) * sizeof *s->entry_of);
+    s->forward_of = rs_malloc((names->n + 1) * sizeof *s->forward_of);
+    if (!s->entry_of || !s->forward_of) return false;
+    for (size_t i = 0; i < names->n; i++) {
+        s->entry_of[i] = rs_model_find(names->items[i].text);
+        s->forward_of[i] = RS_NO_MODEL;
+        char forward[64];
+        size_t n = rs_forward_name(names->items[i].text, names->items[i].length);
+        if (s->entry_of[i] != RS_NO_MODEL || n == 0 || n >= sizeof forward) continue;
+        memcpy(forward, names->items[i].text, n);
+        forward[n] = '\0';
+        uint16_t entry = rs_model_find(forward);
+        if (entry != RS_NO_MODEL && rs_model_backward(entry) != RS_NO_MODEL)
+            s->forward_of[i] = rs_model_backward(entry);
+    }
+    return true;
+}
+
+static rs_status make_shapes(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    rs_op_shapes *s = rs_calloc(1, sizeof *s);
+    if (s) s->trace = trace;
+    if (!s || !find_names(s)) {
+        free_shapes(s);
+        return rs_fail_nomem(err, "operator shapes");
+    }
+    *out = s;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_shapes = {.name = "shapes",
+                                  .columns = RS_ARGS_COLUMNS | RS_COLUMN_BIT(SEQUENCE_NUMBER),
+                                  .make = make_shapes,
+                                  .release = free_shapes};
+
+rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err)
+{
+    void *value;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_shapes, NULL, &value, err));
+    *out = value;
+    return RS_OK;
+}
+
+/* ---- the forward operator of a backward one -------------------------------------------------------------
+ */
+
+static uint64_t forward_key(uint32_t name, int64_t sequence)
+{
+    return (uint64_t)name << 40 | ((uint64_t)sequence & ((UINT64_C(1) << 40) - 1));
+}
+
+/* All operators of a forward pass that have a model for the backward pass, the first of each number. */
+static bool find_forwards(rs_op_shapes *s)
+{
+    const rs_events *e = s->trace->events;
+    rs_cursor number = rs_cursor_of(e, RS_COL_SEQUENCE_NUMBER), dims = rs_cursor_of(e, RS_COL_INPUT_DIMS);
+    for (size_t i = 0; i < s->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(s->trace, i);
+        uint16_t entry = s->entry_of[e->name[row]];
+        if (entry == RS_NO_MODEL || rs_model_backward(entry) == RS_NO_MODEL) continue;
+        int64_t sequence = rs_cursor_int(&number, row, -1);
+        if (sequence < 0 || !rs_cursor_seek(&dims, row)) continue;
+        bool is_new;
+        uint32_t *place = rs_map64_put(&s->forwards, forward_key(e->name[row], sequence), &is_new);
+        if (!place) return false;
+        if (is_new) *place = row;
+    }
+    return s->has_forwards = true;
+}
+
+/* The row whose arguments stand for those of a backward operator; RS_NO_ROW: none. */
+static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_error *err)
+{
+    const rs_events *e = s->trace->events;
+    const rs_string *name = &e->strings.items[e->name[row]];
+    int64_t sequence;
+    *out = RS_NO_ROW;
+    if (!s->has_forwards && !find_forwards(s)) return rs_fail_nomem(err, "operator shapes");
+    uint32_t forward = rs_strings_find(&e->strings, name->text, rs_forward_name(name->text, name->length));
+    if (forward == RS_NO_STRING || !rs_events_int(e, RS_COL_SEQUENCE_NUMBER, row, &sequence)) return RS_OK;
+    const uint32_t *place = rs_map64_get(&s->forwards, forward_key(forward, sequence));
+    if (place) *out = *place;
+    return RS_OK;
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------
+ */
+
+static bool same_question(const rs_shape_answer *a, const rs_shape_answer *b)
+{
+    return a->name == b->name && a->entry == b->entry && a->dims == b->dims && a->types == b->types &&
+           a->strides == b->strides && a->concrete == b->concrete;
+}
+
+static uint64_t hash_question(const rs_shape_answer *q)
+{
+    uint64_t h = rs_hash_u64((uint64_t)q->name << 32 | q->entry);
+    h = rs_hash_u64(h ^ ((uint64_t)q->dims << 32 | q->types));
+    return rs_hash_u64(h ^ ((uint64_t)q->strides << 32 | q->concrete));
+}
+
+static const char *text_of(const rs_events *e, uint32_t id)
+{
+    return id == RS_NO_STRING ? NULL : e->strings.items[id].text;
+}
+
+static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
+{
+    const rs_events *e = s->trace->events;
+    const rs_string *name = &e->strings.items[q->name];
+    rs_argument_texts texts = {text_of(e, q->dims), text_of(e, q->types), text_of(e, q->strides),
+                               text_of(e, q->concrete)};
+    rs_op_arguments arguments;
+    rs_arena_reset(&s->arena);
+    RS_TRY(rs_op_arguments_read(&texts, &s->arena, &arguments, err));
+    q->model = rs_model_answer(q->entry, name->length && name->text[name->length - 1] == '_', &arguments);
+    return RS_OK;
+}
+
+rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
+{
+    const rs_events *e = s->trace->events;
+    uint16_t entry = s->entry_of[e->name[row]];
+    *out = RS_NO_ANSWER;
+    if (entry == RS_NO_MODEL && s->forward_of[e->name[row]] != RS_NO_MODEL) {
+        entry = s->forward_of[e->name[row]];
+        if (rs_events_text(e, RS_COL_INPUT_DIMS, row) == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
+    }
+    if (entry == RS_NO_MODEL || row == RS_NO_ROW || (rs_model_is_fallback(entry) && !nearest)) return RS_OK;
+    rs_shape_answer q = {.name = e->name[row],
+                         .entry = entry,
+                         .dims = rs_events_text(e, RS_COL_INPUT_DIMS, row),
+                         .types = rs_events_text(e, RS_COL_INPUT_TYPE, row),
+                         .strides = rs_events_text(e, RS_COL_INPUT_STRIDES, row),
+                         .concrete = rs_events_text(e, RS_COL_CONCRETE_INPUTS, row)};
+    uint32_t *place = NULL;
+    for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
+        bool is_new;
+        place = rs_map64_put(&s->places, hash, &is_new);
+        if (!place) return rs_fail_nomem(err, "operator shapes");
+        if (is_new) break;
+        /* a place without an answer is left from an earlier failure */
+        if (*place < s->n && same_question(&q, &s->answers[*place])) {
+            *out = *place;
+            if (!s->answers[*out].model.family) *out = RS_NO_ANSWER;
+            return RS_OK;
+        }
+        if (*place >= s->n) break;
+    }
+    *place = UINT32_MAX;
+    RS_TRY(answer(s, &q, err));
+    if (!RS_GROW_ONE(s->answers, s->n, s->capacity)) return rs_fail_nomem(err, "operator shapes");
+    *place = (uint32_t)s->n;
+    s->answers[s->n] = q;
+    if (q.model.family) *out = (uint32_t)s->n;
+    s->n++;
+    return RS_OK;
+}
+
+const rs_shape_answer *rs_shapes_at(const rs_op_shapes *s, uint32_t at)
+{
+    return &s->answers[at];
+}

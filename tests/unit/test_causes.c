@@ -1,0 +1,281 @@
+/* What holds GPU work and calls up, and where a window ends: the program's own event graph on small ranks.
+ * Times are in ns; the main thread is 1, the GPU's events lie on threads named by their stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/build.h"
+#include "engine/causes.h"
+#include "builder.h"
+
+#define MAIN 1
+#define US 1000
+
+typedef struct answer {
+    rs_path_part part;
+    int64_t length, gpu, launch, host; /* of the path: GPU work and its gaps; launches; the rest */
+} answer;
+
+static answer ask(builder *b, const char *annotation, int64_t first, int64_t last)
+{
+    rs_trace t;
+    rs_sync_edges sync;
+    answer a = {0};
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_path_window window = {.annotation = annotation, .first = first, .last = last};
+    rs_trace_init(&t, b->e, NULL, b->e->n);
+    assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+    assert_int_equal(rs_path_build_own(&t, &policy, &window, &sync, &a.part, NULL), RS_OK);
+    const rs_path_graph *g = a.part.graph;
+    for (size_t i = 0; g && i < g->n_path; i++) {
+        uint32_t edge = g->path[i], owner = g->owner[edge],
+                 row = owner == RS_NO_ITEM ? RS_NO_ROW : g->row[owner];
+        bool gpu = row != RS_NO_ROW && rs_kind_is_gpu_work(rs_event_kind(b->e, row));
+        *(g->type[edge] == RS_EDGE_LAUNCH ? &a.launch : gpu ? &a.gpu : &a.host) += g->weight[edge];
+    }
+    if (g) a.length = a.part.end - a.part.start;
+    if (g) assert_int_equal(g->path_weight, a.length);
+    rs_sync_clear(&sync);
+    rs_trace_clear(&t);
+    return a;
+}
+
+static void finish(builder *b, answer *a)
+{
+    rs_path_part_clear(&a->part);
+    rs_events_free(b->e);
+}
+
+static void add_launch(builder *b, const char *name, int64_t start, int64_t duration, int64_t correlation)
+{
+    add_row(b, 'X', "cuda_runtime", name, MAIN, MAIN, start, duration);
+    add_arg(b, RS_COL_CORRELATION, correlation);
+}
+
+static void add_copy(builder *b, int64_t stream, int64_t start, int64_t duration, int64_t correlation)
+{
+    add_row(b, 'X', "gpu_memcpy", "Memcpy DtoH", 0, stream, start, duration);
+    add_arg(b, RS_COL_STREAM, stream);
+    add_arg(b, RS_COL_CORRELATION, correlation);
+}
+
+/* A host that only enqueues is done at 10 us; the work it launched runs until 912 us. What is launched behind
+ * the step is not the step's. */
+static void test_the_window_ends_with_its_work(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 10 * US);
+    for (int64_t i = 0; i < 3; i++) {
+        add_launch(&b, "cudaLaunchKernel", i * 3 * US, 2 * US, i);
+        add_kernel(&b, "k", 0, 7, (12 + 300 * i) * US, 300 * US, i);
+    }
+    add_launch(&b, "cudaLaunchKernel", 11 * US, 2 * US, 3);
+    add_kernel(&b, "next step's", 0, 7, 912 * US, 500 * US, 3);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    assert_int_equal(a.length, 912 * US);
+    assert_int_equal(a.gpu, 900 * US);
+    finish(&b, &a);
+}
+
+/* Instances are counted, and a range that goes beyond the last is not there. */
+static void test_instances(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    for (int64_t i = 0; i < 3; i++)
+        add_row(&b, 'X', "user_annotation", "ProfilerStep", MAIN, MAIN, i * 10, 10);
+    add_op(&b, "op", MAIN, 1, 5, 1);
+    answer a = ask(&b, "ProfilerStep", 0, 2);
+    assert_non_null(a.part.graph);
+    rs_path_part_clear(&a.part);
+    a = ask(&b, "ProfilerStep", 1, 3);
+    assert_null(a.part.graph);
+    assert_int_equal(a.part.n_instances, 3);
+    finish(&b, &a);
+}
+
+/* The copy's call lasts from 10 us to 520 us because the kernel before it runs until 500 us. */
+static void test_a_blocking_copy(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 521 * US);
+    add_launch(&b, "cudaLaunchKernel", 1 * US, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 5 * US, 495 * US, 1);
+    add_launch(&b, "cudaMemcpyAsync", 10 * US, 510 * US, 2);
+    add_copy(&b, 7, 504 * US, 10 * US, 2);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    assert_int_equal(a.gpu, (495 + 4 + 10) * US);
+    assert_int_equal(a.launch, 4 * US);
+    finish(&b, &a);
+}
+
+/* A kernel that is launched slowly was held up by its launch, though that began long before the kernel before
+ * ended. */
+static void test_a_slow_launch(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
+    add_launch(&b, "cudaLaunchKernel", 1 * US, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 5 * US, 95 * US, 1);
+    add_launch(&b, "cudaLaunchKernel", 10 * US, 500 * US, 2);
+    add_kernel(&b, "loaded late", 0, 7, 509 * US, 300 * US, 2);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    assert_int_equal(a.launch, 499 * US);
+    assert_int_equal(a.gpu, 300 * US);
+    finish(&b, &a);
+}
+
+/* 300 launches fit into the queue. From then on a call returns 1 us after a kernel has started. */
+#define LIMIT 300
+
+static void add_full_queue(builder *b, int n, bool full)
+{
+    int64_t host = 0, starts[LIMIT + 200], gpu = 2000 * US;
+    for (int i = 0; i < n; i++) {
+        int64_t start = host + US, end = start + 2 * US;
+        if (full && i >= LIMIT && starts[i - LIMIT] + US > end) end = starts[i - LIMIT] + US;
+        starts[i] = gpu;
+        add_launch(b, "cudaLaunchKernel", start, end - start, i);
+        add_kernel(b, "k", 0, 7, gpu, 99 * US, i);
+        gpu += 100 * US;
+        host = end;
+    }
+    add_op(b, "at last", MAIN, host + US, US, 1);
+    add_row(b, 'X', "user_annotation", "host", MAIN, MAIN, 0, host + 2 * US);
+}
+
+/* Each call with a full queue waits for the start of the work that many launches before. */
+static void test_a_full_queue(void **state)
+{
+    (void)state;
+    for (int full = 0; full < 2; full++) {
+        builder b = builder_create();
+        add_full_queue(&b, LIMIT + 150, full);
+        rs_trace t;
+        rs_sync_edges sync;
+        rs_causes causes;
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        const rs_work *w;
+        const uint32_t *by_start;
+        policy.whole = true;
+        rs_trace_init(&t, b.e, NULL, b.e->n);
+        assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+        assert_int_equal(rs_trace_work_details(&t, &policy, &w, NULL), RS_OK);
+        assert_int_equal(rs_trace_work_by_start(&t, &policy, &by_start, NULL), RS_OK);
+        assert_int_equal(rs_causes_find(&t, w, by_start, &sync, &causes, NULL), RS_OK);
+        for (uint32_t i = 0; i < w->n; i++) {
+            rs_path_cause c;
+            bool waited = full && i >= LIMIT;
+            if (!waited) {
+                assert_int_equal(causes.room[i], RS_NO_ITEM);
+                continue;
+            }
+            assert_int_equal(causes.room[i], i - LIMIT);
+            assert_true(rs_cause_of_call(&causes, w->launch[i], causes.room[i], false, &c));
+            assert_int_equal(c.row, w->row[i - LIMIT]);
+            assert_false(c.at_end);
+        }
+        rs_causes_clear(&causes);
+        rs_sync_clear(&sync);
+        rs_trace_clear(&t);
+        rs_events_free(b.e);
+    }
+}
+
+/* A watchdog asks every 10 us until long after the last work: it bounds nothing, and the trace ends without
+ * it. */
+static void test_a_thread_that_polls(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_launch(&b, "cudaLaunchKernel", 0, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 5 * US, 995 * US, 1);
+    add_launch(&b, "cudaLaunchKernel", 700 * US, 2 * US, 2);
+    add_kernel(&b, "k", 0, 7, 1001 * US, 99 * US, 2);
+    for (int64_t i = 0; i < 300; i++)
+        add_row(&b, 'X', "cuda_runtime", i % 2 ? "cudaEventQuery" : "cudaPointerGetAttributes", MAIN, 99,
+                i * 10 * US, US);
+    answer a = ask(&b, "", 0, 0);
+    assert_int_equal(a.length, 1100 * US);
+    assert_int_equal(a.gpu, (995 + 1 + 99) * US);
+    finish(&b, &a);
+}
+
+/* The thread that waits for gloo shows nothing from 12 us to 600 us; the span that it waits for runs from 15
+ * us. */
+static void test_communication_of_the_host(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
+    add_op(&b, "aten::add", MAIN, 1 * US, 5 * US, 1);
+    add_op(&b, "c10d::allreduce_", MAIN, 7 * US, 5 * US, 2);
+    uint32_t span = add_row(&b, 'X', "user_annotation", "gloo:all_reduce", MAIN, 50, 15 * US, 580 * US);
+    add_op(&b, "aten::mul", MAIN, 600 * US, 99 * US, 3);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    const rs_path_graph *g = a.part.graph;
+    int64_t waited = 0;
+    for (size_t i = 0; i < g->n_path; i++) {
+        uint32_t owner = g->owner[g->path[i]];
+        if (owner != RS_NO_ITEM && g->row[owner] == span) waited += g->weight[g->path[i]];
+    }
+    assert_int_equal(waited, 580 * US);
+    finish(&b, &a);
+}
+
+/* A thread that goes on working while communication runs did not wait for it. */
+static void test_communication_beside_work(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
+    add_op(&b, "c10d::allreduce_", MAIN, 7 * US, 5 * US, 2);
+    uint32_t span = add_row(&b, 'X', "user_annotation", "gloo:all_reduce", MAIN, 50, 15 * US, 580 * US);
+    for (int64_t at = 20; at < 700; at += 20) add_op(&b, "aten::mul", MAIN, at * US, 14 * US, at);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    const rs_path_graph *g = a.part.graph;
+    for (size_t i = 0; i < g->n_path; i++) {
+        uint32_t owner = g->owner[g->path[i]];
+        assert_true(owner == RS_NO_ITEM || g->row[owner] != span);
+    }
+    finish(&b, &a);
+}
+
+/* A call that a cuda_sync event says waited for work which ended 50 us after its return. */
+static void test_contradictions_are_counted(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_launch(&b, "cudaLaunchKernel", 0, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 5 * US, 95 * US, 1);
+    add_launch(&b, "cudaStreamSynchronize", 10 * US, 40 * US, 2);
+    add_row(&b, 'X', "cuda_sync", "Stream Sync", 0, 7, 11 * US, 38 * US);
+    add_arg(&b, RS_COL_CORRELATION, 2);
+    add_arg(&b, RS_COL_STREAM, 7);
+    add_launch(&b, "cudaLaunchKernel", 200 * US, 2 * US, 3);
+    add_kernel(&b, "too early", 0, 7, 150 * US, 10 * US, 3);
+    answer a = ask(&b, "", 0, 0);
+    assert_int_equal(a.part.n_contradicted, 2);
+    finish(&b, &a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_window_ends_with_its_work),
+        cmocka_unit_test(test_instances),
+        cmocka_unit_test(test_a_blocking_copy),
+        cmocka_unit_test(test_a_slow_launch),
+        cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_a_thread_that_polls),
+        cmocka_unit_test(test_communication_of_the_host),
+        cmocka_unit_test(test_communication_beside_work),
+        cmocka_unit_test(test_contradictions_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
