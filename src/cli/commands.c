@@ -132,6 +132,7 @@ static const struct {
     {3, "roofline"},
     {3, "mfu"},
     {4, "collectives"},
+    {4, "clocks"},
     {5, "flight"},
     {6, "chakra"},
     {7, "metrics"},
