@@ -129,7 +129,7 @@ static rs_roof_row first_of(const gatherer *g, const row_key *k, const rs_owned 
     r.matrix = m->matrix;
     r.vector = m->vector;
     r.bytes = m->bytes;
-    r.precision = rs_dtype_precision(m->type);
+    r.precision = (uint8_t)rs_dtype_precision(m->type);
     if (o->tf32 && m->matrix > 0) r.precision = RS_TF32;
     return r;
 }
