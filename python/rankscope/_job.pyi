@@ -210,8 +210,76 @@ class Job:
             copy_us [us]: copies or memsets run, hidden or not
             gpu_events [count]: pieces of GPU work
             unlinked_events [count]: GPU work whose launch is not in the file; it is counted"""
+    def clocks(self, *,
+        end_skew: int = 10,
+        compat: None = None,
+        table: Optional[Literal['clocks', 'pairs', 'contradictions']] = None,
+        progress: Progress = None) -> Table:
+        """How far each rank's clock is ahead: certain and likely interval, drift, device against host.
+
+        The lowest rank's clock is the reference. No rank leaves an all-reduce, all-gather, reduce-scatter
+        or barrier before all have come, and no receive ends before its send began: each such pair of times
+        bounds how far one clock is ahead of the other. All bounds together make the certain interval; it
+        holds whatever the network did, unless collectives were matched wrongly.
+
+        Ends of one collective also lie close together. The median distance of ends, kind by kind and size
+        by size, gives the likely interval; where only one kind ties two ranks, it is wider by end_skew and
+        1 % of the transfer, since one kind may always end late on one rank.
+
+        Clocks drift at a constant rate. Where collectives do not bound that to 200 ppm either way, 100 ppm
+        is assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median
+        deviation are set aside.
+
+        Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is
+        ahead of its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains
+        after baseTimeNanoseconds, where every rank tells it.
+
+        Options:
+            end_skew: how far ends of one kind of collective may always lie apart: wider likely intervals
+
+        Table clocks: one row is one rank
+            rank [id]: rank of the job
+            host: machine that it ran on, where known
+            host_from: name: the file's name; trace: the trace says so; contradicted: the clock is not that
+                of the host's first rank
+            status: certain: the certain interval says as much as the likely one; likely: ends of
+                collectives say more; unbound: nothing ties it to the lowest rank; contradictory: its
+                collectives contradict each other; unstable: the clock was set while the trace was taken
+            offset_us [us]: how far its clock is ahead of the lowest rank's: the estimate
+            low_us [us]: least likely value
+            high_us [us]: greatest likely value
+            certain_low_us [us]: it is not less: no rank leaves a collective before all have come
+            certain_high_us [us]: it is not more
+            drift_ppm: by what it is faster than the lowest rank's
+            drift_low_ppm: least value
+            drift_high_ppm: greatest value
+            drift_from: collectives: bounded by them; assumed: they do not tell, within 100 ppm
+            gpu_offset_us [us]: how far the device's clock is ahead of its host's: middle of the bounds
+            gpu_low_us [us]: it is not less: a call that waits for the device returns after the work has
+                ended
+            gpu_high_us [us]: it is not more: work starts after its launch
+            collectives [count]: collectives that bound it
+            set_aside [count]: collectives that fit the others too badly and are not used
+            at_us [us]: moment at which the offsets hold
+
+        Table pairs: one row is two ranks that share collectives
+            rank [id]: lower rank
+            other [id]: the other
+            low_us [us]: least likely distance: the other is ahead of rank
+            high_us [us]: greatest
+            certain_low_us [us]: bound by the collectives of the two alone
+            certain_high_us [us]: bound by them
+            collectives [count]: collectives of both
+            used: 1: likely intervals of the table clocks go along it
+
+        Table contradictions: one row is a collective that contradicts the others
+            group: process group's name, or its members
+            number [id]: sequence number, or place in the group's order
+            ranks [count]: ranks that recorded it
+            rank [id]: the lowest of them
+            by_us [us]: by what no clocks could explain it"""
     def collectives(self, *,
-        clocks: Literal['ends', 'file'] = 'ends',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         compat: None = None,
         table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks']] = None,
         progress: Progress = None) -> Table:
@@ -237,8 +305,9 @@ class Job:
         rest, as nccl-tests counts (doc/PERFORMANCE.md there).
 
         Options:
-            clocks: ends: clocks are corrected so that collectives end together; file: as the traces have
-                them; one of ends, file
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
 
         Table collectives: one row is one collective
             index [id]: number of the row, by first arrival
@@ -347,7 +416,8 @@ class Job:
         Every host call and every piece of GPU work was held up by something: the call before it, its
         launch, the work before it on its stream, work of another stream, or work that a call waits for.
         From the window's end back along what really held each one up leads the critical path; its parts add
-        up to the window.
+        up to the window. The window ends when the GPU work that was launched in it has ended, if that is
+        after the annotation.
 
         sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
         from cuda_sync events and, where there are none, from blocking calls (HIP's too).
@@ -386,6 +456,10 @@ class Job:
             launch_us [us]: from a launching call to its work
             gap_us [us]: between two pieces of GPU work
             instances [count]: events with the annotation's name
+            host_communication_us [us]: communication that the host runs (gloo, MPI, UCC), with its wait for
+                other ranks
+            contradicted [count]: dependencies of the rank that run against time by more than 1 us, and are
+                left out: clocks or links are wrong
 
         Table breakdown: one row is a part of the path, in order; filled with breakdown
             rank [id]: rank
@@ -1256,7 +1330,7 @@ class Job:
             gpu_events_outside [count]: GPU work that belongs to no step"""
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
-        clocks: Literal['ends', 'file'] = 'ends',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         candidates: int = 2,
         in_steps: Ranges = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
@@ -1277,8 +1351,9 @@ class Job:
         Options:
             by: rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are
                 apart; one of rank, collective, clock
-            clocks: ends: clocks are corrected so that collectives end together; file: as the traces have
-                them; one of ends, file
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
             candidates: only under compat hta: its num_candidates, how many of a step count as late
             in_steps: only under compat hta: its profiler_steps
 
