@@ -73,8 +73,7 @@ static bool put_count(PyObject *dict, const char *name, uint64_t value)
     return rs_py_put(dict, name, PyLong_FromUnsignedLongLong(value));
 }
 
-/* ---- link -----------------------------------------------------------------------------------------------
- */
+/* ---- link ---------------------------------------------------------------------------------------------- */
 
 static void explain(void *context, const char *text)
 {
@@ -158,8 +157,7 @@ static PyObject *chakra_link(PyObject *module, PyObject *args, PyObject *words)
     return run_call(c, do_link, answer_link, &c->linked.problems);
 }
 
-/* ---- convert --------------------------------------------------------------------------------------------
- */
+/* ---- convert ------------------------------------------------------------------------------------------- */
 
 static rs_status write_converted(void *context, const rs_sink *sink, rs_error *err)
 {
@@ -223,8 +221,7 @@ static PyObject *chakra_convert(PyObject *module, PyObject *args, PyObject *word
     return run_call(c, do_convert, answer_convert, &c->converted.problems);
 }
 
-/* ---- print and check --------------------------------------------------------------------------------------
- */
+/* ---- print and check ----------------------------------------------------------------------------------- */
 
 static rs_status write_printed(void *context, const rs_sink *sink, rs_error *err)
 {

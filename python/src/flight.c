@@ -258,8 +258,7 @@ static PyObject *get_problems(PyObject *object, void *closure)
     return rs_py_problems(rs_flight_problems(((flight_object *)object)->flight));
 }
 
-/* ---- the type -------------------------------------------------------------------------------------------
- */
+/* ---- the type ------------------------------------------------------------------------------------------ */
 
 static PyGetSetDef flight_attributes[] = {
     {"problems", get_problems, NULL, "what was wrong with the dumps", NULL},

@@ -474,8 +474,7 @@ static PyObject *get_closed(PyObject *object, void *closure)
     return PyBool_FromLong(((job_object *)object)->shared == NULL);
 }
 
-/* ---- the type -------------------------------------------------------------------------------------------
- */
+/* ---- the type ------------------------------------------------------------------------------------------ */
 
 static PyGetSetDef job_attributes[] = {
     {"closed", get_closed, NULL, "whether close was called", NULL},

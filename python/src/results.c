@@ -275,8 +275,7 @@ static PyObject *table_slice(PyObject *object, PyObject *args)
     return copy ? rs_py_table(copy) : rs_py_raise(&err);
 }
 
-/* ---- Table: Arrow ---------------------------------------------------------------------------------------
- */
+/* ---- Table: Arrow -------------------------------------------------------------------------------------- */
 
 static void free_stream(PyObject *capsule)
 {
@@ -333,8 +332,7 @@ static PyObject *table_arrow_schema(PyObject *object, PyObject *args)
     return capsule;
 }
 
-/* ---- traces written again --------------------------------------------------------------------------------
- */
+/* ---- traces written again ------------------------------------------------------------------------------ */
 
 typedef struct rewriting {
     shared *owner;
@@ -400,8 +398,7 @@ static PyObject *table_rewrite(PyObject *object, PyObject *args, PyObject *words
     return answer;
 }
 
-/* ---- Table: renderers -----------------------------------------------------------------------------------
- */
+/* ---- Table: renderers ---------------------------------------------------------------------------------- */
 
 static PyObject *render(PyObject *self, const rs_render_settings *settings)
 {
@@ -473,8 +470,7 @@ static PyObject *table_answer(PyObject *self, PyObject *args, PyObject *words)
     return text;
 }
 
-/* ---- the types --------------------------------------------------------------------------------------------
- */
+/* ---- the types ----------------------------------------------------------------------------------------- */
 
 static PyGetSetDef table_attributes[] = {
     {"name", get_name, NULL, "what the table is called", NULL},
@@ -537,8 +533,7 @@ static PyStructSequence_Desc result_description = {.name = "rankscope._engine.Re
                                                    .fields = result_fields,
                                                    .n_in_sequence = 5};
 
-/* ---- making them ------------------------------------------------------------------------------------------
- */
+/* ---- making them --------------------------------------------------------------------------------------- */
 
 static shared *share(rs_result *result)
 {

@@ -22,8 +22,7 @@ bool rs_annotations_of_gpu(const rs_options *options, bool usual)
     return from ? strcmp(from, "gpu") == 0 : usual;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 typedef struct builder {
     rs_trace *t;
@@ -70,8 +69,7 @@ static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
     return true;
 }
 
-/* ---- annotations ----------------------------------------------------------------------------------------
- */
+/* ---- annotations --------------------------------------------------------------------------------------- */
 
 static bool list_spans(builder *b, bool gpu, const rs_selector *selector)
 {
@@ -98,8 +96,7 @@ static bool list_spans(builder *b, bool gpu, const rs_selector *selector)
     return true;
 }
 
-/* ---- work under them ------------------------------------------------------------------------------------
- */
+/* ---- work under them ----------------------------------------------------------------------------------- */
 
 static void count_inside(void *context, size_t point, const uint32_t *slots, size_t depth)
 {
@@ -237,8 +234,7 @@ static bool divide_work(builder *b, bool gpu)
     return ok;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------
- */
+/* ---- order --------------------------------------------------------------------------------------------- */
 
 static int by_kernel(const void *a, const void *b)
 {
@@ -282,8 +278,7 @@ static bool order(rs_annotations *p)
     return ok;
 }
 
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static rs_status take_work(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {

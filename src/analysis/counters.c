@@ -54,8 +54,7 @@ static const rs_table_spec launch_table =
 static const rs_table_spec *const tables[] = {&fixed_table, &launch_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 typedef struct counters_partial {
     rs_arena arena;
@@ -280,8 +279,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return rs_counters_rank(run, trace, collect_own, partial, err);
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------
- */
+/* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 /* The counters of all ranks, in order of first appearance. */
 typedef struct names {

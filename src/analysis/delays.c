@@ -70,8 +70,7 @@ enum { OPERATORS, SEQUENCES };
 /* Longer sequences are told apart in full, but written down to this many names. */
 #define SHOWN_NAMES 24
 
-/* ---- one rank --------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 typedef struct row_list {
     delay_row *items;
@@ -311,8 +310,7 @@ static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *
     return status;
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {

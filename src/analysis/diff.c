@@ -150,8 +150,7 @@ static int64_t time_in_unit(const side *s, int64_t ns)
     return isnan(value) ? 0 : (int64_t)llround(value);
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 typedef struct sort_key {
     const comparison *c;
@@ -233,8 +232,7 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
     return status;
 }
 
-/* ---- totals ---------------------------------------------------------------------------------------------
- */
+/* ---- totals -------------------------------------------------------------------------------------------- */
 
 static rs_status add_metric(rs_table *t, const total_row *m, rs_error *err)
 {
@@ -277,8 +275,7 @@ static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
     return status;
 }
 
-/* ---- both -----------------------------------------------------------------------------------------------
- */
+/* ---- both ---------------------------------------------------------------------------------------------- */
 
 static void settle_units(const rs_run *run, comparison *c, rs_result *result)
 {

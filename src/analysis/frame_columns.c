@@ -143,8 +143,7 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
     return status;
 }
 
-/* ---- the step by our rules ------------------------------------------------------------------------------
- */
+/* ---- the step by our rules ----------------------------------------------------------------------------- */
 
 static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
                                 int64_t *iteration, rs_error *err)
@@ -171,8 +170,7 @@ static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const 
     return status;
 }
 
-/* ---- annotations of GPU rows ----------------------------------------------------------------------------
- */
+/* ---- annotations of GPU rows --------------------------------------------------------------------------- */
 
 /* GPU rows of one thread by start, and the latest end below each node of a binary tree over them. */
 typedef struct end_tree {
@@ -286,8 +284,7 @@ static bool annotate(const rs_events *e, const rs_hta_frame *f, rs_frame_columns
     return ok;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------
- */
+/* ---- all of them --------------------------------------------------------------------------------------- */
 
 static bool is_gpu_row(const rs_events *e, const rs_hta_frame *f, size_t i, bool hta)
 {

@@ -36,8 +36,7 @@ static const rs_table_spec table = RS_TABLE("mfu", "one row is one step of one r
 static const rs_table_spec *const tables[] = {&table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 typedef struct mfu_step {
     int64_t number;                     /* RS_NO_VALUE: the whole trace */
@@ -138,8 +137,7 @@ static bool is_below_recompute(const rs_events *e, const recompute *r, uint32_t 
     return low > begin && r->reach[low - 1] > e->start[row];
 }
 
-/* ---- its steps ------------------------------------------------------------------------------------------
- */
+/* ---- its steps ----------------------------------------------------------------------------------------- */
 
 static mfu_step *find_step(mfu_rank *p, int64_t number)
 {
@@ -262,8 +260,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------
- */
+/* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 /* The least time of the FLOPs less some of them; NaN when the device has no rate for one of the precisions,
  * but FLOPs that no known rate covers are left out where others are covered. */

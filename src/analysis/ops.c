@@ -115,8 +115,7 @@ static unsigned grouping(const rs_run *run)
     return strcmp(by, "category") == 0 ? BY_CATEGORY : strcmp(by, "args") == 0 ? BY_ARGS : BY_OP;
 }
 
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 typedef struct ops_partial {
     rs_launcher_rows *rows; /* keeps the texts */
@@ -291,8 +290,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return RS_OK;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 static rs_status add_group(rs_table *t, unsigned by, int64_t number, const group *g, int64_t before,
                            int64_t all, rs_error *err)

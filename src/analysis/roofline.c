@@ -100,8 +100,7 @@ static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_tab
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
 enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
 
-/* ---- bounds ---------------------------------------------------------------------------------------------
- */
+/* ---- bounds -------------------------------------------------------------------------------------------- */
 
 typedef struct bound {
     double us; /* NaN: unknown */
@@ -137,8 +136,7 @@ static double total_of(int64_t one, const rs_roof_row *r)
     return (double)one * (double)r->time.n;
 }
 
-/* ---- by arguments ---------------------------------------------------------------------------------------
- */
+/* ---- by arguments -------------------------------------------------------------------------------------- */
 
 static void add_known_int(rs_table *t, bool known, int64_t value)
 {
@@ -184,8 +182,7 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
     return rs_table_end_row(t, err);
 }
 
-/* ---- by operator, by model ------------------------------------------------------------------------------
- */
+/* ---- by operator, by model ----------------------------------------------------------------------------- */
 
 typedef struct total {
     const char *name; /* NULL: no model */
@@ -275,8 +272,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
     return status;
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------
- */
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, rs_error *err)
 {
@@ -298,8 +294,7 @@ static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, r
     return status;
 }
 
-/* ---- matrix products at their best rate -----------------------------------------------------------------
- */
+/* ---- matrix products at their best rate ---------------------------------------------------------------- */
 
 typedef struct gemm {
     const rs_partial *partial;
@@ -430,8 +425,7 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static void add_notes(const rs_run *run, const rs_partial *partial, bool known, rs_result *result)
 {

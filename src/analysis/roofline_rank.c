@@ -18,8 +18,7 @@ void rs_roof_free(void *partial)
     rs_free(p);
 }
 
-/* ---- the device -----------------------------------------------------------------------------------------
- */
+/* ---- the device ---------------------------------------------------------------------------------------- */
 
 const rs_device *rs_rank_device(rs_trace *trace, rs_error *err, rs_status *status)
 {
@@ -70,8 +69,7 @@ static rs_status list_devices(rs_trace *trace, rs_roof_rank *p, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "devices");
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 /* What tells rows apart. answer: of an operator that has its arguments from elsewhere. */
 typedef struct row_key {
@@ -203,8 +201,7 @@ rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     return status;
 }
 
-/* ---- what travels ---------------------------------------------------------------------------------------
- */
+/* ---- what travels -------------------------------------------------------------------------------------- */
 
 static const rs_field row_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, name, rs_roof_rank, pool.strings.n),

@@ -181,8 +181,7 @@ static rs_status find_roots(rs_sequence_finder *x, const uint8_t *named, size_t 
     return status;
 }
 
-/* ---- its rows -------------------------------------------------------------------------------------------
- */
+/* ---- its rows ------------------------------------------------------------------------------------------ */
 
 bool rs_host_rows_make(rs_host_rows *h, size_t n)
 {
@@ -322,8 +321,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return rs_sequences_rank(run, trace, collect_own, false, partial, err);
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------
- */
+/* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 static rs_status add_marks(const rs_partial *partial, rs_result *result, rs_error *err)
 {

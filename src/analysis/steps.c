@@ -152,8 +152,7 @@ static const char *explain(const rs_step_times *s, const ordinary *o)
     return name;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 static rs_status add_step(rs_table *t, int64_t rank, const rs_step_times *s, const ordinary *o, bool out,
                           rs_error *err)

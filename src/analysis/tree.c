@@ -138,8 +138,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return RS_OK;
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tree, rs_error *err)
 {

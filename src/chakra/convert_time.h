@@ -40,8 +40,7 @@ rs_status rs_convert_time(const rs_linked *linked, const rs_convert_places *plac
                           rs_error *err);
 void rs_convert_times_clear(rs_convert_times *times);
 
-/* ---- between convert_time.c and convert_timelines.c ------------------------------------------------------
- */
+/* ---- between convert_time.c and convert_timelines.c ---------------------------------------------------- */
 
 /* A thread's time line, from its first start to its last end. */
 typedef struct rs_timeline {

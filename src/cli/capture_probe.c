@@ -39,8 +39,7 @@ bool rs_capture_on_path(const char *program, char *path, size_t size)
     }
 }
 
-/* ---- running a tool -------------------------------------------------------------------------------------
- */
+/* ---- running a tool ------------------------------------------------------------------------------------ */
 
 static int64_t now_ms(void)
 {
@@ -145,8 +144,7 @@ bool rs_capture_version(const char *text, char *out, size_t size)
     return false;
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------
- */
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 /* A growing JSON array of objects. */
 typedef struct listing {

@@ -52,8 +52,7 @@ const rs_option_group rs_flight_options = {
 
 typedef rs_flight_request request;
 
-/* ---- other forms ----------------------------------------------------------------------------------------
- */
+/* ---- other forms --------------------------------------------------------------------------------------- */
 
 static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err)
 {
@@ -139,8 +138,7 @@ static rs_status write_timeline(const request *r, rs_flight *flight, const rs_si
     return rs_flight_write_timeline(flight, sink, err);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------
- */
+/* ---- the run ------------------------------------------------------------------------------------------- */
 
 static int verdict_code(const rs_flight_report *report)
 {

@@ -53,8 +53,7 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------------
- */
+/* ---- asking -------------------------------------------------------------------------------------------- */
 
 static rs_status want(gathered *g, int64_t rank, const char *address, const char *between, const char *page,
                       rs_error *err)
@@ -188,8 +187,7 @@ static rs_status ask_server(const rs_flight_request *r, const char *server, gath
     return status;
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------
- */
+/* ---- addresses ----------------------------------------------------------------------------------------- */
 
 /* "host", "host:port", "http://host:port/" as "http://host:port". */
 static void complete_address(const char *text, size_t n, bool default_port, worker_address out)
@@ -247,8 +245,7 @@ static rs_status read_workers(const char *path, workers *w, rs_error *err)
     return status;
 }
 
-/* ---- one snapshot ---------------------------------------------------------------------------------------
- */
+/* ---- one snapshot -------------------------------------------------------------------------------------- */
 
 rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server,
                              const rs_flight_settings *settings, rs_flight **out, rs_error *err)
@@ -276,8 +273,7 @@ rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server,
     return status;
 }
 
-/* ---- watching -------------------------------------------------------------------------------------------
- */
+/* ---- watching ------------------------------------------------------------------------------------------ */
 
 static bool is_url(const char *text)
 {

@@ -71,8 +71,7 @@ rs_status rs_fl_add_found(rs_fl_analysis *a, const rs_fl_found *found, const int
     return status;
 }
 
-/* ---- configuration and files ----------------------------------------------------------------------------
- */
+/* ---- configuration and files --------------------------------------------------------------------------- */
 
 static bool used(const rs_flight *flight, const rs_fl_group *group)
 {
@@ -233,8 +232,7 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
     return status;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------
- */
+/* ---- order --------------------------------------------------------------------------------------------- */
 
 static int by_weight(const void *a, const void *b)
 {

@@ -11,8 +11,7 @@
 #define MAX_ENDS 4096                /* ranks that only the log accuses */
 #define TOGETHER INT64_C(5000000000) /* ns: events so close belong to one failure */
 
-/* ---- choosing -------------------------------------------------------------------------------------------
- */
+/* ---- choosing ------------------------------------------------------------------------------------------ */
 
 /* Whether a comes before b: by place in one log, else by time; unknown times decide nothing. */
 static bool is_before(const rs_fl_event *a, const rs_fl_event *b)
@@ -107,8 +106,7 @@ static bool hits_group(const void *context, const rs_fl_event *e)
     return kind && e->rank >= 0 && rs_fl_slot_of(group, e->rank) != RS_FL_NONE;
 }
 
-/* ---- giving ---------------------------------------------------------------------------------------------
- */
+/* ---- giving -------------------------------------------------------------------------------------------- */
 
 static rs_flight_cause *new_cause(rs_flight *flight, const char *kind, int64_t rank)
 {
@@ -172,8 +170,7 @@ static rs_status cause_by_answers(rs_flight *flight, rs_fl_found *f, rs_error *e
     return RS_OK;
 }
 
-/* ---- ranks that only the log accuses --------------------------------------------------------------------
- */
+/* ---- ranks that only the log accuses ------------------------------------------------------------------- */
 
 static bool is_culprit(const rs_fl_analysis *a, int64_t rank)
 {
@@ -278,8 +275,7 @@ bool rs_fl_has_log(const rs_flight *flight)
     return flight->log != NULL;
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------
- */
+/* ---- words --------------------------------------------------------------------------------------------- */
 
 /* "FileNotFoundError at /app/loader.py:88: [Errno 2] ..." */
 static const char *exception_text(rs_flight *flight, const rs_flight_cause *c)

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- where each rank stands -----------------------------------------------------------------------------
- */
+/* ---- where each rank stands ---------------------------------------------------------------------------- */
 
 /* The head of a rank: its earliest open collective or receive. A send does not keep its host from going on,
  * so it counts only where there is nothing else, or where starts are recorded and it runs while what follows
@@ -53,8 +52,7 @@ static bool find_open(rs_fl_graph *g)
     return true;
 }
 
-/* ---- edges ----------------------------------------------------------------------------------------------
- */
+/* ---- edges --------------------------------------------------------------------------------------------- */
 
 static bool add_edge(rs_fl_graph *g, rs_fl_op_node *op, uint32_t node)
 {
@@ -250,8 +248,7 @@ static rs_status build_ops(rs_fl_graph *g, rs_error *err)
     return RS_OK;
 }
 
-/* ---- strongly connected parts (Tarjan, with its own stack) ----------------------------------------------
- */
+/* ---- strongly connected parts (Tarjan, with its own stack) --------------------------------------------- */
 
 static size_t n_out(const rs_fl_graph *g, uint32_t node)
 {
@@ -386,8 +383,7 @@ int64_t rs_fl_rank_of_node(const rs_fl_graph *g, uint32_t node)
                                      : g->stranger_ranks[node - g->flight->n_ranks];
 }
 
-/* ---- those who wait -------------------------------------------------------------------------------------
- */
+/* ---- those who wait ------------------------------------------------------------------------------------ */
 
 static int by_number(const void *a, const void *b)
 {

@@ -80,8 +80,7 @@ static rs_status sort_ranks(rs_flight *flight, rs_error *err)
     return RS_OK;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------------------- */
 
 /* Groups of one uid, as a chain through `next`. */
 typedef struct chains {
@@ -231,8 +230,7 @@ static bool resolve_groups(rs_flight *flight)
     return true;
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------
- */
+/* ---- entries ------------------------------------------------------------------------------------------- */
 
 /* A stable insertion sort: runs that are in order, as recorders write them, cost one look each. */
 static void sort_by_seq(const rs_fl_entry *entries, uint32_t *order, size_t n)

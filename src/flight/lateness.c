@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the straggler --------------------------------------------------------------------------------------
- */
+/* ---- the straggler ------------------------------------------------------------------------------------- */
 
 typedef struct tally {
     size_t ops, last;            /* operations in which all stamps are known; in which it came clearly last */
@@ -276,8 +275,7 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
     return status;
 }
 
-/* ---- the table of lateness ------------------------------------------------------------------------------
- */
+/* ---- the table of lateness ----------------------------------------------------------------------------- */
 
 static const rs_column_spec lateness_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},
@@ -400,8 +398,7 @@ rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err)
     return NULL;
 }
 
-/* ---- durations and bandwidth ----------------------------------------------------------------------------
- */
+/* ---- durations and bandwidth --------------------------------------------------------------------------- */
 
 static const rs_column_spec collective_columns[] = {
     {"group", RS_TEXT, RS_UNIT_NONE, "process group", NULL},

@@ -5,8 +5,7 @@
 
 #include "flight/analyse.h"
 
-/* ---- pages (pages.c) ------------------------------------------------------------------------------------
- */
+/* ---- pages (pages.c) ----------------------------------------------------------------------------------- */
 
 /* One rank's block of a debug server's page. Texts lie in the page. */
 typedef struct rs_fl_block {
@@ -26,8 +25,7 @@ bool rs_fl_next_section(const char *text, size_t n, size_t *at, rs_fl_block *out
  * length. */
 size_t rs_fl_unescape(const char *text, size_t n, char *out);
 
-/* ---- stacks (stacks.c) ----------------------------------------------------------------------------------
- */
+/* ---- stacks (stacks.c) --------------------------------------------------------------------------------- */
 
 /* One thread of one rank. */
 typedef struct rs_fl_thread {
@@ -44,16 +42,14 @@ bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const 
 /* Adds a stack of frames to the job's; RS_FL_NONE when out of memory. */
 uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n);
 
-/* ---- answers (answers.c) --------------------------------------------------------------------------------
- */
+/* ---- answers (answers.c) ------------------------------------------------------------------------------- */
 
 /* "host:port" of an address, as a text. RS_NO_STRING when out of memory. */
 uint32_t rs_fl_host_and_port(rs_flight *flight, const char *address, size_t n);
 /* Notes host and address of a rank; false when out of memory. */
 bool rs_fl_note_address(rs_flight *flight, int64_t rank, const char *address, size_t n);
 
-/* ---- progress (progress.c) ------------------------------------------------------------------------------
- */
+/* ---- progress (progress.c) ----------------------------------------------------------------------------- */
 
 /* Whether the job moves, as far as snapshots tell; then what only looks like a hang is taken out of the
  * findings. */
@@ -63,8 +59,7 @@ void rs_fl_carry_stacks(rs_flight *flight);
 /* "No hang: 9 operations open, the oldest for 0.4 s."; NULL when nothing is open or out of memory. */
 const char *rs_fl_moving_text(rs_fl_analysis *a);
 
-/* ---- the periodic dumper's files (periodic.c) -----------------------------------------------------------
- */
+/* ---- the periodic dumper's files (periodic.c) ---------------------------------------------------------- */
 
 typedef struct rs_fl_periodic rs_fl_periodic;
 /* Whether a file's name is one of the periodic dumper's; its moment as a number that orders, YYYYmmddHHMMSS,

@@ -36,8 +36,7 @@ typedef struct reading {
     uint32_t table_host;
 } reading;
 
-/* ---- in front of a line ---------------------------------------------------------------------------------
- */
+/* ---- in front of a line -------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -324,8 +323,7 @@ static bool read_dump_path(reading *r, const rs_fl_line *l)
     return true;
 }
 
-/* ---- tracebacks -----------------------------------------------------------------------------------------
- */
+/* ---- tracebacks ---------------------------------------------------------------------------------------- */
 
 static source *source_of(reading *r, uint64_t key, bool *nomem)
 {
@@ -443,8 +441,7 @@ static bool in_traceback(reading *r, source *s, const rs_fl_line *l, bool *good)
     return true;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------
- */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 /* Without "ESC [ ... m"; the text itself when there is none. */
 static const char *without_colours(reading *r, const char *text, size_t *n)

@@ -69,8 +69,7 @@ char *rs_fl_print(rs_flight *flight, const char *format, ...)
     return out;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 typedef struct text_buffer {
     char *text;
@@ -233,8 +232,7 @@ static uint32_t add_call(rs_flight *flight, const uint32_t *words, size_t n_word
     return id;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------------------- */
 
 /* The canonical text of a member list, RS_FL_NONE when it is none; the list itself when ranks is given. */
 static bool canonical_members(rs_flight *flight, uint32_t text, uint32_t *canonical)
@@ -327,8 +325,7 @@ static uint32_t add_group(rs_flight *flight, uint32_t uid, uint32_t canonical, i
     return id - 1;
 }
 
-/* ---- merging --------------------------------------------------------------------------------------------
- */
+/* ---- merging ------------------------------------------------------------------------------------------- */
 
 typedef struct maps {
     uint32_t *text, *call, *frame, *stack;
@@ -444,8 +441,7 @@ static bool merge_groups(rs_flight *flight, const rs_fl_draft *draft, const maps
     return true;
 }
 
-/* ---- joining pg_status to groups ------------------------------------------------------------------------
- */
+/* ---- joining pg_status to groups ----------------------------------------------------------------------- */
 
 static const struct rs_fl_draft_status *status_of(const rs_fl_draft *draft, int64_t pg_id)
 {

@@ -79,8 +79,7 @@ static rs_status read_whole(rs_flight *flight, const char *path, uint8_t **text,
     return status;
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------
- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 /* Reads one file's sections. `newest`: the ranks' threads are kept; else only compared with what is noted: as
  * long as a rank's main stack is the same, it has stood there since. */
@@ -135,8 +134,7 @@ static rs_status read_stacks(rs_flight *flight, const snapshot_file *files, size
     return status;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, rs_error *err)
 {

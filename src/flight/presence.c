@@ -11,8 +11,7 @@ const char *rs_fl_shape_name(rs_fl_shape shape)
     return shape_names[shape];
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------
- */
+/* ---- shapes -------------------------------------------------------------------------------------------- */
 
 void rs_fl_find_shape(rs_fl_rank *rank)
 {
@@ -37,8 +36,7 @@ void rs_fl_find_shape(rs_fl_rank *rank)
     rank->filtered = gaps && rank->shape != RS_FL_ACTIVE;
 }
 
-/* ---- what a status counts -------------------------------------------------------------------------------
- */
+/* ---- what a status counts ------------------------------------------------------------------------------ */
 
 /* How the op ids of a group's collectives go with their sequence numbers, over all members. */
 static void find_numbering(const rs_flight *flight, rs_fl_group *group)
@@ -204,8 +202,7 @@ static void set_frontier(const rs_flight *flight, rs_fl_member *member)
         member->issued_seq = member->last_seq;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------
- */
+/* ---- states -------------------------------------------------------------------------------------------- */
 
 static void lift_states(rs_fl_rank *rank, const rs_fl_member *member, bool mixed)
 {
@@ -328,8 +325,7 @@ void rs_fl_read_statuses(rs_flight *flight)
     }
 }
 
-/* ---- presence -------------------------------------------------------------------------------------------
- */
+/* ---- presence ------------------------------------------------------------------------------------------ */
 
 /* A rank with entries of the group that has not this number among them. */
 static rs_fl_presence between(const rs_fl_rank *rank, const rs_fl_member *member, int64_t seq,

@@ -120,8 +120,7 @@ const char *rs_fl_moving_text(rs_fl_analysis *a)
                        rs_human_time(age < 0 ? 0 : age, human));
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------
- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 void rs_fl_carry_stacks(rs_flight *flight)
 {
@@ -136,8 +135,7 @@ void rs_fl_carry_stacks(rs_flight *flight)
     }
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 static const rs_column_spec progress_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},

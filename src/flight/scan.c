@@ -205,8 +205,7 @@ static bool solve_clocks(scan *s)
     return good;
 }
 
-/* ---- point-to-point -------------------------------------------------------------------------------------
- */
+/* ---- point-to-point ------------------------------------------------------------------------------------ */
 
 /* Whether the two sizes that differ are met the other way round nearby: then the order is wrong, not a size.
  */

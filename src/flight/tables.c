@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- choice ---------------------------------------------------------------------------------------------
- */
+/* ---- choice -------------------------------------------------------------------------------------------- */
 
 void rs_fl_choice_clear(rs_fl_choice *choice)
 {
@@ -78,8 +77,7 @@ rs_status rs_fl_choose(rs_flight *flight, const char *ranks, const char *groups,
     return status;
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------
- */
+/* ---- entries ------------------------------------------------------------------------------------------- */
 
 static const rs_column_spec entry_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},
@@ -187,8 +185,7 @@ rs_table *rs_flight_entries(rs_flight *flight, const char *ranks, const char *gr
     return NULL;
 }
 
-/* ---- side by side ---------------------------------------------------------------------------------------
- */
+/* ---- side by side -------------------------------------------------------------------------------------- */
 
 /* A cell: "all_reduce [[4, 8]] completed"; a batch joins its operations. */
 static bool add_cell(rs_flight *flight, const rs_fl_unit *unit, rs_table *table)
@@ -326,8 +323,7 @@ rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, const cha
     return NULL;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------------------- */
 
 static const rs_column_spec group_columns[] = {
     {"group", RS_TEXT, RS_UNIT_NONE, "process group", NULL},
@@ -470,8 +466,7 @@ rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err)
     return groups_table(flight, NULL, true, err);
 }
 
-/* ---- dumps ----------------------------------------------------------------------------------------------
- */
+/* ---- dumps --------------------------------------------------------------------------------------------- */
 
 static const rs_column_spec dump_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},

@@ -292,8 +292,7 @@ rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error 
     return rs_writer_finish(&w, err);
 }
 
-/* ---- timeline -------------------------------------------------------------------------------------------
- */
+/* ---- timeline ------------------------------------------------------------------------------------------ */
 
 typedef struct track {
     int64_t end; /* of the last event on it */

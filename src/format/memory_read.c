@@ -33,8 +33,7 @@ void rs_memory_clear(rs_memory_timeline *timeline)
     *timeline = (rs_memory_timeline){0};
 }
 
-/* ---- text -----------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 /* Moves what is left to the front and reads on; the window grows only while one element does not fit. */
 static rs_status more_text(reader *r, rs_error *err)
@@ -77,8 +76,7 @@ static rs_status peek(reader *r, uint8_t *byte, rs_error *err)
     }
 }
 
-/* ---- one change -----------------------------------------------------------------------------------------
- */
+/* ---- one change ---------------------------------------------------------------------------------------- */
 
 static bool next_int(rs_json_reader *json, int64_t *value)
 {
@@ -148,8 +146,7 @@ static bool take_change(reader *r, const int64_t values[4], uint64_t offset)
     return true;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
 /* One element of the outer array; *length 0 when the text ends inside it. */
 static rs_status next_element(reader *r, size_t *length, rs_error *err)

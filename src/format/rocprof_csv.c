@@ -217,8 +217,7 @@ static bool read_header(table *t, const char *text, size_t n)
     return t->has_times || (t->at[C_NODE] != SIZE_MAX && t->at[C_AGENT_TYPE] != SIZE_MAX);
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 static bool map_put(rs_map64 *map, int64_t key, uint32_t value)
 {
@@ -314,8 +313,7 @@ static rs_status take_row(table *t, uint64_t offset, rs_error *err)
     return rs_native_add(t->events, t->file, &r, offset, err);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 /* "<host>/908_kernel_trace.csv", "rank0_908_kernel_trace.csv": the process stands in the name, since the rows
  * of kernels do not have it. */

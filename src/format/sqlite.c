@@ -36,8 +36,7 @@ rs_status rs_database_failed(rs_database *d, const char *what)
                       "%s: %s", what, sqlite3_errmsg(d->db));
 }
 
-/* ---- what there is --------------------------------------------------------------------------------------
- */
+/* ---- what there is ------------------------------------------------------------------------------------- */
 
 rs_status rs_database_has(rs_database *d, const char *name, bool *has)
 {
@@ -79,8 +78,7 @@ rs_status rs_database_count(rs_database *d, const char *table, int64_t *n)
     return code == SQLITE_ROW ? RS_OK : rs_database_failed(d, table);
 }
 
-/* ---- queries from the columns that are there ------------------------------------------------------------
- */
+/* ---- queries from the columns that are there ----------------------------------------------------------- */
 
 void rs_sql_add(rs_sql *sql, const char *format, ...)
 {

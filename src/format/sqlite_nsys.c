@@ -60,8 +60,7 @@ static uint32_t intern(nsys *n, const char *text, size_t length)
     return rs_strings_add(&n->d->events->strings, text, length);
 }
 
-/* ---- NVTX -----------------------------------------------------------------------------------------------
- */
+/* ---- NVTX ---------------------------------------------------------------------------------------------- */
 
 static const char *const domain_columns[] = {"globalTid", "domainId", "eventType", "text", NULL};
 
@@ -245,8 +244,7 @@ static rs_status describe(nsys *n, rs_native *r)
     return RS_OK;
 }
 
-/* ---- calls and GPU work ---------------------------------------------------------------------------------
- */
+/* ---- calls and GPU work -------------------------------------------------------------------------------- */
 
 static bool name_has(const rs_native *r, const char *word)
 {
@@ -347,8 +345,7 @@ static rs_status graph_row(void *context, sqlite3_stmt *s, rs_native *r)
     return r->name_id == RS_NO_STRING ? rs_fail_nomem(n->d->err, "strings") : RS_OK;
 }
 
-/* ---- synchronization ------------------------------------------------------------------------------------
- */
+/* ---- synchronization ----------------------------------------------------------------------------------- */
 
 static const char *const record_columns[] = {"globalPid", "eventId", "correlationId", "streamId", NULL};
 
@@ -416,8 +413,7 @@ static rs_status sync_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-/* ---- what the file says about the machine ---------------------------------------------------------------
- */
+/* ---- what the file says about the machine -------------------------------------------------------------- */
 
 static const char *const gpu_columns[] = {NULL};
 static rs_status gpu_row(void *context, sqlite3_stmt *s, rs_native *r)
@@ -460,8 +456,7 @@ static rs_status log_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static const char *const call_columns[] = {"start", "end", "globalTid", "correlationId", NULL};
 static const char *const kernel_columns[] = {"start",

@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "format/sqlite_internal.h"
 
-/* ---- rows -----------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 static rs_status kernel_row(void *context, sqlite3_stmt *s, rs_native *r)
 {
@@ -70,8 +69,7 @@ static rs_status region_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-/* ---- views ----------------------------------------------------------------------------------------------
- */
+/* ---- views --------------------------------------------------------------------------------------------- */
 
 static const char *const kernel_columns[] = {
     "start",           "end",         "pid",         "tid",         "agent_type_index",
@@ -99,8 +97,7 @@ static const rs_source_table views[] = {
 };
 enum { N_KINDS = 3 };
 
-/* ---- the tables behind ----------------------------------------------------------------------------------
- */
+/* ---- the tables behind --------------------------------------------------------------------------------- */
 
 static const char *const base_names[N_KINDS] = {"rocpd_kernel_dispatch", "rocpd_memory_copy", "rocpd_region"};
 
@@ -336,8 +333,7 @@ static rs_status count_base(rs_database *d, const suffix_list *list, size_t kind
     return RS_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static rs_status is_rocpd(rs_database *d, bool *is)
 {

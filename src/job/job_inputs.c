@@ -118,8 +118,7 @@ static int compare_inputs(const void *a, const void *b)
     return rs_path_compare(x->path, y->path);
 }
 
-/* ---- runs of several files ------------------------------------------------------------------------------
- */
+/* ---- runs of several files ----------------------------------------------------------------------------- */
 
 typedef struct run_file {
     rs_input *input;

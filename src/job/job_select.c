@@ -8,8 +8,7 @@
 #include "base/memory.h"
 #include "job/job_internal.h"
 
-/* ---- rows that cannot follow ----------------------------------------------------------------------------
- */
+/* ---- rows that cannot follow --------------------------------------------------------------------------- */
 
 rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, rs_error *err)
 {
@@ -31,8 +30,7 @@ rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_erro
     return rs_analysis_can_follow(analysis, &job->settings, err);
 }
 
-/* ---- where the window counts from -----------------------------------------------------------------------
- */
+/* ---- where the window counts from ---------------------------------------------------------------------- */
 
 typedef struct origin_search {
     rs_job *job;
@@ -92,8 +90,7 @@ void rs_job_find_origin(rs_job *job, uint64_t columns)
     /* what the traces keep was made before the origin was known */
 }
 
-/* ---- what was selected ----------------------------------------------------------------------------------
- */
+/* ---- what was selected --------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {

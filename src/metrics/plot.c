@@ -89,8 +89,7 @@ static void set_color(const canvas *c, uint32_t rgb, double alpha)
                           alpha);
 }
 
-/* ---- text -----------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 /* Letters are filled outlines of the font: nothing of the machine's fonts or of its taste for hinting enters
  * the picture, and nothing is kept between two pictures, as cairo's own cache of fonts would. */
@@ -176,8 +175,7 @@ static void put_text(const canvas *c, double x, double y, double just, const cha
     cairo_fill(c->to);
 }
 
-/* ---- the data -------------------------------------------------------------------------------------------
- */
+/* ---- the data ------------------------------------------------------------------------------------------ */
 
 /* Bands and lines break where nothing is known. */
 static void draw_band(const canvas *c, const rs_plot_line *l)
@@ -237,8 +235,7 @@ static void draw_marks(const canvas *c)
     }
 }
 
-/* ---- the frame ------------------------------------------------------------------------------------------
- */
+/* ---- the frame ----------------------------------------------------------------------------------------- */
 
 /* A round distance of about an eighth of the axis; *decimals is what its multiples need. */
 static double round_step(double span, unsigned *decimals)
@@ -375,8 +372,7 @@ static void draw(const canvas *c)
     draw_legend(c);
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
 static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsigned n)
 {

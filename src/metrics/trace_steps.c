@@ -24,8 +24,7 @@ static void part_free(void *partial)
     rs_free(p);
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------------------------------------- */
 
 /* The unions of a rank's work. */
 typedef struct unions {
@@ -95,8 +94,7 @@ static bool measure_steps(const unions *u, const rs_step *steps, const set *span
     return true;
 }
 
-/* ---- exposed collectives --------------------------------------------------------------------------------
- */
+/* ---- exposed collectives ------------------------------------------------------------------------------- */
 
 static int compare_ops(const void *a, const void *b)
 {
@@ -147,8 +145,7 @@ static bool measure_collectives(const unions *u, const set *spans, rs_traced_ran
     return ok;
 }
 
-/* ---- one rank ---------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static bool union_of_steps(const rs_step *steps, size_t n, set *out)
 {

@@ -77,8 +77,7 @@ static rs_status find_traces(const rs_dataset *d, list *l, rs_error *err)
     return status;
 }
 
-/* ---- keeping what they say ------------------------------------------------------------------------------
- */
+/* ---- keeping what they say ----------------------------------------------------------------------------- */
 
 static rs_status keep_ranks(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_error *err)
 {

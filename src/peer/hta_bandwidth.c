@@ -43,8 +43,7 @@ static void free_partial(void *partial)
     rs_free(h);
 }
 
-/* ---- rules ----------------------------------------------------------------------------------------------
- */
+/* ---- rules --------------------------------------------------------------------------------------------- */
 
 /* HTA cuts names to their first eleven characters. */
 static size_t cut_name(const char *name, const char **out)

@@ -68,8 +68,7 @@ static void free_arrivals(void *partial)
     rs_free(a);
 }
 
-/* ---- one rank -------------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static int by_number(const void *a, const void *b)
 {
@@ -142,8 +141,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------
- */
+/* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 /* A kernel of some rank with its name in the job's strings. */
 typedef struct arrival {

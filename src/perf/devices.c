@@ -38,8 +38,7 @@ static double *rate_called(rs_rates *r, const char *text, size_t n)
     return NULL;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------------------- */
 
 typedef struct cell {
     const char *text;
@@ -96,8 +95,7 @@ bool rs_rates_find(const char *name, rs_rates *out)
     return false;
 }
 
-/* ---- a user's file --------------------------------------------------------------------------------------
- */
+/* ---- a user's file ------------------------------------------------------------------------------------- */
 
 static void take_rates(rs_json_reader *r, rs_rates *out)
 {
@@ -195,8 +193,7 @@ rs_status rs_rates_of_option(const char *word, rs_rates *out, rs_error *err)
     return read_file(word, out, err);
 }
 
-/* ---- recorded devices -----------------------------------------------------------------------------------
- */
+/* ---- recorded devices ---------------------------------------------------------------------------------- */
 
 #define GIB (INT64_C(1) << 30)
 

@@ -64,8 +64,7 @@ rs_model rs_model_answer(uint16_t model, bool in_place, const rs_op_arguments *a
     return out;
 }
 
-/* ---- numbers that may be too large ----------------------------------------------------------------------
- */
+/* ---- numbers that may be too large --------------------------------------------------------------------- */
 
 int64_t rs_times(rs_ask *ask, int64_t a, int64_t b)
 {
@@ -95,8 +94,7 @@ void rs_add_vector(rs_ask *ask, int64_t flops)
     add_to(ask, &ask->out->vector, flops);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 bool rs_is_tensor(const rs_ask *ask, int i)
 {
@@ -161,8 +159,7 @@ void rs_require(rs_ask *ask, bool holds)
     if (!holds) ask->bad = true;
 }
 
-/* ---- concrete values ------------------------------------------------------------------------------------
- */
+/* ---- concrete values ----------------------------------------------------------------------------------- */
 
 static const rs_argument *value_at(const rs_ask *ask, int i)
 {

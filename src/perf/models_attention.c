@@ -1,8 +1,7 @@
 /* Attention: scores of queries with keys, and their sums over values. */
 #include "perf/models_internal.h"
 
-/* ---- pairs that are not masked --------------------------------------------------------------------------
- */
+/* ---- pairs that are not masked ------------------------------------------------------------------------- */
 
 typedef __int128 wide;
 
@@ -41,8 +40,7 @@ static int64_t count_pairs(rs_ask *ask, int64_t n_q, int64_t n_k, const window *
     return pairs < 0 || ask->bad ? 0 : (int64_t)pairs;
 }
 
-/* ---- the operators --------------------------------------------------------------------------------------
- */
+/* ---- the operators ------------------------------------------------------------------------------------- */
 
 typedef enum layout { HEADS_FIRST, TOKENS_FIRST, PACKED } layout; /* b h n d, b n h d, t h d */
 

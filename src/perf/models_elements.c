@@ -3,8 +3,7 @@
 
 #include "perf/models_internal.h"
 
-/* ---- shapes and types of results ------------------------------------------------------------------------
- */
+/* ---- shapes and types of results ----------------------------------------------------------------------- */
 
 /* The shape that operands broadcast to. */
 typedef struct extent_of {
@@ -70,8 +69,7 @@ static rs_dtype result_type(const rs_ask *ask, int first, int n)
     return plain;
 }
 
-/* ---- element by element ---------------------------------------------------------------------------------
- */
+/* ---- element by element -------------------------------------------------------------------------------- */
 
 /* Places: how many leading arguments are operands, FLOPs a result element, the first operand that counts for
  * the type (a condition does not). */
@@ -120,8 +118,7 @@ static void each_once(rs_ask *ask)
     rs_set_type(ask, ask->a->items[0].type);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------
- */
+/* ---- copies -------------------------------------------------------------------------------------------- */
 
 /* Places: how many arguments cross the bus. */
 static void copy(rs_ask *ask)
@@ -133,8 +130,7 @@ static void copy(rs_ask *ask)
     if (!ask->bad) rs_set_type(ask, ask->a->items[0].type);
 }
 
-/* ---- lists of tensors -----------------------------------------------------------------------------------
- */
+/* ---- lists of tensors ---------------------------------------------------------------------------------- */
 
 /* The types of the members are not recorded, so bytes are unknown. Places: FLOPs an element of the first
  * list. */
@@ -162,8 +158,7 @@ static void compiled(rs_ask *ask)
     ask->out->lower = true;
 }
 
-/* ---- reductions -----------------------------------------------------------------------------------------
- */
+/* ---- reductions ---------------------------------------------------------------------------------------- */
 
 typedef enum result_kind { SAME, LONG, TRUTH, WIDENED } result_kind; /* widened: integers become int64 */
 

@@ -35,16 +35,14 @@ struct rs_model_row {
 /* Rows of a family; the end has no name. */
 extern const rs_model_row rs_models_matrix[], rs_models_attention[], rs_models_elements[], rs_models_layers[];
 
-/* ---- numbers that may be too large ----------------------------------------------------------------------
- */
+/* ---- numbers that may be too large --------------------------------------------------------------------- */
 
 int64_t rs_times(rs_ask *ask, int64_t a, int64_t b); /* sets bad on overflow */
 void rs_add_bytes(rs_ask *ask, int64_t bytes);
 void rs_add_matrix(rs_ask *ask, int64_t flops);
 void rs_add_vector(rs_ask *ask, int64_t flops);
 
-/* ---- arguments ------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 bool rs_is_tensor(const rs_ask *ask, int i);  /* its type is that of a tensor */
 bool rs_is_present(const rs_ask *ask, int i); /* ... and it has a dimension */
@@ -58,8 +56,7 @@ void rs_add_all_operands(rs_ask *ask);   /* every tensor argument once */
 void rs_set_type(rs_ask *ask, rs_dtype type);
 void rs_require(rs_ask *ask, bool holds); /* else bad */
 
-/* ---- concrete values ------------------------------------------------------------------------------------
- */
+/* ---- concrete values ----------------------------------------------------------------------------------- */
 
 bool rs_value_is_empty(const rs_ask *ask, int i);
 bool rs_value_is(const rs_ask *ask, int i, const char *word);

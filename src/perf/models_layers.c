@@ -2,8 +2,7 @@
  */
 #include "perf/models_internal.h"
 
-/* ---- normalisation --------------------------------------------------------------------------------------
- */
+/* ---- normalisation ------------------------------------------------------------------------------------- */
 
 /* Places: weight, bias (-1: none), FLOPs an element for statistics and normalising, the same where nothing is
  * measured, the flag that says whether something is (-1: always), whether running statistics (3 and 4) are
@@ -74,8 +73,7 @@ static void normalise_rows(rs_ask *ask)
     rs_set_type(ask, x->type);
 }
 
-/* ---- softmax --------------------------------------------------------------------------------------------
- */
+/* ---- softmax ------------------------------------------------------------------------------------------- */
 
 static void soften(rs_ask *ask)
 {
@@ -102,8 +100,7 @@ static void soften_backward(rs_ask *ask)
     rs_add_bytes(ask, rs_times(ask, n, rs_dtype_bytes(rs_value_type_code(ask, 3, grad->type))));
 }
 
-/* ---- losses ---------------------------------------------------------------------------------------------
- */
+/* ---- losses -------------------------------------------------------------------------------------------- */
 
 /* logits, target, weight, reduction: one logit a row is touched; the total weight comes out beside the loss.
  */
@@ -163,8 +160,7 @@ static void lose_entropy(rs_ask *ask)
     rs_add_bytes(ask, rs_times(ask, rs_elements(ask, target), 4));
 }
 
-/* ---- rows by index --------------------------------------------------------------------------------------
- */
+/* ---- rows by index ------------------------------------------------------------------------------------- */
 
 /* table, ids: the rows, not the table */
 static void look_up(rs_ask *ask)
@@ -211,8 +207,7 @@ static void pick(rs_ask *ask)
     rs_add_bytes(ask, rs_times(ask, 2, rs_times(ask, n, rs_dtype_bytes(x->type))));
 }
 
-/* ---- positions and short convolutions -------------------------------------------------------------------
- */
+/* ---- positions and short convolutions ------------------------------------------------------------------ */
 
 /* Three FLOPs an element of what is turned, which is read and written. */
 static void turn_one(rs_ask *ask, int i)

@@ -1,8 +1,7 @@
 /* Matrix products and convolutions. */
 #include "perf/models_internal.h"
 
-/* ---- products -------------------------------------------------------------------------------------------
- */
+/* ---- products ------------------------------------------------------------------------------------------ */
 
 /* Places: a, b, what is added (-1: nothing), dimensions of a and of b, whether the result is int32. */
 enum { P_A, P_B, P_ADDED, P_DIMS_A, P_DIMS_B, P_INT32 };
@@ -106,8 +105,7 @@ static void multiply_groups(rs_ask *ask)
     if (rs_is_present(ask, p[P_BIAS])) rs_add_vector(ask, out);
 }
 
-/* ---- convolutions ---------------------------------------------------------------------------------------
- */
+/* ---- convolutions -------------------------------------------------------------------------------------- */
 
 #define MAX_SPACE (RS_MAX_DIMS - 2)
 

@@ -78,8 +78,7 @@ rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err)
     return RS_OK;
 }
 
-/* ---- the forward operator of a backward one -------------------------------------------------------------
- */
+/* ---- the forward operator of a backward one ------------------------------------------------------------ */
 
 static uint64_t forward_key(uint32_t name, int64_t sequence)
 {
@@ -120,8 +119,7 @@ static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_er
     return RS_OK;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------------------------------------- */
 
 static bool same_question(const rs_shape_answer *a, const rs_shape_answer *b)
 {

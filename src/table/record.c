@@ -209,8 +209,7 @@ bool rs_table_has_origin(const rs_table *table)
     return table->has_origin;
 }
 
-/* ---- computed cells -------------------------------------------------------------------------------------
- */
+/* ---- computed cells ------------------------------------------------------------------------------------ */
 
 /* The next SET cell, which must be the one of that name and of one of these types (a bit each). NULL when it
  * is not, or when the row cannot be kept anyway. */

@@ -114,8 +114,7 @@ rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length)
     return CONTAINS_ANY(folded, comm) ? RS_CLASS_COMM : RS_CLASS_COMPUTE;
 }
 
-/* ---- HTA's rules: regular expressions tried from the start of the name, a dot stops at a line's end ------
- */
+/* ---- HTA's rules: regular expressions tried from the start of the name, a dot stops at a line's end ---- */
 
 static bool starts(const char *name, const char *word)
 {

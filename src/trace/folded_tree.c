@@ -31,8 +31,7 @@ typedef struct fold {
     bool ok;
 } fold;
 
-/* ---- making nodes ----------------------------------------------------------------------------------------
- */
+/* ---- making nodes -------------------------------------------------------------------------------------- */
 
 static uint32_t new_node(fold *f, uint32_t parent, uint32_t name, const char *kind, uint32_t row)
 {
@@ -135,8 +134,7 @@ static bool name_threads(fold *f)
     return true;
 }
 
-/* ---- folding ---------------------------------------------------------------------------------------------
- */
+/* ---- folding ------------------------------------------------------------------------------------------- */
 
 static size_t own_end(const rs_tree *t, size_t node)
 {
@@ -246,8 +244,7 @@ static bool fold_all(fold *f)
     return true;
 }
 
-/* ---- order -----------------------------------------------------------------------------------------------
- */
+/* ---- order --------------------------------------------------------------------------------------------- */
 
 /* Parents stand before their children; this makes it depth first, siblings in the order asked for, and drops
  * what is too short. */

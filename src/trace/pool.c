@@ -53,8 +53,7 @@ const char *rs_pool_text(const rs_pool *pool, uint32_t id)
     return id == RS_NO_STRING ? NULL : pool->strings.items[id].text;
 }
 
-/* ---- Python text ------------------------------------------------------------------------------------------
- */
+/* ---- Python text --------------------------------------------------------------------------------------- */
 
 typedef struct buffer {
     char *text;

@@ -5,8 +5,7 @@
 #include "base/interval.h"
 #include "trace/trace_internal.h"
 
-/* ---- the texts ------------------------------------------------------------------------------------------
- */
+/* ---- the texts ----------------------------------------------------------------------------------------- */
 
 /* Milliseconds with decimals as ns, exactly; digits below the nanosecond are dropped. */
 static bool parse_ms(const char **text, int64_t *ns)
@@ -83,8 +82,7 @@ bool rs_selection_has_time(const rs_selection *s, int64_t ns)
            (ns != RS_NO_TIME && ns >= rs_add_sat(s->origin, s->from) && ns < rs_add_sat(s->origin, s->to));
 }
 
-/* ---- the test of a row ----------------------------------------------------------------------------------
- */
+/* ---- the test of a row --------------------------------------------------------------------------------- */
 
 bool rs_trace_is_selected(const rs_trace *trace)
 {
@@ -165,8 +163,7 @@ bool rs_row_test_next(rs_row_test *t, uint32_t row)
     return t->at < t->work->n && t->work->row[t->at] == row;
 }
 
-/* ---- what a rank has of it ------------------------------------------------------------------------------
- */
+/* ---- what a rank has of it ----------------------------------------------------------------------------- */
 
 static void widen(int64_t start, int64_t end, int64_t *first, int64_t *last)
 {

@@ -14,8 +14,7 @@ void rs_trace_clear(rs_trace *trace)
     *trace = (rs_trace){.rank = RS_NO_VALUE};
 }
 
-/* ---- rows of GPU work -----------------------------------------------------------------------------------
- */
+/* ---- rows of GPU work ---------------------------------------------------------------------------------- */
 
 typedef struct row_list {
     uint32_t *rows;
@@ -61,8 +60,7 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
     return RS_OK;
 }
 
-/* ---- the span -------------------------------------------------------------------------------------------
- */
+/* ---- the span ------------------------------------------------------------------------------------------ */
 
 typedef struct span {
     int64_t first, last; /* of all complete events but the profiler's own; RS_NO_TIME: none */
@@ -109,8 +107,7 @@ rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs
     return RS_OK;
 }
 
-/* ---- kernel classes -------------------------------------------------------------------------------------
- */
+/* ---- kernel classes ------------------------------------------------------------------------------------ */
 
 static void free_classes(void *value)
 {

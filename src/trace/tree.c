@@ -113,8 +113,7 @@ static void fill_lanes(const rs_events *e, const uint32_t *rows, size_t n, lane 
         items[lanes[e->thread[rows[i]]].at++] = (rs_keyed){e->start[rows[i]], rows[i]};
 }
 
-/* ---- order of events that start together ----------------------------------------------------------------
- */
+/* ---- order of events that start together --------------------------------------------------------------- */
 
 /* Calls go inside; then the longer one is outside; then what is nearer to the user. Row order is the last
  * word. */
@@ -147,8 +146,7 @@ static bool sort_lane(const rs_events *e, rs_keyed *items, size_t n)
     return true;
 }
 
-/* ---- the sweep ------------------------------------------------------------------------------------------
- */
+/* ---- the sweep ----------------------------------------------------------------------------------------- */
 
 typedef struct sweep {
     const rs_events *e;
@@ -278,8 +276,7 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
 }
 
-/* ---- GPU work -------------------------------------------------------------------------------------------
- */
+/* ---- GPU work ------------------------------------------------------------------------------------------ */
 
 static size_t find_call(const rs_links *links, uint32_t row)
 {

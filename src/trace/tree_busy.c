@@ -11,8 +11,7 @@
 #include "base/interval.h"
 #include "trace/tree.h"
 
-/* ---- a set of numbers below n with the nearest one on either side ----------------------------------------
- */
+/* ---- a set of numbers below n with the nearest one on either side -------------------------------------- */
 
 #define LEVELS 6 /* 64^6 numbers */
 
@@ -95,8 +94,7 @@ static size_t bitset_after(const bitset *b, size_t x)
     return SIZE_MAX;
 }
 
-/* ---- the time line ---------------------------------------------------------------------------------------
- */
+/* ---- the time line ------------------------------------------------------------------------------------- */
 
 #define BARE UINT32_MAX
 

@@ -141,8 +141,7 @@ const rs_facet rs_facet_work = {.name = "GPU work",
                                 .make = make_work,
                                 .release = free_work};
 
-/* ---- its details ----------------------------------------------------------------------------------------
- */
+/* ---- its details --------------------------------------------------------------------------------------- */
 
 /* A GPU event belongs to its launch's step; without a launch, to the GPU's own annotation of one. The rows
  * stand in file order here, so the columns are walked once. */
@@ -194,8 +193,7 @@ const rs_facet rs_facet_work_details = {.name = "details of GPU work",
                                         .make = make_details,
                                         .release = free_work};
 
-/* ---- its order ------------------------------------------------------------------------------------------
- */
+/* ---- its order ----------------------------------------------------------------------------------------- */
 
 static rs_status make_order(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
@@ -229,8 +227,7 @@ const rs_facet rs_facet_work_by_start = {.name = "GPU work by start",
                                          .make = make_order,
                                          .release = free_order};
 
-/* ---- by name --------------------------------------------------------------------------------------------
- */
+/* ---- by name ------------------------------------------------------------------------------------------- */
 
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err)
 {

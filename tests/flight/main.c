@@ -185,8 +185,7 @@ static int check(uint64_t seeds, uint64_t first)
     return good && healthy && share(a) >= 99 && share(g) >= 95 ? 0 : 1;
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------
- */
+/* ---- shapes -------------------------------------------------------------------------------------------- */
 
 typedef struct tally {
     unsigned right, wrong, accused, missed; /* accused: healthy jobs; missed: hangs called healthy */

@@ -34,8 +34,7 @@ static unsigned below(sim_job *job, unsigned n)
     return (unsigned)(sim_random(job) % n);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------------------- */
 
 static unsigned rank_at(const sim_job *job, unsigned d, unsigned p, unsigned t)
 {
@@ -99,8 +98,7 @@ static bool make_groups(sim_job *job)
     return good;
 }
 
-/* ---- the program ----------------------------------------------------------------------------------------
- */
+/* ---- the program --------------------------------------------------------------------------------------- */
 
 static sim_op *push(sim_job *job, unsigned rank, uint8_t kind, uint32_t group, uint32_t numel, uint8_t dtype,
                     uint32_t place)
@@ -212,8 +210,7 @@ static bool make_program(sim_job *job)
     return true;
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------------
- */
+/* ---- faults -------------------------------------------------------------------------------------------- */
 
 /* A random launch of the rank in the later part of its program for which `fits` holds; SIZE_MAX when there is
  * none. */
@@ -369,8 +366,7 @@ static bool make_fault(sim_job *job)
     return true;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static bool number_ops(sim_job *job)
 {

@@ -182,8 +182,7 @@ static void close_list(writer *w)
     w->comma = true;
 }
 
-/* ---- content --------------------------------------------------------------------------------------------
- */
+/* ---- content ------------------------------------------------------------------------------------------- */
 
 static const char *const dtypes[] = {"Float", "BFloat16", "Half"};
 static const char *const states[] = {"scheduled", "started", "completed"};

@@ -11,8 +11,7 @@
 
 enum { BUFFER_SIZE = 1 << 18 };
 
-/* ---- output -----------------------------------------------------------------------------------------------
- */
+/* ---- output -------------------------------------------------------------------------------------------- */
 
 void out_flush(output *o)
 {
@@ -101,8 +100,7 @@ char *put_time(char *to, int64_t ns)
     return put_text(to, PAIRS + rest % 100 * 2, 2);
 }
 
-/* ---- parts of events --------------------------------------------------------------------------------------
- */
+/* ---- parts of events ----------------------------------------------------------------------------------- */
 
 static const char *const CATEGORY[] = {
     [CAT_CPU_OP] = "cpu_op",          [CAT_USER_ANNOTATION] = "user_annotation",
@@ -175,8 +173,7 @@ static void emit_flow(const job *j, rank_state *r, category cat, bool start, int
     end_event(o, PUT(to, "\n  },\n"), cat);
 }
 
-/* ---- host events ------------------------------------------------------------------------------------------
- */
+/* ---- host events --------------------------------------------------------------------------------------- */
 
 static void emit_host(job *j, rank_state *r, const record *e)
 {
@@ -236,8 +233,7 @@ static void emit_python(job *j, rank_state *r, const record *e)
     end_event(o, PUT(to, "\n    }\n  },\n"), CAT_PYTHON);
 }
 
-/* ---- device events ----------------------------------------------------------------------------------------
- */
+/* ---- device events ------------------------------------------------------------------------------------- */
 
 static char *put_device(const job *j, const rank_state *r, char *to, const record *e, bool kernel)
 {

@@ -200,8 +200,7 @@ void wait_event(builder *b, int stream, int event)
     i->event = (uint16_t)event;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------------------
- */
+/* ---- collectives --------------------------------------------------------------------------------------- */
 
 static void put_ranks(const group *g, char *to, size_t room)
 {
@@ -287,8 +286,7 @@ void collective(builder *b, int kind, int at, int64_t elements, bool wait)
     if (wait) wait_event(b, STREAM_COMPUTE, EVENT_COMM);
 }
 
-/* ---- a step -----------------------------------------------------------------------------------------------
- */
+/* ---- a step -------------------------------------------------------------------------------------------- */
 
 static void load_data(builder *b)
 {

@@ -32,8 +32,7 @@ static uint32_t current_operator(rank_state *r)
     return 0;
 }
 
-/* ---- host events ------------------------------------------------------------------------------------------
- */
+/* ---- host events --------------------------------------------------------------------------------------- */
 
 /* What a thread has waited for on a stream, the next operator on it has waited for. */
 static void end_waits(const job *j, rank_state *r, const record *e)
@@ -119,8 +118,7 @@ static void do_push(job *j, rank_state *r, const instruction *i)
     }
 }
 
-/* ---- GPU events -------------------------------------------------------------------------------------------
- */
+/* ---- GPU events ---------------------------------------------------------------------------------------- */
 
 static void extend_annotations(job *j, rank_state *r, const record *e)
 {
@@ -294,8 +292,7 @@ static void end_collective(job *j, rank_state *r)
     r->resumed = r->blocked = false;
 }
 
-/* ---- events and synchronization ---------------------------------------------------------------------------
- */
+/* ---- events and synchronization ------------------------------------------------------------------------ */
 
 static int32_t add_sync(job *j, rank_state *r, int template_number, int kind, const record *call, int stream,
                         const event_state *ev)
@@ -428,8 +425,7 @@ static void graph_end(rank_state *r)
     r->in_graph = false;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------
- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 static void left_over(job *j, rank_state *r)
 {

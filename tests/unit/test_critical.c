@@ -13,8 +13,7 @@
 #include "rankscope/job.h"
 #include "trace/call_stacks.h"
 
-/* ---- the longest path ------------------------------------------------------------------------------------
- */
+/* ---- the longest path ---------------------------------------------------------------------------------- */
 
 static rs_path_graph *graph_of(size_t n_items)
 {
@@ -90,8 +89,7 @@ static void test_circle(void **state)
     rs_path_graph_free(g);
 }
 
-/* ---- nesting ---------------------------------------------------------------------------------------------
- */
+/* ---- nesting ------------------------------------------------------------------------------------------- */
 
 static void expect_order(const rs_nested *items, size_t n, const char *want)
 {
@@ -121,8 +119,7 @@ static void test_nesting(void **state)
     expect_order(overlapping, 2, "(0(1)0)1");
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------
- */
+/* ---- lanes --------------------------------------------------------------------------------------------- */
 
 static void test_lanes(void **state)
 {
@@ -149,8 +146,7 @@ static void test_lanes(void **state)
     rs_lanes_clear(&l);
 }
 
-/* ---- synchronizations ------------------------------------------------------------------------------------
- */
+/* ---- synchronizations ---------------------------------------------------------------------------------- */
 
 #define X(cat, name, pid, tid, ts, dur, args)                                                                \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts  \

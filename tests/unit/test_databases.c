@@ -250,8 +250,7 @@ static void test_rocpd_spine(void **state)
     rs_events_free(e);
 }
 
-/* ---- Nsight Systems: synchronization, NCCL, graphs ------------------------------------------------------
- */
+/* ---- Nsight Systems: synchronization, NCCL, graphs ----------------------------------------------------- */
 
 #define STRINGS                                                                                              \
     "create table StringIds(id integer primary key, value text);"                                            \

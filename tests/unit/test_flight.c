@@ -10,8 +10,7 @@
 #include "input/tar.h"
 #include "rankscope/flight.h"
 
-/* ---- small dumps in JSON --------------------------------------------------------------------------------
- */
+/* ---- small dumps in JSON ------------------------------------------------------------------------------- */
 
 typedef struct dump {
     text t;
@@ -327,8 +326,7 @@ static void test_names_of_files(void **state)
     }
 }
 
-/* ---- the corpus -----------------------------------------------------------------------------------------
- */
+/* ---- the corpus ---------------------------------------------------------------------------------------- */
 
 typedef void (*dump_fn)(const char *path, const text *bytes);
 
@@ -461,8 +459,7 @@ static void test_reference_bombs(void **state)
     text_clear(&t);
 }
 
-/* ---- archives and files ---------------------------------------------------------------------------------
- */
+/* ---- archives and files -------------------------------------------------------------------------------- */
 
 static void tar_add(text *t, const char *name, const void *bytes, size_t n)
 {
@@ -568,8 +565,7 @@ static void test_two_dumps_of_a_rank(void **state)
     text_clear(&d.t);
 }
 
-/* ---- outputs --------------------------------------------------------------------------------------------
- */
+/* ---- outputs ------------------------------------------------------------------------------------------- */
 
 static bool swallow(void *context, const char *bytes, size_t n)
 {

@@ -6,8 +6,7 @@
 #include "flight/template.h"
 #include "rankscope/flight.h"
 
-/* ---- jobs as the recorders write them -------------------------------------------------------------------
- */
+/* ---- jobs as the recorders write them ------------------------------------------------------------------ */
 
 #define WORLD4 "\"0\": {\"name\": \"0\", \"desc\": \"default_pg\", \"ranks\": \"[0, 1, 2, 3]\"}"
 #define NOW INT64_C(1773454300000000000)
@@ -152,8 +151,7 @@ static void test_two_silent(void **state)
     rs_flight_close(flight);
 }
 
-/* ---- a running job --------------------------------------------------------------------------------------
- */
+/* ---- a running job ------------------------------------------------------------------------------------- */
 
 static void test_moving(void **state)
 {
@@ -290,8 +288,7 @@ static void test_silence_is_evidence(void **state)
     for (int i = 0; i < 3; i++) text_clear(&t[i]);
 }
 
-/* ---- logs -----------------------------------------------------------------------------------------------
- */
+/* ---- logs ---------------------------------------------------------------------------------------------- */
 
 static rs_flight *read_log(const char *log)
 {
@@ -440,8 +437,7 @@ static void test_templates(void **state)
     assert_false(rs_fl_template("", 0, "a", f));
 }
 
-/* ---- tables in text -------------------------------------------------------------------------------------
- */
+/* ---- tables in text ------------------------------------------------------------------------------------ */
 
 static void test_text_tables(void **state)
 {

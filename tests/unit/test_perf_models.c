@@ -273,8 +273,7 @@ static void test_names(void **state)
     assert_int_equal(rs_forward_name("aten::mm", 8), 0);
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------
- */
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 static const char *known(const char *name, int64_t units, int64_t gib, int64_t major, int64_t minor)
 {
@@ -320,8 +319,7 @@ static void test_devices(void **state)
     assert_int_not_equal(rs_rates_of_option("./no/such.json", &r, NULL), RS_OK);
 }
 
-/* ---- owners ---------------------------------------------------------------------------------------------
- */
+/* ---- owners -------------------------------------------------------------------------------------------- */
 
 static void add_text(builder *b, rs_column_id column, const char *text)
 {
