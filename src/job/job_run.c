@@ -1,11 +1,11 @@
 /* A run: each input is loaded once, every question is put to its ranks, the events go, the answers stay. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/problems.h"
+#include "base/workers.h"
 #include "job/job.h"
 #include "job/job_internal.h"
 #include "job/partial.h"
@@ -26,7 +26,6 @@ typedef struct run_side {
     kept_error *errors;
 
     /* of the pass over the inputs that goes on */
-    _Atomic size_t next; /* the input to take */
     unsigned threads_each;
 } run_side;
 
@@ -249,34 +248,24 @@ static void run_input(run_side *s, size_t i)
 
 /* ---- all inputs ------------------------------------------------------------------------------------- */
 
-static void *worker(void *context)
+static rs_status run_item(void *context, size_t item, unsigned worker, rs_error *err)
 {
-    run_side *s = context;
-    for (;;) {
-        size_t i = atomic_fetch_add(&s->next, 1);
-        if (i >= s->job->n_inputs) return NULL;
-        run_input(s, i);
-    }
+    (void)worker;
+    (void)err;
+    run_input(context, item); /* what fails is kept with the input's answers */
+    return RS_OK;
 }
 
 static void pass_over_inputs(run_side *s)
 {
-    enum { MAX_WORKERS = 256 };
-    pthread_t threads[MAX_WORKERS];
     size_t jobs = s->job->settings.jobs, n = s->job->n_inputs;
-    size_t n_workers = jobs < n ? jobs : n;
-    if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
-    s->threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1;
-    s->next = 0;
     uint64_t columns = 0;
+    s->threads_each = (unsigned)(jobs / rs_workers_count(n, jobs));
+    if (!s->threads_each) s->threads_each = 1;
     for (size_t k = 0; k < s->n; k++)
         if (s->questions[k].due) columns |= columns_of(&s->questions[k]);
     rs_job_find_origin(s->job, columns);
-    size_t started = 0;
-    for (; started + 1 < n_workers; started++)
-        if (pthread_create(&threads[started], NULL, worker, s) != 0) break;
-    worker(s);
-    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    rs_workers_run(n, jobs, run_item, s, NULL);
 }
 
 static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, rs_error *err)

@@ -1,11 +1,11 @@
 /* What of a job is asked about, over all of its ranks: which analyses can follow a selection, where the
  * window counts from, and whether anything was selected at all. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/workers.h"
 #include "job/job_internal.h"
 
 /* ---- rows that cannot follow --------------------------------------------------------------------------- */
@@ -36,8 +36,7 @@ typedef struct origin_search {
     rs_job *job;
     uint64_t columns;
     unsigned threads_each;
-    bool stays; /* what was loaded is kept for the questions */
-    _Atomic size_t next;
+    bool stays;    /* what was loaded is kept for the questions */
     int64_t first; /* under the job's lock */
 } origin_search;
 
@@ -59,33 +58,26 @@ static void look_at(origin_search *s, rs_input *input)
     if (!s->stays && !once) rs_input_keep(s->job, input);
 }
 
-static void *search(void *context)
+static rs_status look_at_item(void *context, size_t item, unsigned worker, rs_error *err)
 {
     origin_search *s = context;
-    for (;;) {
-        size_t i = atomic_fetch_add(&s->next, 1);
-        if (i >= s->job->n_inputs) return NULL;
-        look_at(s, &s->job->inputs[i]);
-    }
+    (void)worker;
+    (void)err;
+    look_at(s, &s->job->inputs[item]);
+    return RS_OK;
 }
 
 void rs_job_find_origin(rs_job *job, uint64_t columns)
 {
-    enum { MAX_WORKERS = 256 };
     if (!job->selection.by_window || job->selection.origin != RS_NO_TIME) return;
-    pthread_t threads[MAX_WORKERS];
-    size_t jobs = job->settings.jobs, n = job->n_inputs, started = 0;
-    size_t n_workers = jobs < n ? jobs : n;
-    if (n_workers > MAX_WORKERS) n_workers = MAX_WORKERS;
+    size_t jobs = job->settings.jobs, n = job->n_inputs;
+    unsigned n_workers = rs_workers_count(n, jobs);
     origin_search s = {.job = job,
                        .columns = columns,
-                       .threads_each = n_workers ? (unsigned)(jobs / n_workers) : 1,
+                       .threads_each = jobs >= n_workers ? (unsigned)(jobs / n_workers) : 1,
                        .stays = n <= n_workers,
                        .first = RS_NO_TIME};
-    for (; started + 1 < n_workers; started++)
-        if (pthread_create(&threads[started], NULL, search, &s) != 0) break;
-    search(&s);
-    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    rs_workers_run(n, jobs, look_at_item, &s, NULL);
     job->selection.origin = s.first == RS_NO_TIME ? 0 : s.first;
     /* what the traces keep was made before the origin was known */
 }
