@@ -258,7 +258,7 @@ void rs_bandwidth_drop_series(const rs_run *run, rs_bandwidth *p)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    rs_bandwidth *p;
+    rs_bandwidth *p = NULL;
     rs_status status = rs_bandwidth_make(run, trace, &own_rules, &p, err);
     if (status != RS_OK) return status;
     rs_bandwidth_drop_series(run, p);

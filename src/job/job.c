@@ -87,7 +87,7 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
                       rs_error *err)
 {
     *out = NULL;
-    rs_job *job;
+    rs_job *job = NULL;
     rs_status status = job_create(settings, &job, err);
     if (status != RS_OK) return status;
     status = rs_inputs_resolve(job, paths, n_paths, err);
@@ -104,7 +104,7 @@ rs_status rs_job_open_bytes(const void *bytes, size_t n, const char *name, const
                             rs_job **out, rs_error *err)
 {
     *out = NULL;
-    rs_job *job;
+    rs_job *job = NULL;
     rs_status status = job_create(settings, &job, err);
     if (status != RS_OK) return status;
     rs_job_file file = {.name = name, .bytes = bytes ? bytes : "", .n_bytes = bytes ? n : 0, .rank = -1};

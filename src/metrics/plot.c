@@ -268,8 +268,9 @@ static void draw_ticks(const canvas *c, bool grid)
     char label[48];
     double step = round_step(p->x_to - p->x_from, &decimals);
     if (step < 1) step = 1, decimals = 0; /* there is no half of a step */
-    for (double k = ceil(p->x_from / step); k * step <= p->x_to; k++) {
-        double x = crisp(x_at(c, k * step));
+    double first = ceil(p->x_from / step);
+    for (unsigned i = 0; (first + i) * step <= p->x_to; i++) {
+        double k = first + i, x = crisp(x_at(c, k * step));
         if (grid) {
             rule(c, x, c->top, x, c->bottom);
             continue;
@@ -279,7 +280,7 @@ static void draw_ticks(const canvas *c, bool grid)
         put_text(c, x, c->bottom + 20, 0.5, label);
     }
     step = round_step(p->y_to, &decimals);
-    for (double k = 0; k * step <= p->y_to; k++) {
+    for (unsigned k = 0; k * step <= p->y_to; k++) {
         double y = crisp(y_at(c, k * step));
         if (grid) {
             rule(c, c->left, y, c->right, y);

@@ -126,7 +126,7 @@ static void attend(rs_ask *ask)
  * work that fits: one is the longest, the others are as equal as can be. */
 static int64_t count_packed(rs_ask *ask, const attention *a, const window *w)
 {
-    int place = ask->row->p[P_LENGTHS];
+    const int place = (int)ask->row->p[P_LENGTHS]; /* -1: none */
     const rs_argument *ends = rs_need(ask, place, 1);
     int64_t n = ends->dims[0] - 1, max_q, max_k;
     if (ask->bad || n < 1) ask->bad = true;

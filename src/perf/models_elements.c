@@ -188,7 +188,7 @@ static int64_t keep_dims(rs_ask *ask, const rs_argument *x, const int64_t *dims,
 static int reduced_dims(rs_ask *ask, int64_t *dims)
 {
     const int8_t *p = ask->row->p;
-    int place = p[P_DIMS];
+    const int place = (int)p[P_DIMS]; /* -1: none */
     if (place < 0 || (size_t)place >= ask->a->n || rs_value_is_empty(ask, place)) return 0;
     if (p[P_ONE]) {
         rs_require(ask, rs_value_int(ask, place, dims));

@@ -178,7 +178,7 @@ static void look_up(rs_ask *ask)
 static void look_up_backward(rs_ask *ask)
 {
     const rs_argument *grad = rs_need(ask, 0, 0);
-    int64_t rows;
+    int64_t rows = 0;
     rs_require(ask, rs_is_tensor(ask, 1) && rs_value_int(ask, 2, &rows) && rows >= 0);
     if (ask->bad) return;
     rs_set_type(ask, grad->type);

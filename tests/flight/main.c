@@ -207,7 +207,7 @@ static bool shape_is_right(const sim_job *job, sim_shape shape, const rs_flight_
     int64_t base =
         job->fault_group == UINT32_MAX || shape == SIM_FULL ? 0 : job->groups[job->fault_group].seq_base;
     const rs_flight_finding *f = &report->root;
-    unsigned both[2] = {job->guilty, job->second}, silent[2];
+    unsigned both[2] = {job->guilty, job->second}, silent[2] = {UINT32_MAX, UINT32_MAX};
     size_t n_silent = 0;
     switch (job->fault) {
     case SIM_NONE: return f->verdict == RS_FLIGHT_HEALTHY && report->n_roots == 0;

@@ -125,9 +125,9 @@ static void speak(char *out, size_t size)
     assert_true(parse("1000.5", &read) && parse("1.00000000000000000000001e-5", &hard));
     assert_true(rs_json_real((const uint8_t *)"3.14159265358979323846264338327950288", 37, &json));
     assert_false(parse("1000,5", &read));
-    used += (size_t)snprintf(out + used, size - used, "%lld %lld %lld %s %s\n", (long long)(read * 1e3),
-                             (long long)(hard * 1e12), (long long)(json * 1e12),
-                             rs_human_time(1234567, human), rs_human_bytes(1234567, (char[32]){0}));
+    snprintf(out + used, size - used, "%lld %lld %lld %s %s\n", (long long)(read * 1e3),
+             (long long)(hard * 1e12), (long long)(json * 1e12), rs_human_time(1234567, human),
+             rs_human_bytes(1234567, (char[32]){0}));
 }
 
 /* Every default of every analysis is read, and a gate. */
