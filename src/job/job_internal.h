@@ -153,11 +153,15 @@ typedef struct rs_question {
 typedef struct rs_ranking {
     bool renumber, single_rank;
     const rs_job_settings *settings;
-    rs_options *wanted; /* "ranks" */
+    rs_selection wanted; /* its ranks alone */
 } rs_ranking;
 
+/* The settings are borrowed. Clear it after a failure, too. */
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err);
 void rs_ranking_clear(rs_ranking *ranking);
+bool rs_ranking_wants(const rs_ranking *ranking, int64_t rank);
+/* The same before ranks are settled, by what the rank itself says (RS_NO_VALUE: nothing). */
+bool rs_ranking_may_want(const rs_ranking *ranking, int64_t own_rank);
 
 /* policy and options of a question; its answers are still to come. */
 rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,

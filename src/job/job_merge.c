@@ -8,23 +8,27 @@
 
 /* ---- questions -------------------------------------------------------------------------------------- */
 
-static const rs_option_spec ranks_spec[] = {
-    {"ranks", RS_OPTION_RANGES, "RANKS", NULL, NULL, "only these ranks"},
-};
-
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err)
 {
     *ranking = (rs_ranking){
         .renumber = settings->renumber, .single_rank = settings->single_rank, .settings = settings};
-    rs_status status = rs_options_create(ranks_spec, 1, &ranking->wanted, err);
-    if (status != RS_OK) return status;
-    return settings->ranks ? rs_options_set(ranking->wanted, "ranks", settings->ranks, err) : RS_OK;
+    return rs_selection_parse(settings->ranks, NULL, NULL, &ranking->wanted, err);
 }
 
 void rs_ranking_clear(rs_ranking *ranking)
 {
-    rs_options_free(ranking->wanted);
+    rs_selection_clear(&ranking->wanted);
     *ranking = (rs_ranking){0};
+}
+
+bool rs_ranking_wants(const rs_ranking *ranking, int64_t rank)
+{
+    return !ranking->wanted.by_rank || rs_ranges_has(&ranking->wanted.ranks, rank);
+}
+
+bool rs_ranking_may_want(const rs_ranking *ranking, int64_t own_rank)
+{
+    return ranking->renumber || own_rank == RS_NO_VALUE || rs_ranking_wants(ranking, own_rank);
 }
 
 static bool has_moments(const rs_analysis *a, rs_compat compat)
@@ -245,7 +249,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
     }
     if (status == RS_OK) {
         for (size_t i = 0; i < n; i++) {
-            if (!rs_options_in_ranges(ranking->wanted, "ranks", all[i]->rank)) continue;
+            if (!rs_ranking_wants(ranking, all[i]->rank)) continue;
             selected[kept - *n_partials] = &all[i]->selected;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->at->partial,

@@ -121,8 +121,7 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         u->at = &u->first;
         u->begin = RS_NO_TIME;
         u->own_rank = rs_input_rank(input, t, &u->own_rule);
-        u->asked = s->ranking.renumber || u->own_rank == RS_NO_VALUE ||
-                   rs_options_in_ranges(s->ranking.wanted, "ranks", u->own_rank);
+        u->asked = rs_ranking_may_want(&s->ranking, u->own_rank);
         rs_status timed = note_times(s, t, u, err);
         if (timed != RS_OK) return timed;
         if (!u->asked) continue;
@@ -566,7 +565,7 @@ static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_
             out[(*n)++] = (rs_rank_value){partials[i].rank, partials[i].source, partials[i].value};
     for (size_t i = 0; status == RS_OK && i < q->n_answers; i++)
         for (size_t k = 0; q->answers[i].status == RS_OK && k < q->answers[i].n_ranks; k++)
-            if (rs_options_in_ranges(ranking->wanted, "ranks", q->answers[i].ranks[k].rank))
+            if (rs_ranking_wants(ranking, q->answers[i].ranks[k].rank))
                 q->answers[i].ranks[k].first.partial = NULL;
     rs_free(partials);
     *values = out;

@@ -279,9 +279,7 @@ static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_ran
     u->begin = rs_wire_signed(r);
     read_selected(r, &u->selected);
     u->asked = rs_wire_bool(r);
-    bool wanted = m->ranking.renumber || u->own_rank == RS_NO_VALUE ||
-                  rs_options_in_ranges(m->ranking.wanted, "ranks", u->own_rank);
-    if (wanted != u->asked) r->bad = true;
+    if (u->asked != rs_ranking_may_want(&m->ranking, u->own_rank)) r->bad = true;
     if (!r->bad && u->asked) read_answer(q, r, 0, &u->first);
 }
 
