@@ -10,6 +10,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
@@ -173,14 +174,6 @@ static double algorithm_gbps(int64_t bytes, int64_t ns)
     return bytes < 0 || ns <= 0 ? NAN : (double)bytes / (double)ns;
 }
 
-static void add_known(rs_table *t, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_int(t, value);
-    else
-        rs_table_add_null(t);
-}
-
 static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, size_t index, const measure *m,
                          int64_t base, rs_table *t, rs_error *err)
 {
@@ -197,10 +190,10 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     rs_table_add_text(t, c->by_seq ? "seq" : "order");
     rs_table_add_text(t, c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->dtype));
-    add_known(t, op->in_elements >= 0, op->in_elements);
-    add_known(t, op->out_elements >= 0, op->out_elements);
-    add_known(t, m->bytes >= 0, m->bytes);
-    add_known(t, op->group_size > 0, op->group_size);
+    rs_table_add_int_if(t, op->in_elements >= 0, op->in_elements);
+    rs_table_add_int_if(t, op->out_elements >= 0, op->out_elements);
+    rs_table_add_int_if(t, m->bytes >= 0, m->bytes);
+    rs_table_add_int_if(t, op->group_size > 0, op->group_size);
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, m->times.first - base);
     rs_table_add_time(t, m->times.transfer);
@@ -226,7 +219,7 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
         rs_table_add_int(t, (int64_t)index);
         rs_table_add_int(t, of[a->rank]->rank);
         rs_table_add_int(t, op->row);
-        add_known(t, op->seq >= 0, op->seq);
+        rs_table_add_int_if(t, op->seq >= 0, op->seq);
         rs_table_add_time(t, start - base);
         rs_table_add_time(t, start - m->times.first);
         rs_table_add_time(t, m->times.last - start);
@@ -310,7 +303,7 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
     rs_table_add_text(t, b->collective);
     rs_table_add_text(t, b->dtype[0] ? b->dtype : NULL);
     rs_table_add_int(t, b->members);
-    add_known(t, b->bytes >= 0, b->bytes);
+    rs_table_add_int_if(t, b->bytes >= 0, b->bytes);
     rs_table_add_int(t, (int64_t)b->transfer.n);
     rs_table_add_time(t, b->transfer.sum);
     rs_table_add_real(t, rs_moments_mean(&b->transfer) / 1000);

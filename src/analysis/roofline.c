@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "text/numbers.h"
 #include "trace/launcher_rows.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "args|op|model", "args",
@@ -138,14 +139,6 @@ static double total_of(int64_t one, const rs_roof_row *r)
 
 /* ---- by arguments -------------------------------------------------------------------------------------- */
 
-static void add_known_int(rs_table *t, bool known, int64_t value)
-{
-    if (known)
-        rs_table_add_int(t, value);
-    else
-        rs_table_add_null(t);
-}
-
 static void add_args_texts(rs_table *t, const rs_pool *pool, const rs_roof_row *r)
 {
     rs_table_add_text(t, rs_pool_text(pool, r->dims));
@@ -167,9 +160,9 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
     rs_table_add_text(t, !r->family ? NULL : r->lower ? "lower" : "yes");
     rs_table_add_int(t, (int64_t)r->time.n);
     rs_table_add_time(t, r->time.sum);
-    add_known_int(t, flops, r->matrix);
-    add_known_int(t, flops, r->vector);
-    add_known_int(t, bytes, r->bytes);
+    rs_table_add_int_if(t, flops, r->matrix);
+    rs_table_add_int_if(t, flops, r->vector);
+    rs_table_add_int_if(t, bytes, r->bytes);
     rs_table_add_text(t, r->family && r->precision ? rs_precision_name((rs_precision)r->precision) : NULL);
     rs_table_add_real(t, flops && bytes ? ratio(all, (double)r->bytes) : unknown);
     rs_table_add_real(t, flops ? ratio(all * (double)r->time.n, ns) / 1e3 : unknown);
@@ -282,7 +275,7 @@ static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, r
         rs_rates rates;
         bool known = d->known_as && rs_rates_find(d->known_as, &rates);
         rs_table_add_int(t, rank);
-        add_known_int(t, d->id != RS_NO_VALUE, d->id);
+        rs_table_add_int_if(t, d->id != RS_NO_VALUE, d->id);
         rs_table_add_text(t, d->name);
         rs_table_add_text(t, d->known_as);
         rs_table_add_real(t, known ? rates.mem_gbps : (double)NAN);

@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "table/cells.h"
 
 static const rs_column_spec rank_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
@@ -85,21 +86,13 @@ static void add_percent(rs_table *table, int64_t part, int64_t whole)
         rs_table_add_null(table);
 }
 
-static void add_time_if(rs_table *table, int64_t ns)
-{
-    if (ns >= 0)
-        rs_table_add_time(table, ns);
-    else
-        rs_table_add_null(table);
-}
-
 static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *s, int64_t median_own,
                           rs_error *err)
 {
     rs_table_add_int(table, rank);
     rs_table_add_time(table, s->span);
     rs_table_add_int(table, (int64_t)s->n_steps);
-    add_time_if(table, s->mean_step);
+    rs_table_add_time_if(table, s->mean_step >= 0, s->mean_step);
     rs_table_add_time(table, s->gpu_span);
     rs_table_add_time(table, s->computation);
     rs_table_add_time(table, s->exposed_comm);
@@ -110,8 +103,8 @@ static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *
     rs_table_add_time(table, s->host_wait);
     rs_table_add_time(table, s->latency);
     add_percent(table, s->host_wait, s->gpu_span);
-    add_time_if(table, s->mean_kernel);
-    add_time_if(table, s->mean_launch);
+    rs_table_add_time_if(table, s->mean_kernel >= 0, s->mean_kernel);
+    rs_table_add_time_if(table, s->mean_launch >= 0, s->mean_launch);
     rs_table_add_int(table, (int64_t)s->n_gpu);
     rs_table_add_int(table, (int64_t)s->n_unlinked);
     add_percent(table, s->unlinked_time, s->gpu_sum);

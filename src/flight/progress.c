@@ -1,5 +1,6 @@
 /* Whether a job that was looked at while it ran moves or hangs. */
 #include "flight/live.h"
+#include "table/cells.h"
 
 #include <string.h>
 
@@ -153,14 +154,6 @@ const rs_table_spec rs_fl_progress_spec = {"progress", "one row a rank and group
                                            progress_columns,
                                            sizeof progress_columns / sizeof *progress_columns};
 
-static void add_seq(rs_table *table, int64_t seq)
-{
-    if (seq == RS_FL_UNKNOWN)
-        rs_table_add_null(table);
-    else
-        rs_table_add_int(table, seq);
-}
-
 static const rs_fl_entry *oldest_open(const rs_fl_rank *rank, const rs_fl_member *member)
 {
     const rs_fl_entry *oldest = NULL;
@@ -179,13 +172,15 @@ static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const r
     const rs_flight *before = flight->settings.previous;
     const rs_fl_member *then = before ? same_member(flight, member, before) : NULL;
     int64_t done = rs_fl_done_of(flight, member), old = then ? rs_fl_done_of(before, then) : RS_FL_UNKNOWN;
+    int64_t issued = member->issued_seq > member->last_seq ? member->issued_seq : member->last_seq;
     const rs_fl_entry *open = oldest_open(rank, member);
     rs_table_add_int(table, rank->rank);
     rs_table_add_text(table, rs_fl_text(flight, group->uid));
     rs_table_add_text(table, rs_fl_text(flight, group->desc));
-    add_seq(table, done);
-    add_seq(table, done == RS_FL_UNKNOWN || old == RS_FL_UNKNOWN ? RS_FL_UNKNOWN : done - old);
-    add_seq(table, member->issued_seq > member->last_seq ? member->issued_seq : member->last_seq);
+    rs_table_add_int_if(table, done != RS_FL_UNKNOWN, done);
+    bool compared = done != RS_FL_UNKNOWN && old != RS_FL_UNKNOWN;
+    rs_table_add_int_if(table, compared, compared ? done - old : 0);
+    rs_table_add_int_if(table, issued != RS_FL_UNKNOWN, issued);
     if (open) {
         int64_t now =
             flight->settings.now_ns ? flight->settings.now_ns : flight->report.newest_ns + rank->clock;
@@ -237,14 +232,6 @@ static const rs_column_spec stack_columns[] = {
 const rs_table_spec rs_fl_stacks_spec = {"stacks", "one row a frame of the Python stacks of a live job",
                                          stack_columns, sizeof stack_columns / sizeof *stack_columns};
 
-static void add_text(rs_table *table, const rs_flight *flight, uint32_t text)
-{
-    if (text == RS_FL_NONE)
-        rs_table_add_null(table);
-    else
-        rs_table_add_text(table, rs_fl_text(flight, text));
-}
-
 rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err)
 {
     rs_table *table = rs_table_create(&rs_fl_stacks_spec);
@@ -257,11 +244,11 @@ rs_table *rs_flight_stacks(rs_flight *flight, rs_error *err)
         for (uint32_t d = 0; status == RS_OK && d < s->n; d++) {
             const rs_fl_frame *f = &flight->frames[flight->stack_frames[s->first + d]];
             rs_table_add_int(table, t->rank);
-            add_text(table, flight, t->address);
-            add_text(table, flight, t->id);
-            add_text(table, flight, t->name);
+            rs_table_add_text_or_null(table, rs_fl_text(flight, t->address));
+            rs_table_add_text_or_null(table, rs_fl_text(flight, t->id));
+            rs_table_add_text_or_null(table, rs_fl_text(flight, t->name));
             rs_table_add_int(table, t->is_main);
-            add_text(table, flight, t->state);
+            rs_table_add_text_or_null(table, rs_fl_text(flight, t->state));
             rs_table_add_int(table, d);
             rs_table_add_text(table, rs_fl_text(flight, f->name));
             rs_table_add_text(table, rs_fl_text(flight, f->file));

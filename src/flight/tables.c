@@ -3,6 +3,7 @@
 
 #include "base/ranges.h"
 #include "flight/presence.h"
+#include "table/cells.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -111,14 +112,6 @@ static const rs_column_spec entry_columns[] = {
 const rs_table_spec rs_fl_entries_spec = {"entries", "one row a recorded operation", entry_columns,
                                           sizeof entry_columns / sizeof *entry_columns};
 
-static void add_ns(rs_table *table, int64_t ns)
-{
-    if (ns)
-        rs_table_add_time(table, ns);
-    else
-        rs_table_add_null(table);
-}
-
 static void add_member(rs_table *table, const rs_fl_group *group, int32_t slot)
 {
     if (slot >= 0 && (size_t)slot < group->n)
@@ -148,9 +141,9 @@ static rs_status add_entry(rs_flight *flight, const rs_fl_rank *rank, const rs_f
     rs_table_add_text(table, rs_fl_text(flight, c->out_sizes));
     rs_table_add_text(table, rs_fl_text(flight, c->in_dtypes));
     rs_table_add_text(table, rs_fl_text(flight, c->out_dtypes));
-    add_ns(table, e->created);
-    add_ns(table, e->started);
-    add_ns(table, e->completed);
+    rs_table_add_time_if(table, e->created != 0, e->created);
+    rs_table_add_time_if(table, e->started != 0, e->started);
+    rs_table_add_time_if(table, e->completed != 0, e->completed);
     rs_table_add_real(table, e->duration_ms);
     if (e->timeout_ms >= 0)
         rs_table_add_int(table, e->timeout_ms);
@@ -367,14 +360,6 @@ static bool add_members_text(const rs_fl_group *group, rs_table *table)
     return true;
 }
 
-static void add_seq(rs_table *table, int64_t seq)
-{
-    if (seq == RS_FL_UNKNOWN)
-        rs_table_add_null(table);
-    else
-        rs_table_add_int(table, seq);
-}
-
 static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, rs_error *err)
 {
     const rs_fl_group *group = &flight->groups[g];
@@ -408,10 +393,11 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
     if (!add_members_text(group, table)) return rs_fail_nomem(err, "a table");
     rs_table_add_int(table, group->n_members);
     rs_table_add_int(table, (int64_t)n_ops);
-    add_seq(table, first);
-    add_seq(table, last);
-    add_seq(table, behind == last ? RS_FL_UNKNOWN : behind);
-    add_seq(table, behind == last ? RS_FL_UNKNOWN : behind_rank);
+    rs_table_add_int_if(table, first != RS_FL_UNKNOWN, first);
+    rs_table_add_int_if(table, last != RS_FL_UNKNOWN, last);
+    bool someone_is_behind = behind != last && behind != RS_FL_UNKNOWN;
+    rs_table_add_int_if(table, someone_is_behind, behind);
+    rs_table_add_int_if(table, someone_is_behind && behind_rank != RS_FL_UNKNOWN, behind_rank);
     rs_table_add_int(table, (int64_t)open);
     rs_table_add_int(table, (int64_t)p2p);
     return rs_table_end_row(table, err);

@@ -1,6 +1,7 @@
 /* The events of the logs as a table. */
 #include "flight/log.h"
 #include "flight/tables.h"
+#include "table/cells.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank, as far as the log tells", NULL},
@@ -22,41 +23,25 @@ static const rs_column_spec columns[] = {
 const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log", columns,
                                       sizeof columns / sizeof *columns};
 
-static void add_text(rs_table *table, const rs_flight *flight, uint32_t text)
-{
-    if (text == RS_FL_NONE)
-        rs_table_add_null(table);
-    else
-        rs_table_add_text(table, rs_fl_text(flight, text));
-}
-
-static void add_known(rs_table *table, int64_t value, bool known)
-{
-    if (known)
-        rs_table_add_int(table, value);
-    else
-        rs_table_add_null(table);
-}
-
 static rs_status add_row(const rs_flight *flight, const rs_fl_event *e, rs_table *table, rs_error *err)
 {
     static const char *const roles[] = {"origin", "consequence", "note"};
-    add_known(table, e->rank, e->rank >= 0);
-    add_text(table, flight, e->host);
+    rs_table_add_int_if(table, e->rank >= 0, e->rank);
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->host));
     if (e->time_ns && !e->yearless)
         rs_table_add_time(table, e->time_ns);
     else
         rs_table_add_null(table);
     rs_table_add_text(table, rs_fl_event_kind_name((rs_fl_event_kind)e->kind));
     rs_table_add_text(table, roles[e->role]);
-    add_known(table, e->code, e->code != INT64_MIN);
-    add_text(table, flight, e->exception);
-    add_text(table, flight, e->text);
-    add_text(table, flight, e->where);
-    add_text(table, flight, e->group);
-    add_known(table, e->seq, e->seq != RS_FL_UNKNOWN);
+    rs_table_add_int_if(table, e->code != INT64_MIN, e->code);
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->exception));
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->text));
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->where));
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->group));
+    rs_table_add_int_if(table, e->seq != RS_FL_UNKNOWN, e->seq);
     rs_table_add_int(table, e->fatal);
-    add_text(table, flight, e->file);
+    rs_table_add_text_or_null(table, rs_fl_text(flight, e->file));
     rs_table_add_int(table, e->line);
     return rs_table_end_row(table, err);
 }

@@ -2,6 +2,7 @@
 #include "flight/tables.h"
 
 #include "flight/presence.h"
+#include "table/cells.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank; empty where no rank can be named", NULL},
@@ -33,22 +34,6 @@ static const rs_column_spec columns[] = {
 const rs_table_spec rs_fl_roots_spec = {"roots", "one row a root of the hang", columns,
                                         sizeof columns / sizeof *columns};
 
-static void add_known(rs_table *table, int64_t value, bool known)
-{
-    if (known)
-        rs_table_add_int(table, value);
-    else
-        rs_table_add_null(table);
-}
-
-static void add_text(rs_table *table, const char *text)
-{
-    if (text)
-        rs_table_add_text(table, text);
-    else
-        rs_table_add_null(table);
-}
-
 static rs_status add_row(rs_flight *flight, const rs_flight_root *r, rs_table *table, rs_error *err)
 {
     const char *at = NULL;
@@ -56,29 +41,29 @@ static rs_status add_row(rs_flight *flight, const rs_flight_root *r, rs_table *t
         at = rs_fl_print(flight, "%s:%lld", r->cause->file, (long long)r->cause->line);
         if (!at) return rs_fail_nomem(err, "a table");
     }
-    add_known(table, r->rank, r->rank >= 0);
+    rs_table_add_int_if(table, r->rank >= 0, r->rank);
     rs_table_add_text(table, rs_flight_root_kind_name(r->kind));
     rs_table_add_text(table, rs_flight_verdict_name(r->verdict));
-    add_text(table, r->group);
-    add_text(table, r->group_desc);
-    add_known(table, r->seq, r->seq >= 0);
+    rs_table_add_text_or_null(table, r->group);
+    rs_table_add_text_or_null(table, r->group_desc);
+    rs_table_add_int_if(table, r->seq >= 0, r->seq);
     rs_table_add_int(table, r->p2p);
-    add_text(table, r->op);
-    add_known(table, r->last_completed, r->last_completed >= 0);
-    add_known(table, r->frontier, r->frontier >= 0);
-    add_known(table, r->frontier - r->last_completed, r->frontier >= 0 && r->last_completed >= 0);
+    rs_table_add_text_or_null(table, r->op);
+    rs_table_add_int_if(table, r->last_completed >= 0, r->last_completed);
+    rs_table_add_int_if(table, r->frontier >= 0, r->frontier);
+    rs_table_add_int_if(table, r->frontier >= 0 && r->last_completed >= 0, r->frontier - r->last_completed);
     rs_table_add_int(table, (int64_t)r->open_ops);
     if (r->first_open_ns)
         rs_table_add_time(table, r->first_open_ns);
     else
         rs_table_add_null(table);
-    add_text(table, r->host);
-    add_text(table, r->where);
-    add_text(table, r->state);
+    rs_table_add_text_or_null(table, r->host);
+    rs_table_add_text_or_null(table, r->where);
+    rs_table_add_text_or_null(table, r->state);
     rs_table_add_int(table, (int64_t)r->waiters);
-    add_text(table, r->cause ? r->cause->kind : NULL);
-    add_text(table, r->cause ? r->cause->text : NULL);
-    add_text(table, at);
+    rs_table_add_text_or_null(table, r->cause ? r->cause->kind : NULL);
+    rs_table_add_text_or_null(table, r->cause ? r->cause->text : NULL);
+    rs_table_add_text_or_null(table, at);
     return rs_table_end_row(table, err);
 }
 
