@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 
 static const rs_option_spec input_specs[] = {
-    {"compat", RS_OPTION_CHOICE, "PEER", "hta|hta-exact|tracelens|aorta", NULL,
+    {"compat", RS_OPTION_CHOICE, "PEER", "hta|hta-exact|tracelens|aorta|straggler-analysis", NULL,
      "numbers, columns and rounding of another tool, digit by digit"},
     {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
     {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
