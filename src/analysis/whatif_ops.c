@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/try.h"
+#include "table/cells.h"
 #include "trace/selection.h"
 
 /* Kinds as results have them: the four kinds of send and receive are two, and the first operation of each
@@ -98,7 +99,8 @@ static double bar(const answer *a, size_t scenario, double (*of)(const answer *,
 
 static double to_us(const answer *a, double length)
 {
-    return length / a->ops->rules.unit * 1e6;
+    double unit = a->ops->rules.unit;
+    return unit >= 1e6 ? length / (unit / 1e6) : length * (1e6 / unit);
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------------------ */
@@ -626,6 +628,9 @@ static rs_status put_ideal_row(answer *a, size_t step, size_t dp, size_t name, d
     rs_table_add_int(t, ops->ranks[dp * ops->n_stages + (size_t)v->stage]);
     rs_table_add_text(t, rs_op_kind_names[v->kind]);
     rs_table_add_int(t, v->seq);
+    size_t at = rs_ops_at(ops, step, dp, name);
+    rs_table_add_int_if(t, ops->mb[at] >= 0, ops->mb[at]);
+    rs_table_add_int_if(t, ops->mc[at] >= 0, ops->mc[at]);
     rs_table_add_real(t, to_us(a, end - took));
     rs_table_add_real(t, to_us(a, took));
     return rs_table_end_row(t, err);

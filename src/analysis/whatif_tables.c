@@ -115,6 +115,8 @@ static const rs_column_spec ideal_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},
     {"kind", RS_TEXT, RS_UNIT_NONE, "kind of operation", NULL},
     {"seq", RS_INT, RS_UNIT_ID, "number among those of its kind, worker and step", NULL},
+    {"micro_batch", RS_INT, RS_UNIT_ID, "micro batch, of computation", "micro batch"},
+    {"model_chunk", RS_INT, RS_UNIT_ID, "chunk of the stage, of computation, gathers and scatters", "chunk"},
     {"start_us", RS_REAL, RS_UNIT_US, "start within the step; of communication when the last one came", "start"},
     {"duration_us", RS_REAL, RS_UNIT_US, "computation, or transfer", "duration"},
 };

@@ -123,9 +123,9 @@ static int deliver_ideal(rs_request *r, const rs_result *result, const char *pat
     rs_result shown = *result;
     shown.n_tables--;
     int code = rs_request_deliver(r, &shown);
-    if (code != RS_EXIT_OK) return code;
-    return rs_output_put(path, true, "whatif", write_ideal, ideal, &err) == RS_OK ? RS_EXIT_OK
-                                                                              : rs_complain_error(NULL, &err);
+    if (code != RS_EXIT_OK && code != RS_EXIT_FOUND && code != RS_EXIT_LOSS) return code;
+    rs_status status = rs_output_put(path, true, "whatif", write_ideal, ideal, &err);
+    return status == RS_OK ? code : rs_complain_error(NULL, &err);
 }
 
 /* annotate's -o is the trace; --overlay is one beside the tables. */

@@ -108,7 +108,7 @@ static const struct {
     {1, "annotations"},   {1, "delays"},   {1, "stragglers"},     {1, "diff"},
     {1, "memory"},        {2, "tree"},     {2, "launchers"},      {2, "ops"},
     {2, "timeline"},      {2, "fuse"},     {3, "roofline"},       {3, "mfu"},
-    {4, "collectives"},   {4, "clocks"},   {5, "flight"},         {6, "chakra"},
+    {4, "collectives"},   {4, "clocks"},   {4, "whatif"},        {5, "flight"},         {6, "chakra"},
     {7, "metrics"},       {7, "capture"},  {GROUP_SETUP, "help"}, {GROUP_SETUP, "completions"},
     {GROUP_SETUP, "man"},
 };

@@ -7,7 +7,7 @@
 #include "text/writer.h"
 
 /* Columns of whatif's table `ideal`. */
-enum { STEP, DP_RANK, STAGE, RANK, KIND, SEQ, START, DURATION, N_COLUMNS };
+enum { STEP, DP_RANK, STAGE, RANK, KIND, SEQ, MICRO_BATCH, CHUNK, START, DURATION, N_COLUMNS };
 enum { COMPUTE, PIPELINE, TENSOR, DATA, MISC, TRACKS };
 
 static const char *const track_names[TRACKS] = {"compute", "pp-comm", "tp-comm", "dp-comm", "misc"};
@@ -41,6 +41,11 @@ static void begin_event(ideal_writer *w)
     w->begun = true;
 }
 
+static int64_t or_none(const rs_table *table, size_t row, size_t column)
+{
+    return rs_table_is_null(table, row, column) ? -1 : rs_table_int(table, row, column);
+}
+
 static void put_span(ideal_writer *w, size_t row, double shift)
 {
     size_t n;
@@ -60,6 +65,10 @@ static void put_span(ideal_writer *w, size_t row, double shift)
     rs_writer_real(&w->out, rs_table_real(w->table, row, DURATION));
     rs_writer_text(&w->out, ",\"ph\":\"X\",\"args\":{\"step\":");
     rs_writer_int(&w->out, rs_table_int(w->table, row, STEP));
+    rs_writer_text(&w->out, ",\"model_chunk\":");
+    rs_writer_int(&w->out, or_none(w->table, row, CHUNK));
+    rs_writer_text(&w->out, ",\"mb_id\":");
+    rs_writer_int(&w->out, or_none(w->table, row, MICRO_BATCH));
     rs_writer_text(&w->out, ",\"seq_id\":");
     rs_writer_int(&w->out, rs_table_int(w->table, row, SEQ));
     rs_writer_text(&w->out, "}}");
