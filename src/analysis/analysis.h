@@ -13,8 +13,8 @@
 typedef struct rs_run {
     const rs_options *options;
     rs_compat compat;
-    const rs_policy *policy; /* the peer's rounding, window and classification as values */
-    bool absolute;           /* times as the file has them, not from the job's first event */
+    const rs_policy *policy;              /* the peer's rounding, window and classification as values */
+    bool absolute;                        /* times as the file has them, not from the job's first event */
     const struct rs_selection *selection; /* for file: what is asked about */
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */

@@ -61,14 +61,14 @@ typedef struct answer {
     const char *file;
     rs_result *result;
     size_t n_workers;
-    double *ideal[N_BALANCES], *repaired; /* by instance */
+    double *ideal[N_BALANCES], *repaired;        /* by instance */
     uint8_t *kind, *delay_kind, *comm, *op_kind; /* by name */
     bool has_kind[N_KINDS], has_delay_kind[N_KINDS];
-    bool *slowest, *last_stage;  /* by worker */
-    double *worker_slowdown;     /* by worker */
+    bool *slowest, *last_stage; /* by worker */
+    double *worker_slowdown;    /* by worker */
     rs_ops_scenario *scenarios;
     size_t n, capacity;
-    rs_ops_length *lengths;      /* of all scenarios so far, n_steps each */
+    rs_ops_length *lengths; /* of all scenarios so far, n_steps each */
     rs_whatif_scale *scales;
     size_t n_scales;
     char *scale_block;
@@ -204,8 +204,8 @@ static rs_status scale_set(const answer *a, const rs_whatif_scale *scale, rs_ops
             set->step = (int64_t)s;
             return RS_OK;
         }
-    return rs_whatif_refuse_scale(scale, "the ranks of table workers, the stages of stages, the steps of steps",
-                                  err);
+    return rs_whatif_refuse_scale(
+        scale, "the ranks of table workers, the stages of stages, the steps of steps", err);
 }
 
 static rs_status add_scales(answer *a, rs_error *err)
@@ -379,8 +379,7 @@ static rs_status put_parts(answer *a, rs_whatif_row *job, rs_error *err)
     if (!order) return rs_fail_nomem(err, "workers");
     rs_status status = sort_workers(a, order, err);
     if (status == RS_OK) status = choose_slowest(a, n, err);
-    for (size_t w = 0; w < a->n_workers; w++)
-        a->last_stage[w] = w % a->ops->n_stages + 1 == a->ops->n_stages;
+    for (size_t w = 0; w < a->n_workers; w++) a->last_stage[w] = w % a->ops->n_stages + 1 == a->ops->n_stages;
     slowest.workers = a->slowest;
     last.workers = a->last_stage;
     if (status == RS_OK) status = add_mended(a, slowest, err);
@@ -516,7 +515,8 @@ static rs_status correlate_workers(const answer *a, rs_whatif_row *job, rs_error
     size_t room = ops->n_names * (ops->n_steps + 1) + 1;
     paired *list = rs_malloc((ops->n_names + 1) * sizeof *list);
     double *forward = rs_malloc(room * sizeof *forward);
-    double *r = rs_malloc((a->n_workers + 1) * sizeof *r), *spread = rs_malloc((a->n_workers + 1) * sizeof *r);
+    double *r = rs_malloc((a->n_workers + 1) * sizeof *r),
+           *spread = rs_malloc((a->n_workers + 1) * sizeof *r);
     rs_status status = list && forward && r && spread ? RS_OK : rs_fail_nomem(err, "correlation");
     for (size_t w = 0; status == RS_OK && w < a->n_workers; w++) {
         correlation c = {0};
@@ -601,10 +601,11 @@ static void tell(const answer *a)
     bool layernorm = false;
     for (size_t v = 0; v < ops->n_names; v++) layernorm |= ops->names[v].kind == RS_OP_LAYERNORM;
     if (layernorm && !ops->rules.one_order)
-        rs_problems_add(problems, a->file, -1, RS_NOTE, "layernorm_waits",
-                        "layernorm-grads-all-reduce holds its wait for tensor-parallel peers, which the table "
-                        "does not have",
-                        RS_NO_OFFSET);
+        rs_problems_add(
+            problems, a->file, -1, RS_NOTE, "layernorm_waits",
+            "layernorm-grads-all-reduce holds its wait for tensor-parallel peers, which the table "
+            "does not have",
+            RS_NO_OFFSET);
     snprintf(detail, sizeof detail, "%zu of %zu steps of a data rank", ops->n_other_orders,
              ops->n_steps * ops->n_dp);
     if (ops->n_other_orders)
@@ -658,15 +659,16 @@ static void classify(answer *a)
     const rs_ops *ops = a->ops;
     for (size_t v = 0; v < ops->n_names; v++) {
         const rs_ops_name *name = &ops->names[v];
-        bool first = name->seq == 0 && name->kind == (name->stage ? RS_OP_FORWARD_RECV : RS_OP_FORWARD_COMPUTE);
+        bool first =
+            name->seq == 0 && name->kind == (name->stage ? RS_OP_FORWARD_RECV : RS_OP_FORWARD_COMPUTE);
         a->op_kind[v] = name->kind;
         a->kind[v] = kind_of[name->kind];
         a->delay_kind[v] = first ? FIRST_OP : a->kind[v];
-        a->comm[v] = rs_op_is_pipeline(name->kind) ? PIPELINE_TRANSFER
-                     : name->kind == RS_OP_GATHER || name->kind == RS_OP_SCATTER ||
-                             name->kind == RS_OP_SEPARATE
-                         ? DATA_TRANSFER
-                         : OTHER_TRANSFER;
+        a->comm[v] =
+            rs_op_is_pipeline(name->kind) ? PIPELINE_TRANSFER
+            : name->kind == RS_OP_GATHER || name->kind == RS_OP_SCATTER || name->kind == RS_OP_SEPARATE
+                ? DATA_TRANSFER
+                : OTHER_TRANSFER;
         a->has_kind[a->kind[v]] = true;
         a->has_delay_kind[a->delay_kind[v]] = true;
     }
@@ -693,14 +695,14 @@ static rs_status prepare(answer *a, rs_error *err)
         !a->worker_slowdown || !a->repaired)
         return rs_fail_nomem(err, "what-if");
     classify(a);
-    for (size_t i = 0; i < N_BALANCES; i++)
-        RS_TRY(rs_ops_idealise(ops, balances[i].over, a->ideal[i], err));
+    for (size_t i = 0; i < N_BALANCES; i++) RS_TRY(rs_ops_idealise(ops, balances[i].over, a->ideal[i], err));
     return rs_ops_repair(ops, a->repaired, err);
 }
 
 static rs_status fill(answer *a, rs_error *err)
 {
-    rs_whatif_row job = {.replay_error = (double)NAN, .transplant_error = (double)NAN, .unexplained = (double)NAN};
+    rs_whatif_row job = {
+        .replay_error = (double)NAN, .transplant_error = (double)NAN, .unexplained = (double)NAN};
     size_t at = FIRST_KIND;
     RS_TRY(prepare(a, err));
     RS_TRY(add_all(a, err));
@@ -722,8 +724,9 @@ rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char 
     answer a = {.run = run, .ops = ops, .file = file, .result = result};
     rs_status status = fill(&a, err);
     for (size_t i = 0; i < N_BALANCES; i++) rs_free(a.ideal[i]);
-    void *const blocks[] = {a.repaired, a.kind,      a.delay_kind, a.comm,   a.op_kind,     a.slowest,
-                            a.last_stage, a.worker_slowdown, a.scenarios, a.lengths, a.scales, a.scale_block};
+    void *const blocks[] = {a.repaired,  a.kind,    a.delay_kind, a.comm,
+                            a.op_kind,   a.slowest, a.last_stage, a.worker_slowdown,
+                            a.scenarios, a.lengths, a.scales,     a.scale_block};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rs_free(blocks[i]);
     return status;
 }

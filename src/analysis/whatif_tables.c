@@ -40,7 +40,8 @@
     CELL(OF(rs_whatif_row, replay_error), "replay_error_pct", REAL, PERCENT,                                 \
          "traces: how far the replay with recorded weights is off", "replay error %")                        \
     CELL(OF(rs_whatif_row, transplant_error), "transplant_error_pct", REAL, PERCENT,                         \
-         "traces: how far a step is off that is replayed with the next step's weights", "transplant error %") \
+         "traces: how far a step is off that is replayed with the next step's weights",                      \
+         "transplant error %")                                                                               \
     CELL(OF(rs_whatif_row, unexplained), "unexplained_pct", REAL, PERCENT,                                   \
          "traces: share of T on the critical path that nothing recorded explains", "unexplained %")
 RS_RECORD(whatif, WHATIF_ROW);
@@ -83,11 +84,27 @@ RS_RECORD(worker, WORKER_ROW);
          "with")
 RS_RECORD(part, PART_ROW);
 
-#define SLOWDOWN {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else ideal, / ideal", NULL}
-#define STEP {"step", RS_INT, RS_UNIT_ID, "number of the step", NULL}
-#define KIND {"kind", RS_TEXT, RS_UNIT_NONE, "kind of operation", NULL}
-#define DP_RANK {"dp_rank", RS_INT, RS_UNIT_ID, "data-parallel rank", "dp rank"}
-#define STAGE {"stage", RS_INT, RS_UNIT_ID, "pipeline stage", NULL}
+#define SLOWDOWN                                                                                             \
+    {                                                                                                        \
+        "slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else ideal, / ideal",    \
+            NULL                                                                                             \
+    }
+#define STEP                                                                                                 \
+    {                                                                                                        \
+        "step", RS_INT, RS_UNIT_ID, "number of the step", NULL                                               \
+    }
+#define KIND                                                                                                 \
+    {                                                                                                        \
+        "kind", RS_TEXT, RS_UNIT_NONE, "kind of operation", NULL                                             \
+    }
+#define DP_RANK                                                                                              \
+    {                                                                                                        \
+        "dp_rank", RS_INT, RS_UNIT_ID, "data-parallel rank", "dp rank"                                       \
+    }
+#define STAGE                                                                                                \
+    {                                                                                                        \
+        "stage", RS_INT, RS_UNIT_ID, "pipeline stage", NULL                                                  \
+    }
 static const rs_column_spec kind_columns[] = {KIND, SLOWDOWN};
 static const rs_column_spec dp_columns[] = {DP_RANK, SLOWDOWN};
 static const rs_column_spec stage_columns[] = {STAGE, SLOWDOWN};
@@ -117,7 +134,8 @@ static const rs_column_spec ideal_columns[] = {
     {"seq", RS_INT, RS_UNIT_ID, "number among those of its kind, worker and step", NULL},
     {"micro_batch", RS_INT, RS_UNIT_ID, "micro batch, of computation", "micro batch"},
     {"model_chunk", RS_INT, RS_UNIT_ID, "chunk of the stage, of computation, gathers and scatters", "chunk"},
-    {"start_us", RS_REAL, RS_UNIT_US, "start within the step; of communication when the last one came", "start"},
+    {"start_us", RS_REAL, RS_UNIT_US, "start within the step; of communication when the last one came",
+     "start"},
     {"duration_us", RS_REAL, RS_UNIT_US, "computation, or transfer", "duration"},
 };
 
@@ -144,9 +162,9 @@ static const rs_table_spec ideal_table =
     RS_TABLE("ideal", "one row is one operation of the ideal replay; only with --ideal-trace", ideal_columns);
 
 const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES] = {
-    &whatif_table,     &steps_table,    &kinds_table,       &dps_table,    &stages_table,
-    &workers_table,    &parts_table,    &kind_steps_table,  &dp_steps_table, &stage_steps_table,
-    &delays_table,     &balances_table, &scales_table,      &ideal_table};
+    &whatif_table,  &steps_table,    &kinds_table,      &dps_table,      &stages_table,
+    &workers_table, &parts_table,    &kind_steps_table, &dp_steps_table, &stage_steps_table,
+    &delays_table,  &balances_table, &scales_table,     &ideal_table};
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 

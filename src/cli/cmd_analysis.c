@@ -6,8 +6,8 @@
 #include "cli/trace_files.h"
 #include "rankscope/gate.h"
 
-static const char *const compat_names[] = {"", "hta", "hta-exact", "tracelens", "aorta",
-                                           "straggler-analysis"};
+static const char *const compat_names[] = {"",          "hta",   "hta-exact",
+                                           "tracelens", "aorta", "straggler-analysis"};
 
 static rs_compat compat_of(const char *name)
 {

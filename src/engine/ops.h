@@ -44,16 +44,16 @@ typedef struct rs_ops {
     size_t n_chunks;
     int64_t dsp;
     rs_ops_name *names;
-    uint32_t *range;  /* by stage * RS_N_OP_KINDS + kind: first name; one more at the end */
-    int64_t *steps;   /* numbers */
-    int64_t *dps;     /* numbers */
-    int64_t *ranks;   /* of workers, by data rank * n_stages + stage */
-    double *start;    /* from the step's zero */
-    double *duration; /* as recorded */
-    double *time;     /* what the instance itself took: its transfer, or its duration */
-    double *delay;    /* from the end of what it waited for to its start */
-    int32_t *mb, *mc; /* micro batch and chunk of each instance */
-    uint32_t *order;  /* of (step * n_dp + data rank): an index of orders */
+    uint32_t *range;      /* by stage * RS_N_OP_KINDS + kind: first name; one more at the end */
+    int64_t *steps;       /* numbers */
+    int64_t *dps;         /* numbers */
+    int64_t *ranks;       /* of workers, by data rank * n_stages + stage */
+    double *start;        /* from the step's zero */
+    double *duration;     /* as recorded */
+    double *time;         /* what the instance itself took: its transfer, or its duration */
+    double *delay;        /* from the end of what it waited for to its start */
+    int32_t *mb, *mc;     /* micro batch and chunk of each instance */
+    uint32_t *order;      /* of (step * n_dp + data rank): an index of orders */
     rs_ops_order *orders; /* the first one is that of the first step's data rank 0 */
     size_t n_orders, orders_capacity;
     size_t n_other_orders; /* (step, data rank) that do not follow the first */
@@ -144,7 +144,10 @@ typedef struct rs_ops_set {
     const bool *workers;     /* by data rank * n_stages + stage; NULL: any */
 } rs_ops_set;
 
-#define RS_OPS_EVERYTHING {.dp = -1, .stage = -1, .step = -1}
+#define RS_OPS_EVERYTHING                                                                                    \
+    {                                                                                                        \
+        .dp = -1, .stage = -1, .step = -1                                                                    \
+    }
 
 /* One replay: `time` for all instances but those of `set`, which take factor * `other`. */
 typedef struct rs_ops_scenario {

@@ -38,14 +38,14 @@ typedef struct maker {
     const char *file;
     rs_ops *ops;
     rs_problems *problems;
-    double *end;    /* by instance */
-    rs_op *sorted;  /* by name, then step, then data rank, then place in the file */
-    int64_t *steps; /* all of the table, ascending */
-    bool *broken;   /* by step: incomplete */
+    double *end;        /* by instance */
+    rs_op_span *sorted; /* by name, then step, then data rank, then place in the file */
+    int64_t *steps;     /* all of the table, ascending */
+    bool *broken;       /* by step: incomplete */
     size_t n_steps;
 } maker;
 
-static int compare_names(const rs_op *a, const rs_op *b)
+static int compare_names(const rs_op_span *a, const rs_op_span *b)
 {
     if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
@@ -54,7 +54,7 @@ static int compare_names(const rs_op *a, const rs_op *b)
 
 static int compare_ops(const void *x, const void *y)
 {
-    const rs_op *a = x, *b = y;
+    const rs_op_span *a = x, *b = y;
     int names = compare_names(a, b);
     if (names) return names;
     if (a->step != b->step) return a->step < b->step ? -1 : 1;
@@ -111,7 +111,7 @@ static rs_status list_numbers(maker *m, rs_error *err)
     return m->broken ? RS_OK : rs_fail_nomem(err, "operations");
 }
 
-static void tell_gap(maker *m, int64_t step, int64_t dp, const rs_op *op, const char *what)
+static void tell_gap(maker *m, int64_t step, int64_t dp, const rs_op_span *op, const char *what)
 {
     char detail[200];
     snprintf(detail, sizeof detail, "step %lld, data rank %lld: %s %d of stage %d is %s", (long long)step,
@@ -126,7 +126,7 @@ static void tell_gap(maker *m, int64_t step, int64_t dp, const rs_op *op, const 
 /* The rows of one name: whether most instances are there; breaks the steps that have it once too often, not
  * at all, or though most do not. Walks all instances only of names that most have, so the work is linear in
  * the rows. */
-static bool check_name(maker *m, const rs_op *rows, size_t n)
+static bool check_name(maker *m, const rs_op_span *rows, size_t n)
 {
     size_t distinct = 0;
     for (size_t i = 0; i < n; i++) {
@@ -160,7 +160,7 @@ static rs_status find_names(maker *m, rs_error *err)
     o->range = rs_calloc(n_ranges + 1, sizeof *o->range);
     if (!o->range) return rs_fail_nomem(err, "operations");
     for (size_t i = 0, k; i < m->table->n; i = k) {
-        const rs_op *op = &m->sorted[i];
+        const rs_op_span *op = &m->sorted[i];
         for (k = i + 1; k < m->table->n && compare_names(op, &m->sorted[k]) == 0;) k++;
         if (!check_name(m, op, k - i)) continue;
         if (!RS_GROW_ONE(o->names, o->n_names, capacity)) return rs_fail_nomem(err, "operations");
@@ -225,7 +225,7 @@ static rs_status make_room(maker *m, rs_error *err)
     return RS_OK;
 }
 
-static void place_row(maker *m, const rs_op *op, size_t name)
+static void place_row(maker *m, const rs_op_span *op, size_t name)
 {
     rs_ops *o = m->ops;
     size_t step = place_of(o->steps, o->n_steps, op->step), dp = place_of(o->dps, o->n_dp, op->dp);
@@ -248,11 +248,11 @@ static void place_rows(maker *m)
 {
     size_t name = 0;
     for (size_t i = 0; i < m->table->n; i++) {
-        const rs_op *op = &m->sorted[i];
+        const rs_op_span *op = &m->sorted[i];
         const rs_ops_name *v = NULL;
         for (; name < m->ops->n_names; name++) {
             v = &m->ops->names[name];
-            const rs_op as = {.stage = v->stage, .kind = v->kind, .seq = v->seq};
+            const rs_op_span as = {.stage = v->stage, .kind = v->kind, .seq = v->seq};
             if (compare_names(&as, op) >= 0) break;
         }
         if (name == m->ops->n_names) return;
@@ -308,7 +308,8 @@ static rs_status find_orders(maker *m, rs_error *err)
                 if (err) *err = why;
                 return status;
             }
-            rs_error_wrap(&why, "step %lld, data rank %lld", (long long)o->steps[step], (long long)o->dps[dp]);
+            rs_error_wrap(&why, "step %lld, data rank %lld", (long long)o->steps[step],
+                          (long long)o->dps[dp]);
             rs_problems_add_many(m->problems, m->file, -1, RS_WARNING, "unclear_order",
                                  "sends and receives do not fit the computations of a step: its operations "
                                  "were taken in the order of the first step",
@@ -407,8 +408,9 @@ static rs_status select_steps(maker *m, const rs_ranges *steps, rs_error *err)
     o->n_steps = kept;
     o->n_instances = kept * o->n_dp * o->n_names;
     if (kept == 0)
-        return rs_fail(err, RS_ERR_USAGE, "--steps selects nothing: the complete steps of %s are %lld to %lld",
-                       m->file, (long long)first, (long long)last);
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--steps selects nothing: the complete steps of %s are %lld to %lld", m->file,
+                       (long long)first, (long long)last);
     for (size_t i = 0; i < kept * o->n_dp; i++) o->n_other_orders += o->order[i] != 0;
     return RS_OK;
 }

@@ -172,7 +172,8 @@ static rs_status pair_off(finder *f, size_t stage, unsigned send, size_t other, 
         return rs_fail(err, RS_ERR_FORMAT, "%zu %s of stage %zu meet %zu %s of stage %zu", n,
                        rs_op_kind_names[send], stage, m, rs_op_kind_names[receive], other);
     for (size_t i = 0; i < n; i++) {
-        uint32_t a = f->queue[range_at(ops, stage, send) + i], b = f->queue[range_at(ops, other, receive) + i];
+        uint32_t a = f->queue[range_at(ops, stage, send) + i],
+                 b = f->queue[range_at(ops, other, receive) + i];
         f->out->pair[a] = b;
         f->out->pair[b] = a;
     }

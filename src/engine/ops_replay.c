@@ -61,12 +61,12 @@ typedef struct sorter {
     const rs_ops *ops;
     size_t step, n_nodes;
     uint32_t *leader;
-    uint32_t *unit;   /* of a node: the least node of its unit */
-    uint32_t *waits;  /* by unit: edges not yet followed */
-    uint32_t *first;  /* by node: n_nodes + 1 offsets into after */
-    uint32_t *after;  /* nodes that wait for it */
-    uint32_t *next;   /* by node: the next member of its unit; UINT32_MAX: the last */
-    uint32_t *last;   /* by unit */
+    uint32_t *unit;  /* of a node: the least node of its unit */
+    uint32_t *waits; /* by unit: edges not yet followed */
+    uint32_t *first; /* by node: n_nodes + 1 offsets into after */
+    uint32_t *after; /* nodes that wait for it */
+    uint32_t *next;  /* by node: the next member of its unit; UINT32_MAX: the last */
+    uint32_t *last;  /* by unit */
     uint32_t *queue;
 } sorter;
 

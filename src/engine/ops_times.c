@@ -56,7 +56,8 @@ static rs_status group(grouping *g, rs_error *err)
     if (counts(ops, s, d, v)) g->first[group_of(g, s, d, v) + 2]++;
     for (size_t i = 0; i <= g->n; i++) g->first[i + 1] += g->first[i];
     EACH_INSTANCE(ops, s, d, v)
-    if (counts(ops, s, d, v)) g->value[g->first[group_of(g, s, d, v) + 1]++] = ops->time[rs_ops_at(ops, s, d, v)];
+    if (counts(ops, s, d, v))
+        g->value[g->first[group_of(g, s, d, v) + 1]++] = ops->time[rs_ops_at(ops, s, d, v)];
     return RS_OK;
 }
 
@@ -75,8 +76,9 @@ static void reduce(grouping *g, bool medians)
     for (size_t i = 0; i < g->n; i++) {
         double *values = g->value + g->first[i];
         size_t n = g->first[i + 1] - g->first[i];
-        if (n) values[0] = medians || rs_op_is_communication((unsigned)(i / each)) ? median(g->ops, values, n)
-                                                                                  : rs_mean(values, n);
+        if (n)
+            values[0] = medians || rs_op_is_communication((unsigned)(i / each)) ? median(g->ops, values, n)
+                                                                                : rs_mean(values, n);
     }
 }
 

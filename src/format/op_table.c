@@ -45,7 +45,7 @@ void rs_op_table_clear(rs_op_table *table)
     *table = (rs_op_table){0};
 }
 
-static const char *find_fault(const rs_op *op)
+static const char *find_fault(const rs_op_span *op)
 {
     if (op->step < 0 || op->step > INT32_MAX) return "the step is no number from 0 to 2147483647";
     if (op->dp < 0 || op->dp >= MOST_RANKS) return "the data rank is no number from 0 to 1048575";
@@ -59,7 +59,7 @@ static const char *find_fault(const rs_op *op)
     return NULL;
 }
 
-bool rs_op_table_add(rs_op_table *table, const rs_op *op, const char **why)
+bool rs_op_table_add(rs_op_table *table, const rs_op_span *op, const char **why)
 {
     *why = find_fault(op);
     if (*why) return true;
@@ -144,7 +144,7 @@ static bool whole(field f, int64_t least, int64_t most, int64_t *out)
 }
 
 /* NULL when the line is an operation. */
-static const char *parse_line(const rs_line_text *line, rs_op *op)
+static const char *parse_line(const rs_line_text *line, rs_op_span *op)
 {
     enum { STEP, DP, STAGE, RANK, OP, SEQ, MB, MC, START, DURATION };
     field f[N_FIELDS];
@@ -175,7 +175,7 @@ static rs_status read_rows(reader *r, rs_error *err)
     rs_status status = RS_OK;
     char detail[160];
     while (next_line(r, &status, err)) {
-        rs_op op = {0};
+        rs_op_span op = {0};
         if (!r->line.too_long && r->line.n == 0) continue;
         const char *why = parse_line(&r->line, &op);
         if (!why && !rs_op_table_add(r->out, &op, &why)) return rs_fail_nomem(err, "operations");
@@ -192,7 +192,8 @@ static rs_status read_lines(reader *r, rs_error *err)
     rs_status status = RS_OK;
     if (!next_line(r, &status, err)) return status == RS_OK ? refuse(r, "the table is empty", err) : status;
     RS_TRY(read_magic(r, err));
-    if (!next_line(r, &status, err)) return status == RS_OK ? refuse(r, "the header is missing", err) : status;
+    if (!next_line(r, &status, err))
+        return status == RS_OK ? refuse(r, "the header is missing", err) : status;
     if (r->line.too_long || r->line.n != strlen(HEADER) || memcmp(r->line.text, HEADER, r->line.n) != 0)
         return refuse(r, "the header is another", err);
     return read_rows(r, err);

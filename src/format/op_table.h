@@ -30,17 +30,17 @@ typedef enum rs_op_kind {
 extern const char *const rs_op_kind_names[RS_N_OP_KINDS];
 
 /* One operation of one worker in one step. */
-typedef struct rs_op {
+typedef struct rs_op_span {
     int64_t step, rank;     /* rank: global rank of the worker */
     double start, duration; /* seconds, the start on the file's clock */
     int32_t dp, stage;      /* data rank and pipeline stage of the worker */
     int32_t seq;            /* number among those of its kind, worker and step */
     int32_t mb, mc;         /* micro batch and model chunk, -1: none */
     uint8_t kind;
-} rs_op;
+} rs_op_span;
 
 typedef struct rs_op_table {
-    rs_op *ops;
+    rs_op_span *ops;
     size_t n, capacity;
     int64_t dsp; /* further data-parallel ways that were not traced */
 } rs_op_table;
@@ -55,7 +55,7 @@ rs_status rs_op_table_read(rs_source *source, rs_op_table *out, rs_problems *pro
 void rs_op_table_clear(rs_op_table *table);
 
 /* Adds an operation, or says in *why (static text) what is wrong with it. false: out of memory. */
-bool rs_op_table_add(rs_op_table *table, const rs_op *op, const char **why);
+bool rs_op_table_add(rs_op_table *table, const rs_op_span *op, const char **why);
 /* The kind of that name, or -1. */
 int rs_op_kind_find(const char *name, size_t n);
 /* The study's timeline; what rs_op_table_read calls. */

@@ -69,10 +69,18 @@ static enum key key_of(const rs_json_reader *json, bool args)
         const char *word;
         enum key key;
         bool args;
-    } keys[] = {{"ph", PH, false},        {"name", NAME, false},      {"pid", PID, false},
-                {"tid", TID, false},      {"ts", TS, false},          {"dur", DUR, false},
-                {"args", ARGS, false},    {"step", STEP, true},       {"model_chunk", CHUNK, true},
-                {"mb_id", MICRO_BATCH, true}, {"seq_id", SEQ, true},  {"name", NAME, true}};
+    } keys[] = {{"ph", PH, false},
+                {"name", NAME, false},
+                {"pid", PID, false},
+                {"tid", TID, false},
+                {"ts", TS, false},
+                {"dur", DUR, false},
+                {"args", ARGS, false},
+                {"step", STEP, true},
+                {"model_chunk", CHUNK, true},
+                {"mb_id", MICRO_BATCH, true},
+                {"seq_id", SEQ, true},
+                {"name", NAME, true}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].args == args && rs_json_is(json, keys[i].word)) return keys[i].key;
     return NO_KEY;
@@ -155,15 +163,15 @@ static rs_status take_event(timeline *r, const event *e, uint64_t offset, rs_err
     if (!e->is_span) return RS_OK;
     const char *why = fault_of(e);
     if (!why) {
-        const rs_op op = {.step = e->step,
-                          .rank = e->tid > INT32_MAX ? INT32_MAX : e->tid,
-                          .start = e->start / 1e6,
-                          .duration = e->duration / 1e6,
-                          .dp = (int32_t)e->pid,
-                          .seq = (int32_t)e->seq,
-                          .mb = (int32_t)e->micro_batch,
-                          .mc = (int32_t)e->chunk,
-                          .kind = (uint8_t)e->kind};
+        const rs_op_span op = {.step = e->step,
+                               .rank = e->tid > INT32_MAX ? INT32_MAX : e->tid,
+                               .start = e->start / 1e6,
+                               .duration = e->duration / 1e6,
+                               .dp = (int32_t)e->pid,
+                               .seq = (int32_t)e->seq,
+                               .mb = (int32_t)e->micro_batch,
+                               .mc = (int32_t)e->chunk,
+                               .kind = (uint8_t)e->kind};
         if (!rs_op_table_add(r->out, &op, &why)) return rs_fail_nomem(err, "operations");
     }
     if (why)
@@ -220,7 +228,7 @@ static rs_status settle(timeline *r, rs_error *err)
         if (t->ops[i].start < first[*at]) first[*at] = t->ops[i].start;
     }
     for (size_t i = 0; status == RS_OK && i < t->n; i++) {
-        rs_op op = t->ops[i];
+        rs_op_span op = t->ops[i];
         const uint32_t *stage = rs_map64_get(&r->stages, (uint64_t)op.rank);
         if (!stage || *stage >= 1u << 16) {
             rs_problems_add(r->problems, rs_source_name(r->source), -1, RS_LOSS, "unknown_stage",

@@ -108,8 +108,9 @@ static void put_reading(const rs_result *result, const rs_table *job, rs_page *l
         any = true;
     }
     if (!any)
-        rs_page_wrap(layout, "  ", s >= 1.05 ? "no single cause: see the tables kinds, workers and steps"
-                                             : "no stragglers worth the name");
+        rs_page_wrap(layout, "  ",
+                     s >= 1.05 ? "no single cause: see the tables kinds, workers and steps"
+                               : "no stragglers worth the name");
 }
 
 /* ---- the heat map --------------------------------------------------------------------------------------- */
@@ -230,7 +231,8 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
     bool map = find_heat(each, &h), traces = !isnan(rs_face_number(job, 0, "replay_error_pct"));
     if (map) put_heat(&h, layout);
     rs_free(h.row);
-    rs_status status = put_slowest(rs_result_table(result, "kinds"), "Kinds that cost most", kinds, layout, err);
+    rs_status status =
+        put_slowest(rs_result_table(result, "kinds"), "Kinds that cost most", kinds, layout, err);
     if (status == RS_OK && (traces || !map))
         status = put_slowest(each, "Slowest workers", traces ? ranks : workers, layout, err);
     const rs_table *parts = rs_result_table(result, "parts");
@@ -244,7 +246,8 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
         status = rs_page_table(layout, scales, err);
     }
     rs_page_blank(layout);
-    rs_page_wrap(layout, "", "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, "
-                             "dp_rank_steps, stage_steps, delays, balances");
+    rs_page_wrap(layout, "",
+                 "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, "
+                 "dp_rank_steps, stage_steps, delays, balances");
     return status;
 }

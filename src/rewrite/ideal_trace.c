@@ -104,8 +104,7 @@ static void put_process(ideal_writer *w, size_t row)
 static void put_names(ideal_writer *w, size_t n)
 {
     for (size_t i = 0; i < n && rs_table_int(w->table, i, STEP) == rs_table_int(w->table, 0, STEP); i++) {
-        bool new_dp =
-            i == 0 || rs_table_int(w->table, i, DP_RANK) != rs_table_int(w->table, i - 1, DP_RANK);
+        bool new_dp = i == 0 || rs_table_int(w->table, i, DP_RANK) != rs_table_int(w->table, i - 1, DP_RANK);
         if (new_dp) put_process(w, i);
         if (!new_dp && rs_table_int(w->table, i, RANK) == rs_table_int(w->table, i - 1, RANK)) continue;
         for (int64_t track = 0; track < TRACKS; track++) put_thread(w, i, track);

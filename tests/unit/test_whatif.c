@@ -7,7 +7,8 @@
 #include "format/op_table.h"
 #include "rankscope/job.h"
 
-#define HEAD "# rankscope-ops 1 unit=s dp=2 dsp=1 pp=1 tp=1 vpp=1\nstep,dp,stage,rank,op,seq,mb,mc,start,duration\n"
+#define HEAD                                                                                                 \
+    "# rankscope-ops 1 unit=s dp=2 dsp=1 pp=1 tp=1 vpp=1\nstep,dp,stage,rank,op,seq,mb,mc,start,duration\n"
 
 /* One stage, two data ranks, the second computes twice as long: a step of 105 ms.
  * gather 0-10; rank 0 computes 10-30-50 and waits in the scatter, rank 1 10-50-90; scatter to 100, optimizer. */
@@ -126,7 +127,8 @@ static void test_two_stages(void **state)
     is(&a, "scales", 2, "speedup", 65.0 / 49); /* 10 1 5 10 2 20 1 */
     is(&a, "scales", 3, "speedup", 65.0 / 98); /* 20 2 10 20 4 40 2 */
     const rs_table *delays = rs_result_table(&a.result, "delays");
-    assert_int_equal(rs_table_n_rows(delays), 6 + 1 + 2); /* six kinds, first-op among them, one data rank, two stages */
+    assert_int_equal(rs_table_n_rows(delays),
+                     6 + 1 + 2); /* six kinds, first-op among them, one data rank, two stages */
     done(&a);
 }
 
@@ -173,13 +175,13 @@ static void test_gaps(void **state)
     /* step 6 lacks the optimizer of data rank 1 */
     answer a = ask(HEAD TWO_RANKS SIX, RS_COMPAT_NONE, NULL, NULL);
     good(&a);
-    assert_int_equal(count_kind(&a, "incomplete_step", "step 6, data rank 1: optimizer 0 of stage 0 is missing"),
-                     1);
+    assert_int_equal(
+        count_kind(&a, "incomplete_step", "step 6, data rank 1: optimizer 0 of stage 0 is missing"), 1);
     is(&a, "whatif", 0, "steps", 1);
     done(&a);
     /* whole, but with one operation that no other step has, and one recorded twice */
-    a = ask(HEAD TWO_RANKS SIX "6,1,0,1,optimizer,0,-1,-1,0.1,0.005\n6,1,0,1,gc,0,0,-1,0.09,0\n", RS_COMPAT_NONE,
-            NULL, NULL);
+    a = ask(HEAD TWO_RANKS SIX "6,1,0,1,optimizer,0,-1,-1,0.1,0.005\n6,1,0,1,gc,0,0,-1,0.09,0\n",
+            RS_COMPAT_NONE, NULL, NULL);
     good(&a);
     is(&a, "whatif", 0, "steps", 1);
     assert_int_equal(count_kind(&a, "incomplete_step", "missing in most others"), 1);
@@ -203,7 +205,8 @@ static void test_gaps(void **state)
     done(&a);
 }
 
-static void refused(const char *input, rs_status status, const char *scale, const char *steps, const char *why)
+static void refused(const char *input, rs_status status, const char *scale, const char *steps,
+                    const char *why)
 {
     char line[2048];
     answer a = ask(input, RS_COMPAT_NONE, scale, steps);
@@ -244,20 +247,13 @@ static void test_bad_lines(void **state)
     (void)state;
     static const struct {
         const char *line, *why;
-    } lines[] = {{"5,0,0,0,gc,0,0,-1,0\n", "ten fields"},
-                 {"5,0,0,0,gc,0,0,-1,0,0,0\n", "ten fields"},
-                 {"5,0,0,0,gx,0,0,-1,0,0\n", "kind"},
-                 {"x,0,0,0,gc,0,0,-1,0,0\n", "step"},
-                 {"-5,0,0,0,gc,0,0,-1,0,0\n", "step"},
-                 {"5,-1,0,0,gc,0,0,-1,0,0\n", "data rank"},
-                 {"5,0,70000,0,gc,0,0,-1,0,0\n", "stage"},
-                 {"5,0,0,-1,gc,0,0,-1,0,0\n", "rank"},
-                 {"5,0,0,0,gc,-1,0,-1,0,0\n", "seq"},
-                 {"5,0,0,0,gc,0,-2,-1,0,0\n", "micro batch"},
-                 {"5,0,0,0,gc,0,0,x,0,0\n", "chunk"},
-                 {"5,0,0,0,gc,0,0,-1,1e300,0\n", "start"},
-                 {"5,0,0,0,gc,0,0,-1,nan,0\n", "start"},
-                 {"5,0,0,0,gc,0,0,-1,0,-1\n", "duration"},
+    } lines[] = {{"5,0,0,0,gc,0,0,-1,0\n", "ten fields"},  {"5,0,0,0,gc,0,0,-1,0,0,0\n", "ten fields"},
+                 {"5,0,0,0,gx,0,0,-1,0,0\n", "kind"},      {"x,0,0,0,gc,0,0,-1,0,0\n", "step"},
+                 {"-5,0,0,0,gc,0,0,-1,0,0\n", "step"},     {"5,-1,0,0,gc,0,0,-1,0,0\n", "data rank"},
+                 {"5,0,70000,0,gc,0,0,-1,0,0\n", "stage"}, {"5,0,0,-1,gc,0,0,-1,0,0\n", "rank"},
+                 {"5,0,0,0,gc,-1,0,-1,0,0\n", "seq"},      {"5,0,0,0,gc,0,-2,-1,0,0\n", "micro batch"},
+                 {"5,0,0,0,gc,0,0,x,0,0\n", "chunk"},      {"5,0,0,0,gc,0,0,-1,1e300,0\n", "start"},
+                 {"5,0,0,0,gc,0,0,-1,nan,0\n", "start"},   {"5,0,0,0,gc,0,0,-1,0,-1\n", "duration"},
                  {"5,0,0,0,gc,0,0,-1,0,", "duration"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char input[4096], expected[64];
@@ -302,9 +298,9 @@ static void test_own_order(void **state)
 {
     (void)state;
     static const char input[] = HEAD "1,0,0,0,forward-compute,0,0,0,0,0.01\n"
-                                    "1,0,0,0,backward-compute,0,0,0,0.01,0.02\n"
-                                    "1,1,0,1,forward-compute,0,0,0,0.02,0.01\n"
-                                    "1,1,0,1,backward-compute,0,0,0,0,0.02\n";
+                                     "1,0,0,0,backward-compute,0,0,0,0.01,0.02\n"
+                                     "1,1,0,1,forward-compute,0,0,0,0.02,0.01\n"
+                                     "1,1,0,1,backward-compute,0,0,0,0,0.02\n";
     answer a = ask(input, RS_COMPAT_NONE, NULL, NULL);
     good(&a);
     assert_int_equal(count_kind(&a, "other_order", "1 of 2"), 1);
@@ -324,7 +320,8 @@ static void test_allocations(void **state)
         answer a = {.err = RS_ERROR_INIT};
         rs_job *job = NULL;
         static const char input[] = HEAD TWO_STAGES;
-        a.status = rs_job_open_bytes(input, sizeof input - 1, "ops", &(rs_job_settings){.jobs = 1}, &job, &a.err);
+        a.status =
+            rs_job_open_bytes(input, sizeof input - 1, "ops", &(rs_job_settings){.jobs = 1}, &job, &a.err);
         if (a.status == RS_OK)
             a.status = rs_job_run(job, rs_analysis_find("whatif"), NULL, RS_COMPAT_NONE, &a.result, &a.err);
         rs_test_fail_allocation(0);
@@ -340,9 +337,11 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks), cmocka_unit_test(test_two_stages), cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_gaps),      cmocka_unit_test(test_refused),    cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),  cmocka_unit_test(test_own_order),  cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_two_ranks),   cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_peer),        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
