@@ -3,6 +3,7 @@
 
 #include "analysis/replay.h"
 #include "analysis/collective_notes.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
 
@@ -65,13 +66,31 @@ typedef struct edge_row {
     CELL(OF(edge_row, instances), "instances", INT, COUNT, "steps of ranks that run the same program", NULL)
 RS_RECORD(edge, EDGE_ROW);
 
+typedef struct path_row {
+    const char *part;
+    int64_t time, whole;
+} path_row;
+
+#define PATH_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank whose end the path leads to; it may run over others", NULL)            \
+    CELL(OF(path_row, part), "part", TEXT, NONE,                                                             \
+         "computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication, "         \
+         "pinned, window",                                                                                   \
+         NULL)                                                                                               \
+    CELL(OF(path_row, time), "time_us", TIME, US, "what the path spends on it", "time")                      \
+    CELL(SHARE(path_row, time, whole), "share_pct", REAL, PERCENT, "of the rank's whole trace", "share %")
+RS_RECORD(path, PATH_ROW);
+
+static const rs_table_spec path_table = RS_TABLE(
+    "path", "one row is a part of the path behind the end of a rank's trace; the parts add up to its length",
+    path_columns);
 static const rs_table_spec replay_table =
     RS_TABLE("replay", "one row is a step of a rank, or a rank as a whole", replay_columns);
 static const rs_table_spec edge_table =
     RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
-static const rs_table_spec *const tables[] = {&replay_table, &edge_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { REPLAY, EDGES };
+static const rs_table_spec *const tables[] = {&replay_table, &path_table, &edge_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
+enum { REPLAY, PATH, EDGES };
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
@@ -100,12 +119,38 @@ static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
                       .instances = i->n};
 }
 
+/* The chain of causes behind the end of a rank's trace. What happened on other ranks before this one began is
+ * no part of it. */
+static rs_status put_path(const rs_replayed *r, size_t k, int64_t rank, rs_table *t, rs_error *err)
+{
+    const rs_engine *e = r->engine;
+    const rs_skeleton *s = e->ranks[k];
+    int64_t time[RS_N_PARTS] = {0}, start = rs_add_sat(s->start, e->coll.shift[k]);
+    uint32_t moment = (e->node_base[k] + (s->last >> 1)) << 1 | (s->last & 1);
+    time[RS_PART_HOST] = rs_sub_sat(rs_add_sat(s->end, e->coll.shift[k]), rs_moment_time(&r->times, moment));
+    while (rs_moment_time(&r->times, moment) > start) {
+        rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);
+        int64_t within = rs_sub_sat(rs_moment_time(&r->times, moment), start);
+        int64_t ns = l.from == RS_NO_CAUSE || l.ns > within ? within : l.ns;
+        time[l.part] = rs_add_sat(time[l.part], ns);
+        if (l.from == RS_NO_CAUSE) break;
+        moment = l.from;
+    }
+    for (size_t i = 0; i < RS_N_PARTS; i++) {
+        path_row row = {.part = rs_part_names[i], .time = time[i], .whole = rs_sub_sat(s->end, s->start)};
+        if (time[i]) RS_TRY(rs_table_put_row(t, &path_record, rank, &row, err));
+    }
+    return RS_OK;
+}
+
 static rs_status put_rows(const rs_replayed *r, const int64_t *rank_of, rs_result *result, rs_error *err)
 {
     const rs_engine *e = r->engine;
     for (size_t k = 0; k < e->n_ranks; k++)
         for (size_t i = r->row_base[k]; i < r->row_base[k + 1]; i++)
             RS_TRY(rs_table_put_row(result->tables[REPLAY], &replay_record, rank_of[k], &r->rows[i], err));
+    for (size_t k = 0; k < e->n_ranks; k++)
+        RS_TRY(put_path(r, k, rank_of[k], result->tables[PATH], err));
     for (size_t i = 0; i < e->n_inferred; i++) {
         edge_row row = row_of_edge(e, &e->inferred[i]);
         RS_TRY(rs_table_put_row(result->tables[EDGES], &edge_record, rank_of[e->inferred[i].rank], &row, err));
