@@ -149,11 +149,11 @@ static rs_status put_rows(const rs_replayed *r, const int64_t *rank_of, rs_resul
     for (size_t k = 0; k < e->n_ranks; k++)
         for (size_t i = r->row_base[k]; i < r->row_base[k + 1]; i++)
             RS_TRY(rs_table_put_row(result->tables[REPLAY], &replay_record, rank_of[k], &r->rows[i], err));
-    for (size_t k = 0; k < e->n_ranks; k++)
-        RS_TRY(put_path(r, k, rank_of[k], result->tables[PATH], err));
+    for (size_t k = 0; k < e->n_ranks; k++) RS_TRY(put_path(r, k, rank_of[k], result->tables[PATH], err));
     for (size_t i = 0; i < e->n_inferred; i++) {
         edge_row row = row_of_edge(e, &e->inferred[i]);
-        RS_TRY(rs_table_put_row(result->tables[EDGES], &edge_record, rank_of[e->inferred[i].rank], &row, err));
+        RS_TRY(
+            rs_table_put_row(result->tables[EDGES], &edge_record, rank_of[e->inferred[i].rank], &row, err));
     }
     return RS_OK;
 }
@@ -166,8 +166,9 @@ static void explain(const rs_replayed *r, rs_result *result)
     for (size_t k = 0; k < e->n_ranks; k++) without += !e->ranks[k]->n_steps;
     if (n) rs_result_note(result, "%zu rows cannot be relied on: see the column reason", n);
     if (without)
-        rs_result_note(result, "%zu ranks have no steps (ProfilerStep): each is one row, and nothing is inferred "
-                               "from repetition",
+        rs_result_note(result,
+                       "%zu ranks have no steps (ProfilerStep): each is one row, and nothing is inferred "
+                       "from repetition",
                        without);
     if (e->n_alone)
         rs_result_note(result,
@@ -175,8 +176,9 @@ static void explain(const rs_replayed *r, rs_result *result)
                        "waited keeps its recorded time",
                        e->n_alone);
     if (e->n_dropped)
-        rs_result_note(result, "%zu collectives close a circle over ranks and are left out: clocks or matches "
-                               "are wrong there",
+        rs_result_note(result,
+                       "%zu collectives close a circle over ranks and are left out: clocks or matches "
+                       "are wrong there",
                        e->n_dropped);
     rs_coll_note_trust(&e->trust, result);
 }

@@ -12,8 +12,8 @@
 
 /* A step of a rank, or with step -1 all of them (or the whole trace where there are no steps). */
 typedef struct rs_replay_row {
-    int64_t step;     /* its number; RS_NO_VALUE: the whole rank */
-    int64_t recorded; /* ns */
+    int64_t step;                                  /* its number; RS_NO_VALUE: the whole rank */
+    int64_t recorded;                              /* ns */
     double model_error, held_out_error, gpu_error; /* percent; NaN: unknown */
     int64_t unexplained;                           /* ns on its path */
     double unexplained_pct;

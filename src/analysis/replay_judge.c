@@ -43,7 +43,8 @@ static rs_status find_ends(const rs_engine *e, const rs_times *t, ends *out, rs_
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
             if (!(s->flags[i] & RS_NODE_WORK) || s->step[i] < 0) continue;
-            int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)s->step[i]], end = t->end[e->node_base[r] + i];
+            int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)s->step[i]],
+                    end = t->end[e->node_base[r] + i];
             if (*gpu == RS_NO_TIME || end > *gpu) *gpu = end;
         }
     }
@@ -188,7 +189,8 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
             row->unexplained = rs_add_sat(row->unexplained, row[1 + s].unexplained);
         }
         if (!n_steps)
-            row->unexplained = unexplained_to(r, (uint32_t)last_moment(e, k), rs_engine_begin(e, &r->times, k));
+            row->unexplained =
+                unexplained_to(r, (uint32_t)last_moment(e, k), rs_engine_begin(e, &r->times, k));
     }
     rs_free(last_work);
     return RS_OK;
@@ -218,13 +220,13 @@ static rs_status make_rows(rs_replayed *r, const ends *x, rs_error *err)
     for (size_t k = 0; k < e->n_ranks; k++) {
         r->row_base[k] = (uint32_t)r->n_rows;
         for (size_t s = 0; s <= e->ranks[k]->n_steps; s++)
-            r->rows[r->n_rows++] = (rs_replay_row){
-                .step = s ? e->ranks[k]->steps[s - 1].number : RS_NO_VALUE,
-                .recorded = s ? step_length(e, &r->times, x, k, s - 1) : length_of(e, &r->times, x, k),
-                .model_error = NAN,
-                .held_out_error = NAN,
-                .gpu_error = NAN,
-                .contradicted = RS_NO_VALUE};
+            r->rows[r->n_rows++] = (rs_replay_row){.step = s ? e->ranks[k]->steps[s - 1].number : RS_NO_VALUE,
+                                                   .recorded = s ? step_length(e, &r->times, x, k, s - 1)
+                                                                 : length_of(e, &r->times, x, k),
+                                                   .model_error = NAN,
+                                                   .held_out_error = NAN,
+                                                   .gpu_error = NAN,
+                                                   .contradicted = RS_NO_VALUE};
     }
     r->row_base[e->n_ranks] = (uint32_t)r->n_rows;
     return RS_OK;
@@ -240,10 +242,11 @@ rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *o
     RS_TRY(rs_engine_replay(engine, &out->recorded, &out->times, err));
     size_t n_off = rs_engine_deviations(engine, &out->times, &worst);
     if (n_off)
-        return rs_fail(err, RS_ERR_FORMAT,
-                       "a replay of what was recorded puts %zu events elsewhere, by up to %lld ns: this is an "
-                       "error of rankscope, please report it with the trace",
-                       n_off, (long long)worst);
+        return rs_fail(
+            err, RS_ERR_FORMAT,
+            "a replay of what was recorded puts %zu events elsewhere, by up to %lld ns: this is an "
+            "error of rankscope, please report it with the trace",
+            n_off, (long long)worst);
     for (size_t k = 0; k < engine->n_ranks; k++)
         if (engine->ranks[k]->n_steps > most) most = engine->ranks[k]->n_steps;
     rs_status status = find_ends(engine, &out->times, &x, err);

@@ -222,9 +222,9 @@ static bool find_full_queues(rs_causes *c)
     for (size_t i = 0; ok && n_gaps && i < w->n; i++) {
         uint32_t call = w->launch[i], room = c->room[i];
         if (call == RS_NO_ROW) continue;
-        ok = room == RS_NO_ITEM ? sample(c, RS_COST_ISSUE, call, c->e->duration[call])
-                                : sample(c, RS_COST_ROOM, call,
-                                         rs_sub_sat(rs_event_end(c->e, call), w->start[room]));
+        ok = room == RS_NO_ITEM
+                 ? sample(c, RS_COST_ISSUE, call, c->e->duration[call])
+                 : sample(c, RS_COST_ROOM, call, rs_sub_sat(rs_event_end(c->e, call), w->start[room]));
     }
     if (ok) {
         c->cost.room = usual(gaps, n_gaps);

@@ -30,9 +30,9 @@
 typedef enum rs_edges_used { RS_EDGES_TOLD, RS_EDGES_ALL } rs_edges_used;
 
 typedef struct rs_meeting {
-    uint32_t instance;  /* of coll.instances */
-    uint32_t first, n;  /* in members */
-    int64_t transfer;   /* ns from the last start to the first end */
+    uint32_t instance; /* of coll.instances */
+    uint32_t first, n; /* in members */
+    int64_t transfer;  /* ns from the last start to the first end */
 } rs_meeting;
 
 /* A dependency between streams that the trace does not tell (infer.c). */
@@ -60,8 +60,8 @@ typedef struct rs_engine {
     const rs_skeleton *const *ranks; /* borrowed */
     size_t n_ranks;
     const rs_coll_rank **comm; /* of each */
-    rs_coll_job coll;     /* matched, clocks aligned; coll.shift is added to a rank's times */
-    rs_clock_trust trust; /* what the clocks rely on */
+    rs_coll_job coll;          /* matched, clocks aligned; coll.shift is added to a rank's times */
+    rs_clock_trust trust;      /* what the clocks rely on */
     uint32_t *node_base, *edge_base, *step_base; /* by rank, n_ranks + 1 */
     size_t n_nodes, n_edges;                     /* n_edges: with added ones */
     uint8_t *kind;                               /* by node: RS_ENGINE_... */
@@ -69,16 +69,16 @@ typedef struct rs_engine {
     size_t n_meetings;
     uint32_t *members; /* nodes, by meeting */
     size_t n_members;
-    uint32_t *by_node;        /* indices into members, in order of their nodes */
-    uint32_t *meeting_of;     /* by member */
-    rs_added_edge *added;     /* by target */
+    uint32_t *by_node;    /* indices into members, in order of their nodes */
+    uint32_t *meeting_of; /* by member */
+    rs_added_edge *added; /* by target */
     size_t n_added;
     rs_inferred *inferred;
     size_t n_inferred;
     uint32_t *order; /* nodes as their rank numbers them, in the order of a replay */
     rs_order_run *runs;
     size_t n_runs;
-    size_t n_dropped;         /* meetings that closed a circle over ranks: clocks or matches are wrong there */
+    size_t n_dropped; /* meetings that closed a circle over ranks: clocks or matches are wrong there */
     size_t n_pinned, n_alone; /* work without a known cause; communication without its partners */
 } rs_engine;
 
@@ -101,8 +101,8 @@ void rs_engine_clear(rs_engine *engine);
 /* ---- how long things take ------------------------------------------------------------------------------ */
 
 typedef struct rs_weights {
-    int64_t *work;     /* by node: its duration; of one that meets others, what it stays beyond the transfer */
-    int64_t *edge;     /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
+    int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
+    int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
     int64_t *transfer; /* by meeting */
 } rs_weights;
 

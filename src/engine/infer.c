@@ -140,7 +140,8 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
     int64_t least = INT64_MAX;
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++) {
         if (s->origin[k] == RS_ORIGIN_DEVICE || s->edge_part[k] == RS_PART_PINNED) continue;
-        int64_t usual = s->cost[k] < RS_N_COSTS && s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
+        int64_t usual =
+            s->cost[k] < RS_N_COSTS && s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
         int64_t beyond = rs_sub_sat(s->time[node], over);
         if (beyond < least) least = beyond;

@@ -193,10 +193,10 @@ static rs_status meet(rs_engine *e, rs_clock_how how, rs_error *err)
  * walked as long as it has such nodes, then the next. */
 typedef struct walk {
     rs_engine *e;
-    uint32_t *out_first, *out;       /* by node: targets of its edges, local << 1 | from its end */
-    uint32_t *waiting;               /* by node: edges that are not done */
-    uint32_t *queue, *head, *tail;   /* queue: of each rank from node_base on */
-    uint32_t *active, n_active, at;  /* ranks with nodes in their queue; a ring of n_ranks */
+    uint32_t *out_first, *out;      /* by node: targets of its edges, local << 1 | from its end */
+    uint32_t *waiting;              /* by node: edges that are not done */
+    uint32_t *queue, *head, *tail;  /* queue: of each rank from node_base on */
+    uint32_t *active, n_active, at; /* ranks with nodes in their queue; a ring of n_ranks */
     uint8_t *is_active;
     uint32_t *missing; /* by meeting: members that have not come */
     size_t n_order, runs_capacity;

@@ -305,7 +305,8 @@ static rs_status build(rs_own *b, rs_error *err)
 rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                       const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err)
 {
-    *b = (rs_own){.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
+    *b =
+        (rs_own){.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
     /* what was selected chooses the window; in it whatever runs can be what others wait for */
     rs_policy all = *policy;
     all.whole = true;

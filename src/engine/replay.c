@@ -308,8 +308,8 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
         for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
             uint32_t node = e->node_base[r] + i;
             int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
-            int64_t end = rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)),
-                                     e->ranks[r]->duration[i]);
+            int64_t end =
+                rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)), e->ranks[r]->duration[i]);
             if (start == 0 && end == 0) continue;
             n++;
             if (start < 0) start = rs_sub_sat(0, start);
@@ -322,7 +322,9 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
 
 static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node, size_t rank)
 {
-    rs_link l = {.from = node << 1, .node = node, .part = e->ranks[rank]->part[node - e->node_base[rank]],
+    rs_link l = {.from = node << 1,
+                 .node = node,
+                 .part = e->ranks[rank]->part[node - e->node_base[rank]],
                  .edge = RS_NO_CAUSE};
     if (e->kind[node] & RS_ENGINE_MEETS)
         l.from = e->members[t->last[e->meeting_of[rs_engine_member(e, node)]]] << 1;

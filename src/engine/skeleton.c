@@ -3,9 +3,9 @@
 
 #include "base/memory.h"
 
-const char *const rs_part_names[RS_N_PARTS] = {
-    "computation", "transfer", "copy",        "launch",      "stream_gap", "sync", "host", "loader",
-    "host_communication", "unexplained", "pinned", "window"};
+const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",    "copy",   "launch",
+                                               "stream_gap",         "sync",        "host",   "loader",
+                                               "host_communication", "unexplained", "pinned", "window"};
 
 void rs_skeleton_free(void *skeleton)
 {
@@ -41,8 +41,7 @@ void rs_skeleton_free(void *skeleton)
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES + s->n_lanes * sizeof *s->lanes +
-           s->n_steps * sizeof *s->steps +
-           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node);
+           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node);
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
@@ -52,7 +51,8 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 static bool check(const void *value)
 {
     const rs_skeleton *s = value;
-    if (s->n == 0 || s->n_first != s->n + 1 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX) return false;
+    if (s->n == 0 || s->n_first != s->n + 1 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX)
+        return false;
     if (s->first[0] != 0 || s->first[1] != 0 || s->first[s->n] != s->n_edges) return false;
     for (size_t i = 0; i < s->n; i++) {
         bool far = s->time[i] > INT64_MAX / 4 || s->time[i] < INT64_MIN / 4;
@@ -82,15 +82,15 @@ static bool check(const void *value)
     return true;
 }
 
-static const rs_field lane_fields[] = {
-    RS_FIELD(rs_skeleton_lane, device), RS_FIELD(rs_skeleton_lane, stream), RS_FIELD(rs_skeleton_lane, pid),
-    RS_FIELD(rs_skeleton_lane, tid), RS_FIELD(rs_skeleton_lane, is_thread)};
+static const rs_field lane_fields[] = {RS_FIELD(rs_skeleton_lane, device), RS_FIELD(rs_skeleton_lane, stream),
+                                       RS_FIELD(rs_skeleton_lane, pid), RS_FIELD(rs_skeleton_lane, tid),
+                                       RS_FIELD(rs_skeleton_lane, is_thread)};
 static const rs_layout lane_layout = RS_LAYOUT(rs_skeleton_lane, lane_fields);
 
-static const rs_field step_fields[] = {
-    RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start), RS_FIELD(rs_skeleton_step, end),
-    RS_FIELD(rs_skeleton_step, mark),   RS_FIELD(rs_skeleton_step, after), RS_FIELD(rs_skeleton_step, last),
-    RS_FIELD(rs_skeleton_step, tail)};
+static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),
+                                       RS_FIELD(rs_skeleton_step, end),    RS_FIELD(rs_skeleton_step, mark),
+                                       RS_FIELD(rs_skeleton_step, after),  RS_FIELD(rs_skeleton_step, last),
+                                       RS_FIELD(rs_skeleton_step, tail)};
 static const rs_layout step_layout = RS_LAYOUT(rs_skeleton_step, step_fields);
 
 static const rs_field cost_fields[] = {RS_FIELD_ARRAY(rs_skeleton_costs, least),

@@ -40,9 +40,9 @@ extern const char *const rs_part_names[RS_N_PARTS];
 typedef enum rs_origin {
     RS_ORIGIN_ORDER, /* order of a thread or a stream */
     RS_ORIGIN_LAUNCH,
-    RS_ORIGIN_TOLD,   /* a cuda_sync event tells it, or a call does */
-    RS_ORIGIN_QUEUE,  /* a full queue */
-    RS_ORIGIN_DEVICE, /* the trace tells nothing; the device was busy until then */
+    RS_ORIGIN_TOLD,    /* a cuda_sync event tells it, or a call does */
+    RS_ORIGIN_QUEUE,   /* a full queue */
+    RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
     RS_ORIGIN_REPEATED /* inferred: the same places wait in every step */
 } rs_origin;
 
@@ -79,9 +79,10 @@ typedef struct rs_skeleton {
 
     size_t n; /* nodes; node 0 is the start of the trace */
     int64_t *time;
-    int64_t *duration;  /* of work; 0 of points */
-    uint32_t *name;     /* kernel, or the call or operator at the point; in pool */
-    uint32_t *operator_name; /* that launched the work; of a point the event that most of its time was spent in */
+    int64_t *duration; /* of work; 0 of points */
+    uint32_t *name;    /* kernel, or the call or operator at the point; in pool */
+    uint32_t
+        *operator_name; /* that launched the work; of a point the event that most of its time was spent in */
     uint32_t *row;      /* RS_NO_ROW: node 0 */
     int32_t *step;      /* index into steps, -1: none */
     uint16_t *lane;
@@ -116,8 +117,7 @@ typedef struct rs_skeleton {
 
 extern const rs_layout rs_skeleton_layout;
 
-#define RS_SKELETON_COLUMNS                                                                                  \
-    (RS_COLL_HOST_COLUMNS | RS_SYNC_COLUMNS | RS_LINK_COLUMNS)
+#define RS_SKELETON_COLUMNS (RS_COLL_HOST_COLUMNS | RS_SYNC_COLUMNS | RS_LINK_COLUMNS)
 
 #define RS_NO_COST (-1)
 

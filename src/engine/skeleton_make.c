@@ -31,11 +31,11 @@ typedef struct maker {
     const rs_path_graph *g;
     rs_own own;
     rs_skeleton *s;
-    uint32_t *first, *list;    /* by node: its living edges, as numbers of the graph */
-    uint32_t *n_out;           /* by node: living edges out of it */
-    uint32_t *only_out;        /* ... one of them */
-    uint32_t *unit;            /* by node: what it belongs to, RS_NO_ITEM: contracted or not there */
-    uint32_t *node;            /* by unit: its start */
+    uint32_t *first, *list; /* by node: its living edges, as numbers of the graph */
+    uint32_t *n_out;        /* by node: living edges out of it */
+    uint32_t *only_out;     /* ... one of them */
+    uint32_t *unit;         /* by node: what it belongs to, RS_NO_ITEM: contracted or not there */
+    uint32_t *node;         /* by unit: its start */
     size_t n_units;
     edge *edges; /* by target, the binding one first */
     size_t n_edges, capacity;
@@ -56,7 +56,9 @@ static bool is_work(const maker *m, uint32_t node)
 static rs_part part_of_work(const maker *m, uint32_t row)
 {
     rs_class class = rs_class_at(m->classes, row);
-    return class == RS_CLASS_COMM ? RS_PART_TRANSFER : class == RS_CLASS_MEMORY ? RS_PART_COPY : RS_PART_COMPUTE;
+    return class == RS_CLASS_COMM     ? RS_PART_TRANSFER
+           : class == RS_CLASS_MEMORY ? RS_PART_COPY
+                                      : RS_PART_COMPUTE;
 }
 
 static rs_part part_of_edge(const maker *m, uint32_t i)
@@ -200,7 +202,10 @@ static void set_host_cost(const maker *m, uint32_t i, bool waits, bool queued, e
 static edge contracted(const maker *m, uint32_t i, uint32_t to)
 {
     const rs_path_graph *g = m->g;
-    edge out = {.to = to, .name = RS_NO_STRING, .part = (uint8_t)part_of_edge(m, i), .cost = RS_COST_NONE,
+    edge out = {.to = to,
+                .name = RS_NO_STRING,
+                .part = (uint8_t)part_of_edge(m, i),
+                .cost = RS_COST_NONE,
                 .origin = RS_ORIGIN_ORDER};
     int64_t base = 0, longest = -1;
     uint32_t at = i;
@@ -231,7 +236,10 @@ static bool add_edge(maker *m, edge e)
 /* Without a binding edge the unit keeps its recorded distance from the start of the trace. */
 static bool pin(maker *m, uint32_t unit)
 {
-    return add_edge(m, (edge){.to = unit, .name = RS_NO_STRING, .part = RS_PART_PINNED, .cost = RS_COST_NONE,
+    return add_edge(m, (edge){.to = unit,
+                              .name = RS_NO_STRING,
+                              .part = RS_PART_PINNED,
+                              .cost = RS_COST_NONE,
                               .origin = RS_ORIGIN_ORDER});
 }
 
@@ -430,7 +438,8 @@ static uint32_t operator_of(const maker *m, const rs_links *links, const uint32_
         else
             high = middle;
     }
-    if (low == links->n_calls || links->call[low] != launch || op[low] == RS_NO_ROW) return m->e->name[launch];
+    if (low == links->n_calls || links->call[low] != launch || op[low] == RS_NO_ROW)
+        return m->e->name[launch];
     return m->e->name[op[low]];
 }
 
@@ -518,7 +527,8 @@ static bool fill_steps(maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
     size_t n_threads = m->e->n_threads;
-    uint32_t *first = rs_calloc(n_threads + 2, sizeof *first), *points = rs_malloc((s->n + 1) * sizeof *points);
+    uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
+             *points = rs_malloc((s->n + 1) * sizeof *points);
     s->steps = rs_malloc((n + 1) * sizeof *s->steps);
     bool ok = first && points && s->steps;
     for (uint32_t i = 1; ok && i < s->n; i++)
