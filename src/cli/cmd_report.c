@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/try.h"
-#include "cli/cli.h"
+#include "cli/report_tracelens.h"
 #include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
@@ -13,6 +13,14 @@ static const rs_option_spec specs[] = {
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,
      "also show the rank metrics of a run; given again, the second is compared with the first"},
+    {"tracelens", RS_OPTION_TEXT, "DIR", NULL, NULL,
+     "instead of the page: TraceLens' performance report, sheet for sheet as CSV files in DIR, its numbers "
+     "with its faults"},
+    {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
+     "with --tracelens: the device whose rates make the roofline columns: a name of `roofline --table "
+     "devices`, or a file in TraceLens' form"},
+    {"short-kernels", RS_OPTION_REAL, "US", NULL, NULL,
+     "with --tracelens: also the sheets of kernels shorter than US microseconds (TraceLens: 10)"},
 };
 
 typedef struct runs {
@@ -50,6 +58,7 @@ static void clear(rs_request *r)
 
 static rs_status check(rs_request *r, rs_error *err)
 {
+    if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
     RS_TRY(rs_report_check(err));
     if (!rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "into which file? rankscope report -o FILE.html PATH...");
@@ -73,6 +82,7 @@ static rs_status write_page(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status report(rs_request *r, rs_result *told, rs_error *err)
 {
+    if (rs_request_text(r, "tracelens")) return rs_report_write_tracelens(r, told, err);
     const runs *own = r->own;
     const rs_repeated *flight = rs_request_repeated(r, "flight");
     page p = {.settings = {.size = sizeof(rs_report_settings),
@@ -106,7 +116,7 @@ static int deliver(rs_request *r, const rs_result *told)
 const rs_command rs_report_command = {
     .name = "report",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... | --tracelens DIR [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
