@@ -59,6 +59,8 @@ static void clear(rs_request *r)
 static rs_status check(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
+    if (rs_request_is_set(r, "device") || rs_request_is_set(r, "short-kernels"))
+        return rs_fail(err, RS_ERR_USAGE, "--device and --short-kernels go with --tracelens");
     RS_TRY(rs_report_check(err));
     if (!rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "into which file? rankscope report -o FILE.html PATH...");
@@ -125,10 +127,14 @@ const rs_command rs_report_command = {
         "of its section prints.\n\n"
         "Long tables are cut to the rows that matter most, and say so.\n\n"
         "The exit code is that of the input: 0, 3 when no trace was usable, 4 when part of the input was "
-        "lost. What doctor and flight find is on the page and does not change it.",
+        "lost. What doctor and flight find is on the page and does not change it.\n\n"
+        "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
+        "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
+        "ranks stand in DIR/rank0, DIR/rank1, ...",
     .examples = "rankscope report -o report.html traces/\n"
                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
-                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",
+                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/\n"
+                "rankscope report --tracelens sheets/ --device MI300X --short-kernels 10 trace.json.gz",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options, .without = "format|table|output|schema|color|verbose|stats"}},

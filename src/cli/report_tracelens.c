@@ -65,7 +65,8 @@ rs_status rs_report_check_tracelens(rs_request *r, rs_error *err)
     if (!r->arguments.n_paths)
         return rs_fail(err, RS_ERR_USAGE, "which traces? rankscope report --tracelens DIR PATH...");
     if (rs_request_repeated(r, "flight")->n || rs_request_repeated(r, "metrics")->n)
-        return rs_fail(err, RS_ERR_USAGE, "--flight and --metrics go with the page (-o), not with --tracelens");
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--flight and --metrics go with the page (-o), not with --tracelens");
     return RS_OK;
 }
 

@@ -139,8 +139,8 @@ static bool order_groups(const rs_tl_rank *r, const kernels *all, const rs_tl_gr
     *tallies = rs_malloc((groups->n + 1) * sizeof **tallies);
     bool ok = sums && *tallies;
     for (size_t g = 0; ok && g < groups->n; g++) {
-        (*tallies)[g] = tally_of(r, all, groups->item + groups->first[g],
-                                 groups->first[g + 1] - groups->first[g]);
+        (*tallies)[g] =
+            tally_of(r, all, groups->item + groups->first[g], groups->first[g + 1] - groups->first[g]);
         sums[g] = (double)(*tallies)[g].sum;
     }
     ok = ok && rs_tl_order(sums, NULL, groups->n, order);
@@ -271,9 +271,9 @@ static const rs_column_spec short_columns[] = {
     COLUMN("Short Kernel duration (µs) percent of total time", REAL, PERCENT,
            "of total_time in gpu_timeline"),
 };
-static const rs_table_spec short_sheet = SHEET(
-    "short_kernels_summary", "one row is one short kernel under one operator with one set of arguments",
-    short_columns);
+static const rs_table_spec short_sheet =
+    SHEET("short_kernels_summary", "one row is one short kernel under one operator with one set of arguments",
+          short_columns);
 
 typedef struct short_key {
     uint32_t parent, dims, strides, concrete, name;

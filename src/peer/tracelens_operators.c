@@ -59,10 +59,14 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
     const struct {
         const char *type;
         int64_t ns;
-    } rows[] = {{"computation_time", b.compute}, {"exposed_comm_time", b.exposed_comm},
-                {"exposed_memcpy_time", b.exposed_memory}, {"busy_time", b.busy},
-                {"idle_time", b.idle}, {"total_time", b.span},
-                {"total_comm_time", b.comm}, {"total_memcpy_time", b.memory}};
+    } rows[] = {{"computation_time", b.compute},
+                {"exposed_comm_time", b.exposed_comm},
+                {"exposed_memcpy_time", b.exposed_memory},
+                {"busy_time", b.busy},
+                {"idle_time", b.idle},
+                {"total_time", b.span},
+                {"total_comm_time", b.comm},
+                {"total_memcpy_time", b.memory}};
     rs_table *t = rs_table_create(&timeline_sheet);
     if (!t) return rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < sizeof rows / sizeof *rows; i++) {

@@ -214,8 +214,7 @@ static rs_status find_launchers(rs_tl_rank *r, rs_error *err)
     r->launcher_of = rs_calloc(r->tree->n + 1, sizeof *r->launcher_of);
     bool ok = pairs && r->launchers && r->own_work && r->launcher_of && pair_up(r, pairs, &n) &&
               measure_all(r, pairs, n);
-    for (size_t i = 0; ok && i < r->n_launchers; i++)
-        r->launcher_of[r->launchers[i].node] = (uint32_t)i + 1;
+    for (size_t i = 0; ok && i < r->n_launchers; i++) r->launcher_of[r->launchers[i].node] = (uint32_t)i + 1;
     rs_free(pairs);
     return ok ? RS_OK : rs_fail_nomem(err, "launchers");
 }
@@ -294,8 +293,7 @@ const char *rs_tl_thread(const rs_tl_rank *r, uint32_t row)
 
 const char *rs_tl_tuple(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok)
 {
-    return rs_pool_text(&r->pool,
-                        rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok));
+    return rs_pool_text(&r->pool, rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok));
 }
 
 /* ---- the rank ------------------------------------------------------------------------------------------ */

@@ -11,9 +11,9 @@
 /* An operator, or a call without one, and the work that it launched itself, without communication. */
 typedef struct rs_tl_launcher {
     uint32_t node;
-    uint32_t first, n;       /* in own_work */
-    double direct, subtree;  /* unions, us */
-    const char *category;    /* static text */
+    uint32_t first, n;      /* in own_work */
+    double direct, subtree; /* unions, us */
+    const char *category;   /* static text */
 } rs_tl_launcher;
 
 typedef struct rs_tl_rank {
@@ -26,9 +26,9 @@ typedef struct rs_tl_rank {
     uint32_t *call;            /* by place in tree->gpu_row: the node of its call */
     rs_tl_launcher *launchers; /* by start, then row */
     size_t n_launchers;
-    uint32_t *own_work;    /* rows, by launcher, then by start, then by row */
-    uint32_t *launcher_of; /* by node: index + 1 of its launcher; 0: it is none */
-    rs_pool pool;          /* texts of cells */
+    uint32_t *own_work;                 /* rows, by launcher, then by start, then by row */
+    uint32_t *launcher_of;              /* by node: index + 1 of its launcher; 0: it is none */
+    rs_pool pool;                       /* texts of cells */
     uint32_t *process, *label, *thread; /* by thread: string ids of the names that the file gives */
     int64_t total;                      /* first start to last end of linked work, ns */
 } rs_tl_rank;
@@ -80,7 +80,7 @@ typedef struct rs_tl_stats {
     double sum, mean, median, std, min, max; /* NaN: unknown */
 } rs_tl_stats;
 
-rs_tl_stats rs_tl_stats_of(double *values, size_t n); /* reorders the values */
+rs_tl_stats rs_tl_stats_of(double *values, size_t n);   /* reorders the values */
 double rs_tl_numpy_sum(const double *values, size_t n); /* rounded where numpy's rounds */
 
 /* Items put into groups: the numbers of the items, group after group, in the order of the items. */

@@ -56,7 +56,8 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
     if (status == RS_OK) status = rs_job_each_rank(job, &each, &report->ranks, &report->n, told, err);
     for (size_t i = 0; status == RS_OK && i < report->n; i++)
         if (((const rs_sheets *)report->ranks[i].value)->n == 0)
-            rs_result_note(told, "rank %lld: nothing for a sheet: no GPU work", (long long)report->ranks[i].rank);
+            rs_result_note(told, "rank %lld: nothing for a sheet: no GPU work",
+                           (long long)report->ranks[i].rank);
     if (status == RS_OK)
         *out = report;
     else
