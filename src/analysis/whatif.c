@@ -1,7 +1,8 @@
 /* whatif: how long a step would take without stragglers, and who is to blame. */
 #include "analysis/whatif.h"
 
-#include "base/try.h"
+#include "clock/collective_clocks.h"
+#include "engine/skeleton.h"
 
 static const rs_option_spec options[] = {
     {"scale", RS_OPTION_LIST, "WHAT=FACTOR", NULL, NULL,
@@ -9,6 +10,9 @@ static const rs_option_spec options[] = {
      "step:N"},
     {"ideal-trace", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write the replay with ideal times as a Chrome trace; packed by the name's ending"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
+     "traces: ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of "
+     "the command clocks; file: as the traces have them"},
     {"slowest", RS_OPTION_REAL, "PCT", NULL, "3", "share of the workers that are the slowest ones of M_W"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL, "exit 1 when the job meets it: 'slowdown > 1.1'"},
 };
@@ -40,9 +44,16 @@ const rs_analysis rs_analysis_whatif = {
                 "rankscope whatif --compat straggler-analysis --format json timeline.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows = RS_FOLLOWS_STEPS,
-    .follows_not = "a table of operations is replayed with all its workers, in whole steps",
+    .follows = RS_FOLLOWS_STEPS | RS_FOLLOWS_RANKS,
+    .follows_not = "whole steps are replayed",
     .file = file,
+    .file_is = rs_op_table_is,
+    .rank = rs_whatif_rank,
+    .merge = rs_whatif_merge,
+    .free_partial = rs_skeleton_free,
+    .absent = "no events",
+    .partial_layout = &rs_skeleton_layout,
 };

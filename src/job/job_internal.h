@@ -145,6 +145,7 @@ typedef struct rs_question {
     size_t round;      /* how many of them are settled: the one that is asked next */
     rs_told told;      /* to a map only; borrowed */
     bool moments;      /* a table has a column of them */
+    bool as_file;      /* its input is no trace */
     bool due;          /* to be asked in the next pass over the inputs */
     bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;
