@@ -80,4 +80,6 @@ struct rs_tl_model {
 
 extern const rs_tl_model rs_tl_models_matrix[], rs_tl_models_elements[]; /* the end has no name */
 
+extern const rs_tl_model rs_tl_model_triton; /* of every name that begins as Inductor's do */
+
 #endif

@@ -11,18 +11,18 @@ static bool find_models(rs_tl_knowledge *k)
 {
     const rs_strings *names = &k->rank->e->strings;
     k->model_of = rs_malloc((names->n + 1) * sizeof *k->model_of);
-    for (size_t i = 0; k->model_of && i < names->n; i++) k->model_of[i] = rs_tl_model_find(names->items[i].text);
+    for (size_t i = 0; k->model_of && i < names->n; i++)
+        k->model_of[i] = rs_tl_model_find(names->items[i].text);
     return k->model_of != NULL;
 }
 
 static rs_status find_backward(rs_tl_knowledge *k, rs_error *err)
 {
-    const rs_fwdbwd *links;
     size_t n;
-    RS_TRY(rs_tree_fwdbwd(k->rank->trace, k->rank->tree, &links, &n, err));
+    RS_TRY(rs_tree_fwdbwd(k->rank->trace, k->rank->tree, &k->links, &n, err));
     k->backward = rs_malloc((n + 1) * sizeof *k->backward);
     if (!k->backward) return rs_fail_nomem(err, "links between passes");
-    for (size_t i = 0; i < n; i++) k->backward[i] = (rs_keyed){links[i].forward, links[i].backward};
+    for (size_t i = 0; i < n; i++) k->backward[i] = (rs_keyed){k->links[i].forward, k->links[i].backward};
     k->n_backward = n;
     return rs_keyed_sort(k->backward, n) ? RS_OK : rs_fail_nomem(err, "links between passes");
 }
@@ -64,6 +64,19 @@ void rs_tl_backward_of(const rs_tl_knowledge *k, uint32_t node, size_t *first, s
     *first = low;
     while (low < k->n_backward && k->backward[low].key < (int64_t)k->rank->tree->end[node]) low++;
     *end = low;
+}
+
+uint32_t rs_tl_forward_of(const rs_tl_knowledge *k, uint32_t backward)
+{
+    size_t low = 0, high = k->n_backward;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (k->links[middle].backward < backward)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < k->n_backward && k->links[low].backward == backward ? k->links[low].forward : RS_NO_NODE;
 }
 
 /* What tells questions apart; compared byte by byte. */
@@ -120,7 +133,8 @@ static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
         rs_tl_put_param(p, true, &text);
         rs_python_put_text(&text, "\n");
     }
-    known->params = text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.text ? text.text : "", text.n);
+    known->params =
+        text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.text ? text.text : "", text.n);
     rs_python_clear(&text);
     return known->params != RS_NO_STRING;
 }
@@ -129,7 +143,8 @@ static bool answer_new(rs_tl_knowledge *k, const rs_tl_model *model, const quest
 {
     const rs_events *e = k->rank->e;
     const char *kernel = q->kernel == RS_NO_STRING ? NULL : e->strings.items[q->kernel].text;
-    rs_tl_call call = {.name = e->strings.items[q->name].text, .kernels = &kernel, .n_kernels = kernel ? 1 : 0};
+    rs_tl_call call = {
+        .name = e->strings.items[q->name].text, .kernels = &kernel, .n_kernels = kernel ? 1 : 0};
     set_text(e, q->dims, &call.dims, &call.dims_length);
     set_text(e, q->types, &call.types, &call.types_length);
     set_text(e, q->strides, &call.strides, &call.strides_length);
@@ -144,8 +159,8 @@ static bool answer_new(rs_tl_knowledge *k, const rs_tl_model *model, const quest
     return true;
 }
 
-bool rs_tl_knowledge_ask(rs_tl_knowledge *k, uint32_t node, bool backward, const uint32_t *work, size_t n_work,
-                         uint32_t *answer)
+bool rs_tl_knowledge_ask(rs_tl_knowledge *k, uint32_t node, bool backward, const uint32_t *work,
+                         size_t n_work, uint32_t *answer)
 {
     const rs_tl_rank *r = k->rank;
     const rs_tl_model *model = rs_tl_model_of(k, node);
@@ -265,8 +280,8 @@ bool rs_tl_add_python(rs_table *t, rs_python_text *text)
     return true;
 }
 
-bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n, rs_python_text *text,
-                            rs_table *t)
+bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n,
+                            rs_python_text *text, rs_table *t)
 {
     rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, items, n, false, text);
     bool empty = text->n == 2;

@@ -24,7 +24,8 @@ typedef struct rs_tl_knowledge {
     rs_tl_known *items;
     size_t n, capacity;
     rs_arena arena;
-    rs_keyed *backward; /* (forward node, backward node), by forward node */
+    rs_keyed *backward;     /* (forward node, backward node), by forward node */
+    const rs_fwdbwd *links; /* the same by backward node; the trace's */
     size_t n_backward;
 } rs_tl_knowledge;
 
@@ -35,10 +36,12 @@ void rs_tl_knowledge_clear(rs_tl_knowledge *k);
 const rs_tl_model *rs_tl_model_of(const rs_tl_knowledge *k, uint32_t node);
 /* What the model of a node says, about the backward pass where asked. The work is that of the forward pass:
  * names of kernels tell more about matrix products. False when out of memory. */
-bool rs_tl_knowledge_ask(rs_tl_knowledge *k, uint32_t node, bool backward, const uint32_t *work, size_t n_work,
-                         uint32_t *answer);
+bool rs_tl_knowledge_ask(rs_tl_knowledge *k, uint32_t node, bool backward, const uint32_t *work,
+                         size_t n_work, uint32_t *answer);
 /* Backward nodes that belong to a node or to what is below it: a run of k->backward. */
 void rs_tl_backward_of(const rs_tl_knowledge *k, uint32_t node, size_t *first, size_t *end);
+/* The forward node that a backward one belongs to; RS_NO_NODE: none. */
+uint32_t rs_tl_forward_of(const rs_tl_knowledge *k, uint32_t backward);
 
 /* A call, as the sheets of families and the unified one list it. */
 typedef struct rs_tl_measured {
@@ -71,6 +74,7 @@ typedef struct rs_tl_metrics {
 } rs_tl_metrics;
 rs_tl_metrics rs_tl_metrics_of(const rs_tl_rank *r, const rs_tl_answer *answer, double time);
 
+rs_status rs_tl_add_unified(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
@@ -80,8 +84,8 @@ void rs_tl_add_spec(rs_table *t, const rs_tl_answer *answer);
 /* Takes the text as the next cell and empties it; false when out of memory. */
 bool rs_tl_add_python(rs_table *t, rs_python_text *text);
 /* The two columns of kernels. */
-bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n, rs_python_text *text,
-                            rs_table *t);
+bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n,
+                            rs_python_text *text, rs_table *t);
 /* mean, median, std, min, max */
 void rs_tl_add_five(rs_table *t, const rs_tl_stats *s);
 /* A parameter's value in Python text; quoted: as repr() has it. */

@@ -106,7 +106,10 @@ static void add_statistics(columns *c, const char *const names[5], rs_unit unit)
 }
 
 #define FIVE(name)                                                                                           \
-    (const char *const[5]) {name "_mean", name "_median", name "_std", name "_min", name "_max"}
+    (const char *const[5])                                                                                   \
+    {                                                                                                        \
+        name "_mean", name "_median", name "_std", name "_min", name "_max"                                  \
+    }
 
 static void make_columns(columns *c)
 {
@@ -133,7 +136,8 @@ static void make_columns(columns *c)
         add_column(c, "Roofline Bound_first", RS_TEXT, RS_UNIT_NONE, "COMPUTE_BOUND or MEMORY_BOUND");
         add_statistics(c, FIVE("Pct Roofline"), RS_UNIT_PERCENT);
     }
-    add_column(c, "kernel_details__summarize_kernel_stats", RS_TEXT, RS_UNIT_NONE, "kernels, as a Python list");
+    add_column(c, "kernel_details__summarize_kernel_stats", RS_TEXT, RS_UNIT_NONE,
+               "kernels, as a Python list");
     add_column(c, "trunc_kernel_details", RS_TEXT, RS_UNIT_NONE, "the same with names cut");
     add_column(c, "Input Dims_first", RS_TEXT, RS_UNIT_NONE, "shapes of the inputs");
     add_column(c, "Input type_first", RS_TEXT, RS_UNIT_NONE, "types of the inputs");
@@ -154,9 +158,9 @@ typedef struct group {
     const uint32_t *items;
     size_t n;
     const columns *c;
-    double *values;       /* scratch, n of them */
+    double *values;         /* scratch, n of them */
     rs_tl_metrics *metrics; /* of the calls */
-    rs_python_text *text; /* scratch */
+    rs_python_text *text;   /* scratch */
 } group;
 
 static const rs_tl_answer *answer_of(const group *g, size_t i)
@@ -249,7 +253,8 @@ static bool add_row(const group *g, rs_table *t)
     rs_table_add_text(t, rs_tl_thread(r, row));
     rs_tl_add_spec(t, answer_of(g, 0));
     if (g->c->roofline) add_roofline(g, t);
-    if (!rs_tl_add_kernel_cells(g->list, g->items, g->n, g->text, t) || !add_arguments(g, row, t)) return false;
+    if (!rs_tl_add_kernel_cells(g->list, g->items, g->n, g->text, t) || !add_arguments(g, row, t))
+        return false;
     for (size_t i = 0; i < g->n; i++) g->values[i] = g->list->items[g->items[i]].time;
     s = rs_tl_stats_of(g->values, g->n);
     rs_tl_add_five(t, &s);
@@ -276,8 +281,8 @@ static bool shows(const rs_tl_call_list *list, size_t i, which rule)
 }
 
 /* The calls by operator and parameters. */
-static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule, rs_tl_groups *groups,
-                        uint32_t **order)
+static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule,
+                        rs_tl_groups *groups, uint32_t **order)
 {
     call_key *keys = rs_malloc((list->n + 1) * sizeof *keys);
     bool *skip = rs_malloc((list->n + 1) * sizeof *skip), ok = keys && skip;
@@ -305,8 +310,9 @@ static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, w
 static rs_status add_group(const rs_tl_knowledge *k, const rs_tl_call_list *list, const columns *c,
                            const uint32_t *items, size_t n, rs_python_text *text, rs_table *t, rs_error *err)
 {
-    group g = {k, list, items, n, c, rs_malloc((n + 1) * sizeof *g.values),
-               rs_malloc((n + 1) * sizeof *g.metrics), text};
+    group g = {
+        k,   list, items, n, c, rs_malloc((n + 1) * sizeof *g.values), rs_malloc((n + 1) * sizeof *g.metrics),
+        text};
     bool ok = g.values && g.metrics;
     for (size_t i = 0; ok && i < n; i++)
         g.metrics[i] = rs_tl_metrics_of(list->rank, answer_of(&g, i), list->items[items[i]].time);
@@ -325,7 +331,8 @@ static rs_status add_rows(const rs_tl_knowledge *k, const rs_tl_call_list *list,
     rs_status status = group_calls(k, list, rule, &groups, &order) ? RS_OK : rs_fail_nomem(err, "calls");
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         uint32_t first = groups.first[order[i]];
-        status = add_group(k, list, c, groups.item + first, groups.first[order[i] + 1] - first, &text, t, err);
+        status =
+            add_group(k, list, c, groups.item + first, groups.first[order[i] + 1] - first, &text, t, err);
     }
     rs_python_clear(&text);
     rs_tl_groups_clear(&groups);
@@ -343,8 +350,9 @@ static void take_columns(const rs_tl_knowledge *k, const rs_tl_call_list *list, 
 }
 
 /* A sheet of one or two lists: those of the second stand below those of the first. */
-static rs_status add_sheet(const rs_tl_knowledge *k, const char *name, const rs_tl_call_list *one, which rule_one,
-                           const rs_tl_call_list *two, which rule_two, rs_sheets *out, rs_error *err)
+static rs_status add_sheet(const rs_tl_knowledge *k, const char *name, const rs_tl_call_list *one,
+                           which rule_one, const rs_tl_call_list *two, which rule_two, rs_sheets *out,
+                           rs_error *err)
 {
     columns c = {0};
     take_columns(k, one, &c);

@@ -19,9 +19,9 @@ typedef struct rs_tl_param {
 } rs_tl_param;
 
 typedef struct rs_tl_answer {
-    double flops;         /* of one call */
-    double bytes;         /* NaN: unknown */
-    const char *unit;     /* "matrix", "vector"; NULL: neither */
+    double flops;          /* of one call */
+    double bytes;          /* NaN: unknown */
+    const char *unit;      /* "matrix", "vector"; NULL: neither */
     const char *precision; /* "bf16", ...; NULL: unknown */
     rs_tl_param params[RS_TL_MAX_PARAMS];
     size_t n_params;
@@ -56,7 +56,7 @@ typedef enum rs_tl_outcome {
 
 /* Asks the model about a call, or about the backward pass that belongs to the call. Texts of the answer live
  * in the arena. Out of memory: RS_TL_FAILED with *ok false. */
-rs_tl_outcome rs_tl_model_ask(const rs_tl_model *model, bool backward, const rs_tl_call *call, rs_arena *arena,
-                              rs_tl_answer *out, bool *ok);
+rs_tl_outcome rs_tl_model_ask(const rs_tl_model *model, bool backward, const rs_tl_call *call,
+                              rs_arena *arena, rs_tl_answer *out, bool *ok);
 
 #endif

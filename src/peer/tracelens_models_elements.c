@@ -51,12 +51,12 @@ static void upsample(rs_tl_ask *ask)
     if (ask->bad) return;
     memcpy(out, x.items, 2 * sizeof *out);
     rs_tl_list result = {out, x.n, false};
+    rs_tl_put_tuple(ask, "input_shape", x);
+    rs_tl_put_tuple(ask, "output_shape", result);
     rs_tl_put_tuple(ask, "op_shape", result);
     rs_tl_put_types(ask, "dtype_in_out", types, 2);
     rs_tl_put_stride(ask, "stride_input", 0);
     rs_tl_put_none(ask, "stride_output");
-    rs_tl_put_tuple(ask, "input_shape", x);
-    rs_tl_put_tuple(ask, "output_shape", result);
     if (ask->backward) ask->undefined = true;
     ask->out->flops = rs_tl_product(out, x.n);
     ask->out->bytes = (rs_tl_product(x.items, x.n) + ask->out->flops) * rs_tl_size(types[0]);
@@ -80,7 +80,8 @@ static void binary(rs_tl_ask *ask)
 {
     rs_tl_list a = rs_tl_shape(ask, 0), b = rs_tl_shape(ask, 1);
     const char *types[3] = {rs_tl_type(ask, 0), rs_tl_type(ask, 1), NULL};
-    bool three = ask->model->p[0] == 0 && ask->a->n_dims > 2 && (ask->a->dims[2].n > 0 || ask->a->dims[2].nested);
+    bool three =
+        ask->model->p[0] == 0 && ask->a->n_dims > 2 && (ask->a->dims[2].n > 0 || ask->a->dims[2].nested);
     if (three) types[2] = rs_tl_type(ask, 2);
     if (!ask->a->has_strides) ask->bad = true;
     rs_tl_put_tuple(ask, "shape_in1", a);
@@ -93,7 +94,8 @@ static void binary(rs_tl_ask *ask)
     double x = rs_tl_size(types[0]), y = rs_tl_size(types[1]);
     double out = types[2] ? rs_tl_size(types[2]) : a.n && b.n ? (x > y ? x : y) : x;
     ask->out->flops = broadcast(ask, a, b);
-    ask->out->bytes = rs_tl_product(a.items, a.n) * x + rs_tl_product(b.items, b.n) * y + ask->out->flops * out;
+    ask->out->bytes =
+        rs_tl_product(a.items, a.n) * x + rs_tl_product(b.items, b.n) * y + ask->out->flops * out;
     vector(ask, types[0]);
 }
 
@@ -381,7 +383,8 @@ static void causal_conv1d(rs_tl_ask *ask)
     if (x.n < 3 || w.n < 2) ask->bad = true;
     if (ask->bad) return;
     bool bias = ask->a->n_dims > 2 && (ask->a->dims[2].n || ask->a->dims[2].nested);
-    double size = size_or_two(ask), n = rs_tl_product(x.items, 3), c = (double)x.items[1], k = (double)w.items[1];
+    double size = size_or_two(ask), n = rs_tl_product(x.items, 3), c = (double)x.items[1],
+           k = (double)w.items[1];
     rs_tl_put_whole(ask, "batch", x.items[0]);
     rs_tl_put_whole(ask, "channels", x.items[1]);
     rs_tl_put_whole(ask, "seq_len", x.items[2]);
@@ -435,7 +438,8 @@ static void cross_entropy(rs_tl_ask *ask)
 static void moe_comm(rs_tl_ask *ask)
 {
     rs_tl_list x = rs_tl_shape(ask, 0);
-    double size = ask->a->n_types && ask->a->types[0].length ? rs_tl_size(ask->a->types[0].text) : (double)NAN;
+    double size =
+        ask->a->n_types && ask->a->types[0].length ? rs_tl_size(ask->a->types[0].text) : (double)NAN;
     if (x.n < 2) ask->bad = true;
     if (ask->bad) return;
     rs_tl_put_whole(ask, "num_tokens", x.items[0]);
@@ -448,10 +452,34 @@ static void moe_comm(rs_tl_ask *ask)
     ask->out->bytes = (double)x.items[0] * (double)x.items[1] * size;
 }
 
-#define UNARY(name) {name, "UnaryElementwise", unary, {0}}
-#define BINARY(name) {name, "BinaryElementwise", binary, {0}}
-#define NORM(name, answer) {name, "Normalization", answer, {0}}
-#define REDUCE(name) {name, "Reduce", reduce, {0}}
+#define UNARY(name)                                                                                          \
+    {                                                                                                        \
+        name, "UnaryElementwise", unary,                                                                     \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+#define BINARY(name)                                                                                         \
+    {                                                                                                        \
+        name, "BinaryElementwise", binary,                                                                   \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+#define NORM(name, answer)                                                                                   \
+    {                                                                                                        \
+        name, "Normalization", answer,                                                                       \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+#define REDUCE(name)                                                                                         \
+    {                                                                                                        \
+        name, "Reduce", reduce,                                                                              \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
 
 const rs_tl_model rs_tl_models_elements[] = {
     {"LigerSiLUMulFunction", "BinaryElementwise", binary, {1}},

@@ -176,11 +176,11 @@ static void shape_output(rs_tl_ask *ask, convolution *c)
             return;
         }
         double reach = (double)c->dilation[i] * (double)(k - 1);
-        double d = c->transposed ? (double)(in - 1) * (double)c->stride[i] - 2 * (double)c->padding[i] + reach +
-                                       (double)c->output_padding[i] + 1
-                                 : trunc(((double)in + 2 * (double)c->padding[i] - reach - 1) /
-                                             (double)c->stride[i] +
-                                         1);
+        double d =
+            c->transposed
+                ? (double)(in - 1) * (double)c->stride[i] - 2 * (double)c->padding[i] + reach +
+                      (double)c->output_padding[i] + 1
+                : trunc(((double)in + 2 * (double)c->padding[i] - reach - 1) / (double)c->stride[i] + 1);
         if (!(fabs(d) < 9e15)) {
             ask->bad = true;
             return;
@@ -224,7 +224,8 @@ static void convolve(rs_tl_ask *ask)
     bool is_backward = ask->model->p[2] != 0;
     convolution c = {.x = rs_tl_shape(ask, at), .w = rs_tl_shape(ask, at + 1)};
     const char *types[2] = {rs_tl_type(ask, at), rs_tl_type(ask, at + 1)};
-    if (c.x.n < 3 || c.x.n > 2 + MAX_SPACE || c.w.n != c.x.n || strcmp(types[0], types[1]) != 0) ask->bad = true;
+    if (c.x.n < 3 || c.x.n > 2 + MAX_SPACE || c.w.n != c.x.n || strcmp(types[0], types[1]) != 0)
+        ask->bad = true;
     if (ask->bad) return;
     c.space = c.x.n - 2;
     read_space(ask, next, c.space, 1, c.stride);
@@ -274,7 +275,8 @@ typedef struct attention {
 
 static double forward_flops(rs_tl_ask *ask, const attention *t, double n_q, double n_kv)
 {
-    double flops = t->batch * t->h_q * (2 * n_q * n_kv * t->d_qk) + t->batch * t->h_q * (2 * n_q * t->d_v * n_kv);
+    double flops =
+        t->batch * t->h_q * (2 * n_q * n_kv * t->d_qk) + t->batch * t->h_q * (2 * n_q * t->d_v * n_kv);
     if (t->causal && n_q != n_kv) ask->bad = true;
     return t->causal ? flops / 2 : flops;
 }
@@ -360,7 +362,8 @@ static bool put_causal(rs_tl_ask *ask, rs_tl_text text)
 
 static void answer_attention(rs_tl_ask *ask, const attention *t, bool backward, double size)
 {
-    ask->out->flops = backward ? backward_flops(ask, t, t->n_q, t->n_kv) : forward_flops(ask, t, t->n_q, t->n_kv);
+    ask->out->flops =
+        backward ? backward_flops(ask, t, t->n_q, t->n_kv) : forward_flops(ask, t, t->n_q, t->n_kv);
     ask->out->bytes = attention_bytes(t, backward, size);
 }
 
@@ -369,7 +372,8 @@ static void sdpa(rs_tl_ask *ask)
 {
     const int8_t *p = ask->model->p;
     size_t at = (size_t)p[0];
-    bool aten = p[1] == BHND, is_backward = strstr(ask->model->name, "bwd") || strstr(ask->model->name, "backward");
+    bool aten = p[1] == BHND,
+         is_backward = strstr(ask->model->name, "bwd") || strstr(ask->model->name, "backward");
     attention t = {.flash = !aten || p[2] == 3};
     read_shapes(ask, at, p[1], &t);
     rs_tl_text dropout = rs_tl_concrete(ask, (size_t)p[2]), causal = rs_tl_concrete(ask, (size_t)p[3]);
@@ -401,7 +405,8 @@ static void flash(rs_tl_ask *ask)
     put_qkv_strides(ask, at);
     rs_tl_text none = {"True", 4}, zero = {"0.0", 3};
     bool short_list = is_backward && ask->a->n_concrete <= (size_t)p[2];
-    rs_tl_text dropout = is_backward && ask->a->n_concrete <= (size_t)p[1] ? zero : rs_tl_concrete(ask, (size_t)p[1]);
+    rs_tl_text dropout =
+        is_backward && ask->a->n_concrete <= (size_t)p[1] ? zero : rs_tl_concrete(ask, (size_t)p[1]);
     rs_tl_text causal = short_list ? none : rs_tl_concrete(ask, (size_t)p[2]);
     if (is_backward && dropout.length == 0) dropout = zero;
     if (is_backward && causal.length == 0) causal = none;
@@ -446,7 +451,8 @@ static void varlen(rs_tl_ask *ask)
     rs_tl_put_whole(ask, "num_seqs_kv", n_k);
     rs_tl_put_real(ask, "max_seqlen_q", max_q);
     rs_tl_put_real(ask, "max_seqlen_kv", max_k);
-    double (*flops)(rs_tl_ask *, const attention *, double, double) = is_backward ? backward_flops : forward_flops;
+    double (*flops)(rs_tl_ask *, const attention *, double, double) =
+        is_backward ? backward_flops : forward_flops;
     ask->out->flops = flops(ask, &t, max_q, max_k);
     if (n_q > 1 && n_k == 1) ask->bad = true; /* division by zero */
     if (n_q > 1 && n_k > 1)

@@ -334,6 +334,7 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
     if (status == RS_OK) status = rs_tl_add_timeline(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_operators(&r, out, err);
     if (status == RS_OK) status = rs_tl_knowledge_make(&r, &k, err);
+    if (status == RS_OK) status = rs_tl_add_unified(&k, out, err);
     if (status == RS_OK) status = rs_tl_add_families(&k, out, err);
     if (status == RS_OK) status = rs_tl_add_kernels(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_collectives(&r, out, err);
