@@ -40,7 +40,7 @@ typedef struct rs_chakra_convert_settings {
     const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
     rs_chakra_timing timing;
     rs_chakra_target target;
-    bool json;             /* {"workload_graph": [...]} instead of messages */
+    bool json;             /* {"workload_graph": [...]}, the other form that feeders read, instead of messages */
     bool allow_unlinked;   /* convert what has no times, too: every node lasts 0 */
     bool rank_set;         /* rank: where the linked trace does not tell its own */
     int64_t rank;
@@ -113,6 +113,15 @@ RS_API rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings,
  * node. */
 RS_API rs_status rs_chakra_visualize(const char *path, uint64_t max_ratio, const rs_sink *sink,
                                      rs_error *err);
+
+/* Writes a trace as GraphML: nodes have label (name), type and duration_micros, edges run from what is waited
+ * for to what waits and have dependency ("data" or "control"); what names itself is left out. Memory: one
+ * node. */
+RS_API rs_status rs_chakra_graphml(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
+
+/* Writes a trace as protobuf's JSON form has it: the metadata and each node as an object after another, names
+ * in camel case, 64-bit numbers as text, defaults left out. Memory: one node. */
+RS_API rs_status rs_chakra_jsonize(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
 
 typedef struct rs_chakra_generate_settings {
     uint64_t npu, npus;   /* npu < npus <= 2^20 */

@@ -314,6 +314,7 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
     rs__et__inputs_outputs__init(&c.inputs);
     rs__et__inputs_outputs__init(&c.outputs);
     rs_et_writer_init(&c.writer, sink);
+    c.writer.json = settings->json;
     status = write_trace(&c);
     if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
     rs_et_writer_clear(&c.writer);

@@ -25,6 +25,7 @@ static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error 
             x->trace = &file->traces[i];
     }
     if (x->trace) {
+        x->rank_told = x->trace->rank != RS_NO_VALUE;
         x->rank = x->trace->rank != RS_NO_VALUE ? x->trace->rank : s->rank;
         x->has_rank = (x->trace->rank != RS_NO_VALUE || s->rank_set) && x->rank >= 0;
         return RS_OK;

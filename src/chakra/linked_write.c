@@ -324,7 +324,8 @@ rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err)
     if (!w) return rs_fail_nomem(err, "output");
     rs_writer_init(w, sink);
     rs_writer_char(w, '{');
-    if (x->has_rank) {
+    /* rank 0 is what a converter takes it for that is told none */
+    if (x->has_rank && (x->rank_told || x->rank)) {
         rs_writer_text(w, "\n\"rank\": ");
         rs_writer_int(w, x->rank);
         any = true;

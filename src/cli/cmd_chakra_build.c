@@ -3,7 +3,8 @@
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the Chakra execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
+     "the Chakra execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that "
+     "feeders read, {\"workload_graph\": [...]}; - is standard output"},
     RS_CHAKRA_CONVERT_OPTIONS,
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},

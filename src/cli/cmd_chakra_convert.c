@@ -19,7 +19,8 @@
 
 static const rs_option_spec convert_specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
+     "the execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that feeders "
+     "read, {\"workload_graph\": [...]}; - is standard output"},
     RS_CHAKRA_CONVERT_OPTIONS,
     {"rank", RS_OPTION_INT, "R", NULL, NULL, "the rank of the trace, where it does not tell it"},
     {"allow-unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -82,11 +83,22 @@ static rs_status convert_beside_groups(void *context, const rs_sink *sink, rs_er
     return status;
 }
 
+/* Whether the name asks for a workload graph. */
+static bool is_json(const char *path)
+{
+    static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (n >= strlen(ends[i]) && strcmp(path + n - strlen(ends[i]), ends[i]) == 0) return true;
+    return false;
+}
+
 int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
                          const char *groups_path, bool quiet)
 {
     rs_error err = RS_ERROR_INIT;
     converting c = {.settings = settings, .path = path, .command = command};
+    settings->json = is_json(path);
     rs_status status = groups_path ? rs_output_put(groups_path, false, NULL, convert_beside_groups, &c, &err)
                                    : rs_output_put(path, true, command, convert_into, &c, &err);
     rs_chakra_report_problems(&c.report.problems, quiet);
