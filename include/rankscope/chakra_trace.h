@@ -40,9 +40,9 @@ typedef struct rs_chakra_convert_settings {
     const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
     rs_chakra_timing timing;
     rs_chakra_target target;
-    bool json;             /* {"workload_graph": [...]}, the other form that feeders read, instead of messages */
-    bool allow_unlinked;   /* convert what has no times, too: every node lasts 0 */
-    bool rank_set;         /* rank: where the linked trace does not tell its own */
+    bool json; /* {"workload_graph": [...]}, the other form that feeders read, instead of messages */
+    bool allow_unlinked; /* convert what has no times, too: every node lasts 0 */
+    bool rank_set;       /* rank: where the linked trace does not tell its own */
     int64_t rank;
     /* Called for each dependency of a CPU node on GPU work that it waited for; NULL: none. Text is one line
      * without a newline, in the words of the established converter. */
@@ -80,13 +80,13 @@ RS_API rs_status rs_chakra_print(const char *path, uint64_t max_ratio, bool line
 
 typedef struct rs_chakra_check_settings {
     const char *path;
-    const char *linked;    /* the linked trace it was made from; NULL: conservation is not checked */
-    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
-    const rs_sink *report; /* all findings as one JSON object; NULL: none */
+    const char *linked;      /* the linked trace it was made from; NULL: conservation is not checked */
+    uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
+    const rs_sink *report;   /* all findings as one JSON object; NULL: none */
     rs_chakra_target target; /* ASTRA_SIM: also what that simulator stops at */
     const char *groups;      /* file of process groups, {"number": [ranks]}; NULL: the trace's own words */
-    bool tolerance_set;    /* false: 5 */
-    double tolerance;      /* percent by which the replay may differ from the recording */
+    bool tolerance_set;      /* false: 5 */
+    double tolerance;        /* percent by which the replay may differ from the recording */
 } rs_chakra_check_settings;
 
 /* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream

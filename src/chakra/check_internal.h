@@ -76,7 +76,7 @@ typedef struct rs_check {
     bool astra;   /* it is held against ASTRA-sim's rules */
     int64_t astra_time;
     uint64_t unproved; /* parents for which it was not found out whether they come before */
-    uint64_t *deps; /* ids */
+    uint64_t *deps;    /* ids */
     size_t n_deps, deps_capacity;
     rs_map64 by_id; /* the first of an id */
     rs_finding *findings;

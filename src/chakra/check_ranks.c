@@ -42,8 +42,8 @@ typedef struct matching {
     rs_strings keys;
     message *messages;
     size_t n_messages, messages_capacity;
-    rs_writer *out;     /* what is wrong, a line each */
-    rs_writer *json;    /* NULL: not asked for */
+    rs_writer *out;  /* what is wrong, a line each */
+    rs_writer *json; /* NULL: not asked for */
     uint64_t faults, collectives, pairs, skipped, other_sizes, nameless;
     rs_error *err;
 } matching;
@@ -86,9 +86,9 @@ static void tell(matching *m, const char *kind, const char *text)
 
 static const char *collective_name(const rs_check_comm *k)
 {
-    static const char *const names[] = {"all_reduce", "reduce",     "all_gather",     "gather",
-                                        "scatter",    "broadcast",  "all_to_all",     "reduce_scatter",
-                                        "reduce_scatter_block", "barrier"};
+    static const char *const names[] = {
+        "all_reduce", "reduce",         "all_gather",           "gather", "scatter", "broadcast",
+        "all_to_all", "reduce_scatter", "reduce_scatter_block", "barrier"};
     if (!k->has_type) return "a collective without a type";
     return k->type >= 0 && k->type < 10 ? names[k->type] : "a collective of unknown type";
 }
@@ -150,8 +150,8 @@ static bool add_call(matching *m, uint32_t file, uint32_t at, file_groups *known
         const char *text = m->keys.items[id].text;
         char *copy = rs_arena_strndup(&m->keys.arena, text, n);
         if (!copy) return false;
-        m->groups[m->n_groups] = (job_group){
-            .name = copy, .members = text + n + 1, .group = group, .with = (uint32_t)m->n_groups};
+        m->groups[m->n_groups] =
+            (job_group){.name = copy, .members = text + n + 1, .group = group, .with = (uint32_t)m->n_groups};
         m->n_groups++;
     }
     if (!RS_GROW_ONE(m->calls, m->n_calls, m->calls_capacity)) return false;
@@ -176,7 +176,8 @@ static bool find_calls(matching *m)
         file_groups known = {.members = rs_calloc(c->groups.n + 1, sizeof *known.members)};
         ok = known.members != NULL;
         for (size_t i = 0; i < c->n_comms && ok; i++)
-            if (c->nodes[c->comms[i].node].type == COLLECTIVE) ok = add_call(m, (uint32_t)f, (uint32_t)i, &known);
+            if (c->nodes[c->comms[i].node].type == COLLECTIVE)
+                ok = add_call(m, (uint32_t)f, (uint32_t)i, &known);
         rs_free(known.members);
         rs_arena_clear(&known.arena);
     }
@@ -235,7 +236,8 @@ static bool join_names(matching *m)
         for (size_t k = i + 1; k < m->n_groups && strcmp(order[i]->members, order[k]->members) == 0; k++) {
             bool apart = true;
             for (size_t j = i; j < k && apart; j++)
-                if (order[j]->with == (uint32_t)(order[i] - m->groups)) apart = !shares_a_rank(m, order[j], order[k]);
+                if (order[j]->with == (uint32_t)(order[i] - m->groups))
+                    apart = !shares_a_rank(m, order[j], order[k]);
             if (apart) m->groups[order[k] - m->groups].with = (uint32_t)(order[i] - m->groups);
         }
     }
@@ -281,8 +283,8 @@ static void compare_ranks(matching *m, const job_group *g, const call *a, size_t
         if (!differ(m, &a[i], &b[i])) continue;
         describe(m, &a[i], x, sizeof x);
         describe(m, &b[i], y, sizeof y);
-        snprintf(text, sizeof text, "group %.60s (ranks %.120s): collective %zu is not the same: %s; %s", g->name,
-                 *g->members ? g->members : "unknown", i + 1, x, y);
+        snprintf(text, sizeof text, "group %.60s (ranks %.120s): collective %zu is not the same: %s; %s",
+                 g->name, *g->members ? g->members : "unknown", i + 1, x, y);
         tell(m, "collective", text);
         return;
     }
@@ -291,11 +293,12 @@ static void compare_ranks(matching *m, const job_group *g, const call *a, size_t
         describe(m, &a[k], x, sizeof x);
     else
         describe(m, &b[n], x, sizeof x);
-    snprintf(text, sizeof text,
-             "group %.60s (ranks %.120s): rank %lld has %zu collectives, rank %lld has %zu; collective %zu stands "
-             "alone: %s",
-             g->name, *g->members ? g->members : "unknown", (long long)m->files[first_file].rank, n,
-             (long long)m->files[file].rank, k, (n < k ? n : k) + 1, x);
+    snprintf(
+        text, sizeof text,
+        "group %.60s (ranks %.120s): rank %lld has %zu collectives, rank %lld has %zu; collective %zu stands "
+        "alone: %s",
+        g->name, *g->members ? g->members : "unknown", (long long)m->files[first_file].rank, n,
+        (long long)m->files[file].rank, k, (n < k ? n : k) + 1, x);
     tell(m, "collective", text);
 }
 
@@ -357,8 +360,8 @@ static bool find_messages(matching *m)
                 continue;
             }
             if (!RS_GROW_ONE(m->messages, m->n_messages, m->messages_capacity)) return false;
-            m->messages[m->n_messages++] = (message){k->src, k->dst, k->tag, n->has_size ? n->size : -1,
-                                                     n->id,  (uint32_t)f, n->type == SEND};
+            m->messages[m->n_messages++] = (message){
+                k->src, k->dst, k->tag, n->has_size ? n->size : -1, n->id, (uint32_t)f, n->type == SEND};
         }
     }
     if (m->n_messages) qsort(m->messages, m->n_messages, sizeof *m->messages, by_message);
@@ -380,8 +383,8 @@ static void tell_lonely(matching *m, const message *x)
     }
     if (x->size >= 0) snprintf(bytes, sizeof bytes, "%lld bytes", (long long)x->size);
     snprintf(text, sizeof text, "rank %lld node %llu: the %s rank %lld (tag %lld, %s)%s",
-             (long long)m->files[x->file].rank, (unsigned long long)x->node, x->sends ? "send to" : "receive from",
-             (long long)peer, (long long)x->tag, bytes,
+             (long long)m->files[x->file].rank, (unsigned long long)x->node,
+             x->sends ? "send to" : "receive from", (long long)peer, (long long)x->tag, bytes,
              own != m->files[x->file].rank ? " names another rank as its own"
              : x->sends                    ? " has no receive there"
                                            : " has no send there");

@@ -31,9 +31,9 @@ static const struct {
     [RS_FAULT_OWN_PARENT] = {"own_parent", "names itself in ctrl_deps", false},
     [RS_FAULT_ON_CPU] = {"on_cpu", "is communication on the CPU (is_cpu_op is true)", false},
     [RS_FAULT_NO_PLACE] = {"no_place", "is communication that does not say is_cpu_op", false},
-    [RS_FAULT_COLLECTIVE] = {"collective",
-                             "is a collective of a comm_type that the simulator does not know, or without one",
-                             false},
+    [RS_FAULT_COLLECTIVE] =
+        {"collective", "is a collective of a comm_type that the simulator does not know, or without one",
+         false},
     [RS_FAULT_SIZE] = {"comm_size", "is communication without a comm_size above 0", false},
     [RS_FAULT_GROUP] = {"group",
                         "has a pg_name that is no number of a group (--comm-groups FILE gives their file)",
@@ -132,8 +132,7 @@ static void put_astra(rs_writer *w, const rs_check *c)
     rs_writer_int(w, c->astra_time);
     rs_writer_text(w, " ns on one CPU, one compute and one communication engine");
     if (c->unproved) put_count(w, "; parents not looked into: ", c->unproved);
-    if (c->metadata_nodes)
-        put_count(w, "; debug builds stop at metadata nodes: ", c->metadata_nodes);
+    if (c->metadata_nodes) put_count(w, "; debug builds stop at metadata nodes: ", c->metadata_nodes);
     rs_writer_char(w, '\n');
 }
 

@@ -288,8 +288,7 @@ static void explain(const rs_linked *l, const rs_chakra_convert_settings *settin
         while (!l->nodes[i].gpu && rs_slice_next(&walk, &element)) {
             char line[128];
             if (!rs_slice_int(element, &id)) continue;
-            snprintf(line, sizeof line,
-                     "Node ID %lld now has an synchonization dependency on Node ID %lld",
+            snprintf(line, sizeof line, "Node ID %lld now has an synchonization dependency on Node ID %lld",
                      (long long)l->nodes[i].id, (long long)id);
             settings->explain(settings->explain_context, line);
         }

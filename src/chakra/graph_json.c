@@ -27,7 +27,8 @@ static rs_status bad(rs_graph_json *g, const char *what, rs_error *err)
 
 static rs_status damaged(rs_graph_json *g, rs_error *err)
 {
-    return bad(g, g->json.status == RS_JSON_END ? "the file ends inside the workload graph" : "this is not JSON",
+    return bad(g,
+               g->json.status == RS_JSON_END ? "the file ends inside the workload graph" : "this is not JSON",
                err);
 }
 

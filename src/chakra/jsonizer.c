@@ -98,7 +98,8 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 /* Whether the field says nothing: its default, or not the chosen one of its alternatives. */
 static bool is_default(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
-    const uint8_t *at = (const uint8_t *)m + f->offset, *quantifier = (const uint8_t *)m + f->quantifier_offset;
+    const uint8_t *at = (const uint8_t *)m + f->offset,
+                  *quantifier = (const uint8_t *)m + f->quantifier_offset;
     if (f->label == PROTOBUF_C_LABEL_REPEATED) return *(const size_t *)quantifier == 0;
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) return *(const uint32_t *)quantifier != f->id;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE) return *(void *const *)at == NULL;
@@ -109,7 +110,8 @@ static bool is_default(const ProtobufCMessage *m, const ProtobufCFieldDescriptor
     return true;
 }
 
-static void put_list(rs_writer *w, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, unsigned level)
+static void put_list(rs_writer *w, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
+                     unsigned level)
 {
     size_t n = *(const size_t *)((const uint8_t *)m + f->quantifier_offset);
     const uint8_t *items = *(uint8_t *const *)((const uint8_t *)m + f->offset);

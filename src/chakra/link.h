@@ -73,9 +73,9 @@ typedef struct rs_linker {
     size_t n_ops;
     uint32_t *linked; /* indices into ops: the linked ones in the same order */
     size_t n_linked;
-    size_t n_ranks;         /* in the device trace */
+    size_t n_ranks; /* in the device trace */
     bool has_rank;
-    bool rank_told; /* by the device trace */
+    bool rank_told;         /* by the device trace */
     int64_t rank;           /* of the job */
     uint64_t n_other_names; /* ops whose id is that of a host node of another name */
     uint32_t *thread_first; /* n_threads + 1 offsets into linked */

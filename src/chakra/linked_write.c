@@ -238,9 +238,9 @@ static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
 /* What the device trace says about a communication kernel. */
 bool rs_link_put_args(const rs_linker *x, rs_writer *w, const char *before, uint32_t row)
 {
-    static const rs_column_id columns[] = {RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,
-                                           RS_COL_DTYPE,      RS_COL_GROUP_SIZE, RS_COL_GROUP_NAME,
-                                           RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS, RS_COL_SRC_RANK, RS_COL_DST_RANK};
+    static const rs_column_id columns[] = {
+        RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,  RS_COL_DTYPE,    RS_COL_GROUP_SIZE,
+        RS_COL_GROUP_NAME, RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS, RS_COL_SRC_RANK, RS_COL_DST_RANK};
     bool any = false;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         const rs_column_info *info = &rs_column_infos[columns[i]];

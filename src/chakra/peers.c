@@ -117,18 +117,21 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
         comm->has_peers = find_peers(linked, groups, node, comm);
         guessed |= comm->has_peers && !linked->has_rank && !rs_slice_member(node->args, "Src Rank").bytes;
         if (comm->has_peers)
-            messages[n++] = (message){node->ts, node->has_launch ? node->launch : INT64_MIN, node->position, comm};
+            messages[n++] =
+                (message){node->ts, node->has_launch ? node->launch : INT64_MIN, node->position, comm};
         else
-            rs_problems_add(problems, linked->file, -1, RS_NOTE, "unknown_peer",
-                            "nothing tells whom these send to or receive from; they have no comm_src, comm_dst "
-                            "and comm_tag",
-                            rs_linked_offset(linked, node->name.bytes));
+            rs_problems_add(
+                problems, linked->file, -1, RS_NOTE, "unknown_peer",
+                "nothing tells whom these send to or receive from; they have no comm_src, comm_dst "
+                "and comm_tag",
+                rs_linked_offset(linked, node->name.bytes));
     }
     if (guessed)
-        rs_problems_add(problems, linked->file, -1, RS_NOTE, "unknown_rank",
-                        "neither the trace nor its name tells its rank: sends and receives are those of rank 0; "
-                        "--rank says another",
-                        RS_NO_OFFSET);
+        rs_problems_add(
+            problems, linked->file, -1, RS_NOTE, "unknown_rank",
+            "neither the trace nor its name tells its rank: sends and receives are those of rank 0; "
+            "--rank says another",
+            RS_NO_OFFSET);
     number_messages(messages, n);
     rs_free(messages);
     return RS_OK;

@@ -127,7 +127,8 @@ static rs_status read_graph(rs_et_reader *r, rs_error *err)
     if (!(r->metadata = take(r, sizeof *r->metadata))) return rs_fail_nomem(err, "a workload graph");
     rs__et__global_metadata__init(r->metadata);
     do {
-        if (!rs_grow((void **)&r->text, &capacity, n + held + 1, 1)) return rs_fail_nomem(err, "a workload graph");
+        if (!rs_grow((void **)&r->text, &capacity, n + held + 1, 1))
+            return rs_fail_nomem(err, "a workload graph");
         memcpy(r->text + n, r->buffer, held);
         n += held;
         rs_status status = rs_source_read(r->source, r->buffer, BUFFER, &held, err);

@@ -157,7 +157,8 @@ static void explain_one(const rs_linker *x, uint32_t at, uint64_t id)
     const rs_link_dep *dep = &x->deps[at];
     char line[128];
     /* Of CPU nodes in the words of the established linker, its spelling too: scripts look for them. */
-    snprintf(line, sizeof line, dep->on_gpu ? on_gpu : on_cpu, (unsigned long long)id, (unsigned long long)x->gpus[dep->gpu].id, kinds[dep->kind]);
+    snprintf(line, sizeof line, dep->on_gpu ? on_gpu : on_cpu, (unsigned long long)id,
+             (unsigned long long)x->gpus[dep->gpu].id, kinds[dep->kind]);
     x->settings->explain(x->settings->explain_context, line);
 }
 

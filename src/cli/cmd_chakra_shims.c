@@ -45,8 +45,8 @@ static const shim_option pytorch_options[] = {
     {"log-filename", NULL, false, false},
 };
 static const shim_option text_options[] = {
-    {"input", NULL, false, true},       {"output", "output", false, true},
-    {"num-npus", "npus", false, true},  {"num-passes", "passes", false, true},
+    {"input", NULL, false, true},         {"output", "output", false, true},
+    {"num-npus", "npus", false, true},    {"num-passes", "passes", false, true},
     {"log-filename", NULL, false, false},
 };
 static const shim_option file_options[] = {
@@ -54,10 +54,8 @@ static const shim_option file_options[] = {
     {"output_filename", "output", false, true},
 };
 static const shim_option timeline_options[] = {
-    {"input_filename", NULL, false, true},
-    {"output_filename", "output", false, true},
-    {"npu_frequency", "frequency", false, true},
-    {"num_npus", NULL, false, false},
+    {"input_filename", NULL, false, true},       {"output_filename", "output", false, true},
+    {"npu_frequency", "frequency", false, true}, {"num_npus", NULL, false, false},
     {"log_filename", NULL, false, false},
 };
 static const shim_option generator_options[] = {
@@ -181,7 +179,8 @@ static int option_at(const shim *s, const char *word, char **value)
 
 static bool take(translation *t, const shim_option *option, char *value)
 {
-    if (strcmp(option->name, "log-filename") == 0 || strcmp(option->name, "log_filename") == 0) t->log = value;
+    if (strcmp(option->name, "log-filename") == 0 || strcmp(option->name, "log_filename") == 0)
+        t->log = value;
     if (strcmp(option->name, "simulate") == 0) t->simulate = true;
     if (option->ours && strcmp(option->ours, "output") == 0) t->output = value;
     if (t->shim->input && strcmp(option->name, t->shim->input) == 0) t->input = value;
@@ -190,8 +189,8 @@ static bool take(translation *t, const shim_option *option, char *value)
 
 static int wrong(const shim *s, const char *text, const char *word)
 {
-    rs_complain("%s: %s%.80s; it takes what the established tool takes, see `rankscope %s --help`", s->tool, text,
-                word, s->command->run == run_jsonizer ? "chakra print" : s->command->name);
+    rs_complain("%s: %s%.80s; it takes what the established tool takes, see `rankscope %s --help`", s->tool,
+                text, word, s->command->run == run_jsonizer ? "chakra print" : s->command->name);
     return RS_EXIT_USAGE;
 }
 
@@ -228,7 +227,8 @@ static int translate(translation *t, int argc, char **argv)
     }
     if (!moded) return wrong(s, "say PyTorch or Text before the other options", "");
     for (size_t i = 0; i < s->n; i++)
-        if (s->options[i].needed && !is_given(t, i)) return wrong(s, "this option is needed: --", s->options[i].name);
+        if (s->options[i].needed && !is_given(t, i))
+            return wrong(s, "this option is needed: --", s->options[i].name);
     if (s->given && (!put_word(t, (char *)s->given) || !put_word(t, (char *)s->value)))
         return wrong(s, "too many options", "");
     /* a path that begins with a hyphen is none of our options */
