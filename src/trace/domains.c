@@ -62,8 +62,8 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, size_t n_calls, 
     bool ok = rs_finder_init(&last, n_calls);
     for (size_t i = 0; ok && n_calls && i < c->n; i++) {
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
-        size_t at = rs_finder_first(&last, (uint64_t)c->ints[i]);
-        while (last.slots[at] != RS_FINDER_NONE && c->ints[last.slots[at]] != c->ints[i])
+        size_t at = rs_finder_first(&last, (uint64_t)rs_sparse_int(c, i));
+        while (last.slots[at] != RS_FINDER_NONE && rs_sparse_int(c, last.slots[at]) != rs_sparse_int(c, i))
             at = rs_finder_next(&last, at);
         uint32_t other = last.slots[at];
         *n_repeated += other != RS_FINDER_NONE &&
@@ -174,7 +174,7 @@ static uint32_t rank_place(rank_list *list, int64_t rank)
 static bool ranks_differ(const rs_sparse *c)
 {
     for (size_t i = 1; i < c->n; i++)
-        if (c->ints[i] != c->ints[0]) return true;
+        if (rs_sparse_int(c, i) != rs_sparse_int(c, 0)) return true;
     return false;
 }
 
@@ -200,7 +200,7 @@ static rs_status split_by_argument(const rs_events *e, const rs_pids *p, uint32_
     rank_list list = {0};
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        uint32_t place = rank_place(&list, c->ints[i]);
+        uint32_t place = rank_place(&list, rs_sparse_int(c, i));
         if (place == RS_NO_DOMAIN)
             status = rs_fail_nomem(err, "ranks");
         else if (place >= MAX_RANKS)

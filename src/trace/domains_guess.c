@@ -74,12 +74,12 @@ static uint32_t process_at(const owners *o, size_t place)
 
 static uint32_t *call_slot(const owners *o, uint32_t process, int64_t correlation)
 {
-    const int64_t *ids = o->e->args[RS_COL_CORRELATION].ints;
+    const rs_sparse *ids = &o->e->args[RS_COL_CORRELATION];
     const uint32_t *slots = o->calls.slots;
     /* the ids of one process stay neighbours, those of two begin elsewhere */
     size_t at = rs_finder_first(&o->calls, (uint64_t)correlation + ((uint64_t)process << 44));
     while (slots[at] != RS_FINDER_NONE &&
-           (ids[slots[at]] != correlation || process_at(o, slots[at]) != process))
+           (rs_sparse_int(ids, slots[at]) != correlation || process_at(o, slots[at]) != process))
         at = rs_finder_next(&o->calls, at);
     return &o->calls.slots[at];
 }
@@ -100,7 +100,7 @@ static bool index_calls(owners *o)
     if (!rs_finder_init(&o->calls, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
-        uint32_t *slot = call_slot(o, process_at(o, i), c->ints[i]);
+        uint32_t *slot = call_slot(o, process_at(o, i), rs_sparse_int(c, i));
         if (*slot == RS_FINDER_NONE) *slot = (uint32_t)i;
     }
     return true;
@@ -120,7 +120,7 @@ static bool count_shared(owners *o)
         uint32_t g = o->place[process];
         o->n_work[g]++;
         for (size_t k = 0; k < o->n_cpu; k++) {
-            uint32_t call = call_of(o, o->cpu[k], c->ints[i]);
+            uint32_t call = call_of(o, o->cpu[k], rs_sparse_int(c, i));
             if (call == RS_NO_ROW) continue;
             o->shared[g * o->n_cpu + k]++;
             o->early[g * o->n_cpu + k] += e->start[row] < e->start[call];
@@ -202,7 +202,7 @@ static bool neighbours_are_causal(const owners *o)
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
         if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
         uint32_t owner = o->owner[o->place[process]];
-        uint32_t call = call_of(o, o->cpu[owner], c->ints[i]);
+        uint32_t call = call_of(o, o->cpu[owner], rs_sparse_int(c, i));
         if (call != RS_NO_ROW && e->start[row] < e->start[call]) return false;
     }
     return true;
@@ -319,7 +319,7 @@ static void mark_by_correlation(const owners *o, uint32_t *domain)
     for (size_t i = 0; i < c->n; i++) {
         if (!rs_kind_is_gpu_work(rs_event_kind(e, c->rows[i]))) continue;
         for (size_t k = 0; k < o->n_cpu; k++)
-            if (call_of(o, o->cpu[k], c->ints[i]) != RS_NO_ROW) domain[c->rows[i]] = (uint32_t)k;
+            if (call_of(o, o->cpu[k], rs_sparse_int(c, i)) != RS_NO_ROW) domain[c->rows[i]] = (uint32_t)k;
     }
 }
 
@@ -430,7 +430,7 @@ static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks
         if (next) block++;
         if (rs_event_kind(e, i) == RS_KIND_CPU_OP && rs_cursor_seek(&id, (uint32_t)i)) {
             bool is_new;
-            uint32_t *slot = rs_map64_put(&seen, (uint64_t)id.column->ints[id.at], &is_new);
+            uint32_t *slot = rs_map64_put(&seen, (uint64_t)rs_sparse_int(id.column, id.at), &is_new);
             ok = slot != NULL;
             if (ok && !is_new && *slot == block && !next) block++;
             if (ok) *slot = block;
@@ -473,7 +473,8 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, const uint32_t *
         uint32_t row = c->rows[i];
         if (!rs_kind_is_call(rs_event_kind(e, row))) continue;
         bool is_new;
-        uint32_t *slot = rs_map64_put(&last, call_key(p->of_thread[e->thread[row]], c->ints[i]), &is_new);
+        uint32_t *slot =
+            rs_map64_put(&last, call_key(p->of_thread[e->thread[row]], rs_sparse_int(c, i)), &is_new);
         ok = slot != NULL;
         if (!ok) break;
         *n += !is_new && *slot == domain[row];

@@ -35,7 +35,7 @@ static bool is_call(call_walk *w, size_t i)
 static uint32_t *call_slot(const rs_finder *calls, const rs_sparse *c, int64_t correlation)
 {
     size_t at = rs_finder_first(calls, (uint64_t)correlation);
-    while (calls->slots[at] != RS_FINDER_NONE && c->ints[calls->slots[at]] != correlation)
+    while (calls->slots[at] != RS_FINDER_NONE && rs_sparse_int(c, calls->slots[at]) != correlation)
         at = rs_finder_next(calls, at);
     return &calls->slots[at];
 }
@@ -51,7 +51,7 @@ static bool index_calls(const rs_trace *trace, rs_finder *calls, rs_links *links
     walk.member.at = 0;
     for (size_t i = 0; n && i < c->n; i++) {
         if (!is_call(&walk, i)) continue;
-        uint32_t *slot = call_slot(calls, c, c->ints[i]);
+        uint32_t *slot = call_slot(calls, c, rs_sparse_int(c, i));
         if (*slot == RS_FINDER_NONE)
             *slot = (uint32_t)i;
         else
@@ -69,7 +69,7 @@ static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, rs_links *l
     for (size_t i = 0; ok && i < gpu.n; i++) {
         links->launch_of[i] = RS_NO_ROW;
         if (!rs_cursor_seek(&correlation, gpu.rows[i])) continue;
-        uint32_t place = *call_slot(&calls, c, c->ints[correlation.at]);
+        uint32_t place = *call_slot(&calls, c, rs_sparse_int(c, correlation.at));
         if (place != RS_FINDER_NONE) links->launch_of[i] = c->rows[place];
     }
     rs_finder_clear(&calls);
@@ -134,7 +134,7 @@ static bool find_ends(flow_search *s, const rs_links *links)
         const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
         if (!work || !same_place(e, row, s->gpu.rows[*work]) || !rs_cursor_seek(&id, row)) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
-        int64_t number = id.column->ints[id.at];
+        int64_t number = rs_sparse_int(id.column, id.at);
         s->flows[s->n] = (flow){.work = *work, .id = number, .from = RS_NO_ROW, .call = RS_NO_ROW};
         if (!put_first(&s->ids, (uint64_t)number, (uint32_t)s->n++)) return false;
     }
@@ -150,7 +150,7 @@ static bool find_starts(flow_search *s)
         uint32_t row = rs_trace_row(t, i);
         if (e->phase[row] != 's' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(&id, row))
             continue;
-        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)id.column->ints[id.at]);
+        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)rs_sparse_int(id.column, id.at));
         if (!first || s->flows[*first].from != RS_NO_ROW) continue;
         s->flows[*first].from = row;
         if (!put_first(&s->places, place_key(e, row), *first)) return false;
