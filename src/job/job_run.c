@@ -46,7 +46,7 @@ static uint64_t columns_of(const rs_question *q)
 {
     const rs_analysis *a = q->analysis;
     uint64_t columns = rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
-    return q->run.policy->rows_by_stream ? columns | RS_USUAL_COLUMNS : columns;
+    return q->run.policy->work ? columns | RS_USUAL_COLUMNS : columns;
 }
 
 /* ---- one input -------------------------------------------------------------------------------------- */
