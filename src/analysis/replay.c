@@ -16,7 +16,8 @@ static const rs_option_spec options[] = {
      "a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5', "
      "'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'"},
     {"no-loader", RS_OPTION_FLAG, NULL, NULL, NULL, "a question: data is there when it is asked for"},
-    {"force", RS_OPTION_FLAG, NULL, NULL, NULL, "answer questions, too, where the replay cannot be relied on"},
+    {"force", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "answer questions, too, where the replay cannot be relied on"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
      "told: only dependencies that the traces tell; all: also those inferred from repetition"},
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
@@ -212,8 +213,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK)
         status = rs_replay_judge(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, &replayed, err);
     if (status == RS_OK) status = put_rows(&replayed, rank_of, result, err);
-    if (status == RS_OK)
-        status = rs_replay_ask(run, &replayed, rank_of, result->tables[WHAT_IF], err);
+    if (status == RS_OK) status = rs_replay_ask(run, &replayed, rank_of, result->tables[WHAT_IF], err);
     if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;
     if (status == RS_OK) explain(&replayed, result);
     rs_replayed_clear(&replayed);

@@ -19,33 +19,35 @@ typedef struct answer_row {
     const char *assumption, *reason;
 } answer_row;
 
-#define ANSWER_ROW(CELL)                                                                                     \
-    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                          \
-    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                              \
-    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)    \
-    CELL(OF(answer_row, before), "before_us", REAL, US, "a step as recorded", "before")                      \
-    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                \
-    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                             \
-    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                       \
-         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "   \
-         "spread over steps",                                                                                \
-         "from")                                                                                             \
-    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                               \
-    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                           \
-    CELL(OF(answer_row, bound), "bound_us", REAL, US,                                                        \
-         "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait " \
-         "that the path runs along",                                                                         \
-         "at most")                  \
-    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                      \
-         "what most of the path would be spent on then", "then bound by")                                    \
-    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                      \
-         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                    \
-    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                     \
+#define ANSWER_ROW(CELL)                                                                                         \
+    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                              \
+    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                  \
+    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)        \
+    CELL(OF(answer_row, before), "before_us", REAL, US, "a step as recorded", "before")                          \
+    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                    \
+    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                 \
+    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                           \
+         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "       \
+         "spread over steps",                                                                                    \
+         "from")                                                                                                 \
+    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                   \
+    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                               \
+    CELL(                                                                                                        \
+        OF(answer_row, bound), "bound_us", REAL, US,                                                             \
+        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait " \
+        "that the path runs along",                                                                              \
+        "at most")                                                                                               \
+    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                          \
+         "what most of the path would be spent on then", "then bound by")                                        \
+    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                          \
+         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                        \
+    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                         \
     CELL(MAYBE(answer_row, reason), "reason", TEXT, NONE, "why it is refused or not trusted", NULL)
 RS_RECORD(answer, ANSWER_ROW);
 
-const rs_table_spec rs_what_if_table = RS_TABLE(
-    "what_if", "one row is a question of --what-if, --scale or --no-loader, for the job or a rank", answer_columns);
+const rs_table_spec rs_what_if_table =
+    RS_TABLE("what_if", "one row is a question of --what-if, --scale or --no-loader, for the job or a rank",
+             answer_columns);
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
@@ -75,7 +77,8 @@ static rs_status add_question(questions *q, const char *text, size_t n, bool sca
     question *x = &q->items[q->n++];
     *x = (question){.text = rs_strndup(text, n)};
     if (!x->text) return rs_fail_nomem(err, "a question");
-    rs_status status = scale ? rs_what_if_scale(x->text, &x->edits, err) : rs_what_if_parse(x->text, &x->edits, err);
+    rs_status status =
+        scale ? rs_what_if_scale(x->text, &x->edits, err) : rs_what_if_parse(x->text, &x->edits, err);
     if (status == RS_ERR_USAGE) rs_error_wrap(err, scale ? "--scale" : "--what-if");
     return status;
 }
@@ -234,7 +237,8 @@ static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const
 {
     uint32_t node = moment >> 1;
     if (l->edge != RS_NO_CAUSE)
-        return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE : rs_sub_sat(was->edge[l->edge], is->edge[l->edge]);
+        return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE
+                                               : rs_sub_sat(was->edge[l->edge], is->edge[l->edge]);
     int64_t less = rs_sub_sat(was->work[node], is->work[node]);
     if (e->kind[node] & RS_ENGINE_MEETS) {
         uint32_t k = e->meeting_of[rs_engine_member(e, node)];
@@ -259,7 +263,8 @@ static double bound_of(const rs_replayed *r, const rs_weights *edited, size_t fr
     return (double)sum;
 }
 
-static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from, size_t to)
+static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from,
+                            size_t to)
 {
     int64_t begin, time[RS_N_PARTS] = {0};
     uint32_t moment = end_of_ranks(e, t, from, to, &begin);
@@ -296,8 +301,8 @@ static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, b
     rs_weights was = {0}, is = {0};
     rs_times before = {0}, after = {0};
     size_t n_changed, n_ranges = e->n_ranks > 1 ? e->n_ranks + 1 : 1;
-    rs_status status = constant ? rs_weights_constant(e, edges, -1, &was, err)
-                                : rs_weights_recorded(e, edges, &was, err);
+    rs_status status =
+        constant ? rs_weights_constant(e, edges, -1, &was, err) : rs_weights_recorded(e, edges, &was, err);
     if (status == RS_OK) status = rs_weights_copy(e, &was, &is, err);
     if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &is, &n_changed, err);
     if (status == RS_OK) status = rs_engine_replay(e, &was, &before, err);
@@ -444,7 +449,8 @@ rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const in
         a.ends[1] = rs_malloc(n * sizeof(int64_t));
         a.before.ns = rs_malloc(n * sizeof(int64_t));
         a.after.ns = rs_malloc(n * sizeof(int64_t));
-        if (!a.ends[0] || !a.ends[1] || !a.before.ns || !a.after.ns) status = rs_fail_nomem(err, "a question");
+        if (!a.ends[0] || !a.ends[1] || !a.before.ns || !a.after.ns)
+            status = rs_fail_nomem(err, "a question");
         if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a.roles, err);
         for (size_t i = 0; status == RS_OK && i < q.n; i++) status = ask(&a, &q.items[i], table, err);
     }

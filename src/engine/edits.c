@@ -78,7 +78,8 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
         const rs_term *t = &edit->terms[i];
         if (t->field == RS_FIELD_CLASS && t->number == 1) target = RS_TARGET_COMM;
         if (t->field == RS_FIELD_CLASS && t->number != 1) *part = t->number ? RS_PART_COPY : RS_PART_COMPUTE;
-        bool of_comm = t->field == RS_FIELD_COLLECTIVE || t->field == RS_FIELD_GROUP || t->field == RS_FIELD_BYTES;
+        bool of_comm =
+            t->field == RS_FIELD_COLLECTIVE || t->field == RS_FIELD_GROUP || t->field == RS_FIELD_BYTES;
         if (of_comm) target = RS_TARGET_COMM;
         if (t->field != RS_FIELD_PART) continue;
         *part = parts[t->number];
@@ -166,12 +167,14 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
         for (uint32_t i = 1; i < s->n; i++) {
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool host = s->edge_part[k] == part && (target == RS_TARGET_LATENCY || s->cost[k] >= RS_COST_CALL);
+                bool host =
+                    s->edge_part[k] == part && (target == RS_TARGET_LATENCY || s->cost[k] >= RS_COST_CALL);
                 bool call = target == RS_TARGET_HOST && part == RS_PART_HOST && s->cost[k] < RS_COST_INSIDE;
                 if (weight[k] == RS_NO_EDGE || (!host && !call)) continue;
                 int64_t own = call ? s->base[k] : weight[k];
                 if (call && own > weight[k]) own = weight[k];
-                if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE) own = weight[k] - (int64_t)s->base[k];
+                if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE)
+                    own = weight[k] - (int64_t)s->base[k];
                 if (values)
                     values[(*n)++] = own;
                 else
@@ -221,8 +224,8 @@ static bool counts(const rs_editor *x, const rs_instance *in, uint32_t position,
     return true;
 }
 
-static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, uint32_t position, int64_t value,
-                    int64_t rank)
+static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, uint32_t position,
+                    int64_t value, int64_t rank)
 {
     for (size_t i = from; i < to; i++) {
         const rs_instance *in = rs_role_instance(x->roles, role, i);
@@ -230,7 +233,6 @@ static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, u
         change(x, &x->w->work[x->e->node_base[in->rank] + rs_instance_node(x->roles, in, position)], value);
     }
 }
-
 
 /* The instances of a role by step number, so that ranks stand side by side. order: indices in the role. */
 static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys)
@@ -405,7 +407,7 @@ static void no_loader(rs_editor *x)
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_roles *roles,
-                            const int64_t *rank_of, rs_weights *weights, size_t *n_changed, rs_error *err)
+                           const int64_t *rank_of, rs_weights *weights, size_t *n_changed, rs_error *err)
 {
     rs_editor x = {.e = e, .roles = roles, .rank_of = rank_of, .w = weights};
     rs_status status = RS_OK;

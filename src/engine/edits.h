@@ -72,7 +72,7 @@ void rs_what_if_clear(rs_what_if *question);
 /* Changes weights. rank_of: the ranks' own numbers, by index. *n_changed: how many weights it changed; 0 means
  * that nothing was selected. weights: of RS_EDGES_ALL or RS_EDGES_TOLD, recorded or constant. */
 rs_status rs_what_if_apply(const rs_what_if *question, const rs_engine *engine, const rs_roles *roles,
-                            const int64_t *rank_of, rs_weights *weights, size_t *n_changed, rs_error *err);
+                           const int64_t *rank_of, rs_weights *weights, size_t *n_changed, rs_error *err);
 
 /* ---- what the parts share ------------------------------------------------------------------------------ */
 
@@ -88,7 +88,12 @@ typedef struct rs_editor {
 bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint32_t local,
                      const rs_coll_op *comm);
 /* Which of the node's times the selector is about. */
-typedef enum rs_edit_target { RS_TARGET_WORK, RS_TARGET_COMM, RS_TARGET_HOST, RS_TARGET_LATENCY } rs_edit_target;
+typedef enum rs_edit_target {
+    RS_TARGET_WORK,
+    RS_TARGET_COMM,
+    RS_TARGET_HOST,
+    RS_TARGET_LATENCY
+} rs_edit_target;
 rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
 
 /* edits_graph.c */

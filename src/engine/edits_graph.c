@@ -38,7 +38,8 @@ static bool is_work(const rs_skeleton *s, uint32_t local)
 static bool is_optimizer(const rs_skeleton *s, uint32_t i)
 {
     static const char *const words[] = {"ptimizer", "::_fused_", "::_foreach_", "multi_tensor_apply"};
-    for (size_t k = 0; is_work(s, i) && s->part[i] != RS_PART_TRANSFER && k < sizeof words / sizeof *words; k++)
+    for (size_t k = 0; is_work(s, i) && s->part[i] != RS_PART_TRANSFER && k < sizeof words / sizeof *words;
+         k++)
         if (contains(s, s->operator_name[i], words[k]) || contains(s, s->name[i], words[k])) return true;
     return false;
 }
@@ -163,7 +164,8 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         bool begins = !*in_region && launches[i];
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (weight[k] == RS_NO_EDGE || s->cost[k] < RS_COST_CALL || s->edge_part[k] != RS_PART_HOST) continue;
+            if (weight[k] == RS_NO_EDGE || s->cost[k] < RS_COST_CALL || s->edge_part[k] != RS_PART_HOST)
+                continue;
             if (*in_region) change(x, &weight[k], 0);
             if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
         }
@@ -265,7 +267,8 @@ static void find_needs(merger *m)
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
                 if (!(s->source[k] & 1) || (is_work(s, i) && s->part[i] == RS_PART_TRANSFER)) continue;
                 uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
-                if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of]) m->needed[of] = m->place[base + i];
+                if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of])
+                    m->needed[of] = m->place[base + i];
             }
     }
 }
@@ -288,7 +291,8 @@ static bool same_members(const rs_engine *e, const rs_meeting *a, const rs_meeti
     if (x->n != y->n) return false;
     for (uint32_t i = 0; i < x->n; i++) {
         const rs_coll_arrival *p = &e->coll.arrivals[x->first + i], *q = &e->coll.arrivals[y->first + i];
-        if (p->rank != q->rank || e->comm[p->rank]->ops[p->op].kind != e->comm[q->rank]->ops[q->op].kind) return false;
+        if (p->rank != q->rank || e->comm[p->rank]->ops[p->op].kind != e->comm[q->rank]->ops[q->op].kind)
+            return false;
     }
     return true;
 }
@@ -324,7 +328,9 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
     for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
-        if (m->into[i] != i || m->closed[i] || own < 0 || rs_add_sat(bytes, own) > edit->number || m->last[i] >= needed) break;
+        if (m->into[i] != i || m->closed[i] || own < 0 || rs_add_sat(bytes, own) > edit->number ||
+            m->last[i] >= needed)
+            break;
         bytes += own;
         if (m->needed[i] < needed) needed = m->needed[i];
         end = i;

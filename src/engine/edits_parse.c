@@ -21,8 +21,9 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "no memory traffic is saved",
     "results are not needed before the last of the merged ones"};
 
-static const char *const edit_names[RS_N_EDITS] = {"scale",  "no-stragglers", "balanced", "network", "overlap",
-                                                   "graphs", "no-loader",     "no-sync",  "fuse",    "coalesce"};
+static const char *const edit_names[RS_N_EDITS] = {"scale",   "no-stragglers", "balanced",  "network",
+                                                   "overlap", "graphs",        "no-loader", "no-sync",
+                                                   "fuse",    "coalesce"};
 static const char *const fields[RS_N_FIELDS] = {"name", "operator", "class",      "part",  "rank",
                                                 "step", "stream",   "collective", "group", "bytes"};
 static const char *const classes[] = {"computation", "communication", "memory"};
@@ -49,8 +50,8 @@ static char *trimmed(const char *text, size_t n)
 
 /* ---- selectors ----------------------------------------------------------------------------------------- */
 
-static rs_status find_word(const char *what, const char *text, const char *const *words, size_t n, size_t *out,
-                           rs_error *err)
+static rs_status find_word(const char *what, const char *text, const char *const *words, size_t n,
+                           size_t *out, rs_error *err)
 {
     rs_suggestion nearest = {0};
     *out = 0;
@@ -62,7 +63,8 @@ static rs_status find_word(const char *what, const char *text, const char *const
         rs_suggest_from(&nearest, text, words[i]);
     }
     if (nearest.best)
-        return rs_fail(err, RS_ERR_USAGE, "there is no %s \"%.60s\"; did you mean %s?", what, text, nearest.best);
+        return rs_fail(err, RS_ERR_USAGE, "there is no %s \"%.60s\"; did you mean %s?", what, text,
+                       nearest.best);
     return rs_fail(err, RS_ERR_USAGE, "there is no %s \"%.60s\"", what, text);
 }
 
@@ -82,7 +84,8 @@ static rs_status check_term(rs_term *t, rs_error *err)
         if (t->op == RS_OP_LIKE || t->op == RS_OP_NOT_LIKE)
             return rs_fail(err, RS_ERR_USAGE, "%s is a number, it takes = != < <= > >=", fields[t->field]);
         if (!rs_parse_whole(t->text, &t->number, &end) || *end)
-            return rs_fail(err, RS_ERR_USAGE, "%s needs a whole number, not \"%.60s\"", fields[t->field], t->text);
+            return rs_fail(err, RS_ERR_USAGE, "%s needs a whole number, not \"%.60s\"", fields[t->field],
+                           t->text);
         return RS_OK;
     }
     if (t->op >= RS_OP_BELOW)
@@ -102,13 +105,14 @@ static rs_status parse_term(rs_edit *e, const char *text, size_t n, rs_error *er
     size_t at = 0, which = SIZE_MAX;
     for (; at < n && which == SIZE_MAX; at++)
         for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-            if (at + strlen(signs[k].sign) <= n && strncmp(text + at, signs[k].sign, strlen(signs[k].sign)) == 0) {
+            if (at + strlen(signs[k].sign) <= n &&
+                strncmp(text + at, signs[k].sign, strlen(signs[k].sign)) == 0) {
                 which = k;
                 break;
             }
     if (which == SIZE_MAX)
-        return rs_fail(err, RS_ERR_USAGE, "\"%.*s\" is no term: FIELD OP TEXT, such as name~gemm", (int)(n < 60 ? n : 60),
-                       text);
+        return rs_fail(err, RS_ERR_USAGE, "\"%.*s\" is no term: FIELD OP TEXT, such as name~gemm",
+                       (int)(n < 60 ? n : 60), text);
     rs_term t = {.op = signs[which].op};
     size_t behind = at - 1 + strlen(signs[which].sign), field;
     char *name = trimmed(text, at - 1);
@@ -160,19 +164,22 @@ static rs_status parse_value(rs_edit *e, const char *text, rs_error *err)
     for (size_t i = 0; i < 4; i++) {
         size_t m = strlen(units[i].unit);
         double value;
-        if (n <= m || strcmp(text + n - m, units[i].unit) != 0 || !rs_parse_real(text, n - m, &value)) continue;
+        if (n <= m || strcmp(text + n - m, units[i].unit) != 0 || !rs_parse_real(text, n - m, &value))
+            continue;
         if (value < 0 || value * units[i].ns > 1e15) break;
         e->ns = (int64_t)(value * units[i].ns + 0.5);
         return RS_OK;
     }
-    return rs_fail(err, RS_ERR_USAGE, "\"%.60s\" is no value: a factor (0.5), a time (12us), none or median", text);
+    return rs_fail(err, RS_ERR_USAGE, "\"%.60s\" is no value: a factor (0.5), a time (12us), none or median",
+                   text);
 }
 
 static rs_status parse_scale(rs_edit *e, const char *text, rs_error *err)
 {
     const char *equals = strrchr(text, '=');
     e->kind = RS_EDIT_SCALE;
-    if (!equals) return rs_fail(err, RS_ERR_USAGE, "\"%.60s\" is not SELECTOR=VALUE, such as name~gemm=0.5", text);
+    if (!equals)
+        return rs_fail(err, RS_ERR_USAGE, "\"%.60s\" is not SELECTOR=VALUE, such as name~gemm=0.5", text);
     char *value = trimmed(equals + 1, strlen(equals + 1));
     if (!value) return rs_fail_nomem(err, "a selector");
     rs_status status = parse_value(e, value, err);
@@ -212,8 +219,9 @@ static rs_status parse_argument(rs_edit *e, char sign, const char *argument, rs_
     case RS_EDIT_COALESCE:
         part = strrchr(argument, e->kind == RS_EDIT_FUSE ? '+' : ':');
         if (!part || part == argument || !part[1])
-            return rs_fail(err, RS_ERR_USAGE, e->kind == RS_EDIT_FUSE ? "fuse needs two names: fuse A+B"
-                                                                      : "coalesce needs GROUP:BYTES");
+            return rs_fail(err, RS_ERR_USAGE,
+                           e->kind == RS_EDIT_FUSE ? "fuse needs two names: fuse A+B"
+                                                   : "coalesce needs GROUP:BYTES");
         e->text = trimmed(argument, (size_t)(part - argument));
         e->other = trimmed(part + 1, strlen(part + 1));
         if (!e->text || !e->other) return rs_fail_nomem(err, "a question");

@@ -110,7 +110,7 @@ typedef struct rs_extra_edge {
 typedef struct rs_weights {
     int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
     int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
-    int64_t *transfer; /* by meeting */
+    int64_t *transfer;    /* by meeting */
     rs_extra_edge *extra; /* by node; NULL: none. Not copied by rs_weights_copy */
     size_t n_extra, extra_capacity;
     uint8_t *has_extra; /* by node; NULL: nothing is added */

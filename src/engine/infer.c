@@ -2,9 +2,9 @@
  * that the profiler drops.
  *
  * Work at position k of a role (roles.h) depends on that at position u of another stream of its device if
- *   - it is tight: in a third of all instances, and in two at least, k starts within `delta` behind the end of
- *     u while everything that the trace tells of it was over longer than that; u is the last of its stream to
- *     end before k starts;
+ *   - it is tight: k starts within `delta` behind the end of u, the last of its stream to end before. That is
+ *     so in two instances at least, and in a third of those in which everything that the trace tells of k was
+ *     over longer before: where something told explains the start, it says nothing of other causes;
  *   - it is never violated: in no instance, of which there are three or more, k starts before u has ended.
  * Where such an edge explains a start it takes the place of the cause that the skeleton had. */
 #include <string.h>
@@ -30,11 +30,14 @@ typedef struct pair {
 typedef struct finder {
     rs_engine *e;
     rs_roles roles;
-    const rs_role *role; /* that is looked at */
-    size_t n;            /* its instances */
+    const rs_role *role;           /* that is looked at */
+    size_t n;                      /* its instances */
     uint32_t begin[MAX_LANES + 1]; /* its streams' positions */
     size_t n_lanes;
-    rs_map64 at; /* u << 32 | k: place in pairs */
+    uint32_t (
+        *open)[1 + RS_SKELETON_FOLDS]; /* by position: instances in which nothing told explains the start;
+                                                then by fold of their steps */
+    rs_map64 at;                       /* u << 32 | k: place in pairs */
     pair *pairs;
     size_t n_pairs, pairs_capacity;
     size_t added_capacity, inferred_capacity;
@@ -79,7 +82,8 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
     int64_t least = INT64_MAX;
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++) {
         if (s->origin[k] == RS_ORIGIN_DEVICE || s->origin[k] == RS_ORIGIN_CALL ||
-            s->edge_part[k] == RS_PART_PINNED) continue;
+            s->edge_part[k] == RS_PART_PINNED)
+            continue;
         int64_t usual =
             s->cost[k] < RS_N_COSTS && s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
@@ -87,6 +91,27 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
         if (beyond < least) least = beyond;
     }
     return least;
+}
+
+static bool is_open(const finder *f, const rs_instance *i, uint32_t position, int64_t delta)
+{
+    return looseness(skeleton_of(f, i), node_at(f, i, position)) > delta;
+}
+
+static bool count_open(finder *f, int64_t delta)
+{
+    uint32_t length = instance_at(f, 0)->n;
+    rs_free(f->open);
+    f->open = rs_calloc(length + 1, sizeof *f->open);
+    for (size_t i = 0; f->open && i < f->n; i++) {
+        const rs_instance *in = instance_at(f, i);
+        for (uint32_t p = 0; p < length; p++) {
+            if (!is_open(f, in, p, delta)) continue;
+            f->open[p][0]++;
+            f->open[p][1 + in->step % RS_SKELETON_FOLDS]++;
+        }
+    }
+    return f->open != NULL;
 }
 
 static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step)
@@ -118,7 +143,7 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
         while (u < f->begin[a + 1] && rs_skeleton_end(s, node_at(f, i, u)) <= start) u++;
         if (u == f->begin[a]) continue;
         int64_t gap = rs_sub_sat(start, rs_skeleton_end(s, node_at(f, i, u - 1)));
-        if (gap > delta || looseness(s, node) <= delta) continue;
+        if (gap > delta || !is_open(f, i, k, delta)) continue;
         if (!count_tight(f, u - 1, k, i->step)) return false;
     }
     return true;
@@ -128,7 +153,7 @@ static void refute(finder *f)
 {
     for (size_t p = 0; p < f->n_pairs; p++) {
         pair *q = &f->pairs[p];
-        q->refuted = q->n_tight < 2 || (size_t)q->n_tight * 3 < f->n;
+        q->refuted = q->n_tight < 2 || (uint64_t)q->n_tight * 3 < f->open[q->k][0];
         for (size_t i = 0; !q->refuted && i < f->n; i++) {
             const rs_instance *in = instance_at(f, i);
             const rs_skeleton *s = skeleton_of(f, in);
@@ -140,7 +165,7 @@ static void refute(finder *f)
 
 static bool find_pairs(finder *f, int64_t delta, size_t *n)
 {
-    bool ok = true;
+    bool ok = count_open(f, delta);
     rs_map64_clear(&f->at);
     f->at = (rs_map64){0};
     f->n_pairs = 0;
@@ -169,8 +194,8 @@ static uint8_t folds_of(const finder *f, const pair *p)
     for (unsigned k = 0; k < RS_SKELETON_FOLDS; k++) {
         size_t left = 0;
         for (size_t i = 0; i < f->n; i++) left += instance_at(f, i)->step % RS_SKELETON_FOLDS != k;
-        uint32_t tight = p->n_tight - p->of_fold[k];
-        if (left >= MIN_INSTANCES && tight >= 2 && (size_t)tight * 3 >= left) folds |= (uint8_t)(1u << k);
+        uint32_t tight = p->n_tight - p->of_fold[k], open = f->open[p->k][0] - f->open[p->k][1 + k];
+        if (left >= MIN_INSTANCES && tight >= 2 && (uint64_t)tight * 3 >= open) folds |= (uint8_t)(1u << k);
     }
     return folds;
 }
@@ -267,6 +292,7 @@ rs_status rs_engine_infer(rs_engine *e, rs_error *err)
     ok = ok && sort_added(e);
     rs_roles_clear(&f.roles);
     rs_free(f.pairs);
+    rs_free(f.open);
     rs_map64_clear(&f.at);
     return ok ? RS_OK : rs_fail_nomem(err, "inferred dependencies");
 }

@@ -47,7 +47,8 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         if (fresh) {
             ok = RS_GROW_ONE(f->instances, f->n_instances, f->capacity);
             if (!ok) break;
-            f->instances[f->n_instances++] = (rs_instance){.rank = rank, .step = step, .first = (uint32_t)*at};
+            f->instances[f->n_instances++] =
+                (rs_instance){.rank = rank, .step = step, .first = (uint32_t)*at};
         }
         rs_instance *in = &f->instances[f->n_instances - 1];
         f->list[(*at)++] = node;

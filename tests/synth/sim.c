@@ -250,7 +250,8 @@ static void do_launch(job *j, rank_state *r, const instruction *i)
     for (size_t k = 0; k < j->opt.scale_count; k++)
         if (strstr(j->templates[i->template].name, j->opt.scales[k].text))
             e.duration = e.duration * j->opt.scales[k].factor / 1000;
-    if (j->opt.contention != 1000 && j->templates[i->template].class == CLASS_COMPUTATION && communicates(r, e.start))
+    if (j->opt.contention != 1000 && j->templates[i->template].class == CLASS_COMPUTATION &&
+        communicates(r, e.start))
         e.duration = e.duration * j->opt.contention / 1000;
     if (j->templates[i->template].class == CLASS_COMPUTATION)
         e.duration = e.duration / 1000 * r->factor + e.duration % 1000 * r->factor / 1000;
@@ -263,7 +264,8 @@ static int64_t transfer_time(const job *j, size_t at, const instruction *i)
     const group *g = &j->groups[at];
     uint64_t seed = mix(j->opt.seed ^ mix(at * 0x10001u + (uint64_t)g->sequence));
     int64_t bytes = i->amount * 2, n = g->count;
-    int64_t growing = (g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180) * 1000 / j->opt.network;
+    int64_t growing =
+        (g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180) * 1000 / j->opt.network;
     return jitter(&seed, (g->kind == GROUP_PAIR ? 6000 : 4000 + 1500 * n) + growing, -10, 30);
 }
 
