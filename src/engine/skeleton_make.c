@@ -155,13 +155,14 @@ static uint32_t held(int64_t ns)
     return ns < 0 ? 0 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-static bool is_told(const maker *m, uint32_t source_row, uint32_t target_row)
+static rs_origin origin_of_wait(const maker *m, uint32_t source_row, uint32_t target_row)
 {
     size_t from, to;
     rs_sync_into(m->own.sync, target_row, &from, &to);
     for (size_t k = from; k < to; k++)
-        if (m->own.sync->items[k].source == source_row) return true;
-    return false;
+        if (m->own.sync->items[k].source == source_row)
+            return m->own.sync->items[k].sync == RS_NO_ROW ? RS_ORIGIN_CALL : RS_ORIGIN_TOLD;
+    return RS_ORIGIN_DEVICE;
 }
 
 /* What the edge into work takes, and how it is known. */
@@ -181,7 +182,7 @@ static void set_work_cost(const maker *m, uint32_t i, edge *out)
         out->cost = (uint8_t)(RS_COST_STREAM + c->kind[work]);
     } else if (g->type[i] == RS_EDGE_SYNC) {
         out->cost = (uint8_t)(RS_COST_EVENT + c->kind[work]);
-        out->origin = is_told(m, source, g->row[g->to[i] >> 1]) ? RS_ORIGIN_TOLD : RS_ORIGIN_DEVICE;
+        out->origin = (uint8_t)origin_of_wait(m, source, g->row[g->to[i] >> 1]);
     }
 }
 
