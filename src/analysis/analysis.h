@@ -98,6 +98,7 @@ struct rs_analysis {
     /* Of an analysis that takes traces, too: whether a text that begins so is for `file`. Such a file comes
      * alone. NULL: every input is. */
     bool (*file_is)(const uint8_t *head, size_t n);
+    unsigned file_follows; /* what of a selection `file` follows then, where `follows` is about traces */
 
     /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL where
      * the row says `absent`: merge does not see that rank. */

@@ -738,9 +738,6 @@ rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rule
     rs_ops ops;
     const char *file = rs_source_name(source);
     bool by_step = run->selection && run->selection->by_step;
-    if (run->selection && run->selection->by_rank)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "whatif cannot follow --ranks: a table of operations is replayed with all its workers");
     rs_status status = rs_op_table_read(source, &table, &result->problems, err);
     if (status == RS_OK) {
         status = rs_ops_make(&table, file, by_step ? &run->selection->steps : NULL, rules, &ops,

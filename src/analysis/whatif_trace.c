@@ -13,9 +13,9 @@
 #include "clock/hosts.h"
 #include "engine/reference.h"
 #include "match/collective_wait.h"
-#include "trace/selection.h"
 
 #define MOST_MENDED 10 /* rows of the greedy list */
+#define CANDIDATES 8   /* of each, those that are to blame most */
 #define ENOUGH 0.01    /* of T - T(repair): what is left of it then is not worth a row */
 
 enum { COMPUTE, COMMUNICATION, MEMORY, HOST, N_KINDS };
@@ -356,6 +356,21 @@ static rs_status put_set(answer *a, const char *name, const bool *in, double ide
     return status;
 }
 
+/* The ranks that are to blame most and are not in the set. */
+static size_t choose_candidates(const answer *a, const bool *in, size_t *out, size_t most)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < a->e.n_ranks; r++) {
+        if (in[r]) continue;
+        size_t k = n < most ? n++ : most;
+        if (k == most && !(a->add[r] > a->add[out[most - 1]])) continue;
+        if (k == most) k--;
+        for (; k > 0 && a->add[r] > a->add[out[k - 1]]; k--) out[k] = out[k - 1];
+        out[k] = r;
+    }
+    return n;
+}
+
 /* Mended one after another: first the rank that is to blame most, then what saves most with those before. */
 static rs_status put_greedy(answer *a, rs_error *err)
 {
@@ -366,19 +381,18 @@ static rs_status put_greedy(answer *a, rs_error *err)
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < MOST_MENDED && i < a->e.n_ranks; i++) {
         if (left < 0.001 * a->t || now - a->t_repair < ENOUGH * left) break;
-        size_t best = SIZE_MAX;
-        double least = INFINITY, t;
-        for (size_t r = 0; status == RS_OK && r < a->e.n_ranks; r++) {
+        size_t best = SIZE_MAX, candidates[CANDIDATES];
+        size_t n = choose_candidates(a, in, candidates, i ? CANDIDATES : 1);
+        double least = INFINITY, t = -INFINITY;
+        for (size_t k = 0; status == RS_OK && k < n; k++) {
             unit u = everything;
-            if (in[r]) continue;
-            in[r] = true;
+            in[candidates[k]] = true;
             u.ranks = in;
-            t = -a->add[r];
             if (i) status = mended(a, &u, &t, err);
-            in[r] = false;
+            in[candidates[k]] = false;
             if (t >= least) continue;
             least = t;
-            best = r;
+            best = candidates[k];
         }
         if (best == SIZE_MAX || (i && least >= now)) break;
         in[best] = true;
@@ -639,8 +653,6 @@ static rs_status fill(answer *a, rs_error *err)
 rs_status rs_whatif_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_skeleton *s;
-    if (run->selection && run->selection->by_step)
-        return rs_fail(err, RS_ERR_USAGE, "whatif cannot follow --steps: the graph is of whole traces");
     RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
     *partial = s;
     return RS_OK;

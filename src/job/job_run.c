@@ -277,7 +277,7 @@ static rs_status open_input(const rs_job *job, const rs_input *input, rs_source 
 
 /* Whether the job is one file that the analysis reads itself. Standard input cannot be looked at beforehand:
  * it is one. */
-static bool is_for_file(const rs_analysis *analysis, const rs_job *job)
+bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
 {
     rs_source *source;
     const uint8_t *head;
@@ -307,7 +307,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     for (size_t k = 0; k < s->n; k++) {
         s->questions[k].run.selection = &job->selection;
-        s->questions[k].as_file = status == RS_OK && is_for_file(queries[k].analysis, job);
+        s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
     }
     return status;
 }
@@ -451,7 +451,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
             outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
                                          a->two_sided ? "compares two jobs" : "takes one job");
         for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
-            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, sides[i].questions[k].as_file,
+                                                        &outcomes[k].error);
     }
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
@@ -528,7 +529,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
-        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, err);
+        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, false, err);
         if (follows != RS_OK) return follows;
     }
     if (job->selection.by_window)
