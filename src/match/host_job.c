@@ -1,7 +1,5 @@
 #include "match/host_job.h"
 
-#include <string.h>
-
 #include "base/interval.h"
 #include "base/memory.h"
 #include "match/collective_names.h"
@@ -19,27 +17,6 @@ static bool add(spans *s, const rs_events *e, uint32_t row)
     return true;
 }
 
-static bool begins(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
-/* c10d::allreduce_ submits communication, _c10d_functional::wait_tensor waits for it: neither computes. */
-static bool communicates(const char *op)
-{
-    return begins(op, "c10d::") || begins(op, "_c10d_functional") || begins(op, "c10d_functional");
-}
-
-static bool host_backend(const rs_events *e)
-{
-    static const char *const names[] = {"gloo", "mpi", "ucc"};
-    if (e->info.backend == RS_NO_STRING) return false;
-    const char *backend = e->strings.items[e->info.backend].text;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(backend, names[i]) == 0) return true;
-    return false;
-}
-
 static bool unite(spans *s)
 {
     if (s->n && !rs_intervals_sort(s->items, s->n)) return false;
@@ -52,6 +29,8 @@ rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err)
     const rs_events *e = trace->events;
     spans talk = {0}, ops = {0};
     bool device = e->info.n_devices > 0, ok = true;
+    bool on_host =
+        e->info.backend != RS_NO_STRING && rs_coll_is_host_backend(e->strings.items[e->info.backend].text);
     rs_selector selector;
     rs_status status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
@@ -63,12 +42,12 @@ rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err)
         if (!rs_event_is_span(e, row) || e->duration[row] <= 0) continue;
         const char *name = rs_event_name(e, row);
         bool is_talk = kind == RS_KIND_USER_ANNOTATION && rs_coll_is_host_span(name);
-        if (!is_talk && (kind != RS_KIND_CPU_OP || communicates(name))) continue;
+        if (!is_talk && (kind != RS_KIND_CPU_OP || rs_coll_is_operator(name))) continue;
         if (rs_selects_row(&selector, row)) ok = add(is_talk ? &talk : &ops, e, row);
     }
     ok = ok && unite(&talk) && unite(&ops);
     if (ok) {
-        *out = (rs_host_job){.on_host = !device && (host_backend(e) || talk.n > 0),
+        *out = (rs_host_job){.on_host = !device && (on_host || talk.n > 0),
                              .communication = rs_intervals_length(talk.items, talk.n)};
         out->waiting = out->communication - rs_intervals_intersection(talk.items, talk.n, ops.items, ops.n);
     }
