@@ -12,7 +12,7 @@ static PyObject *version(PyObject *module, PyObject *args)
 
 static PyObject *make_option(const rs_option_spec *spec)
 {
-    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges"};
+    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text"};
     PyObject *one = PyDict_New(), *choices = NULL;
     bool ok = one != NULL;
     if (ok && spec->choices) {

@@ -250,9 +250,9 @@ static void test_names_of_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_time),    cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_no_host_job), cmocka_unit_test(test_names_of_groups),
-        cmocka_unit_test(test_doctor),
+        cmocka_unit_test(test_own_time),        cmocka_unit_test(test_data_loading),
+        cmocka_unit_test(test_waiting),         cmocka_unit_test(test_no_host_job),
+        cmocka_unit_test(test_names_of_groups), cmocka_unit_test(test_doctor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
