@@ -11,7 +11,7 @@
 
 /* ---- selection ----------------------------------------------------------------------------------------- */
 
-static bool holds_text(const rs_term *t, const char *text)
+static bool holds_text(const rs_edit_term *t, const char *text)
 {
     bool like = text && strstr(text, t->text), is = text && strcmp(text, t->text) == 0;
     switch (t->op) {
@@ -22,7 +22,7 @@ static bool holds_text(const rs_term *t, const char *text)
     }
 }
 
-static bool holds_number(const rs_term *t, int64_t value)
+static bool holds_number(const rs_edit_term *t, int64_t value)
 {
     switch (t->op) {
     case RS_OP_IS: return value == t->number;
@@ -42,7 +42,8 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
     return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
 }
 
-static bool holds(const rs_term *t, const rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
+static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32_t local,
+                  const rs_coll_op *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];
@@ -75,7 +76,7 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
     rs_edit_target target = RS_TARGET_WORK;
     *part = RS_N_PARTS;
     for (size_t i = 0; i < edit->n_terms; i++) {
-        const rs_term *t = &edit->terms[i];
+        const rs_edit_term *t = &edit->terms[i];
         if (t->field == RS_FIELD_CLASS && t->number == 1) target = RS_TARGET_COMM;
         if (t->field == RS_FIELD_CLASS && t->number != 1) *part = t->number ? RS_PART_COPY : RS_PART_COMPUTE;
         bool of_comm =

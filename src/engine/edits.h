@@ -44,11 +44,11 @@ typedef enum rs_edit_kind {
 /* What may be said of an answer: the assumption behind each kind. */
 extern const char *const rs_edit_assumptions[RS_N_EDITS];
 
-typedef struct rs_term rs_term;
+typedef struct rs_edit_term rs_edit_term;
 
 typedef struct rs_edit {
     rs_edit_kind kind;
-    rs_term *terms; /* of a selector */
+    rs_edit_term *terms; /* of a selector */
     size_t n_terms;
     char *text, *other; /* RANK, GROUP, NAME, A; B */
     double factor;      /* of scale: NaN where ns or median counts */

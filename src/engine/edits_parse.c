@@ -70,11 +70,11 @@ static rs_status find_word(const char *what, const char *text, const char *const
 
 static const struct {
     const char *sign;
-    rs_term_op op;
+    rs_edit_op op;
 } signs[] = {{"!~", RS_OP_NOT_LIKE}, {"!=", RS_OP_NOT}, {"<=", RS_OP_AT_MOST}, {">=", RS_OP_AT_LEAST},
              {"~", RS_OP_LIKE},      {"=", RS_OP_IS},   {"<", RS_OP_BELOW},    {">", RS_OP_ABOVE}};
 
-static rs_status check_term(rs_term *t, rs_error *err)
+static rs_status check_term(rs_edit_term *t, rs_error *err)
 {
     const char *end;
     size_t at;
@@ -113,11 +113,11 @@ static rs_status parse_term(rs_edit *e, const char *text, size_t n, rs_error *er
     if (which == SIZE_MAX)
         return rs_fail(err, RS_ERR_USAGE, "\"%.*s\" is no term: FIELD OP TEXT, such as name~gemm",
                        (int)(n < 60 ? n : 60), text);
-    rs_term t = {.op = signs[which].op};
+    rs_edit_term t = {.op = signs[which].op};
     size_t behind = at - 1 + strlen(signs[which].sign), field;
     char *name = trimmed(text, at - 1);
     t.text = trimmed(text + behind, n - behind);
-    rs_term *grown = rs_realloc(e->terms, (e->n_terms + 1) * sizeof *grown);
+    rs_edit_term *grown = rs_realloc(e->terms, (e->n_terms + 1) * sizeof *grown);
     if (grown) e->terms = grown;
     if (!name || !t.text || !grown) {
         rs_free(name);
@@ -126,7 +126,7 @@ static rs_status parse_term(rs_edit *e, const char *text, size_t n, rs_error *er
     }
     rs_status status = find_word("field", name, fields, RS_N_FIELDS, &field, err);
     rs_free(name);
-    t.field = status == RS_OK ? (rs_term_field)field : RS_FIELD_NAME;
+    t.field = status == RS_OK ? (rs_edit_field)field : RS_FIELD_NAME;
     e->terms[e->n_terms++] = t;
     return status == RS_OK ? check_term(&e->terms[e->n_terms - 1], err) : status;
 }

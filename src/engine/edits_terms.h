@@ -4,7 +4,7 @@
 
 #include "engine/edits.h"
 
-typedef enum rs_term_field {
+typedef enum rs_edit_field {
     RS_FIELD_NAME,
     RS_FIELD_OPERATOR,
     RS_FIELD_CLASS,
@@ -16,9 +16,9 @@ typedef enum rs_term_field {
     RS_FIELD_GROUP,
     RS_FIELD_BYTES,
     RS_N_FIELDS
-} rs_term_field;
+} rs_edit_field;
 
-typedef enum rs_term_op {
+typedef enum rs_edit_op {
     RS_OP_IS,
     RS_OP_NOT,
     RS_OP_LIKE,
@@ -27,11 +27,11 @@ typedef enum rs_term_op {
     RS_OP_AT_MOST,
     RS_OP_ABOVE,
     RS_OP_AT_LEAST
-} rs_term_op;
+} rs_edit_op;
 
-struct rs_term {
-    rs_term_field field;
-    rs_term_op op;
+struct rs_edit_term {
+    rs_edit_field field;
+    rs_edit_op op;
     char *text;
     int64_t number; /* of numbers; the place in the words of class and part */
 };
