@@ -126,9 +126,11 @@ static const rs_column_spec scale_columns[] = {
     {"speedup", RS_REAL, RS_UNIT_NONE, "T / length of a step then", NULL},
 };
 static const rs_column_spec unit_columns[] = {
-    {"unit", RS_TEXT, RS_UNIT_NONE, "host, role, link, step, or rank:step (of the rank that is to blame most)", NULL},
+    {"unit", RS_TEXT, RS_UNIT_NONE,
+     "host, role, link, step, or rank:step (of the rank that is to blame most)", NULL},
     {"name", RS_TEXT, RS_UNIT_NONE, "which one; of a link the ranks that meet", NULL},
-    {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else mended, / all mended", NULL},
+    {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else mended, / all mended",
+     NULL},
     {"gain_us", RS_REAL, RS_UNIT_US, "what mending it alone would save of a step", "gain"},
     {"gain_pct", RS_REAL, RS_UNIT_PERCENT, "gain_us of replayed_us", "gain %"},
 };
@@ -173,7 +175,7 @@ static const rs_table_spec ideal_table =
 const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES] = {
     &whatif_table,  &steps_table,    &kinds_table,      &dps_table,      &stages_table,
     &workers_table, &parts_table,    &kind_steps_table, &dp_steps_table, &stage_steps_table,
-    &delays_table,  &balances_table, &scales_table, &units_table,     &ideal_table};
+    &delays_table,  &balances_table, &scales_table,     &units_table,    &ideal_table};
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 
@@ -237,8 +239,8 @@ rs_status rs_whatif_put_scale(const char *scale, double speedup, rs_result *resu
     return rs_table_end_row(t, err);
 }
 
-rs_status rs_whatif_put_unit(const char *kind, const char *unit, double slowdown, double gain, double gain_pct,
-                             rs_result *result, rs_error *err)
+rs_status rs_whatif_put_unit(const char *kind, const char *unit, double slowdown, double gain,
+                             double gain_pct, rs_result *result, rs_error *err)
 {
     rs_table *t = result->tables[RS_WHATIF_UNITS];
     rs_table_add_text(t, kind);

@@ -30,7 +30,10 @@ typedef struct unit {
     const bool *ranks;               /* NULL: any */
 } unit;
 
-#define EVERYTHING {.rank = -1, .role = -1, .step = -1, .group = -1, .kind = -1}
+#define EVERYTHING                                                                                           \
+    {                                                                                                        \
+        .rank = -1, .role = -1, .step = -1, .group = -1, .kind = -1                                          \
+    }
 static const unit everything = EVERYTHING;
 
 typedef struct answer {
@@ -45,9 +48,9 @@ typedef struct answer {
     int64_t *ends;   /* by step_base */
     size_t n_steps;
     int64_t *step_numbers;
-    double *steps; /* lengths of the steps of the last replay, ns */
+    double *steps;                         /* lengths of the steps of the last replay, ns */
     double observed, t, t_ideal, t_repair; /* of the whole job, ns */
-    double *gain, *add;  /* by rank */
+    double *gain, *add;                    /* by rank */
     double transplant;
     rs_whatif_scale *scales;
     size_t n_scales;
@@ -84,7 +87,8 @@ static double measure(answer *a, const rs_times *t)
     for (size_t k = 0; k < a->n_steps; k++) {
         int64_t end = INT64_MIN;
         for (size_t r = 0; r < e->n_ranks; r++)
-            if (k < e->ranks[r]->n_steps && a->ends[e->step_base[r] + k] > end) end = a->ends[e->step_base[r] + k];
+            if (k < e->ranks[r]->n_steps && a->ends[e->step_base[r] + k] > end)
+                end = a->ends[e->step_base[r] + k];
         if (k + 1 == a->n_steps) end = last;
         a->steps[k] = (double)rs_sub_sat(end, before);
         before = end;
@@ -104,7 +108,9 @@ static rs_status replay(answer *a, const rs_weights *w, double *length, rs_error
 static int kind_of(const rs_skeleton *s, uint32_t node)
 {
     if (!(s->flags[node] & RS_NODE_WORK)) return HOST;
-    return s->part[node] == RS_PART_COPY ? MEMORY : s->part[node] == RS_PART_TRANSFER ? COMMUNICATION : COMPUTE;
+    return s->part[node] == RS_PART_COPY       ? MEMORY
+           : s->part[node] == RS_PART_TRANSFER ? COMMUNICATION
+                                               : COMPUTE;
 }
 
 static bool has_rank(const answer *a, const unit *u, size_t r)
@@ -117,14 +123,15 @@ static bool has_rank(const answer *a, const unit *u, size_t r)
 static void put_unit(const answer *a, const unit *u, const rs_weights *from, double factor, rs_weights *to)
 {
     const rs_engine *e = &a->e;
-    bool links = u->links || u->kind == COMMUNICATION || (u->kind < 0 && u->rank < 0 && u->role < 0 &&
-                                                         !u->host && !u->ranks);
+    bool links = u->links || u->kind == COMMUNICATION ||
+                 (u->kind < 0 && u->rank < 0 && u->role < 0 && !u->host && !u->ranks);
     for (size_t k = 0; links && k < e->n_meetings; k++) {
         const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
         const rs_coll_arrival *first = &e->coll.arrivals[c->first];
         bool in = (u->group < 0 || a->ref.group[k] == (uint32_t)u->group) &&
                   (u->step < 0 || rs_coll_op_at(&e->coll, first)->step == a->step_numbers[u->step]);
-        if (in) to->transfer[k] = factor == 1 ? from->transfer[k] : (int64_t)(factor * (double)from->transfer[k]);
+        if (in)
+            to->transfer[k] = factor == 1 ? from->transfer[k] : (int64_t)(factor * (double)from->transfer[k]);
     }
     if (u->links || u->kind == COMMUNICATION) return;
     for (size_t r = 0; r < e->n_ranks; r++) {
@@ -133,13 +140,16 @@ static void put_unit(const answer *a, const unit *u, const rs_weights *from, dou
         uint32_t base = e->node_base[r], edges = e->edge_base[r];
         for (uint32_t i = 1; i < s->n; i++) {
             bool work = s->flags[i] & RS_NODE_WORK;
-            if ((u->step >= 0 && s->step[i] != u->step) || (u->kind >= 0 && kind_of(s, i) != u->kind)) continue;
+            if ((u->step >= 0 && s->step[i] != u->step) || (u->kind >= 0 && kind_of(s, i) != u->kind))
+                continue;
             if (work && !(e->kind[base + i] & RS_ENGINE_COMES)) {
-                to->work[base + i] = factor == 1 ? from->work[base + i] : (int64_t)(factor * (double)from->work[base + i]);
+                to->work[base + i] =
+                    factor == 1 ? from->work[base + i] : (int64_t)(factor * (double)from->work[base + i]);
             } else if (!work) {
                 uint32_t k = edges + s->first[i];
                 bool scaled = factor != 1 && from->edge[k] > 0;
-                bool host = s->edge_part[s->first[i]] == RS_PART_HOST || s->edge_part[s->first[i]] == RS_PART_LOADER;
+                bool host =
+                    s->edge_part[s->first[i]] == RS_PART_HOST || s->edge_part[s->first[i]] == RS_PART_LOADER;
                 if (s->first[i] < s->first[i + 1] && host)
                     to->edge[k] = scaled ? (int64_t)(factor * (double)from->edge[k]) : from->edge[k];
             }
@@ -410,7 +420,8 @@ static rs_status put_greedy(answer *a, rs_error *err)
 static rs_status put_parts(answer *a, rs_whatif_row *job, rs_error *err)
 {
     size_t n = rs_whatif_n_slowest(a->run->options, a->e.n_ranks);
-    bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest), *last = rs_calloc(a->e.n_ranks + 1, sizeof *last);
+    bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest),
+         *last = rs_calloc(a->e.n_ranks + 1, sizeof *last);
     rs_status status = slowest && last ? RS_OK : rs_fail_nomem(err, "what-if");
     if (status == RS_OK) {
         choose_slowest(a, n, slowest);
@@ -491,7 +502,8 @@ static rs_status put_units(answer *a, rs_error *err)
         unit u = everything;
         u.rank = (int64_t)worst;
         u.step = (int64_t)s;
-        snprintf(name, sizeof name, "%lld:%lld", (long long)a->of[worst]->rank, (long long)a->step_numbers[s]);
+        snprintf(name, sizeof name, "%lld:%lld", (long long)a->of[worst]->rank,
+                 (long long)a->step_numbers[s]);
         RS_TRY(put_unit_row(a, "rank:step", name, &u, err));
     }
     return RS_OK;
@@ -508,7 +520,8 @@ static rs_status scale_unit(const answer *a, const rs_whatif_scale *scale, unit 
             return RS_OK;
         }
     for (size_t r = 0; r < a->e.n_ranks; r++) {
-        if (scale->number < 0 || !rs_whatif_scale_is(scale, "rank") || a->of[r]->rank != scale->number) continue;
+        if (scale->number < 0 || !rs_whatif_scale_is(scale, "rank") || a->of[r]->rank != scale->number)
+            continue;
         u->rank = (int64_t)r;
         return RS_OK;
     }
@@ -530,7 +543,8 @@ static rs_status scale_unit(const answer *a, const rs_whatif_scale *scale, unit 
         }
     }
     return rs_whatif_refuse_scale(
-        scale, "compute, communication, memory, host, rank:N, role:N, host:NAME and step:N of these traces", err);
+        scale, "compute, communication, memory, host, rank:N, role:N, host:NAME and step:N of these traces",
+        err);
 }
 
 static rs_status put_scales(answer *a, rs_error *err)
@@ -587,21 +601,25 @@ static void explain(const answer *a, const rs_whatif_row *job, double worst)
     if (e->n_ranks < 2)
         rs_result_note(r, "one rank: it is compared with its own steps only; give the traces of all ranks");
     if (!a->n_steps)
-        rs_result_note(r, "no steps (ProfilerStep): ranks are compared over the whole recording, which counts as "
-                          "one step");
+        rs_result_note(
+            r, "no steps (ProfilerStep): ranks are compared over the whole recording, which counts as "
+               "one step");
     if (fabs(job->replay_error) > 0.5)
-        rs_problems_add(&r->problems, NULL, -1, RS_WARNING, "replay_error",
-                        "the replay misses the recording by more than 0.5 %: clocks or records contradict each "
-                        "other",
-                        RS_NO_OFFSET);
+        rs_problems_add(
+            &r->problems, NULL, -1, RS_WARNING, "replay_error",
+            "the replay misses the recording by more than 0.5 %: clocks or records contradict each "
+            "other",
+            RS_NO_OFFSET);
     if (worst > 0.05)
-        rs_problems_add(&r->problems, NULL, -1, RS_WARNING, "unreliable",
-                        "some step replayed with the next one's times misses it by more than 5 %: do not rely on "
-                        "these numbers",
-                        RS_NO_OFFSET);
+        rs_problems_add(
+            &r->problems, NULL, -1, RS_WARNING, "unreliable",
+            "some step replayed with the next one's times misses it by more than 5 %: do not rely on "
+            "these numbers",
+            RS_NO_OFFSET);
     if (unkeyed > 0.05)
-        rs_result_note(r, "%d %% of the time is in steps that no other rank or step runs alike: it has no "
-                          "reference and counts as it is",
+        rs_result_note(r,
+                       "%d %% of the time is in steps that no other rank or step runs alike: it has no "
+                       "reference and counts as it is",
                        (int)(100 * unkeyed + 0.5));
     if (e->n_alone)
         rs_result_note(r,
@@ -671,7 +689,8 @@ rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_
         ranks[n_ranks++] = partials[i].value;
     }
     if (status == RS_OK && rs_options_text(run->options, "ideal-trace"))
-        status = rs_fail(err, RS_ERR_USAGE, "--ideal-trace writes the replay of a table of operations, not of traces");
+        status = rs_fail(err, RS_ERR_USAGE,
+                         "--ideal-trace writes the replay of a table of operations, not of traces");
     if (status == RS_OK && n_ranks) status = open(&a, ranks, n_ranks, err);
     if (status == RS_OK && n_ranks) status = fill(&a, err);
     for (size_t r = 0; a.hosts && r < n_ranks; r++) rs_free((void *)(uintptr_t)a.hosts[r]);
@@ -679,7 +698,8 @@ rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_
     rs_weights_clear(&a.recorded);
     rs_weights_clear(&a.work);
     rs_reference_clear(&a.ref);
-    void *const blocks[] = {ranks, a.of, a.hosts, a.ends, a.steps, a.step_numbers, a.gain, a.add, a.scales, a.scale_block};
+    void *const blocks[] = {ranks,          a.of,   a.hosts, a.ends,   a.steps,
+                            a.step_numbers, a.gain, a.add,   a.scales, a.scale_block};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rs_free(blocks[i]);
     return status;
 }

@@ -105,7 +105,8 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
 {
     lane_use *uses = rs_malloc((s->n_lanes + 1) * sizeof *uses);
     if (!uses) return rs_fail_nomem(err, "references");
-    for (size_t l = 0; l < s->n_lanes; l++) uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
+    for (size_t l = 0; l < s->n_lanes; l++)
+        uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
     for (uint32_t i = 1; i < s->n; i++)
         if (s->time[i] < uses[s->lane[i]].time) uses[s->lane[i]].time = s->time[i];
     if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
@@ -131,14 +132,16 @@ static void set_keys(finder *f, size_t from, const uint16_t *place)
     for (size_t i = from; i < f->n; i++) {
         strand *one = &f->strands[i];
         one->key = mix(one->is_thread, place[one->lane]);
-        for (uint32_t k = one->first; k < one->first + one->n; k++) one->key = mix(one->key, f->items[k].name);
+        for (uint32_t k = one->first; k < one->first + one->n; k++)
+            one->key = mix(one->key, f->items[k].name);
         if (!one->is_thread) program += rs_hash_u64(one->key); /* whatever the order of streams */
     }
     for (size_t i = from; i < f->n; i++) f->strands[i].key = mix(f->strands[i].key, program);
     if (from == f->n) return;
     const strand *one = &f->strands[from];
     const rs_skeleton *s = f->e->ranks[one->rank];
-    if (one->step == (int32_t)(s->n_steps / 2) || (!s->n_steps && one->step < 0)) f->program[one->rank] = program;
+    if (one->step == (int32_t)(s->n_steps / 2) || (!s->n_steps && one->step < 0))
+        f->program[one->rank] = program;
 }
 
 static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
@@ -161,7 +164,8 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
     if (f->n_items > begin) qsort(f->items + begin, f->n_items - begin, sizeof *f->items, compare_items);
     for (size_t i = begin, k; status == RS_OK && i < f->n_items; i = k) {
         const item *one = &f->items[i];
-        for (k = i + 1; k < f->n_items && f->items[k].step == one->step && f->items[k].lane == one->lane;) k++;
+        for (k = i + 1; k < f->n_items && f->items[k].step == one->step && f->items[k].lane == one->lane;)
+            k++;
         if (f->n > from && f->strands[from].step != one->step) {
             set_keys(f, from, place);
             from = f->n;
@@ -268,7 +272,8 @@ static void compare_position(finder *f, const strand *group, size_t n, uint32_t 
         sum = rs_add_sat(sum, f->values[i]);
     }
     for (size_t i = 0; i + 1 < n; i++)
-        if (group[i].rank == group[i + 1].rank && group[i].step >= 0 && group[i + 1].step == group[i].step + 1)
+        if (group[i].rank == group[i + 1].rank && group[i].step >= 0 &&
+            group[i + 1].step == group[i].step + 1)
             *slot(f, &f->out->next, &group[i], position) = f->values[i + 1];
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && group[to].rank == group[from].rank;) to++;

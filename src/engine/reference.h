@@ -16,7 +16,7 @@ typedef struct rs_reference {
     rs_weights next;    /* what the next step of the same rank took */
     uint32_t *role;     /* by rank, counted from 0 in order of ranks */
     size_t n_roles;
-    uint32_t *group;    /* by meeting: the ranks that meet, counted from 0 */
+    uint32_t *group; /* by meeting: the ranks that meet, counted from 0 */
     size_t n_groups;
     int64_t keyed, unkeyed; /* ns of GPU work and host time that could be compared, and that could not */
 } rs_reference;

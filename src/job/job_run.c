@@ -429,7 +429,7 @@ static void answer(run_side *sides, unsigned n_sides, size_t k, outcome *o, rs_r
     }
     settle(o,
            questions[0]->as_file ? run_file(sides[0].job, questions[0], result, &err)
-                                        : rs_question_answer(questions, rankings, n_sides, result, &err),
+                                 : rs_question_answer(questions, rankings, n_sides, result, &err),
            &err);
     for (unsigned i = 0; i < n_sides; i++) rs_question_clear(questions[i]); /* before the next one's tables */
 }

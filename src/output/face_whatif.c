@@ -49,10 +49,11 @@ static void put_job(const rs_table *job, rs_page *layout)
         rs_page_value(layout, "mended", KEYS, text);
     }
     if (!isnan(rs_face_number(job, 0, "replay_error_pct"))) {
-        snprintf(text, sizeof text, "replay %s %%, transplant %s %%, unexplained %s %%",
+        double transplant = rs_face_number(job, 0, "transplant_error_pct");
+        snprintf(text, sizeof text, "replay %s %%, transplant %s%s, unexplained %s %%",
                  RS_FIXED(rs_face_number(job, 0, "replay_error_pct"), 2),
-                 RS_FIXED(rs_face_number(job, 0, "transplant_error_pct"), 2),
-                 RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
+                 isnan(transplant) ? "unknown (under four steps)" : RS_FIXED(transplant, 2),
+                 isnan(transplant) ? "" : " %", RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
         rs_page_value(layout, "doubt", KEYS, text);
     }
 }
@@ -119,7 +120,7 @@ typedef struct heat {
     const rs_table *workers;
     int64_t least_dp, n_dp, n_stages;
     bool by_role; /* rows are roles, and columns their ranks in order */
-    size_t *row; /* by stage * n_dp + data rank */
+    size_t *row;  /* by stage * n_dp + data rank */
 } heat;
 
 /* The colours of the study: nothing up to 1, full from 1.5 on. */
@@ -159,8 +160,9 @@ static void put_heat(const heat *h, rs_page *layout)
 {
     char text[32];
     rs_page_heading(layout,
-                    h->by_role ? "Slowdown of each rank, those of a role in a row (1 none, from 1.5 on full colour)"
-                               : "Slowdown of each worker (1 none, from 1.5 on full colour)",
+                    h->by_role
+                        ? "Slowdown of each rank, those of a role in a row (1 none, from 1.5 on full colour)"
+                        : "Slowdown of each worker (1 none, from 1.5 on full colour)",
                     false);
     if (!h->by_role) {
         rs_writer_text(layout->writer, "  data rank ");
@@ -264,8 +266,9 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
     }
     rs_page_blank(layout);
     rs_page_wrap(layout, "",
-                 traces ? "More: --table steps, kinds, workers, kind_steps, units (hosts, roles, links, steps)"
-                        : "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, dp_rank_steps, "
-                          "stage_steps, delays, balances");
+                 traces
+                     ? "More: --table steps, kinds, workers, kind_steps, units (hosts, roles, links, steps)"
+                     : "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, dp_rank_steps, "
+                       "stage_steps, delays, balances");
     return status;
 }

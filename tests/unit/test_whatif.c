@@ -224,7 +224,7 @@ static void test_refused(void **state)
     refused("# rankscope-ops 1 unit=s dsp=0\n", RS_ERR_FORMAT, NULL, NULL, "dsp");
     refused("# rankscope-ops 1 unit=s\nstep,dp\n", RS_ERR_FORMAT, NULL, NULL, "line 2: the header");
     refused(HEAD, RS_ERR_FORMAT, NULL, NULL, "no operation");
-        refused(HEAD TWO_RANKS, RS_ERR_USAGE, NULL, "7", "complete steps of ops are 5 to 5");
+    refused(HEAD TWO_RANKS, RS_ERR_USAGE, NULL, "7", "complete steps of ops are 5 to 5");
     refused(HEAD TWO_RANKS, RS_ERR_USAGE, "rank:9=1", NULL, "no such thing");
     refused(HEAD TWO_RANKS, RS_ERR_USAGE, "host:0=1", NULL, "no such thing");
     refused(HEAD TWO_RANKS, RS_ERR_USAGE, "bogus=1", NULL, "no such thing");
