@@ -201,8 +201,9 @@ static void test_append_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined),  cmocka_unit_test(test_repeated_steps), cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_append), cmocka_unit_test(test_append_wide),
+        cmocka_unit_test(test_joined), cmocka_unit_test(test_repeated_steps),
+        cmocka_unit_test(test_mapped), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_append), cmocka_unit_test(test_append_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
