@@ -522,8 +522,11 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         if (told) q->told = told[k];
     }
     if (status == RS_OK) {
+        bool again = false;
         pass_over_inputs(&side);
-        status = fail_early(&side, err);
+        status = join_recordings(&side, &again, err);
+        if (again && status == RS_OK) pass_over_inputs(&side);
+        if (status == RS_OK) status = fail_early(&side, err);
     }
     if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
     end_side(&side);
