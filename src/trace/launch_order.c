@@ -137,10 +137,8 @@ static rs_status make_order(rs_trace *trace, const void *key, void **out, rs_err
     return *out ? RS_OK : rs_fail_nomem(err, "the order of launches");
 }
 
-const rs_facet rs_facet_launch_order = {.name = "order of launches",
-                                        .needs = {&rs_facet_launches},
-                                        .make = make_order,
-                                        .release = free_order};
+const rs_facet rs_facet_launch_order = {
+    .name = "order of launches", .needs = {&rs_facet_launches}, .make = make_order, .release = free_order};
 
 rs_status rs_trace_launch_order(rs_trace *trace, const rs_launch_order **out, rs_error *err)
 {

@@ -11,7 +11,15 @@
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-enum { NAME_LOADER = 1, NAME_OPTIMIZER = 2, NAME_SYNC = 4, NAME_CLEAR = 8, NAME_TO_HOST = 16, NAME_TO_DEVICE = 32, NAME_AUTOGRAD = 64 };
+enum {
+    NAME_LOADER = 1,
+    NAME_OPTIMIZER = 2,
+    NAME_SYNC = 4,
+    NAME_CLEAR = 8,
+    NAME_TO_HOST = 16,
+    NAME_TO_DEVICE = 32,
+    NAME_AUTOGRAD = 64
+};
 
 static bool has(const rs_string *name, const char *part)
 {
@@ -29,8 +37,8 @@ static bool begins(const rs_string *name, const char *part)
  * within backward are no end of anything. */
 static bool is_optimizer_kernel(const rs_string *name)
 {
-    static const char *const parts[] = {"FusedOptimizer", "multi_tensor_apply", "adam", "Adam",
-                                        "adagrad",        "Adagrad",            "Lamb", "kOptimizer"};
+    static const char *const parts[] = {
+        "FusedOptimizer", "multi_tensor_apply", "adam", "Adam", "adagrad", "Adagrad", "Lamb", "kOptimizer"};
     if (has(name, "LpNorm") || has(name, "embedding_backward")) return false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (has(name, parts[i])) return true;
@@ -95,7 +103,8 @@ static bool collect_spans(const rs_trace *trace, const uint8_t *is, host_spans *
         if (name & NAME_AUTOGRAD && rs_event_kind(e, row) == RS_KIND_CPU_OP) autograd[e->thread[row]] = 1;
         if (!(name & (NAME_LOADER | NAME_OPTIMIZER | NAME_SYNC)) || !rs_event_is_span(e, row)) continue;
         rs_kind kind = rs_event_kind(e, row);
-        bool host = kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_PYTHON_FUNCTION;
+        bool host =
+            kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_PYTHON_FUNCTION;
         if (rs_kind_is_call(kind)) {
             if (name & NAME_SYNC) ok = add_span(&out->sync, e, row);
         } else if (host) {
@@ -190,7 +199,8 @@ static void mark_works(builder *b, const uint8_t *is, const host_spans *spans, c
             if (b->loader[i] == RS_NO_TIME) b->loader[i] = spans->loader.items[loader].start;
             b->mark[i] |= RS_MARK_LOADER;
         }
-        for (; optimizer < spans->optimizer.n && spans->optimizer.items[optimizer].start <= start; optimizer++)
+        for (; optimizer < spans->optimizer.n && spans->optimizer.items[optimizer].start <= start;
+             optimizer++)
             if (spans->optimizer.items[optimizer].end > busy_optimizer)
                 busy_optimizer = spans->optimizer.items[optimizer].end;
         if (o->told && start < busy_optimizer) b->mark[i] |= RS_MARK_OPTIMIZER;
@@ -243,7 +253,8 @@ static void widen_borders(const rs_trace *trace, border *borders, size_t n)
     for (size_t i = 0; n && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         rs_kind kind = rs_event_kind(e, row);
-        if ((kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION) || !rs_event_is_span(e, row)) continue;
+        if ((kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION) || !rs_event_is_span(e, row))
+            continue;
         size_t low = 0, high = n; /* the first border whose launch does not start before the row */
         while (low < high) {
             size_t middle = low + (high - low) / 2;
@@ -254,7 +265,8 @@ static void widen_borders(const rs_trace *trace, border *borders, size_t n)
         }
         if (low == n || borders[low].thread != e->thread[row]) continue;
         border *b = &borders[low];
-        bool holds = rs_event_end(e, row) >= b->launch && (b->after == RS_NO_TIME || e->start[row] >= b->after);
+        bool holds =
+            rs_event_end(e, row) >= b->launch && (b->after == RS_NO_TIME || e->start[row] >= b->after);
         if (holds && e->start[row] < b->begin) b->begin = e->start[row];
     }
 }
@@ -267,7 +279,8 @@ static border *list_borders(const builder *b, const rs_repetition *r, size_t *n)
     for (size_t i = 0; borders && i < r->n_steps; i++) {
         rs_stretch x = r->steps[i];
         size_t first = launched_from(b->order, x.first), next = launched_from(b->order, x.first + x.n);
-        if (first < b->order->n && (*n == 0 || first > borders[*n - 1].work)) set_border(b, first, &borders[(*n)++]);
+        if (first < b->order->n && (*n == 0 || first > borders[*n - 1].work))
+            set_border(b, first, &borders[(*n)++]);
         if (next < b->order->n && next > borders[*n - 1].work) set_border(b, next, &borders[(*n)++]);
     }
     return borders;
@@ -325,6 +338,7 @@ static bool set_host_times(const builder *b, rs_repeated_steps *out, int64_t las
             int64_t last = last_launch(b, x);
             if (!first || last == RS_NO_TIME) continue;
             out->when[i].begin = first->begin;
+            out->when[i].launch = b->order->launch[first->work];
             if (next) out->when[i].end = next->begin;
             if (next && pass == 0) tails[n_tails++] = rs_sub_sat(next->begin, last);
             if (!next) close_last(tails, n_tails, last, last_event, &out->when[i]);
@@ -404,17 +418,13 @@ static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_err
     RS_TRY(rs_trace_span(trace, &first_event, &last_event, err));
     rs_repeated_steps *made = rs_calloc(1, sizeof *made);
     rs_status status = made && build_sequence(&b) ? RS_OK : rs_fail_nomem(err, "steps");
-    rs_sequence s = {.n = b.order->n,
-                     .token = b.token,
-                     .n_tokens = b.n_tokens,
-                     .mark = b.mark,
-                     .gap = b.gap};
+    rs_tokens s = {.n = b.order->n, .token = b.token, .n_tokens = b.n_tokens, .mark = b.mark, .gap = b.gap};
     if (status == RS_OK) status = rs_repetition_find(&s, &made->found, err);
     if (status == RS_OK) {
         size_t n = made->found.n_steps;
         made->when = rs_malloc((n + 1) * sizeof *made->when);
         for (size_t i = 0; made->when && i < n; i++)
-            made->when[i] = (rs_step_time){.begin = RS_NO_TIME, .end = RS_NO_TIME};
+            made->when[i] = (rs_step_time){.begin = RS_NO_TIME, .end = RS_NO_TIME, .launch = RS_NO_ROW};
         if (made->when) set_gpu_times(&b, made);
         if (!made->when || (b.order->told && !set_host_times(&b, made, last_event)))
             status = rs_fail_nomem(err, "steps");

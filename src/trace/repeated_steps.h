@@ -10,7 +10,8 @@
  * from the start of its first work to that of the next one. */
 typedef struct rs_step_time {
     int64_t begin, end, gpu_begin, gpu_end;
-    uint32_t row; /* its first work */
+    uint32_t row;    /* its first work */
+    uint32_t launch; /* the launch of its first work that has one, or RS_NO_ROW */
 } rs_step_time;
 
 typedef struct rs_repeated_steps {

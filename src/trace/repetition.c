@@ -8,22 +8,26 @@
 #include "base/memory.h"
 
 const char *const rs_border_names[RS_N_BORDERS] = {
-    "none", "data loader", "optimizer", "copy to the device", "read-back", "end of backward", "pause of the host"};
+    "none",      "data loader",     "optimizer",        "copy to the device",
+    "read-back", "end of backward", "pause of the host"};
 
 enum {
     MAX_CANDIDATES = 64,
-    MAX_COUNTS = 24,   /* different numbers of occurrences that are looked at, the rarest first */
-    MAX_TYPES = 3,     /* tokens of each of them */
+    MAX_COUNTS = 24,    /* different numbers of occurrences that are looked at, the rarest first */
+    MAX_TYPES = 3,      /* tokens of each of them */
     MAX_POSITIONS = 64, /* occurrences of each token */
-    MAX_AHEAD = 8,     /* ... and how many of them ahead a distance reaches */
+    MAX_AHEAD = 8,      /* ... and how many of them ahead a distance reaches */
     LEAST_PERIOD = 4
 };
 
 /* ---- candidates ---------------------------------------------------------------------------------------- */
 
-/* A distance between two occurrences of a rare token, and how often it was met. */
+/* A distance between two occurrences of a rare token. Each token has one vote (of a million parts), shared by
+ * the distances between its occurrences, so that the few of a step's own tokens are heard beside the many of
+ * its layers. */
 typedef struct candidate {
-    size_t period, votes;
+    size_t period;
+    uint64_t votes;
     double score;
 } candidate;
 
@@ -31,12 +35,6 @@ typedef struct candidates {
     candidate items[MAX_CANDIDATES];
     size_t n;
 } candidates;
-
-static int by_distance(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
 
 static int by_votes(const void *a, const void *b)
 {
@@ -52,7 +50,7 @@ static int by_period(const void *a, const void *b)
 }
 
 /* The tokens whose occurrences are looked at: of the smallest counts above one, the first of each. */
-static size_t choose_tokens(const rs_sequence *s, const uint32_t *count, uint32_t *chosen)
+static size_t choose_tokens(const rs_tokens *s, const uint32_t *count, uint32_t *chosen)
 {
     size_t n = 0;
     uint32_t least = 1;
@@ -77,12 +75,13 @@ typedef struct position_list {
     size_t n;
 } position_list;
 
-static bool list_distances(const rs_sequence *s, const uint32_t *chosen, size_t n_chosen, size_t **out,
+static bool list_distances(const rs_tokens *s, const uint32_t *chosen, size_t n_chosen, candidate **out,
                            size_t *n_out)
 {
     position_list *lists = rs_calloc(n_chosen, sizeof *lists);
     uint32_t *list_of = rs_malloc(s->n_tokens * sizeof *list_of);
-    size_t *distances = rs_malloc(n_chosen * MAX_POSITIONS * MAX_AHEAD * sizeof *distances), n = 0;
+    candidate *distances = rs_malloc(n_chosen * MAX_POSITIONS * MAX_AHEAD * sizeof *distances);
+    size_t n = 0;
     bool ok = lists && list_of && distances;
     if (ok) memset(list_of, 0xff, s->n_tokens * sizeof *list_of);
     for (size_t i = 0; ok && i < n_chosen; i++) list_of[chosen[i]] = (uint32_t)i;
@@ -90,12 +89,15 @@ static bool list_distances(const rs_sequence *s, const uint32_t *chosen, size_t 
         uint32_t list = list_of[s->token[i]];
         if (list != UINT32_MAX && lists[list].n < MAX_POSITIONS) lists[list].at[lists[list].n++] = i;
     }
-    for (size_t l = 0; ok && l < n_chosen; l++)
+    for (size_t l = 0; ok && l < n_chosen; l++) {
+        size_t begin = n;
         for (size_t i = 0; i < lists[l].n; i++)
             for (size_t k = i + 1; k < lists[l].n && k <= i + MAX_AHEAD; k++) {
                 size_t d = lists[l].at[k] - lists[l].at[i];
-                if (d >= LEAST_PERIOD && d <= s->n / 2) distances[n++] = d;
+                if (d >= LEAST_PERIOD && d <= s->n / 2) distances[n++] = (candidate){.period = d};
             }
+        for (size_t i = begin; i < n; i++) distances[i].votes = 1000000 / (n - begin);
+    }
     rs_free(lists);
     rs_free(list_of);
     *out = distances;
@@ -104,38 +106,36 @@ static bool list_distances(const rs_sequence *s, const uint32_t *chosen, size_t 
 }
 
 /* The distances that were met most often, by size. */
-static bool find_candidates(const rs_sequence *s, candidates *out)
+static bool find_candidates(const rs_tokens *s, candidates *out)
 {
     uint32_t *count = rs_calloc(s->n_tokens + 1, sizeof *count);
     uint32_t chosen[MAX_COUNTS * MAX_TYPES];
-    size_t *distances = NULL, n = 0, n_chosen = 0;
+    candidate *distances = NULL;
+    size_t n = 0, n_chosen = 0, n_all = 0;
     bool ok = count != NULL;
     out->n = 0;
     for (size_t i = 0; ok && i < s->n; i++) count[s->token[i]]++;
     if (ok) n_chosen = choose_tokens(s, count, chosen);
     if (ok && n_chosen) ok = list_distances(s, chosen, n_chosen, &distances, &n);
-    candidate *all = ok ? rs_malloc((n + 1) * sizeof *all) : NULL;
-    size_t n_all = 0;
-    ok = ok && all;
-    if (ok && n) qsort(distances, n, sizeof *distances, by_distance);
-    for (size_t i = 0, end; ok && i < n; i = end) {
-        for (end = i + 1; end < n && distances[end] == distances[i]; end++) {
-        }
-        all[n_all++] = (candidate){.period = distances[i], .votes = end - i};
+    if (ok && n) qsort(distances, n, sizeof *distances, by_period);
+    for (size_t i = 0; ok && i < n; i++) {
+        if (n_all && distances[n_all - 1].period == distances[i].period)
+            distances[n_all - 1].votes += distances[i].votes;
+        else
+            distances[n_all++] = distances[i];
     }
     if (ok && n_all) {
-        qsort(all, n_all, sizeof *all, by_votes);
+        qsort(distances, n_all, sizeof *distances, by_votes);
         out->n = n_all < MAX_CANDIDATES ? n_all : MAX_CANDIDATES;
-        memcpy(out->items, all, out->n * sizeof *all);
+        memcpy(out->items, distances, out->n * sizeof *distances);
         qsort(out->items, out->n, sizeof *out->items, by_period);
     }
-    rs_free(all);
     rs_free(distances);
     rs_free(count);
     return ok;
 }
 
-static double score_of(const rs_sequence *s, size_t period)
+static double score_of(const rs_tokens *s, size_t period)
 {
     const uint32_t *x = s->token;
     size_t equal = 0, n = s->n - period;
@@ -145,7 +145,7 @@ static double score_of(const rs_sequence *s, size_t period)
 
 /* Share of works that are equal to the one a period before or behind: programs that change now and then
  * leave it high. */
-static double cover_of(const rs_sequence *s, size_t period)
+static double cover_of(const rs_tokens *s, size_t period)
 {
     const uint32_t *x = s->token;
     size_t covered = 0;
@@ -169,7 +169,7 @@ static double runner_up(const candidates *c, size_t period)
 
 /* ---- borders ------------------------------------------------------------------------------------------- */
 
-double rs_stretch_likeness(const rs_sequence *s, rs_stretch a, rs_stretch b)
+double rs_stretch_likeness(const rs_tokens *s, rs_stretch a, rs_stretch b)
 {
     size_t n = a.n < b.n ? a.n : b.n, longer = a.n < b.n ? b.n : a.n, back = 0, front = 0;
     const uint32_t *x = s->token + a.first, *y = s->token + b.first;
@@ -202,7 +202,7 @@ typedef struct places {
 
 /* The end of the optimizer, moved behind what clears gradients and reads the loss: to a copy to the device
  * if that follows, else to the longest pause on the way. Where nothing else follows the sequence ends: n. */
-static size_t behind_optimizer(const rs_sequence *s, size_t i)
+static size_t behind_optimizer(const rs_tokens *s, size_t i)
 {
     size_t best = i;
     for (size_t k = i; k < s->n; k++) {
@@ -213,7 +213,7 @@ static size_t behind_optimizer(const rs_sequence *s, size_t i)
     return s->n;
 }
 
-static bool is_place(const rs_sequence *s, rs_border kind, int64_t pause, size_t i)
+static bool is_place(const rs_tokens *s, rs_border kind, int64_t pause, size_t i)
 {
     uint8_t here = s->mark[i], before = i ? s->mark[i - 1] : 0;
     switch (kind) {
@@ -226,7 +226,7 @@ static bool is_place(const rs_sequence *s, rs_border kind, int64_t pause, size_t
     }
 }
 
-static bool find_places(const rs_sequence *s, size_t from, rs_border kind, int64_t pause, places *out)
+static bool find_places(const rs_tokens *s, size_t from, rs_border kind, int64_t pause, places *out)
 {
     out->at = rs_malloc((s->n + 1) * sizeof *out->at);
     out->n = 0;
@@ -253,7 +253,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* `before` works before the place and as many from it on; a place too near an end has none. */
-static uint64_t context_of(const rs_sequence *s, size_t at, size_t around)
+static uint64_t context_of(const rs_tokens *s, size_t at, size_t around)
 {
     uint64_t h = UINT64_C(0x9E3779B97F4A7C15);
     if (at < around || at + around > s->n) return 0;
@@ -279,7 +279,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool median_gap(const rs_sequence *s, const keyed_place *items, size_t n, int64_t *out)
+static bool median_gap(const rs_tokens *s, const keyed_place *items, size_t n, int64_t *out)
 {
     int64_t *gaps = rs_malloc(n * sizeof *gaps);
     if (!gaps) return false;
@@ -296,27 +296,28 @@ static bool is_strong(rs_border kind)
     return kind == RS_BORDER_LOADER || kind == RS_BORDER_OPTIMIZER || kind == RS_BORDER_BACKWARD;
 }
 
-/* Whether places that look alike come once a period: most neighbours are a period apart, and none nearer. Of
+/* Whether places that look alike come once a period: at least half of the neighbours are a period apart, and
+ * none nearer. Of
  * strong marks the ends of the sequence count as neighbours: the first step of a recording has nothing before
  * it that could mark its border. */
-static size_t good_neighbours(const rs_sequence *s, size_t from, rs_border kind, const keyed_place *items,
+static size_t good_neighbours(const rs_tokens *s, size_t from, rs_border kind, const keyed_place *items,
                               size_t n, size_t period)
 {
-    size_t good = 0, near = 0;
+    size_t good = 0, near = 0, ends = 0;
     if (is_strong(kind)) {
-        good += is_near(items[0].at - from, period);
-        good += is_near(s->n - items[n - 1].at, period);
+        ends += is_near(items[0].at - from, period);
+        ends += is_near(s->n - items[n - 1].at, period);
     }
     for (size_t i = 1; i < n; i++) {
         size_t length = items[i].at - items[i - 1].at;
         good += is_near(length, period);
         near += length + tolerance(period) < period;
     }
-    return near * 10 <= good ? good : 0;
+    return near * 10 <= good && good * 2 + 1 >= n ? good + ends : 0;
 }
 
 typedef struct set_search {
-    const rs_sequence *s;
+    const rs_tokens *s;
     size_t from, period;
     rs_border kind;
     keyed_place *items; /* by key, then place */
@@ -367,7 +368,7 @@ static bool take_best(const set_search *x, border_set *best)
 }
 
 /* Places are told apart by as few works around them as will do. */
-static bool best_set(const rs_sequence *s, size_t from, rs_border kind, const places *p, size_t period,
+static bool best_set(const rs_tokens *s, size_t from, rs_border kind, const places *p, size_t period,
                      border_set *best)
 {
     static const size_t around[] = {0, 1, 4, 16};
@@ -387,7 +388,7 @@ static bool best_set(const rs_sequence *s, size_t from, rs_border kind, const pl
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
 typedef struct step_builder {
-    const rs_sequence *s;
+    const rs_tokens *s;
     size_t from; /* first work that was launched in the file */
     size_t period;
     double least; /* likeness that two steps need */
@@ -484,7 +485,7 @@ typedef struct division {
 } division;
 
 /* Leaves *out without steps where borders of that kind do not come once a period. */
-static bool divide(const rs_sequence *s, size_t from, size_t period, double least, rs_border kind,
+static bool divide(const rs_tokens *s, size_t from, size_t period, double least, rs_border kind,
                    const places *p, division *out)
 {
     border_set set = {0};
@@ -504,7 +505,7 @@ static bool divide(const rs_sequence *s, size_t from, size_t period, double leas
 /* ---- which period is the step -------------------------------------------------------------------------- */
 
 /* A pause that is no ordinary one: five times the median. */
-static bool long_pause(const rs_sequence *s, size_t from, int64_t *out)
+static bool long_pause(const rs_tokens *s, size_t from, int64_t *out)
 {
     size_t n = s->n - from;
     int64_t *gaps = rs_malloc((n + 1) * sizeof *gaps);
@@ -531,7 +532,7 @@ static const candidate *smallest_of_best(const candidates *c)
 
 /* What there is to choose from. */
 typedef struct choice {
-    const rs_sequence *s;
+    const rs_tokens *s;
     size_t from; /* first work that was launched in the file */
     const candidates *candidates;
     places places[RS_N_BORDERS];
@@ -609,7 +610,7 @@ static bool find_all_places(choice *c)
     return ok;
 }
 
-rs_status rs_repetition_find(const rs_sequence *s, rs_repetition *out, rs_error *err)
+rs_status rs_repetition_find(const rs_tokens *s, rs_repetition *out, rs_error *err)
 {
     *out = (rs_repetition){0};
     size_t from = 0;

@@ -21,13 +21,13 @@ enum {
     RS_MARK_UNLAUNCHED = 64 /* its launch is not in the file, and stood before all that are */
 };
 
-typedef struct rs_sequence {
+typedef struct rs_tokens {
     size_t n;
     const uint32_t *token; /* below n_tokens, numbered by first occurrence */
     size_t n_tokens;
     const uint8_t *mark;
     const int64_t *gap; /* ns of the host before the launch, without calls that launch or wait */
-} rs_sequence;
+} rs_tokens;
 
 typedef enum rs_border {
     RS_BORDER_NONE,
@@ -47,21 +47,21 @@ typedef struct rs_stretch {
 } rs_stretch;
 
 typedef struct rs_repetition {
-    size_t period;    /* works that repeat; 0: nothing does */
-    double score;     /* share of works that are equal to the one a period later */
-    double runner_up; /* the same of the best period that is no multiple nor a part of it */
-    bool weak;        /* the score is low, though far above the runner-up */
-    rs_border border; /* NONE: the period is no step */
+    size_t period;     /* works that repeat; 0: nothing does */
+    double score;      /* share of works that are equal to the one a period later */
+    double runner_up;  /* the same of the best period that is no multiple nor a part of it */
+    bool weak;         /* the score is low, though far above the runner-up */
+    rs_border border;  /* NONE: the period is no step */
     rs_stretch *steps; /* in order, disjoint; none where the border is NONE. Owned */
     size_t n_steps;
 } rs_repetition;
 
 /* O(n * candidates), at most 64 candidates. Release with rs_repetition_clear, also after a failure. */
-rs_status rs_repetition_find(const rs_sequence *sequence, rs_repetition *out, rs_error *err);
+rs_status rs_repetition_find(const rs_tokens *sequence, rs_repetition *out, rs_error *err);
 void rs_repetition_clear(rs_repetition *repetition);
 
 /* Share of works of two stretches that agree, in order, where at most one place has a different number of
  * works. 0..1 of the longer. O(length). */
-double rs_stretch_likeness(const rs_sequence *sequence, rs_stretch a, rs_stretch b);
+double rs_stretch_likeness(const rs_tokens *sequence, rs_stretch a, rs_stretch b);
 
 #endif

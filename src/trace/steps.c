@@ -175,7 +175,7 @@ static bool add_side(const rs_trace *trace, const rs_launch_order *o, const rs_r
         const rs_step_time *t = &r->when[i];
         if (!gpu && t->begin == RS_NO_TIME) continue;
         rs_step step = {.number = (int64_t)i,
-                        .row = t->row,
+                        .row = gpu ? t->row : t->launch,
                         .start = gpu ? t->gpu_begin : t->begin,
                         .end = gpu ? t->gpu_end : t->end};
         for (size_t k = 0; ok && k < n; k++) {

@@ -68,7 +68,7 @@ typedef enum rs_step_source {
 /* A step of training or serving. In a list they stand by start, then longest first, then row. */
 typedef struct rs_step {
     int64_t number; /* the annotation's; else counted from 0 */
-    uint32_t row;   /* the annotation; of a step by repetition, its first work */
+    uint32_t row;   /* the annotation; of a step by repetition, its first launch or work */
     int64_t start, end;
     int64_t reach; /* latest end of this and all earlier ones in the list */
     int64_t pid;
@@ -135,8 +135,8 @@ void rs_trace_clear(rs_trace *trace);
 typedef struct rs_facet rs_facet; /* trace/facet.h */
 typedef struct rs_facet_value rs_facet_value;
 extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_facet_steps,
-    rs_facet_annotated_steps, rs_facet_span,
-    rs_facet_classes, rs_facet_work, rs_facet_work_details, rs_facet_work_by_start;
+    rs_facet_annotated_steps, rs_facet_span, rs_facet_classes, rs_facet_work, rs_facet_work_details,
+    rs_facet_work_by_start;
 
 /* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
