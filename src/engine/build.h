@@ -16,6 +16,7 @@ typedef struct rs_path_window {
     bool or_steps; /* where no event has that name, the steps that the work tells by repeating itself */
     const char
         *data_load; /* names, comma-separated: events whose names contain one load data; NULL: none said */
+    bool whole;     /* with "": the whole trace, whatever is selected */
 } rs_path_window;
 
 /* What was found. */
