@@ -251,6 +251,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
         for (size_t i = 0; i < n; i++) {
             if (!rs_ranking_wants(ranking, all[i]->rank)) continue;
             selected[kept - *n_partials] = &all[i]->selected;
+            q->n_repeated += all[i]->selected.steps_by == RS_STEPS_REPETITION;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->at->partial,
                                          .first = all[i]->begin,
@@ -309,6 +310,18 @@ static size_t leave_out_absent(const rs_method *how, rs_partial *partials, size_
     return kept;
 }
 
+/* What is not annotated is an inference, and the reader is to know that. */
+static void tell_steps(rs_question *const *sides, unsigned n_sides, rs_result *result)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < n_sides; i++) n += sides[i]->n_repeated;
+    if (n)
+        rs_result_note(result,
+                       "steps of %zu rank%s: no annotation tells them (ProfilerStep#N); they are told by the "
+                       "repetition of the GPU work",
+                       n, n == 1 ? "" : "s");
+}
+
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err)
 {
@@ -318,6 +331,7 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     for (unsigned i = 0; status == RS_OK && i < n_sides; i++)
         status = rs_question_gather(sides[i], rankings[i], i, &partials, &n_partials, err);
     if (status == RS_OK) status = rs_question_tables(sides[0], result, err);
+    if (status == RS_OK) tell_steps(sides, n_sides, result);
     sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
     if (status == RS_OK) n_partials = leave_out_absent(&sides[0]->how, partials, n_partials, result);
     if (status == RS_OK) status = sides[0]->how.merge(&sides[0]->run, partials, n_partials, result, err);
