@@ -21,7 +21,7 @@ static rs_status fail_file(rs_error *err, const char *path, const char *doing)
 static struct {
     dev_t device;
     ino_t number;
-} *inputs;
+} * inputs;
 static size_t n_inputs, inputs_capacity;
 
 void rs_output_protect(const char *path)

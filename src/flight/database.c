@@ -291,8 +291,7 @@ static rs_status insert_all(database *d, rs_error *err)
         status = rs_fl_scan_group(flight, g, insert_op, d, err);
         if (status == RS_OK) status = rs_fl_p2p_of(flight, g, &p2p, err);
         for (size_t i = 0; status == RS_OK && i < p2p->n_pairs; i++)
-            if (!insert_pair(d, g, p2p, &p2p->pairs[i]))
-                status = fail_insert(d, err);
+            if (!insert_pair(d, g, p2p, &p2p->pairs[i])) status = fail_insert(d, err);
     }
     return status;
 }
