@@ -147,6 +147,7 @@ typedef struct rs_question {
     bool moments;      /* a table has a column of them */
     bool as_file;      /* its input is no trace */
     bool due;          /* to be asked in the next pass over the inputs */
+    size_t n_repeated; /* ranks whose steps are told by repetition */
     bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;
 
