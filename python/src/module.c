@@ -75,7 +75,7 @@ static PyObject *make_tables(const rs_analysis *analysis)
 
 static PyObject *make_analysis(const rs_analysis *analysis)
 {
-    static const char *const inputs[] = {"traces", "two_jobs", "file"};
+    static const char *const inputs[] = {"traces", "two_jobs", "file", "jobs"};
     PyObject *one = PyDict_New();
     if (one && rs_py_put(one, "name", rs_py_text(rs_analysis_name(analysis))) &&
         rs_py_put(one, "help", rs_py_text(rs_analysis_help(analysis))) &&

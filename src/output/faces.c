@@ -8,6 +8,7 @@ static const struct {
 } faces[] = {
     {"annotations", rs_face_annotations},
     {"collectives", rs_face_collectives},
+    {"compare", rs_face_compare},
     {"delays", rs_face_delays},
     {"diff", rs_face_diff},
     {"doctor", rs_face_doctor},
