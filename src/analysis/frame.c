@@ -3,13 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/frame_args.h"
-#include "analysis/frame_columns.h"
-#include "analysis/layouts.h"
+#include "analysis/frame.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "peer/hta_window.h"
 
 static const rs_option_spec options[] = {
     {"of", RS_OPTION_RANGES, "RANKS", NULL, NULL,
@@ -37,8 +34,6 @@ static const struct {
     {RS_COL_IN_SPLIT, 10, "[]", 0},       {RS_COL_OUT_SPLIT, 11, "[]", 0},
 };
 #define N_ARGUMENTS (sizeof arguments / sizeof *arguments)
-enum { CATEGORY, NAME, PID, TID, ANNOTATION, N_TEXTS = 12, N_NUMBERS = 10 };
-
 #define ARGUMENT_BITS                                                                                        \
     (RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH) | RS_COLUMN_BIT(WAIT_ON_STREAM) |                       \
      RS_COLUMN_BIT(WAIT_ON_EVENT) | RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(INPUT_TYPE) |                  \
@@ -47,95 +42,20 @@ enum { CATEGORY, NAME, PID, TID, ANNOTATION, N_TEXTS = 12, N_NUMBERS = 10 };
      RS_COLUMN_BIT(OUT_NELEMS) | RS_COLUMN_BIT(DTYPE) | RS_COLUMN_BIT(GROUP_SIZE) |                          \
      RS_COLUMN_BIT(PROCESS_RANK) | RS_COLUMN_BIT(IN_SPLIT) | RS_COLUMN_BIT(OUT_SPLIT))
 
-typedef struct frame_row {
-    int64_t ts, dur, end;                            /* ns on the file's own clock */
-    int64_t stream, correlation, partner, iteration; /* RS_NO_VALUE: unknown */
-    int64_t numbers[N_NUMBERS];                      /* RS_NO_VALUE: unknown */
-    double bandwidth;                                /* NaN: unknown */
-    uint32_t texts[N_TEXTS];                         /* string ids of the partial, RS_NO_STRING: unknown */
-    uint32_t position;
-    bool gpu;
-} frame_row;
-
-typedef struct frame_partial {
-    rs_strings strings;
-    frame_row *rows;
-    size_t n, capacity;
-    rs_frame_cells cells; /* of --args */
-    int64_t min_start;
-} frame_partial;
-
-/* END: the type of the end, which HTA leaves on the file's own clock. */
-#define FRAME_CELLS(CELL, END)                                                                               \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(frame_row, position), "index", INT, ID, "position in traceEvents", NULL)                         \
-    CELL(TEXT(frame_row, texts[CATEGORY], frame_partial, strings.n), "cat", TEXT, NONE, "category", NULL)    \
-    CELL(TEXT(frame_row, texts[NAME], frame_partial, strings.n), "name", TEXT, NONE, "name", NULL)           \
-    CELL(TEXT(frame_row, texts[PID], frame_partial, strings.n), "pid", TEXT, ID,                             \
-         "process (device for GPU events)", NULL)                                                            \
-    CELL(TEXT(frame_row, texts[TID], frame_partial, strings.n), "tid", TEXT, ID,                             \
-         "thread (stream for GPU events)", NULL)                                                             \
-    CELL(OF(frame_row, ts), "ts", MOMENT, US,                                                                \
-         "start, from the job's first event (with --absolute: as in the file)", NULL)                        \
-    CELL(OF(frame_row, dur), "dur", TIME, US, "duration", NULL)                                              \
-    CELL(OF(frame_row, end), "end", END, US,                                                                 \
-         "end; under --compat hta on the file's own clock, as HTA leaves it", NULL)                          \
-    CELL(OF(frame_row, stream), "stream", INT, ID, "stream", NULL)                                           \
-    CELL(OF(frame_row, correlation), "correlation", INT, ID, "number that launch and work share", NULL)      \
-    CELL(OF(frame_row, partner), "index_correlation", INT, ID,                                               \
-         "position of the other side of the correlation: launch of the work, work of the launch", NULL)      \
-    CELL(OF(frame_row, iteration), "iteration", INT, ID, "training step", NULL)                              \
-    CELL(OF(frame_row, gpu), "gpu", INT, NONE, "1: a row of the GPU", NULL)                                  \
-    CELL(TEXT(frame_row, texts[ANNOTATION], frame_partial, strings.n), "user_annotation", TEXT, NONE,        \
-         "GPU rows: the shortest gpu_user_annotation of the same stream that overlaps it", NULL)             \
-    CELL(OF(frame_row, numbers[0]), "bytes", INT, BYTES, "size of a copy", NULL)                             \
-    CELL(OF(frame_row, bandwidth), "memory_bw_gbps", REAL, GBPS, "rate of a copy", NULL)                     \
-    CELL(OF(frame_row, numbers[1]), "wait_on_stream", INT, ID, "stream that a synchronization waits for",    \
-         NULL)                                                                                               \
-    CELL(OF(frame_row, numbers[2]), "wait_on_cuda_event_record_corr_id", INT, ID,                            \
-         "correlation of the event it waits for", NULL)                                                      \
-    CELL(TEXT(frame_row, texts[5], frame_partial, strings.n), "input_dims", TEXT, NONE,                      \
-         "shapes of an operator's inputs", NULL)                                                             \
-    CELL(TEXT(frame_row, texts[6], frame_partial, strings.n), "input_type", TEXT, NONE,                      \
-         "types of its inputs", NULL)                                                                        \
-    CELL(TEXT(frame_row, texts[7], frame_partial, strings.n), "input_strides", TEXT, NONE,                   \
-         "strides of its inputs", NULL)                                                                      \
-    CELL(OF(frame_row, numbers[3]), "external_id", INT, ID, "number that operator and launch share", NULL)   \
-    CELL(OF(frame_row, numbers[4]), "python_id", INT, ID, "number of a Python call", NULL)                   \
-    CELL(OF(frame_row, numbers[5]), "python_parent_id", INT, ID, "number of the call around it", NULL)       \
-    CELL(TEXT(frame_row, texts[8], frame_partial, strings.n), "collective_name", TEXT, NONE,                 \
-         "collective operation", NULL)                                                                       \
-    CELL(OF(frame_row, numbers[6]), "in_msg_nelems", INT, COUNT, "elements a collective takes", NULL)        \
-    CELL(OF(frame_row, numbers[7]), "out_msg_nelems", INT, COUNT, "elements it gives", NULL)                 \
-    CELL(TEXT(frame_row, texts[9], frame_partial, strings.n), "msg_dtype", TEXT, NONE,                       \
-         "type of its elements", NULL)                                                                       \
-    CELL(OF(frame_row, numbers[8]), "group_size", INT, COUNT, "ranks of its group", NULL)                    \
-    CELL(OF(frame_row, numbers[9]), "process_rank", INT, ID, "rank in its group", NULL)                      \
-    CELL(TEXT(frame_row, texts[10], frame_partial, strings.n), "in_split_size", TEXT, NONE,                  \
-         "how its input is split", NULL)                                                                     \
-    CELL(TEXT(frame_row, texts[11], frame_partial, strings.n), "out_split_size", TEXT, NONE,                 \
-         "how its output is split", NULL)
-#define FRAME_ROW(CELL) FRAME_CELLS(CELL, MOMENT)
-#define HTA_ROW(CELL) FRAME_CELLS(CELL, TIME)
+#define FRAME_ROW(CELL) RS_FRAME_CELLS(CELL, MOMENT)
 RS_RECORD(frame, FRAME_ROW);
-RS_RECORD(hta, HTA_ROW);
 
 /* Where the arguments begin among the columns, and two that are among those before. */
 enum { FIRST_ARGUMENT = 15, STREAM = 9, CORRELATION = 10, N_SHOWN = N_ARGUMENTS + 2 };
 static const rs_table_spec frame_table = RS_TABLE("frame", "one row is one complete event", frame_columns);
-static const rs_table_spec hta_table = RS_TABLE(
-    "frame", "one row is a row of HTA's data frame after loading, in its order, missing arguments filled in",
-    hta_columns);
-static const rs_table_spec *const own_tables[] = {&frame_table};
-static const rs_table_spec *const hta_tables[] = {&hta_table};
-static const rs_table_set sets[] = {
-    {RS_COMPAT_NONE, own_tables, 1}, {RS_COMPAT_HTA, hta_tables, 1}, {RS_COMPAT_HTA_EXACT, hta_tables, 1}};
+static const rs_table_spec *const tables[] = {&frame_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 /* ---- one rank ----------------------------------------------------------------------------------------- */
 
-static void free_partial(void *partial)
+void rs_frame_free(void *partial)
 {
-    frame_partial *p = partial;
+    rs_frame_partial *p = partial;
     if (!p) return;
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
@@ -144,25 +64,23 @@ static void free_partial(void *partial)
 }
 
 /* Which arguments have a column in any case; shown has room for all of them. */
-static rs_frame_fixed fixed_columns(const rs_run *run, rs_shown_argument *shown)
+static rs_frame_fixed fixed_columns(const rs_frame_rules *rules, rs_shown_argument *shown)
 {
-    bool hta = run->policy->rows_by_stream;
     for (size_t k = 0; k < N_ARGUMENTS; k++)
         shown[k] = (rs_shown_argument){arguments[k].id, FIRST_ARGUMENT + k};
     shown[N_ARGUMENTS] = (rs_shown_argument){RS_COL_STREAM, STREAM};
     shown[N_ARGUMENTS + 1] = (rs_shown_argument){RS_COL_CORRELATION, CORRELATION};
-    return (rs_frame_fixed){hta ? &hta_table : &frame_table, hta ? &hta_record : &frame_record, shown,
-                            N_SHOWN};
+    return (rs_frame_fixed){rules->table, rules->record, shown, N_SHOWN};
 }
 
 typedef struct maker {
     const rs_events *e;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     const rs_frame_columns *made;
-    frame_partial *p;
+    rs_frame_partial *p;
     rs_frame_args *args;
-    uint32_t *copied; /* by the trace's string id: the partial's, + 1 */
-    bool hta, failed; /* failed: out of memory */
+    uint32_t *copied;   /* by the trace's string id: the partial's, + 1 */
+    bool fills, failed; /* failed: out of memory */
 } maker;
 
 static uint32_t copy_text(maker *m, const char *text, size_t length)
@@ -193,19 +111,20 @@ static uint32_t copy_thread(maker *m, int64_t number, uint32_t text)
 }
 
 /* An argument, or what HTA has in its place. */
-static void read_argument(maker *m, uint32_t row, size_t k, frame_row *out)
+static void read_argument(maker *m, uint32_t row, size_t k, rs_frame_row *out)
 {
     rs_column_id id = arguments[k].id;
     if (rs_column_infos[id].type == RS_COLUMN_TEXT) {
         uint32_t text = copy_string(m, rs_events_text(m->e, id, row));
-        if (text == RS_NO_STRING && m->hta) text = copy_text(m, arguments[k].text, strlen(arguments[k].text));
+        if (text == RS_NO_STRING && m->fills)
+            text = copy_text(m, arguments[k].text, strlen(arguments[k].text));
         out->texts[arguments[k].slot] = text;
     } else if (rs_column_infos[id].type == RS_COLUMN_REAL) {
-        out->bandwidth = m->hta ? (double)arguments[k].number : (double)NAN;
+        out->bandwidth = m->fills ? (double)arguments[k].number : (double)NAN;
         rs_events_real(m->e, id, row, &out->bandwidth);
     } else {
         int64_t *number = &out->numbers[arguments[k].slot];
-        *number = m->hta ? arguments[k].number : RS_NO_VALUE;
+        *number = m->fills ? arguments[k].number : RS_NO_VALUE;
         rs_events_int(m->e, id, row, number);
     }
 }
@@ -214,59 +133,59 @@ static void read_argument(maker *m, uint32_t row, size_t k, frame_row *out)
 static int64_t partner_of(const maker *m, size_t i)
 {
     if (m->f->partner[i] != RS_NO_ROW) return m->f->partner[i];
-    if (!m->hta) return RS_NO_VALUE;
+    if (!m->fills) return RS_NO_VALUE;
     return m->f->correlation[i] < 0 ? m->f->correlation[i] : 0;
 }
 
 static int64_t known(const maker *m, int64_t value)
 {
-    return m->hta || value != -1 ? value : RS_NO_VALUE;
+    return m->fills || value != -1 ? value : RS_NO_VALUE;
 }
 
 static bool read_row(maker *m, size_t i)
 {
-    const rs_hta_frame *f = m->f;
+    const rs_frame_rows *f = m->f;
     const rs_events *e = m->e;
-    frame_partial *p = m->p;
+    rs_frame_partial *p = m->p;
     uint32_t row = f->row[i];
     const rs_thread *thread = &e->threads[e->thread[row]];
     if (p->n == p->capacity) {
         size_t wanted = p->capacity ? p->capacity * 2 : 1024;
-        frame_row *grown = rs_big_resize(p->rows, wanted * sizeof *grown);
+        rs_frame_row *grown = rs_big_resize(p->rows, wanted * sizeof *grown);
         if (!grown) return false;
         p->rows = grown;
         p->capacity = wanted;
     }
-    frame_row *r = &p->rows[p->n++];
-    *r = (frame_row){.ts = f->start[i],
-                     .dur = rs_sub_sat(f->end[i], f->start[i]),
-                     .end = f->end[i],
-                     .stream = known(m, f->stream[i]),
-                     .correlation = known(m, f->correlation[i]),
-                     .partner = partner_of(m, i),
-                     .iteration = known(m, m->made->iteration[i]),
-                     .position = row,
-                     .gpu = m->made->gpu[i]};
-    r->texts[CATEGORY] = copy_string(m, e->categories[e->category[row]].name);
-    r->texts[NAME] = copy_string(m, e->name[row]);
-    r->texts[PID] = copy_thread(m, thread->pid, thread->pid_text);
-    r->texts[TID] = copy_thread(m, thread->tid, thread->tid_text);
-    r->texts[ANNOTATION] = copy_string(m, m->made->annotation[i]);
+    rs_frame_row *r = &p->rows[p->n++];
+    *r = (rs_frame_row){.ts = f->start[i],
+                        .dur = rs_sub_sat(f->end[i], f->start[i]),
+                        .end = f->end[i],
+                        .stream = known(m, f->stream[i]),
+                        .correlation = known(m, f->correlation[i]),
+                        .partner = partner_of(m, i),
+                        .iteration = known(m, m->made->iteration[i]),
+                        .position = row,
+                        .gpu = m->made->gpu[i]};
+    r->texts[RS_FRAME_CATEGORY] = copy_string(m, e->categories[e->category[row]].name);
+    r->texts[RS_FRAME_NAME] = copy_string(m, e->name[row]);
+    r->texts[RS_FRAME_PID] = copy_thread(m, thread->pid, thread->pid_text);
+    r->texts[RS_FRAME_TID] = copy_thread(m, thread->tid, thread->tid_text);
+    r->texts[RS_FRAME_ANNOTATION] = copy_string(m, m->made->annotation[i]);
     for (size_t k = 0; k < N_ARGUMENTS; k++) read_argument(m, row, k, r);
     return !m->failed && rs_frame_args_read(m->args, row, (uint32_t)(p->n - 1), &p->cells);
 }
 
-static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f, frame_partial *p,
-                      rs_error *err)
+static rs_status fill(const rs_run *run, rs_trace *trace, const rs_frame_rules *rules, const rs_frame_rows *f,
+                      rs_frame_partial *p, rs_error *err)
 {
     rs_frame_columns made = {0};
     bool only_gpu = rs_options_flag(run->options, "gpu");
-    maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .hta = run->policy->rows_by_stream};
+    maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .fills = rules->fills};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
-    rs_status status =
-        m.copied ? rs_frame_columns_make(trace, run->policy, f, &made, err) : rs_fail_nomem(err, "frame");
+    rs_status status = m.copied ? rs_frame_columns_make(trace, run->policy, f, rules->columns, &made, err)
+                                : rs_fail_nomem(err, "frame");
     rs_shown_argument shown[N_SHOWN];
-    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    const rs_frame_fixed fixed = fixed_columns(rules, shown);
     if (status == RS_OK)
         status = rs_frame_args_begin(rs_options_text(run->options, "args"), &fixed, m.e, &p->strings, &m.args,
                                      err);
@@ -281,35 +200,36 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_hta_frame *f,
     return status;
 }
 
-static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_frame_rank(const rs_run *run, rs_trace *trace, const rs_frame_rules *rules, void **partial,
+                        rs_error *err)
 {
-    const rs_hta_frame *f;
-    frame_partial *p = rs_calloc(1, sizeof *p);
+    const rs_frame_rows *f;
+    rs_frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
     if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "frame");
     rs_policy all = *run->policy;
     all.whole = true; /* its iterations tell what is selected */
-    rs_status status = rs_trace_hta_frame(trace, &all, &f, err);
+    rs_status status = rules->rows(trace, &all, &f, err);
     if (status != RS_OK) return status;
     p->min_start = f->min_start;
     if (trace->rank == RS_NO_VALUE || rs_options_in_ranges(run->options, "of", trace->rank))
-        status = fill(run, trace, f, p, err);
+        status = fill(run, trace, rules, f, p, err);
     return status;
 }
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */
 
 /* The columns of --args, which depend on what the ranks have; *wide is NULL when there are none. */
-static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, rs_frame_part **parts,
-                       rs_result *result, rs_frame_wide **wide, rs_error *err)
+static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, const rs_frame_rules *rules,
+                       rs_frame_part **parts, rs_result *result, rs_frame_wide **wide, rs_error *err)
 {
     rs_shown_argument shown[N_SHOWN];
-    const rs_frame_fixed fixed = fixed_columns(run, shown);
+    const rs_frame_fixed fixed = fixed_columns(rules, shown);
     *parts = rs_calloc(n + 1, sizeof **parts);
     if (!*parts) return rs_fail_nomem(err, "frame");
     for (size_t i = 0; i < n; i++) {
-        const frame_partial *p = partials[i].value;
+        const rs_frame_partial *p = partials[i].value;
         if (rs_options_in_ranges(run->options, "of", partials[i].rank))
             (*parts)[i] = (rs_frame_part){p->cells.items, p->cells.n, p->n, &p->strings};
         else
@@ -318,29 +238,28 @@ static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, 
     return rs_frame_wide_begin(rs_options_text(run->options, "args"), &fixed, *parts, n, result, wide, err);
 }
 
-static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
-                             rs_error *err)
+rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n, const rs_frame_rules *rules,
+                         rs_result *result, rs_error *err)
 {
     int64_t base = RS_NO_TIME;
     rs_status status = RS_OK;
     for (size_t i = 0; i < n && !run->absolute; i++) {
-        const frame_partial *p = partials[i].value;
+        const rs_frame_partial *p = partials[i].value;
         if (p->min_start != RS_NO_TIME && (base == RS_NO_TIME || p->min_start < base)) base = p->min_start;
     }
     rs_frame_part *parts = NULL;
     rs_frame_wide *wide = NULL;
-    status = widen(run, partials, n, &parts, result, &wide, err);
+    status = widen(run, partials, n, rules, &parts, result, &wide, err);
     rs_table *t = result->tables[0];
-    const rs_row_spec *record = run->policy->rows_by_stream ? &hta_record : &frame_record;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const frame_partial *p = partials[i].value;
+        const rs_frame_partial *p = partials[i].value;
         if (!rs_options_in_ranges(run->options, "of", partials[i].rank)) continue;
         if (p->n == 0)
             rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
                            rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
         rs_table_use_texts(t, &p->strings);
         for (size_t k = 0; status == RS_OK && k < p->n; k++) {
-            rs_table_put(t, record, partials[i].rank, &p->rows[k]);
+            rs_table_put(t, rules->record, partials[i].rank, &p->rows[k]);
             rs_frame_wide_add(wide, i, (uint32_t)k, t);
             status = rs_table_end_row(t, err);
         }
@@ -353,7 +272,7 @@ static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, 
 
 static bool cells_exist(const void *value)
 {
-    const frame_partial *p = value;
+    const rs_frame_partial *p = value;
     return rs_frame_cells_exist(p->cells.items, p->cells.n, p->n, p->strings.n);
 }
 
@@ -362,15 +281,39 @@ static uint64_t more_columns(const rs_options *given)
     return rs_frame_args_columns(rs_options_text(given, "args"));
 }
 
-static const rs_layout row_layout = RS_RECORD_LAYOUT(frame_row, frame);
+static const rs_layout row_layout = RS_RECORD_LAYOUT(rs_frame_row, frame);
 
 static const rs_field frame_fields[] = {
-    RS_FIELD_STRINGS(frame_partial, strings),
-    RS_FIELD_LIST(frame_partial, rows, n, &row_layout),
-    RS_FIELD(frame_partial, min_start),
-    RS_FIELD_LIST(frame_partial, cells.items, cells.n, &rs_frame_cell_layout),
+    RS_FIELD_STRINGS(rs_frame_partial, strings),
+    RS_FIELD_LIST(rs_frame_partial, rows, n, &row_layout),
+    RS_FIELD(rs_frame_partial, min_start),
+    RS_FIELD_LIST(rs_frame_partial, cells.items, cells.n, &rs_frame_cell_layout),
 };
-static const rs_layout frame_layout = RS_LAYOUT_CHECKED(frame_partial, frame_fields, cells_exist);
+const rs_layout rs_frame_layout = RS_LAYOUT_CHECKED(rs_frame_partial, frame_fields, cells_exist);
+
+static rs_status own_rows(rs_trace *trace, const rs_policy *policy, const rs_frame_rows **out, rs_error *err)
+{
+    void *value;
+    (void)policy;
+    rs_status status = rs_trace_facet(trace, &rs_facet_frame_rows, NULL, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
+static const rs_frame_column_rules own_columns = {rs_frame_is_gpu_work, rs_frame_own_iterations};
+static const rs_frame_rules own = {
+    .table = &frame_table, .record = &frame_record, .columns = &own_columns, .rows = own_rows};
+
+static rs_status frame_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    return rs_frame_rank(run, trace, &own, partial, err);
+}
+
+static rs_status frame_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                             rs_error *err)
+{
+    return rs_frame_merge(run, partials, n, &own, result, err);
+}
 
 const rs_analysis rs_analysis_frame = {
     .name = "frame",
@@ -399,7 +342,7 @@ const rs_analysis rs_analysis_frame = {
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_hta_frame},
+    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_frame_rows},
     .columns = ARGUMENT_BITS,
     .more_columns = more_columns,
     .table_sets = sets,
@@ -407,6 +350,6 @@ const rs_analysis rs_analysis_frame = {
     .follows = RS_FOLLOWS_ALL,
     .rank = frame_rank,
     .merge = frame_merge,
-    .free_partial = free_partial,
-    .partial_layout = &frame_layout,
+    .free_partial = rs_frame_free,
+    .partial_layout = &rs_frame_layout,
 };

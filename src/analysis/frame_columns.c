@@ -15,138 +15,10 @@ void rs_frame_columns_clear(rs_frame_columns *c)
     *c = (rs_frame_columns){0};
 }
 
-/* ---- HTA's iteration ---------------------------------------------------------------------------------- */
-
-/* Spans that may overlap; where several hold a time, the one listed last counts. */
-typedef struct step_span {
-    int64_t start, end, number;
-} step_span;
-
-typedef struct step_pieces {
-    int64_t *from;   /* borders, ascending */
-    int64_t *number; /* of the piece from here to the next border; -1: none */
-    size_t n;
-} step_pieces;
-
-static bool step_number(const char *name, int64_t *number)
-{
-    const char *end;
-    if (strncmp(name, "ProfilerStep", 12) != 0) return false;
-    for (name += 12; *name == ' ' || *name == '\t'; name++) continue;
-    if (*name != '#') return false;
-    return rs_parse_whole(name + 1, number, &end);
-}
-
-static bool list_steps(const rs_events *e, const rs_hta_frame *f, step_span **out, size_t *n)
-{
-    size_t capacity = 0;
-    *out = NULL;
-    *n = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        int64_t number;
-        if (f->end[i] <= f->start[i] || !step_number(rs_event_name(e, f->row[i]), &number)) continue;
-        if (!RS_GROW_ONE(*out, *n, capacity)) return false;
-        (*out)[(*n)++] = (step_span){f->start[i], f->end[i], number};
-    }
-    return true;
-}
-
-static size_t border_at(const step_pieces *p, int64_t time)
-{
-    size_t low = 0, high = p->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->from[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low; /* the first border behind it */
-}
-
-/* Borders cut the time into pieces; steps paint theirs, the last listed first, each piece once. */
-static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
-{
-    rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
-    size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
-    p->from = rs_malloc((2 * n + 1) * sizeof *p->from);
-    p->number = rs_malloc((2 * n + 1) * sizeof *p->number);
-    bool ok = borders && next && p->from && p->number;
-    for (size_t i = 0; ok && i < n; i++) {
-        borders[2 * i] = (rs_keyed){steps[i].start, 0};
-        borders[2 * i + 1] = (rs_keyed){steps[i].end, 0};
-    }
-    ok = ok && rs_keyed_sort(borders, 2 * n);
-    for (size_t i = 0; ok && i < 2 * n; i++)
-        if (p->n == 0 || p->from[p->n - 1] != borders[i].key) p->from[p->n++] = borders[i].key;
-    for (size_t i = 0; ok && i < p->n; i++) {
-        p->number[i] = -1;
-        next[i] = i;
-    }
-    for (size_t k = n; ok && k-- > 0;) {
-        size_t last = border_at(p, steps[k].end) - 1;
-        for (size_t at = border_at(p, steps[k].start) - 1; at < last;) {
-            if (next[at] == at) {
-                p->number[at] = steps[k].number;
-                next[at] = at + 1;
-            } else {
-                size_t to = next[at];
-                while (to < p->n && next[to] != to) to = next[to]; /* and shorten the way */
-                for (size_t from = at, after; from < to; from = after) {
-                    after = next[from];
-                    next[from] = to;
-                }
-                at = to;
-            }
-        }
-    }
-    rs_free(borders);
-    rs_free(next);
-    return ok;
-}
-
-static int64_t step_at(const step_pieces *p, int64_t time)
-{
-    size_t after = border_at(p, time);
-    return after == 0 ? -1 : p->number[after - 1];
-}
-
-/* HTA numbers its rows before it cuts the last step off, so the steps are those of all rows. */
-static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
-                                int64_t *iteration, rs_error *err)
-{
-    const rs_events *e = trace->events;
-    rs_policy whole = *policy;
-    const rs_hta_frame *all = NULL;
-    step_span *steps = NULL;
-    step_pieces pieces = {0};
-    size_t n = 0;
-    whole.trim_steps = false;
-    whole.whole = true;
-    rs_status status = rs_trace_hta_frame(trace, &whole, &all, err);
-    if (status != RS_OK) return status;
-    if (!list_steps(e, all, &steps, &n) || !paint_steps(steps, n, &pieces))
-        status = rs_fail_nomem(err, "frame");
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        uint32_t launch = f->partner[i];
-        if (f->stream[i] < 0 || (f->stream[i] == 0 && rs_event_kind(e, f->row[i]) == RS_KIND_CPU_OP))
-            iteration[i] = step_at(&pieces, f->start[i]);
-        else if (f->stream[i] == 0)
-            iteration[i] = RS_NO_VALUE;
-        else
-            iteration[i] =
-                launch == RS_NO_ROW || launch == 0 ? -1 : step_at(&pieces, rs_hta_start_of(trace, f, launch));
-    }
-    rs_free(steps);
-    rs_free(pieces.from);
-    rs_free(pieces.number);
-    return status;
-}
-
 /* ---- the step by our rules ----------------------------------------------------------------------------- */
 
-static rs_status own_iterations(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
-                                int64_t *iteration, rs_error *err)
+rs_status rs_frame_own_iterations(rs_trace *trace, const rs_policy *policy, const rs_frame_rows *f,
+                                  int64_t *iteration, rs_error *err)
 {
     const rs_events *e = trace->events;
     const rs_step *steps, *gpu_steps;
@@ -200,7 +72,7 @@ static size_t tree_find(const end_tree *t, size_t limit, int64_t time)
 }
 
 typedef struct lane {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     const rs_keyed *rows;        /* by start: place in the frame */
     const rs_keyed *annotations; /* by length, shortest first: place in the frame */
     size_t n_rows, n_annotations;
@@ -235,7 +107,7 @@ static bool annotate_lane(const rs_events *e, const lane *l, uint32_t *annotatio
 }
 
 /* Sorted by thread, and within one by what they were sorted by before. */
-static bool by_thread(const rs_events *e, const rs_hta_frame *f, rs_keyed *items, size_t n, rs_keyed *spare)
+static bool by_thread(const rs_events *e, const rs_frame_rows *f, rs_keyed *items, size_t n, rs_keyed *spare)
 {
     if (!rs_keyed_sort(items, n)) return false;
     for (size_t i = 0; i < n; i++) spare[i] = (rs_keyed){e->thread[f->row[items[i].value]], (uint32_t)i};
@@ -245,12 +117,12 @@ static bool by_thread(const rs_events *e, const rs_hta_frame *f, rs_keyed *items
     return true;
 }
 
-static uint32_t thread_of(const rs_events *e, const rs_hta_frame *f, const rs_keyed *item)
+static uint32_t thread_of(const rs_events *e, const rs_frame_rows *f, const rs_keyed *item)
 {
     return e->thread[f->row[item->value]];
 }
 
-static bool annotate(const rs_events *e, const rs_hta_frame *f, rs_frame_columns *out)
+static bool annotate(const rs_events *e, const rs_frame_rows *f, rs_frame_columns *out)
 {
     rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows), *over = rs_malloc((f->n + 1) * sizeof *over);
     rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
@@ -286,17 +158,12 @@ static bool annotate(const rs_events *e, const rs_hta_frame *f, rs_frame_columns
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-static bool is_gpu_row(const rs_events *e, const rs_hta_frame *f, size_t i, bool hta)
+bool rs_frame_is_gpu_work(const rs_events *e, const rs_frame_rows *f, size_t i)
 {
-    rs_kind kind = rs_event_kind(e, f->row[i]);
-    if (!hta) return rs_kind_is_gpu_work(kind);
-    if (f->stream[i] >= 0 && f->correlation[i] >= 0) return true;
-    if (kind != RS_KIND_SYNC) return false;
-    const char *name = rs_event_name(e, f->row[i]);
-    return strcmp(name, "Event Sync") == 0 || strcmp(name, "Context Sync") == 0;
+    return rs_kind_is_gpu_work(rs_event_kind(e, f->row[i]));
 }
 
-bool rs_frame_row_is_selected(const rs_trace *trace, const rs_hta_frame *f, const rs_frame_columns *columns,
+bool rs_frame_row_is_selected(const rs_trace *trace, const rs_frame_rows *f, const rs_frame_columns *columns,
                               size_t i)
 {
     const rs_selection *s = trace->selection;
@@ -308,16 +175,14 @@ bool rs_frame_row_is_selected(const rs_trace *trace, const rs_hta_frame *f, cons
     return rs_selection_has_time(s, start);
 }
 
-rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const rs_hta_frame *f,
-                                rs_frame_columns *out, rs_error *err)
+rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const rs_frame_rows *f,
+                                const rs_frame_column_rules *rules, rs_frame_columns *out, rs_error *err)
 {
-    bool hta = policy->rows_by_stream;
     out->iteration = rs_malloc((f->n + 1) * sizeof *out->iteration);
     out->gpu = rs_malloc(f->n + 1);
     out->annotation = rs_malloc((f->n + 1) * sizeof *out->annotation);
     if (!out->iteration || !out->gpu || !out->annotation) return rs_fail_nomem(err, "frame");
-    for (size_t i = 0; i < f->n; i++) out->gpu[i] = is_gpu_row(trace->events, f, i, hta);
+    for (size_t i = 0; i < f->n; i++) out->gpu[i] = rules->is_gpu(trace->events, f, i);
     if (!annotate(trace->events, f, out)) return rs_fail_nomem(err, "frame");
-    return hta ? hta_iterations(trace, policy, f, out->iteration, err)
-               : own_iterations(trace, policy, f, out->iteration, err);
+    return rules->iterations(trace, policy, f, out->iteration, err);
 }

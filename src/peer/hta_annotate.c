@@ -6,7 +6,7 @@
 
 static rs_status measure(const rs_run *run, rs_trace *trace, rs_queue_series *out, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     return status == RS_OK ? rs_hta_queue_of(trace, f, out, err) : status;
 }

@@ -59,7 +59,7 @@ static annotation *item_of(annotation_list *p, rs_map64 *places, const rs_events
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_map64 places = {0};
     const rs_events *e = trace->events;
     bool gpu = rs_annotations_of_gpu(run->options, true);

@@ -84,7 +84,7 @@ const rs_copy_rules rs_hta_copy_rules = {.cut_name = cut_name, .measure = measur
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     hta_bandwidth *h = rs_calloc(1, sizeof *h);
     if (!h) return rs_fail_nomem(err, "copies");
     *partial = h;

@@ -12,7 +12,7 @@ static bool is_launch(const char *name)
 
 static rs_status collect(const rs_run *run, rs_trace *trace, rs_counters_rows *out, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_policy all = *run->policy;
     all.whole = true; /* launches are counted from the first */
     out->is_launch = is_launch;

@@ -6,7 +6,7 @@
 
 static rs_status find_base(rs_trace *trace, const rs_policy *policy, int64_t *base, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_status status = rs_trace_hta_frame(trace, policy, &f, err);
     if (status == RS_OK) *base = f->min_start;
     return status;

@@ -55,7 +55,7 @@ static void free_partial(void *partial)
 
 typedef struct maker {
     const rs_events *e;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     hta_delays *d;
     uint32_t *kernel_of; /* by row of the launch: place of its kernel in the frame, + 1 */
     rs_keyed *ops;       /* by start: place in the frame */
@@ -79,7 +79,7 @@ static bool is_launch(const char *name)
 
 static bool list_ops(maker *m)
 {
-    const rs_hta_frame *f = m->f;
+    const rs_frame_rows *f = m->f;
     for (size_t i = 0; i < f->n; i++)
         if (strncmp(rs_event_name(m->e, f->row[i]), "aten::", 6) == 0)
             m->ops[m->n_ops++] = (rs_keyed){f->start[i], (uint32_t)i};
@@ -124,7 +124,7 @@ static size_t op_of(const maker *m, size_t launch)
 
 static bool index_kernels(maker *m)
 {
-    const rs_hta_frame *f = m->f;
+    const rs_frame_rows *f = m->f;
     m->kernel_of = rs_calloc(m->e->n + 1, sizeof *m->kernel_of);
     if (!m->kernel_of) return false;
     for (size_t i = f->n; i-- > 0;)
@@ -134,7 +134,7 @@ static bool index_kernels(maker *m)
 
 static bool find_pairs(maker *m, pair *pairs, size_t *n)
 {
-    const rs_hta_frame *f = m->f;
+    const rs_frame_rows *f = m->f;
     for (size_t i = 0; i < f->n; i++) {
         if (f->stream[i] != -1 || !is_launch(rs_event_name(m->e, f->row[i]))) continue;
         m->d->n_launches++;
@@ -188,7 +188,7 @@ static rs_status new_row(maker *m, const pair *p, size_t n, rs_error *err)
 /* One execution of an operator and its launches. */
 static rs_status add_execution(maker *m, const pair *p, size_t n, rs_error *err)
 {
-    const rs_hta_frame *f = m->f;
+    const rs_frame_rows *f = m->f;
     m->scratch[0] = m->e->name[f->row[p->op]];
     for (size_t i = 0; i < n; i++) m->scratch[i + 1] = m->e->name[f->row[p[i].kernel]];
     uint32_t id = rs_strings_add(&m->keys, (const char *)m->scratch, (n + 1) * sizeof *m->scratch);
@@ -235,7 +235,7 @@ static rs_status make(maker *m, rs_error *err)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     hta_delays *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "delays");
     *partial = d;

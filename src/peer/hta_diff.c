@@ -69,7 +69,7 @@ static rs_status add_rows(const rs_run *run, rs_trace *trace, rs_diff_rank *p, r
 {
     rs_policy policy = *run->policy;
     const rs_events *e = trace->events;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_frame_columns made = {0};
     const char *kind = rs_options_text(run->options, "kind");
     bool gpu = strcmp(kind, "gpu") == 0, host = strcmp(kind, "host") == 0;
@@ -78,7 +78,7 @@ static rs_status add_rows(const rs_run *run, rs_trace *trace, rs_diff_rank *p, r
     policy.whole = true; /* HTA's own iterations tell what is selected */
     rs_status status = rs_trace_hta_frame(trace, &policy, &f, err);
     if (status != RS_OK) return status;
-    status = rs_frame_columns_make(trace, &policy, f, &made, err);
+    status = rs_frame_columns_make(trace, &policy, f, &rs_hta_frame_columns, &made, err);
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         bool has_stream = f->stream[i] != -1;
         if ((gpu && !has_stream) || (host && has_stream)) continue;

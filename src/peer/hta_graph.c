@@ -13,7 +13,7 @@
 typedef struct builder {
     rs_trace *trace;
     const rs_events *e;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_path_graph *g;
     uint32_t *frame_of; /* by row */
     uint32_t *item_of;  /* by row */
@@ -31,7 +31,7 @@ static const char *name_of(const builder *b, size_t place)
 
 /* ---- the clip --------------------------------------------------------------------------------------- */
 
-static bool is_selected(const rs_selector *selector, const rs_hta_frame *f, size_t i)
+static bool is_selected(const rs_selector *selector, const rs_frame_rows *f, size_t i)
 {
     if (f->stream[i] != -1 && f->partner[i] != RS_NO_ROW)
         return rs_selects_work(selector, f->row[i], f->partner[i]);
@@ -41,7 +41,7 @@ static bool is_selected(const rs_selector *selector, const rs_hta_frame *f, size
 /* Instances in the order of the frame, not of time, among the selected rows. */
 static bool find_window(builder *b, const rs_path_window *w, const rs_selector *selector, size_t *n_instances)
 {
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     b->window_start = INT64_MAX;
     b->window_end = INT64_MIN;
     *n_instances = 0;
@@ -69,13 +69,13 @@ static bool find_window(builder *b, const rs_path_window *w, const rs_selector *
 
 static bool in_window(const builder *b, size_t i)
 {
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     return f->start[i] >= b->window_start && f->start[i] <= b->clip_end && f->end[i] > f->start[i];
 }
 
 static bool is_clipped(const builder *b, size_t i)
 {
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     if (f->stream[i] == -1) return in_window(b, i);
     if (strcmp(name_of(b, i), "Stream Wait Event") == 0) return true;
     uint32_t launch = f->partner[i];
@@ -88,7 +88,7 @@ static bool is_clipped(const builder *b, size_t i)
 
 static bool has_nodes(const builder *b, size_t i)
 {
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     rs_kind kind = rs_event_kind(b->e, f->row[i]);
     if (kind == RS_KIND_CPU_OP || kind == RS_KIND_RUNTIME || kind == RS_KIND_DRIVER) return true;
     if (rs_text_contains_any(&b->e->strings.items[b->e->name[f->row[i]]], b->data_load)) return true;
@@ -97,7 +97,7 @@ static bool has_nodes(const builder *b, size_t i)
 
 static bool clip(builder *b)
 {
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     size_t n = 0, items = 0;
     b->frame_of = rs_malloc(b->e->n * sizeof *b->frame_of);
     b->item_of = rs_malloc(b->e->n * sizeof *b->item_of);
@@ -324,7 +324,7 @@ typedef struct gpu {
 static bool index_launches(const builder *b, gpu *x)
 {
     const rs_events *e = b->e;
-    const rs_hta_frame *f = b->f;
+    const rs_frame_rows *f = b->f;
     int64_t min = INT64_MAX, max = INT64_MIN;
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
@@ -516,7 +516,7 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
                             rs_path_part *out, rs_error *err)
 {
     *out = (rs_path_part){0};
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_selector selector;
     rs_policy all = *policy;
     all.whole = true; /* what was selected chooses the window alone */

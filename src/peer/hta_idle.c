@@ -32,7 +32,7 @@ static const rs_table_spec *const tables[] = {&idle_table, &interval_table};
 /* HTA looks the launch up by position, where 0 stands for "none" and for the file's first event alike. */
 static rs_status pieces_of(const rs_run *run, rs_trace *trace, rs_idle_pieces *out, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     bool has_first = false;

@@ -51,7 +51,7 @@ static bool is_launch(const char *name, bool memory)
 static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, rs_error *err)
 {
     const rs_events *e = trace->events;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     bool memory = !rs_options_flag(run->options, "no-memory");

@@ -25,7 +25,7 @@ bool rs_hta_is_launch(const char *name)
 }
 
 /* first: the first row with a stream of each correlation, in frame order; next: the one after it. */
-static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
+static bool chain_work(const rs_frame_rows *f, rs_keymap *first, uint32_t *next)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < f->n; i++) {
@@ -43,14 +43,14 @@ static bool chain_work(const rs_hta_frame *f, rs_keymap *first, uint32_t *next)
 }
 
 /* A launch that HTA counts: a partner in the file's first event is "none" to it. */
-static bool counts(const rs_trace *trace, const rs_hta_frame *f, size_t i)
+static bool counts(const rs_trace *trace, const rs_frame_rows *f, size_t i)
 {
     return f->correlation[i] != -1 && f->partner[i] != RS_NO_ROW && f->partner[i] != 0 &&
            rs_hta_is_launch(rs_event_name(trace->events, f->row[i]));
 }
 
 /* All launches, each once for every piece of its work, then all work that was launched so. */
-static bool collect(const rs_trace *trace, const rs_hta_frame *f, const rs_keymap *first,
+static bool collect(const rs_trace *trace, const rs_frame_rows *f, const rs_keymap *first,
                     const uint32_t *next, uint8_t *launched, rs_queue_series *out, bool *too_many)
 {
     const rs_events *e = trace->events;
@@ -92,7 +92,7 @@ static bool put_in_order(rs_queue_series *s)
     return ok;
 }
 
-rs_status rs_hta_queue_of(const rs_trace *trace, const rs_hta_frame *f, rs_queue_series *out, rs_error *err)
+rs_status rs_hta_queue_of(const rs_trace *trace, const rs_frame_rows *f, rs_queue_series *out, rs_error *err)
 {
     rs_keymap first = {.min = 0, .max = -1};
     uint32_t *next = rs_malloc(f->n * sizeof *next);
@@ -164,7 +164,7 @@ static void free_partial(void *partial)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     hta_queue *h = rs_calloc(1, sizeof *h);
     if (h) h->queue = rs_calloc(1, sizeof *h->queue);
     *partial = h;

@@ -61,7 +61,7 @@ static void lower_autograd(rs_sequence_finder *x)
 
 /* HTA takes a thread for the GPU's when all its rows have a stream above 0, or all have process or thread 0.
  */
-static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
+static uint8_t *host_threads(const rs_events *e, const rs_frame_rows *f)
 {
     uint8_t *host = rs_calloc(e->n_threads + 1, 1);
     for (size_t i = 0; host && i < f->n; i++) {
@@ -74,7 +74,7 @@ static uint8_t *host_threads(const rs_events *e, const rs_hta_frame *f)
 static rs_status collect(const rs_run *run, rs_trace *trace, rs_sequence_finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     rs_host_rows h = {0};
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;

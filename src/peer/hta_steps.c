@@ -44,7 +44,7 @@ static rs_status count_steps(const rs_run *run, rs_trace *trace, void **partial,
     for (size_t i = 0; i < e->strings.n && !any; i++) any = numbers[i] >= 0;
     for (size_t i = 0; any && seen.n < 2 && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        if (rs_hta_has_row(e, row) && numbers[e->name[row]] >= 0) add_step(&seen, numbers[e->name[row]]);
+        if (rs_frame_has_row(e, row) && numbers[e->name[row]] >= 0) add_step(&seen, numbers[e->name[row]]);
     }
     rs_free(numbers);
     return make(&seen, sizeof seen, partial, err);

@@ -85,7 +85,7 @@ static size_t make_distinct(int64_t *numbers, size_t n)
     return kept;
 }
 
-static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_hta_frame *f, size_t i, int64_t step)
+static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_frame_rows *f, size_t i, int64_t step)
 {
     const rs_string *s = &e->strings.items[e->name[f->row[i]]];
     if (s->length < 10 || memcmp(s->text, "ncclKernel", 10) != 0 || f->stream[i] <= 0 || step <= 0)
@@ -100,7 +100,7 @@ static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_hta_frame 
     return true;
 }
 
-static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f,
+static bool collect(const rs_run *run, const rs_events *e, const rs_frame_rows *f,
                     const rs_frame_columns *made, hta_arrivals *a, rs_map64 *known)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -123,7 +123,7 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_hta_frame *f
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    const rs_hta_frame *f = NULL;
+    const rs_frame_rows *f = NULL;
     rs_frame_columns made = {0};
     hta_arrivals *a = rs_calloc(1, sizeof *a);
     if (!a) return rs_fail_nomem(err, "stragglers");
@@ -132,7 +132,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!rs_strings_init(&a->names)) return rs_fail_nomem(err, "stragglers");
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    status = rs_frame_columns_make(trace, run->policy, f, &made, err);
+    status = rs_frame_columns_make(trace, run->policy, f, &rs_hta_frame_columns, &made, err);
     rs_map64 known = {0};
     if (status == RS_OK && !collect(run, trace->events, f, &made, a, &known))
         status = rs_fail_nomem(err, "stragglers");

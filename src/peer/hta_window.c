@@ -10,19 +10,6 @@
 #include "trace/selection.h"
 #include "trace/trace_internal.h"
 
-static void free_frame(void *value)
-{
-    rs_hta_frame *f = value;
-    if (!f) return;
-    rs_free(f->row);
-    rs_free(f->start);
-    rs_free(f->end);
-    rs_free(f->stream);
-    rs_free(f->correlation);
-    rs_free(f->partner);
-    rs_free(f);
-}
-
 /* ---- times ------------------------------------------------------------------------------------------ */
 
 double rs_hta_us(int64_t ns)
@@ -51,126 +38,23 @@ static bool has_fractions(const rs_trace *trace)
     return false;
 }
 
-static void time_row(const rs_events *e, uint32_t row, bool round, int64_t *start, int64_t *end)
+int64_t rs_hta_start_of(const rs_trace *trace, const rs_frame_rows *frame, uint32_t row)
 {
-    *start = e->start[row];
-    *end = rs_add_sat(e->start[row], e->duration[row]);
-    if (!round) return;
-    double ts = rs_hta_us(e->start[row]), dur = rs_hta_us(e->duration[row]);
-    *start = ns_of_whole_us(ceil(ts));
-    *end = ns_of_whole_us(floor(ts + dur));
+    int64_t start = trace->events->start[row];
+    return frame->rounded ? ns_of_whole_us(ceil(rs_hta_us(start))) : start;
 }
 
-int64_t rs_hta_start_of(const rs_trace *trace, const rs_hta_frame *frame, uint32_t row)
-{
-    int64_t start, end;
-    time_row(trace->events, row, frame->rounded, &start, &end);
-    return start;
-}
-
-/* ---- the rows before the cut ------------------------------------------------------------------------- */
-
-static bool has_category(const rs_events *e, size_t category)
-{
-    return e->categories[category].kind != RS_KIND_SPAN &&
-           e->strings.items[e->categories[category].name].length > 0;
-}
-
-bool rs_hta_has_row(const rs_events *e, uint32_t row)
-{
-    return has_category(e, e->category[row]) && rs_event_is_span(e, row);
-}
-
-static bool *frame_categories(const rs_events *e)
-{
-    bool *in = rs_malloc(e->n_categories * sizeof *in);
-    for (size_t i = 0; in && i < e->n_categories; i++) in[i] = has_category(e, i);
-    return in;
-}
-
-static bool reserve(rs_hta_frame *f, size_t n)
-{
-    f->row = rs_malloc(n * sizeof *f->row);
-    f->start = rs_malloc(n * sizeof *f->start);
-    f->end = rs_malloc(n * sizeof *f->end);
-    f->stream = rs_malloc(n * sizeof *f->stream);
-    f->correlation = rs_malloc(n * sizeof *f->correlation);
-    f->partner = rs_malloc(n * sizeof *f->partner);
-    return f->row && f->start && f->end && f->stream && f->correlation && f->partner;
-}
-
-static rs_hta_frame *all_rows(const rs_trace *trace, bool round)
+static void round_times(const rs_trace *trace, rs_frame_rows *f)
 {
     const rs_events *e = trace->events;
-    bool *in = frame_categories(e);
-    rs_hta_frame *f = rs_calloc(1, sizeof *f);
-    size_t n = 0;
-    for (size_t i = 0; in && i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        n += in[e->category[row]] && rs_event_is_span(e, row);
-    }
-    if (!in || !f || !reserve(f, n)) {
-        rs_free(in);
-        free_frame(f);
-        return NULL;
-    }
-    rs_cursor stream = rs_cursor_of(e, RS_COL_STREAM), correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    f->rounded = true;
     f->min_start = RS_NO_TIME;
-    f->rounded = round;
-    for (size_t i = 0; i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        if (!in[e->category[row]] || !rs_event_is_span(e, row)) continue;
-        size_t at = f->n++;
-        f->row[at] = row;
-        time_row(e, row, round, &f->start[at], &f->end[at]);
-        f->stream[at] = rs_cursor_int(&stream, row, -1);
-        f->correlation[at] = rs_cursor_int(&correlation, row, -1);
-        f->partner[at] = RS_NO_ROW;
-        if (f->min_start == RS_NO_TIME || f->start[at] < f->min_start) f->min_start = f->start[at];
-    }
-    rs_free(in);
-    return f;
-}
-
-/* HTA's own split, which asks for a stream and a correlation. */
-static bool is_gpu_row(const rs_trace *trace, const rs_hta_frame *f, size_t i)
-{
-    if (f->stream[i] >= 0 && f->correlation[i] >= 0) return true;
-    const rs_events *e = trace->events;
-    if (rs_event_kind(e, f->row[i]) != RS_KIND_SYNC) return false;
-    const char *name = rs_event_name(e, f->row[i]);
-    return strcmp(name, "Event Sync") == 0 || strcmp(name, "Context Sync") == 0;
-}
-
-static bool correlation_map(const rs_hta_frame *f, rs_keymap *map)
-{
-    int64_t min = INT64_MAX, max = INT64_MIN;
-    size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
-        if (f->correlation[i] == -1) continue;
-        n++;
-        if (f->correlation[i] < min) min = f->correlation[i];
-        if (f->correlation[i] > max) max = f->correlation[i];
+        uint32_t row = f->row[i];
+        f->start[i] = rs_hta_start_of(trace, f, row);
+        f->end[i] = ns_of_whole_us(floor(rs_hta_us(e->start[row]) + rs_hta_us(e->duration[row])));
+        if (f->min_start == RS_NO_TIME || f->start[i] < f->min_start) f->min_start = f->start[i];
     }
-    return rs_keymap_init(map, min, max, n);
-}
-
-/* Each side of a correlation learns the last row of the other side. */
-static bool find_partners(rs_hta_frame *f, const uint8_t *gpu)
-{
-    bool ok = true;
-    for (int side = 0; ok && side < 2; side++) {
-        rs_keymap last;
-        ok = correlation_map(f, &last);
-        for (size_t i = 0; ok && i < f->n; i++)
-            if (gpu[i] == side && f->correlation[i] != -1)
-                ok = rs_keymap_put(&last, f->correlation[i], f->row[i]);
-        for (size_t i = 0; ok && i < f->n; i++)
-            if (gpu[i] != side && f->correlation[i] != -1)
-                f->partner[i] = rs_keymap_get(&last, f->correlation[i]);
-        rs_keymap_clear(&last);
-    }
-    return ok;
 }
 
 /* ---- the cut ---------------------------------------------------------------------------------------- */
@@ -195,7 +79,7 @@ typedef struct last_step {
 } last_step;
 
 /* Without a step of its own a rank is cut at its own first host event: HTA then drops all of it. */
-static last_step find_limit(const rs_trace *trace, const rs_hta_frame *f, const uint8_t *gpu,
+static last_step find_limit(const rs_trace *trace, const rs_frame_rows *f, const uint8_t *gpu,
                             const int64_t *numbers)
 {
     last_step steps = {INT64_MIN, INT64_MIN}, host = {INT64_MAX, INT64_MIN};
@@ -212,25 +96,14 @@ static last_step find_limit(const rs_trace *trace, const rs_hta_frame *f, const 
     return any ? steps : host;
 }
 
-static void move_row(rs_hta_frame *to, const rs_hta_frame *from, size_t i)
-{
-    size_t at = to->n++;
-    to->row[at] = from->row[i];
-    to->start[at] = from->start[i];
-    to->end[at] = from->end[i];
-    to->stream[at] = from->stream[i];
-    to->correlation[at] = from->correlation[i];
-    to->partner[at] = from->partner[i];
-}
-
 /* GPU rows once for each host row left with their correlation, then the host rows. */
-static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t *gpu, const int64_t *numbers,
-                     bool keep_last, rs_hta_frame **result, rs_error *err)
+static rs_status cut(const rs_trace *trace, const rs_frame_rows *f, const uint8_t *gpu,
+                     const int64_t *numbers, bool keep_last, rs_frame_rows **result, rs_error *err)
 {
     last_step limit = find_limit(trace, f, gpu, numbers);
     rs_keymap left;
-    rs_hta_frame *out = rs_calloc(1, sizeof *out);
-    bool ok = correlation_map(f, &left) && out;
+    rs_frame_rows *out = NULL;
+    bool ok = rs_frame_correlations(f, &left);
     size_t n = 0;
     /* HTA compares a relative start with an absolute end when it is asked to keep the last step */
     int64_t last = keep_last ? rs_add_sat(limit.end, f->min_start) : limit.start;
@@ -247,13 +120,14 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
         if (count != RS_KEYMAP_NONE && __builtin_add_overflow(n, (size_t)count, &n)) ok = false;
     }
     bool too_many = n / 64 > f->n; /* hostile input could make rows multiply without end */
-    ok = ok && !too_many && reserve(out, n);
+    if (ok && !too_many) out = rs_frame_rows_create(n);
+    ok = out != NULL;
     for (size_t i = 0; ok && i < f->n; i++) {
         uint32_t count = gpu[i] ? rs_keymap_get(&left, f->correlation[i]) : RS_KEYMAP_NONE;
-        for (; count != RS_KEYMAP_NONE && count > 0; count--) move_row(out, f, i);
+        for (; count != RS_KEYMAP_NONE && count > 0; count--) rs_frame_rows_move(out, f, i);
     }
     for (size_t i = 0; ok && i < f->n; i++)
-        if (!gpu[i] && STAYS(i)) move_row(out, f, i);
+        if (!gpu[i] && STAYS(i)) rs_frame_rows_move(out, f, i);
 #undef STAYS
     rs_keymap_clear(&left);
     if (ok) {
@@ -262,7 +136,7 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
         *result = out;
         return RS_OK;
     }
-    free_frame(out);
+    rs_frame_rows_free(out);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -272,23 +146,22 @@ static rs_status cut(const rs_trace *trace, const rs_hta_frame *f, const uint8_t
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
-static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_frame **frame, rs_error *err)
+static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame_rows **frame, rs_error *err)
 {
-    rs_hta_frame *f = *frame;
+    rs_frame_rows *f = *frame;
     int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
     uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
-        gpu[i] = is_gpu_row(trace, f, i);
+        gpu[i] = rs_frame_is_work(trace->events, f, i);
         host = host || !gpu[i];
     }
-    ok = ok && find_partners(f, gpu);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "HTA's rows");
     if (ok && host && policy->trim_steps) {
-        rs_hta_frame *less = NULL;
+        rs_frame_rows *less = NULL;
         status = cut(trace, f, gpu, numbers, policy->keep_last_step, &less, err);
         if (status == RS_OK) {
-            free_frame(f);
+            rs_frame_rows_free(f);
             *frame = less;
         }
     }
@@ -298,7 +171,7 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_hta_f
 }
 
 /* Keeps the selected rows: those with a stream by the row that HTA takes for their launch. */
-static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
+static rs_status select_rows(rs_trace *trace, rs_frame_rows *f, rs_error *err)
 {
     rs_selector selector;
     rs_status status = rs_trace_selector(trace, &selector, err);
@@ -311,7 +184,7 @@ static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
         bool stays = work || linked
                          ? rs_selects_work(&selector, f->row[i], linked ? f->partner[i] : RS_NO_ROW)
                          : rs_selects_row(&selector, f->row[i]);
-        if (stays) move_row(f, f, i);
+        if (stays) rs_frame_rows_move(f, f, i);
     }
     return RS_OK;
 }
@@ -319,12 +192,13 @@ static rs_status select_rows(rs_trace *trace, rs_hta_frame *f, rs_error *err)
 static rs_status make_frame(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     const rs_policy *policy = key;
-    rs_hta_frame *f = all_rows(trace, policy->round_to_us && has_fractions(trace));
+    rs_frame_rows *f = rs_frame_rows_of(trace);
     if (!f) return rs_fail_nomem(err, "HTA's rows");
+    if (policy->round_to_us && has_fractions(trace)) round_times(trace, f);
     rs_status status = window(trace, policy, &f, err);
     if (status == RS_OK && !policy->whole) status = select_rows(trace, f, err);
     if (status != RS_OK) {
-        free_frame(f);
+        rs_frame_rows_free(f);
         return status;
     }
     *out = f;
@@ -347,9 +221,9 @@ const rs_facet rs_facet_hta_frame = {.name = "HTA's rows",
                                      .same = same_frame,
                                      .selected = true,
                                      .make = make_frame,
-                                     .release = free_frame};
+                                     .release = rs_frame_rows_free};
 
-rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_hta_frame **out,
+rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_frame_rows **out,
                              rs_error *err)
 {
     rs_policy key = *policy;
@@ -361,9 +235,9 @@ rs_status rs_trace_hta_frame(rs_trace *trace, const rs_policy *policy, const rs_
 }
 
 /* HTA's GPU rows: whatever has a stream. */
-rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
+static rs_status work_of(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
-    const rs_hta_frame *f;
+    const rs_frame_rows *f;
     const rs_step *steps;
     const rs_classes *classes;
     size_t n_steps, n = 0;
@@ -404,3 +278,12 @@ rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **o
     }
     return status;
 }
+
+/* It trims the last step until all ranks have agreed on that (hta_steps.c). */
+const rs_policy rs_policy_hta = {.compat = RS_COMPAT_HTA,
+                                 .work = work_of,
+                                 .classes = RS_CLASSES_HTA,
+                                 .trim_steps = true,
+                                 .round_to_us = true};
+const rs_policy rs_policy_hta_exact = {
+    .compat = RS_COMPAT_HTA_EXACT, .work = work_of, .classes = RS_CLASSES_HTA, .trim_steps = true};

@@ -17,10 +17,16 @@ typedef enum rs_class {
 /* Whose kernel classes count. */
 typedef enum rs_class_rules { RS_CLASSES_OWN, RS_CLASSES_HTA, RS_CLASSES_TRACELENS } rs_class_rules;
 
-/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode. */
-typedef struct rs_policy {
+typedef struct rs_trace rs_trace;
+typedef struct rs_work rs_work;
+typedef struct rs_policy rs_policy;
+
+/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row in src/peer,
+ * `const rs_policy rs_policy_NAME`, collected by the build. */
+struct rs_policy {
     rs_compat compat;
-    bool rows_by_stream; /* GPU rows are those with a stream number, not those of a GPU category */
+    /* Lists the GPU work by the peer's own rules, with details; NULL: it is every row of a GPU category. */
+    rs_status (*work)(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err);
     rs_class_rules classes;
     bool trim_steps;     /* HTA's window: drop the last step and work without a surviving launch; whether it
                             does is agreed on by all ranks (peer/hta_steps.c) */
@@ -28,12 +34,13 @@ typedef struct rs_policy {
     bool round_to_us;    /* HTA: start up, end down to whole microseconds */
     bool linked_only;    /* TraceLens: only work whose launch is in the file */
     bool whole;          /* whatever steps or window are selected */
-} rs_policy;
+};
 
+extern const rs_policy *const rs_policy_rows[]; /* the peers', ended by NULL */
 rs_policy rs_policy_of(rs_compat compat);
 
 /* The GPU work of a rank, in row order, as the policy selects and times it. */
-typedef struct rs_work {
+struct rs_work {
     size_t n;
     size_t n_class[RS_N_CLASSES];
     uint32_t *row;
@@ -48,7 +55,7 @@ typedef struct rs_work {
     int64_t *stream, *device;         /* -1 when unknown */
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
-} rs_work;
+};
 
 /* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
  */
@@ -85,7 +92,6 @@ typedef struct rs_recording {
     bool truncated;
 } rs_recording;
 
-typedef struct rs_trace rs_trace;
 struct rs_trace {
     rs_events *events;  /* shared by the ranks of a merged file; freed with the last of them by the job */
     const char *file;   /* for messages; borrowed */

@@ -28,7 +28,4 @@ static inline bool rs_is_member(rs_membership *m, uint32_t row)
     return m->at < m->trace->n_rows && rows[m->at] == row;
 }
 
-/* The work of a rank in a peer's window (hta_window.c). */
-rs_status rs_work_from_hta(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err);
-
 #endif

@@ -9,18 +9,9 @@
 
 rs_policy rs_policy_of(rs_compat compat)
 {
-    rs_policy p = {.compat = compat};
-    if (compat == RS_COMPAT_HTA || compat == RS_COMPAT_HTA_EXACT) {
-        p.rows_by_stream = true;
-        p.classes = RS_CLASSES_HTA;
-        p.trim_steps = true;
-        p.round_to_us = compat == RS_COMPAT_HTA;
-    }
-    if (compat == RS_COMPAT_TRACELENS) {
-        p.classes = RS_CLASSES_TRACELENS;
-        p.linked_only = true;
-    }
-    return p;
+    for (const rs_policy *const *row = rs_policy_rows; *row; row++)
+        if ((*row)->compat == compat) return **row;
+    return (rs_policy){.compat = compat};
 }
 
 void rs_work_free(rs_work *work)
@@ -113,7 +104,7 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
 bool rs_policy_same(const void *x, const void *y)
 {
     const rs_policy *a = x, *b = y;
-    return a->compat == b->compat && a->rows_by_stream == b->rows_by_stream && a->classes == b->classes &&
+    return a->compat == b->compat && a->work == b->work && a->classes == b->classes &&
            a->trim_steps == b->trim_steps && a->keep_last_step == b->keep_last_step &&
            a->round_to_us == b->round_to_us && a->linked_only == b->linked_only && a->whole == b->whole;
 }
@@ -127,8 +118,7 @@ static rs_status make_work(rs_trace *trace, const void *key, void **out, rs_erro
 {
     const rs_policy *policy = key;
     rs_work *w = NULL;
-    RS_TRY(policy->rows_by_stream ? rs_work_from_hta(trace, policy, &w, err)
-                                  : from_categories(trace, policy, &w, err));
+    RS_TRY((policy->work ? policy->work : from_categories)(trace, policy, &w, err));
     *out = w;
     return RS_OK;
 }

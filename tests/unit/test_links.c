@@ -135,7 +135,7 @@ static void test_many_policies(void **state)
     rs_policy policies[N];
     for (unsigned i = 0; i < N; i++) {
         policies[i] = (rs_policy){.compat = RS_COMPAT_HTA,
-                                  .rows_by_stream = i & 1,
+                                  .work = i & 1 ? rs_policy_of(RS_COMPAT_HTA).work : NULL,
                                   .trim_steps = i & 2,
                                   .keep_last_step = i & 4,
                                   .whole = i & 8,
