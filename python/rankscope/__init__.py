@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Union
 
 from . import _engine, _settings, chakra, errors, flight, metrics, sources as _sources
-from ._job import Events, Job, diff, memory
+from ._job import Events, Job, compare, diff, memory
 from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
+           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
            "summarize"]
 __version__: str = _engine.version()
 

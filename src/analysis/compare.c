@@ -24,8 +24,6 @@ static const rs_option_spec options[] = {
     {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
      "what the device can do, of every input: a name of the built-in table, or a JSON file; default: as each "
      "trace says"},
-    {"xlsx", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "write a workbook, too: a sheet a table, and with --axis a line chart"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio > 1.1'"},
 };
@@ -65,8 +63,8 @@ static const rs_column_spec input_columns[] = {
                   "of bound B %")
 static const rs_column_spec args_columns[] = {
     RS_COLUMN("variant", INT, ID, "which input is compared with the first", NULL),
-    RS_COLUMN("name", TEXT, NONE, "operator that owns the work, as in roofline; of communication the launcher",
-              NULL),
+    RS_COLUMN("name", TEXT, NONE,
+              "operator that owns the work, as in roofline; of communication the launcher", NULL),
     RS_COLUMN("input_dims", TEXT, NONE, "shapes of the inputs", "dims"),
     RS_COLUMN("input_types", TEXT, NONE, "types of the inputs", "types"),
     RS_COLUMN("input_strides", TEXT, NONE, "strides of the inputs", "strides"),
@@ -91,14 +89,16 @@ static const rs_column_spec name_columns[] = {
         RS_COLUMN("ops_b", TEXT, NONE, "what launched it in the variant", NULL)
 static const rs_column_spec tree_columns[] = {
     RS_COLUMN("variant", INT, ID, "which input is compared with the first", NULL),
-    RS_COLUMN("name", TEXT, NONE, "lowest operator that both have above the work; unknown: there is none", NULL),
+    RS_COLUMN("name", TEXT, NONE, "lowest operator that both have above the work; unknown: there is none",
+              NULL),
     OPS,
     RS_COLUMN("count", INT, COUNT, "pairs of such operators", NULL),
     PARTS,
 };
 static const rs_column_spec pair_columns[] = {
     RS_COLUMN("variant", INT, ID, "which input is compared with the first", NULL),
-    RS_COLUMN("name", TEXT, NONE, "lowest operator that both have above the work; unknown: there is none", NULL),
+    RS_COLUMN("name", TEXT, NONE, "lowest operator that both have above the work; unknown: there is none",
+              NULL),
     RS_COLUMN("uid_a", INT, ID, "its position in traceEvents of the first input", NULL),
     RS_COLUMN("uid_b", INT, ID, "its position in traceEvents of the variant", NULL),
     RS_COLUMN("depth", INT, COUNT, "operators above it, and 1; 0: the root", NULL),
@@ -116,12 +116,11 @@ static const rs_table_spec input_table = RS_TABLE("inputs", "one row is one inpu
 static const rs_table_spec args_table =
     RS_TABLE("args", "one row is one operator with one set of arguments, in one variant; with --by args",
              args_columns);
-static const rs_table_spec name_table =
-    RS_TABLE("names", "one row is one name in one variant; with --by op, kernel, category or module",
-             name_columns);
-static const rs_table_spec tree_table = RS_TABLE(
-    "tree", "one row is one operator with the launchers below it, in one variant; with --by tree",
-    tree_columns);
+static const rs_table_spec name_table = RS_TABLE(
+    "names", "one row is one name in one variant; with --by op, kernel, category or module", name_columns);
+static const rs_table_spec tree_table =
+    RS_TABLE("tree", "one row is one operator with the launchers below it, in one variant; with --by tree",
+             tree_columns);
 static const rs_table_spec pair_table = RS_TABLE(
     "pairs", "one row is one operator of the first input and its partner in a variant; with --by tree",
     pair_columns);
@@ -134,8 +133,8 @@ enum { INPUTS, ARGS, NAMES, TREE, PAIRS, PIVOT };
 
 void rs_compare_note_rest(rs_result *result, size_t variant, size_t n, double us)
 {
-    rs_result_note(result, "variant %zu: %zu further rows are not shown; together they differ by %s us", variant,
-                   n, RS_FIXED(us, 3));
+    rs_result_note(result, "variant %zu: %zu further rows are not shown; together they differ by %s us",
+                   variant, n, RS_FIXED(us, 3));
 }
 
 /* ---- sides --------------------------------------------------------------------------------------------- */
@@ -203,13 +202,15 @@ static rs_status settle_units(rs_compare_run *c, rs_result *result, rs_error *er
         if (per_step) s->unit = (double)s->n_steps;
         if (!s->pieces) rs_result_note(result, "%.300s: no GPU work", s->input);
         if (i && !per_step && s->n_ranks != a->n_ranks)
-            rs_result_note(result, "variant %zu has %zu ranks, the first input %zu: sums differ for that alone", i,
+            rs_result_note(result,
+                           "variant %zu has %zu ranks, the first input %zu: sums differ for that alone", i,
                            s->n_ranks, a->n_ranks);
         if (i && !per_step && s->n_steps != a->n_steps && s->n_steps && a->n_steps)
-            rs_result_note(result,
-                           "variant %zu has %zu steps, the first input %zu, all ranks together: sums differ for "
-                           "that alone; --per step compares the mean step",
-                           i, s->n_steps, a->n_steps);
+            rs_result_note(
+                result,
+                "variant %zu has %zu steps, the first input %zu, all ranks together: sums differ for "
+                "that alone; --per step compares the mean step",
+                i, s->n_steps, a->n_steps);
     }
     return RS_OK;
 }

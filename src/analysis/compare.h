@@ -96,16 +96,16 @@ typedef struct rs_compare_side {
     char *input; /* the file, or the folder that holds those of all ranks */
     size_t n_steps, pieces;
     int64_t step_length, time, unlinked;
-    double unit;      /* what counts and times are divided by: 1, or the number of steps */
-    char *values[2];  /* of the axes; NULL: none */
+    double unit;     /* what counts and times are divided by: 1, or the number of steps */
+    char *values[2]; /* of the axes; NULL: none */
 } rs_compare_side;
 
 typedef struct rs_compare_run {
     const rs_run *run;
     rs_compare_side *sides;
     size_t n_sides;
-    size_t top;        /* rows of a variant; 0: all */
-    char *axes[2];     /* their names; NULL: none */
+    size_t top;    /* rows of a variant; 0: all */
+    char *axes[2]; /* their names; NULL: none */
 } rs_compare_run;
 
 /* A number of the side in its unit; time in microseconds. */
@@ -144,6 +144,8 @@ typedef struct rs_compare_line {
     const rs_compare_sum *sums; /* one for each side */
 } rs_compare_line;
 
+/* Whether --axis is well formed: RS_ERR_USAGE if not, before anything is computed. text may be NULL. */
+rs_status rs_compare_check_axis(const char *text, rs_error *err);
 /* --axis: NAME=TEXT{}TEXT, or two of them with a comma between. Gives every side its values out of its path.
  * RS_ERR_USAGE names the input that has none. */
 rs_status rs_compare_axes(rs_compare_run *c, const char *text, rs_error *err);

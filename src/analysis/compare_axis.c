@@ -82,16 +82,29 @@ static rs_status give_values(rs_compare_run *c, const pattern *p, size_t axis, r
     return RS_OK;
 }
 
-rs_status rs_compare_axes(rs_compare_run *c, const char *text, rs_error *err)
+/* *n: how many axes there are, 1 or 2. */
+static rs_status parse_both(const char *text, pattern out[2], size_t *n, rs_error *err)
 {
     const char *comma = strchr(text, ',');
-    size_t n = comma ? (size_t)(comma - text) : strlen(text);
-    pattern p;
-    RS_TRY(parse(text, n, &p, err));
-    RS_TRY(give_values(c, &p, 0, err));
-    if (!comma) return RS_OK;
-    RS_TRY(parse(comma + 1, strlen(comma + 1), &p, err));
-    return give_values(c, &p, 1, err);
+    *n = comma ? 2 : 1;
+    RS_TRY(parse(text, comma ? (size_t)(comma - text) : strlen(text), &out[0], err));
+    return comma ? parse(comma + 1, strlen(comma + 1), &out[1], err) : RS_OK;
+}
+
+rs_status rs_compare_check_axis(const char *text, rs_error *err)
+{
+    pattern patterns[2];
+    size_t n;
+    return text ? parse_both(text, patterns, &n, err) : RS_OK;
+}
+
+rs_status rs_compare_axes(rs_compare_run *c, const char *text, rs_error *err)
+{
+    pattern patterns[2];
+    size_t n;
+    RS_TRY(parse_both(text, patterns, &n, err));
+    for (size_t i = 0; i < n; i++) RS_TRY(give_values(c, &patterns[i], i, err));
+    return RS_OK;
 }
 
 /* ---- the pivot ----------------------------------------------------------------------------------------- */
@@ -165,8 +178,7 @@ rs_status rs_compare_pivot(const rs_compare_run *c, const rs_compare_line *lines
     rs_status status = values && columns && (others || !c->axes[1]) ? RS_OK : rs_fail_nomem(err, "axes");
     if (status == RS_OK) {
         columns[0] = (rs_column_spec){c->axes[0], RS_TEXT, RS_UNIT_NONE, "value of the axis", NULL};
-        if (!others)
-            columns[1] = (rs_column_spec){"gpu_us", RS_REAL, RS_UNIT_US, "GPU time", "GPU time"};
+        if (!others) columns[1] = (rs_column_spec){"gpu_us", RS_REAL, RS_UNIT_US, "GPU time", "GPU time"};
         for (size_t k = 0; k < n; k++)
             columns[first + k] = (rs_column_spec){others ? others[k] : lines[k].label, RS_REAL, RS_UNIT_US,
                                                   "GPU time in microseconds", NULL};

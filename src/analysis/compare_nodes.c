@@ -134,8 +134,8 @@ static bool add_threads(builder *b)
     rs_compare_rank *p = b->p;
     const rs_events *e = b->e;
     for (uint32_t i = 0; i < p->n_nodes; i = p->nodes[i].end) {
-        bool same = p->n_threads && e->thread[p->nodes[p->threads[p->n_threads - 1].first].uid] ==
-                                        e->thread[p->nodes[i].uid];
+        bool same = p->n_threads &&
+                    e->thread[p->nodes[p->threads[p->n_threads - 1].first].uid] == e->thread[p->nodes[i].uid];
         if (!same) {
             if (!RS_GROW_ONE(p->threads, p->n_threads, b->threads_capacity)) return false;
             p->threads[p->n_threads++] = (rs_compare_thread){.first = i};

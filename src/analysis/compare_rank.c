@@ -239,8 +239,7 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
             if (rs_class_at(g->classes, t->gpu_row[i]) != RS_CLASS_COMM) continue;
             ok = RS_GROW_ONE(items, *n, capacity);
             if (ok)
-                items[(*n)++] =
-                    (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]};
+                items[(*n)++] = (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]};
         }
     }
     ok = ok && rs_keyed_sort(items, *n);
@@ -276,8 +275,7 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n)
     for (size_t i = 0, end; calls && i < n_comm; i = end) {
         uint32_t node = (uint32_t)comm[i].key;
         call *c = &calls[(*n)++];
-        *c = (call){
-            .row = g->t->row[node], .node = node, .first_work = comm[i].value, .communication = true};
+        *c = (call){.row = g->t->row[node], .node = node, .first_work = comm[i].value, .communication = true};
         for (end = i; end < n_comm && comm[end].key == node; end++, c->pieces++)
             c->time = rs_add_sat(c->time, length_of(g->e, comm[end].value));
     }
@@ -326,7 +324,7 @@ static rs_status note_device(const rs_run *run, rs_trace *trace, rs_compare_rank
     RS_TRY(status);
     const char *known = device ? rs_device_known_as(trace->events, device) : NULL;
     RS_TRY(rs_rank_rates(run, known, rates, &p->rates_known, err));
-    const char *name = p->rates_known                             ? rates->name
+    const char *name = p->rates_known ? rates->name
                        : device && device->name != RS_NO_STRING
                            ? trace->events->strings.items[device->name].text
                            : NULL;
@@ -359,6 +357,7 @@ static rs_status gather(const rs_run *run, rs_trace *trace, gatherer *g, rs_erro
 rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     RS_TRY(rs_check_device_option(run, err));
+    RS_TRY(rs_compare_check_axis(rs_options_text(run->options, "axis"), err));
     rs_compare_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "operators");
     gatherer g = {.trace = trace,

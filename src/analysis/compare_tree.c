@@ -197,7 +197,8 @@ static bool list_siblings(matcher *m, unsigned side, const rank_view *v, uint32_
         if (!RS_GROW_ONE(m->nodes[side], *n, m->nodes_capacity[side])) return false;
         size_t at = (*n)++;
         uint32_t *list = m->nodes[side];
-        for (; at && nodes[list[at - 1]].start == nodes[node].start && nodes[list[at - 1]].uid > nodes[node].uid;
+        for (; at && nodes[list[at - 1]].start == nodes[node].start &&
+               nodes[list[at - 1]].uid > nodes[node].uid;
              at--)
             list[at] = list[at - 1];
         list[at] = node;
@@ -232,8 +233,7 @@ static bool match_siblings(matcher *m, const size_t view[2], const uint32_t firs
         }
         m->taken[m->match[i]] = 1;
         if (!RS_GROW_ONE(m->todo, m->n_todo, m->todo_capacity)) return false;
-        m->todo[m->n_todo++] =
-            (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1};
+        m->todo[m->n_todo++] = (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1};
     }
     for (size_t k = 0; k < n[1]; k++) {
         uint32_t node = m->nodes[1][k];
@@ -272,8 +272,8 @@ static bool match_threads(matcher *m, size_t rank)
     for (unsigned side = 0; side < 2; side++) {
         v[side] = rank < m->n_views[side] ? &m->views[side][rank] : NULL;
         n[side] = v[side] ? v[side]->p->n_threads : 0;
-        if (v[side] && !add_work(m, side, v[side], v[side]->first_work[v[side]->p->n_nodes],
-                                 v[side]->p->n_work))
+        if (v[side] &&
+            !add_work(m, side, v[side], v[side]->first_work[v[side]->p->n_nodes], v[side]->p->n_work))
             return false;
     }
     for (size_t i = 0; i < n[0] || i < n[1]; i++) {
@@ -300,7 +300,8 @@ static bool match_all(matcher *m)
         const rs_compare_side *s = &m->c->sides[sides[k]];
         m->views[k] = rs_calloc(s->n_ranks + 1, sizeof *m->views[k]);
         ok = m->views[k] != NULL;
-        for (size_t i = 0; ok && i < s->n_ranks; i++) ok = open_view(m, &s->ranks[i], &m->views[k][m->n_views[k]++]);
+        for (size_t i = 0; ok && i < s->n_ranks; i++)
+            ok = open_view(m, &s->ranks[i], &m->views[k][m->n_views[k]++]);
     }
     for (size_t i = 0; ok && (i < m->n_views[0] || i < m->n_views[1]); i++) ok = match_threads(m, i);
     ok = ok && end_group(m, &(group){.name = NO_TEXT,
@@ -409,7 +410,8 @@ static bool add_up(const matcher *m, total **totals, size_t *n)
     bool ok = true;
     for (size_t i = 0; ok && i < m->n_groups; i++) {
         const group *g = &m->groups[i];
-        uint64_t hash = rs_hash_u64((uint64_t)g->parts[0].ops << 32 | g->parts[1].ops) ^ rs_hash_u64(g->plain);
+        uint64_t hash =
+            rs_hash_u64((uint64_t)g->parts[0].ops << 32 | g->parts[1].ops) ^ rs_hash_u64(g->plain);
         for (;; hash++) { /* a clash of hashes takes the next key */
             bool is_new;
             uint32_t *place = rs_map64_put(&places, hash, &is_new);
@@ -417,12 +419,12 @@ static bool add_up(const matcher *m, total **totals, size_t *n)
             if (!ok) break;
             if (is_new) {
                 *place = (uint32_t)*n;
-                (*totals)[(*n)++] = (total){.name = g->plain,
-                                            .parts = {{.ops = g->parts[0].ops}, {.ops = g->parts[1].ops}},
-                                            .m = m};
+                (*totals)[(*n)++] = (total){
+                    .name = g->plain, .parts = {{.ops = g->parts[0].ops}, {.ops = g->parts[1].ops}}, .m = m};
             }
             total *x = &(*totals)[*place];
-            if (x->name != g->plain || x->parts[0].ops != g->parts[0].ops || x->parts[1].ops != g->parts[1].ops)
+            if (x->name != g->plain || x->parts[0].ops != g->parts[0].ops ||
+                x->parts[1].ops != g->parts[1].ops)
                 continue;
             x->count++;
             for (unsigned side = 0; side < 2; side++) {
@@ -489,7 +491,8 @@ static rs_status add_pairs(const matcher *m, rs_table *t, rs_error *err)
         const group *g = order[i].g;
         rs_table_add_int(t, (int64_t)m->variant);
         add_text(t, m, g->name);
-        for (unsigned side = 0; side < 2; side++) rs_table_add_int_if(t, g->uid[side] != RS_NO_ROW, g->uid[side]);
+        for (unsigned side = 0; side < 2; side++)
+            rs_table_add_int_if(t, g->uid[side] != RS_NO_ROW, g->uid[side]);
         rs_table_add_int(t, g->depth);
         add_ops(t, m, g->parts);
         for (unsigned side = 0; side < 2; side++)

@@ -106,7 +106,8 @@ rs_input_kind rs_analysis_input(const rs_analysis *analysis)
 {
     return analysis->two_sided    ? RS_INPUT_TWO_JOBS
            : analysis->many_sided ? RS_INPUT_JOBS
-           : analysis->file ? RS_INPUT_FILE : RS_INPUT_TRACES;
+           : analysis->file       ? RS_INPUT_FILE
+                                  : RS_INPUT_TRACES;
 }
 
 void rs_result_drop_tables(rs_result *result)

@@ -55,10 +55,11 @@ static rs_status check_paths(const rs_request *r, rs_error *err)
             name);
     case RS_INPUT_JOBS:
         if (n >= 2) return RS_OK;
-        return rs_fail(err, RS_ERR_USAGE,
-                       "compares two inputs or more, not %zu: rankscope %s [options] A B [C...] (each a trace or a "
-                       "directory)",
-                       n, name);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "compares two inputs or more, not %zu: rankscope %s [options] A B [C...] (each a trace or a "
+            "directory)",
+            n, name);
     case RS_INPUT_FILE:
         if (n == 1) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE,
@@ -180,6 +181,12 @@ static int deliver(rs_request *r, const rs_result *result)
     return rs_write_traces(result, overlay, name, &settings);
 }
 
+/* What compares jobs can write a workbook. */
+static const rs_option_spec workbook_options[] = {
+    {"xlsx", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write a workbook, too: a sheet for each table, and a line chart over an axis"},
+};
+
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
 {
     static const char *const usages[] = {[RS_INPUT_TRACES] = "[options] PATH...",
@@ -203,4 +210,9 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
                         .body = run_analysis,
                         .show = show,
                         .deliver = deliver};
+    if (rs_analysis_input(analysis) == RS_INPUT_JOBS)
+        out->groups[out->n_groups++] =
+            (rs_option_group){.title = "Workbook",
+                              .specs = workbook_options,
+                              .n = sizeof workbook_options / sizeof *workbook_options};
 }

@@ -461,7 +461,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
     run_side *sides = rs_calloc(n_jobs, sizeof *sides);
     outcome *outcomes = rs_calloc(n, sizeof *outcomes);
-    side_views views = {rs_calloc(n_jobs, sizeof *views.questions), rs_calloc(n_jobs, sizeof *views.rankings)};
+    side_views views = {rs_calloc(n_jobs, sizeof *views.questions),
+                        rs_calloc(n_jobs, sizeof *views.rankings)};
     bool ok = sides && (outcomes || !n) && views.questions && views.rankings;
     rs_status status = ok ? run_sides(jobs, sides, &views, n_jobs, queries, outcomes, n, results, err)
                           : rs_fail_nomem(err, "run");

@@ -42,12 +42,14 @@ rs_status rs_face_compare(const rs_result *result, rs_page *layout, rs_error *er
 {
     static const char *const of_args[] = {
         "count_a",    "count_b",          "time_a_us",        "time_b_us", "time_diff_us", "ratio",
-        "impact_pct", "efficiency_a_pct", "efficiency_b_pct", "change",    "name",         "input_dims", NULL};
-    static const char *const of_names[] = {
-        "count_a",    "count_b",          "time_a_us",        "time_b_us", "time_diff_us", "ratio",
-        "impact_pct", "efficiency_a_pct", "efficiency_b_pct", "change",    "name",         NULL};
-    static const char *const of_tree[] = {"count",      "work_a",  "work_b", "time_a_us", "time_b_us", "time_diff_us",
-                                          "impact_pct", "verdict", "name",   "ops_a",     "ops_b",     NULL};
+        "impact_pct", "efficiency_a_pct", "efficiency_b_pct", "change",    "name",         "input_dims",
+        NULL};
+    static const char *const of_names[] = {"count_a",          "count_b", "time_a_us",  "time_b_us",
+                                           "time_diff_us",     "ratio",   "impact_pct", "efficiency_a_pct",
+                                           "efficiency_b_pct", "change",  "name",       NULL};
+    static const char *const of_tree[] = {"count",     "work_a",       "work_b",     "time_a_us",
+                                          "time_b_us", "time_diff_us", "impact_pct", "verdict",
+                                          "name",      "ops_a",        "ops_b",      NULL};
     const rs_table *t = result->tables[result->main_table], *pivot = result->tables[PIVOT];
     const char *const *columns = result->main_table == ARGS    ? of_args
                                  : result->main_table == NAMES ? of_names

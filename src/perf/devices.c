@@ -239,7 +239,7 @@ double rs_rates_vector(const rs_rates *r, rs_precision precision)
 }
 
 rs_least_time rs_rates_bound(const rs_rates *rates, rs_precision precision, int64_t matrix, int64_t vector,
-                        int64_t bytes)
+                             int64_t bytes)
 {
     rs_precision of_vector = precision == RS_TF32 ? RS_FP32 : precision;
     double parts[3] = {

@@ -40,6 +40,6 @@ typedef struct rs_least_time {
 
 /* The longest of what matrix FLOPs of the precision, vector FLOPs and bytes take. */
 rs_least_time rs_rates_bound(const rs_rates *rates, rs_precision precision, int64_t matrix, int64_t vector,
-                        int64_t bytes);
+                             int64_t bytes);
 
 #endif

@@ -129,8 +129,8 @@ const char *rs_kernel_kind(rs_kind kind, const char *name, size_t length)
     folded[n] = '\0';
     for (size_t i = 0; i < N_PATTERNS; i++) {
         const char *part = patterns[i].part;
-        bool fits = *part == '^' ? strncmp(folded, part + 1, strlen(part + 1)) == 0
-                                 : strstr(folded, part) != NULL;
+        bool fits =
+            *part == '^' ? strncmp(folded, part + 1, strlen(part + 1)) == 0 : strstr(folded, part) != NULL;
         if (fits) return patterns[i].kind;
     }
     return "other";
