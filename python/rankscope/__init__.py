@@ -16,8 +16,8 @@ from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, 
 from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory", "metrics", "open", "output_forms",
-           "summarize"]
+           "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory",
+           "metrics", "open", "output_forms", "summarize"]
 __version__: str = _engine.version()
 
 

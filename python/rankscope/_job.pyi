@@ -374,6 +374,140 @@ class Job:
             collectives [count]: collectives that tell it
             residual_us [us]: median distance of its ends from the others' after correction
             worst_us [us]: the greatest"""
+    def compare(self, *others: Job,
+        by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+        per: Literal['total', 'step'] = 'total',
+        top: int = 0,
+        axis: Optional[Text] = None,
+        device: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+        progress: Progress = None) -> Table:
+        """Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+        A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+        directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+        communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+        so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+        launch in the file is (unlinked).
+
+        By args and op the key is the operator that owns the work, as in roofline, so that traces of
+        different vendors meet although their kernels have other names. By category operators are told by
+        their names, and work without an operator by the kernel's. By tree the operators of both sides are
+        aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+        three small operators against a fused one are one row under what both have in common. Ranks are
+        paired in order, and the threads of a rank by their first operator.
+
+        axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+        makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+        with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+        mean.
+
+        Efficiency is the least time that the side's own device would need, of the time it took.
+
+        Options:
+            by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+                nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+                category, module, tree
+            per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+                step
+            top: only the N rows of each variant that differ most; 0: all
+            axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+                between
+            device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+                default: as each trace says
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+                1.1'
+
+        Table inputs: one row is one input
+            variant [id]: 0 is the first input, what the others are compared with
+            input: the trace, or the folder of all ranks' traces
+            ranks [count]: ranks
+            steps [count]: steps, of all ranks together
+            device: what it ran on, of the first rank
+            work [count]: pieces of GPU work
+            gpu_us [us]: their durations added up
+            unlinked_us [us]: ... of those without a launch in the file
+            time_diff_us [us]: gpu_us less that of variant 0
+            change_pct [percent]: time_diff_us of variant 0's gpu_us
+            mean_step_us [us]: mean length of a step on the host
+
+        Table args: one row is one operator with one set of arguments, in one variant; with by args
+            variant [id]: which input is compared with the first
+            name: operator that owns the work, as in roofline; of communication the launcher
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table names: one row is one name in one variant; with by op, kernel, category or module
+            variant [id]: which input is compared with the first
+            name: operator, kernel, category or module, as by says
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            count [count]: pairs of such operators
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            uid_a [id]: its position in traceEvents of the first input
+            uid_b [id]: its position in traceEvents of the variant
+            depth [count]: operators above it, and 1; 0: the root
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            rank_a [id]: rank of the first input
+            rank_b [id]: rank of the variant
+            module: nn.Module around it, where modules were recorded
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pivot: one row is one value of the axis; with axis
+            axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counters', 'launches']] = None,
@@ -1633,6 +1767,143 @@ def diff(a: Any, b: Any, *,
         b: in B
         diff: B less A
         change_pct [percent]: diff of A; unknown where A has none"""
+
+def compare(a: Any, *others: Any,
+    by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+    per: Literal['total', 'step'] = 'total',
+    top: int = 0,
+    axis: Optional[Text] = None,
+    device: Optional[Text] = None,
+    fail_on: Optional[Text] = None,
+    compat: None = None,
+    table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+    progress: Progress = None) -> Table:
+    """Compares any number of jobs, or sources that open takes, with the first of them.
+
+    Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+    A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+    directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+    communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+    so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+    launch in the file is (unlinked).
+
+    By args and op the key is the operator that owns the work, as in roofline, so that traces of
+    different vendors meet although their kernels have other names. By category operators are told by
+    their names, and work without an operator by the kernel's. By tree the operators of both sides are
+    aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+    three small operators against a fused one are one row under what both have in common. Ranks are
+    paired in order, and the threads of a rank by their first operator.
+
+    axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+    makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+    with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+    mean.
+
+    Efficiency is the least time that the side's own device would need, of the time it took.
+
+    Options:
+        by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+            nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+            category, module, tree
+        per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+            step
+        top: only the N rows of each variant that differ most; 0: all
+        axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+            between
+        device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+            default: as each trace says
+        fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+            1.1'
+
+    Table inputs: one row is one input
+        variant [id]: 0 is the first input, what the others are compared with
+        input: the trace, or the folder of all ranks' traces
+        ranks [count]: ranks
+        steps [count]: steps, of all ranks together
+        device: what it ran on, of the first rank
+        work [count]: pieces of GPU work
+        gpu_us [us]: their durations added up
+        unlinked_us [us]: ... of those without a launch in the file
+        time_diff_us [us]: gpu_us less that of variant 0
+        change_pct [percent]: time_diff_us of variant 0's gpu_us
+        mean_step_us [us]: mean length of a step on the host
+
+    Table args: one row is one operator with one set of arguments, in one variant; with by args
+        variant [id]: which input is compared with the first
+        name: operator that owns the work, as in roofline; of communication the launcher
+        input_dims: shapes of the inputs
+        input_types: types of the inputs
+        input_strides: strides of the inputs
+        concrete_inputs: values of scalar inputs
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table names: one row is one name in one variant; with by op, kernel, category or module
+        variant [id]: which input is compared with the first
+        name: operator, kernel, category or module, as by says
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        count [count]: pairs of such operators
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        uid_a [id]: its position in traceEvents of the first input
+        uid_b [id]: its position in traceEvents of the variant
+        depth [count]: operators above it, and 1; 0: the root
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        rank_a [id]: rank of the first input
+        rank_b [id]: rank of the variant
+        module: nn.Module around it, where modules were recorded
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pivot: one row is one value of the axis; with axis
+        axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
 
 def memory(source: Any, *,
     series: bool = False,
