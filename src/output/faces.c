@@ -18,6 +18,7 @@ static const struct {
     {"stragglers", rs_face_stragglers},
     {"summary", rs_face_summary},
     {"tree", rs_face_tree},
+    {"variance", rs_face_variance},
     {NULL, NULL}, /* the end */
 };
 
