@@ -82,7 +82,8 @@ typedef enum rs_compat {
     RS_COMPAT_HTA,
     RS_COMPAT_HTA_EXACT,
     RS_COMPAT_TRACELENS,
-    RS_COMPAT_AORTA
+    RS_COMPAT_AORTA,
+    RS_COMPAT_STRAGGLER_ANALYSIS
 } rs_compat;
 
 typedef struct rs_analysis rs_analysis; /* laid out in src/analysis/analysis.h */

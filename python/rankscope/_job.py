@@ -141,7 +141,7 @@ class Job:
     def run(self, name, *, compat=None, progress=None, **options):
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
         return self._run(name, compat, progress, options, 2)
 
     def _run(self, name, compat, progress, options, stacklevel, others=()):

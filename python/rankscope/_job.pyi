@@ -36,7 +36,7 @@ class Job:
     def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, **options: Any) -> Result:
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
              without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
@@ -1746,6 +1746,84 @@ class Job:
         Table folded: one row is one stack
             stack: names from the rank down, joined by ;
             time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+    def variance(self, *,
+        by: Literal['kernel', 'op'] = 'kernel',
+        class_: Literal['computation', 'communication', 'memory', 'all', 'gemm', 'attention', 'convolution'] = 'computation',
+        top: int = 20,
+        min_count: int = 2,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['variance', 'across', 'ranks']] = None,
+        progress: Progress = None) -> Table:
+        """Which kernels or operators vary though their work is equal, when the slowest ran, and beside what.
+
+        Runs of one kernel, or of one operator with equal shapes, do the same work; where their times
+        differ, something else is the cause. The rows are sorted by the time that the slower runs took
+        beyond the median: what steadiness would gain.
+
+        Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the
+        runs that lie beside communication for more than half of their time with those that lie beside none;
+        it is unknown where one kind is missing. A shared name does not always mean equal work: kernels of
+        one name may run on several shapes, which by op keeps apart.
+
+        The table ranks compares GPUs: each rank's runs at its own medians against the medians over all
+        ranks. A ratio above 1 on one rank alone means a slow GPU.
+
+        Options:
+            by: kernel: by name; op: by operator and shapes, a run is all work of one call; one of kernel,
+                op
+            class_: which work; gemm, attention and convolution are told by the kernels' names; one of
+                computation, communication, memory, all, gemm, attention, convolution
+            top: only the first N rows of a rank; 0: all
+            min_count: only what ran N times or more on the rank
+            fail_on: exit 1 when a row meets the expression: 'cv > 0.5, above_median_us > 1000'
+
+        Table variance: one row is one kernel, or operator with shapes, of one rank
+            rank [id]: rank
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            count [count]: runs
+            sum_us [us]: their GPU time
+            above_median_us [us]: GPU time of the slower half beyond the median, added up
+            mean_us [us]: mean
+            min_us [us]: fastest run
+            p50_us [us]: median
+            p90_us [us]: nine of ten runs were no longer
+            p99_us [us]: 99 of 100 runs were no longer
+            max_us [us]: slowest run
+            std_us [us]: standard deviation of a sample; unknown for one run
+            cv [ratio]: coefficient of variation: std_us over mean_us
+            spread [ratio]: max_us less min_us, over min_us
+            slowest_at_us [us]: when the slowest run started
+            slowest_step [id]: step of the slowest run
+            slowest_uid [id]: its position in traceEvents; of the operator with by op
+            fastest_at_us [us]: when the fastest run started
+            slowest_comm_us [us]: communication that ran beside the slowest
+            slowest_comm_pct [percent]: slowest_comm_us of max_us
+            collectives: which communication that was, and how often
+            slowest_copies_us [us]: copies and memsets that ran beside the slowest
+            overlapped [count]: runs beside communication for more than half of their time
+            alone [count]: runs beside no communication
+            slowdown_when_overlapped [ratio]: mean of the overlapped over the mean of those alone
+            overlap_correlation: correlation of a run's time and the share of it beside communication, -1 to
+                1
+
+        Table across: one row is one kernel, or operator with shapes, on several ranks
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            ranks [count]: ranks that ran it
+            median_us [us]: median over ranks of their medians
+            slowest_rank [id]: rank with the largest median
+            slowest_us [us]: its median
+            ratio [ratio]: slowest_us over median_us
+            excess_us [us]: what the slowest rank's runs took more, all of them
+
+        Table ranks: one row is one rank against the others at the same work
+            rank [id]: rank
+            names [count]: kernels or operators that other ranks ran, too
+            typical_us [us]: its runs of them at the rank's own medians
+            expected_us [us]: the same at the median over ranks of each
+            ratio [ratio]: typical_us over expected_us: how slow the rank's GPU is"""
 
 class Events(Table):
     """The table of all events. Called, it runs the analysis `events` with its options."""

@@ -385,14 +385,14 @@ bool rs_py_set_options(rs_options *options, PyObject *values)
 
 bool rs_py_compat(PyObject *name, rs_compat *out)
 {
-    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta", "straggler-analysis"};
     *out = RS_COMPAT_NONE;
     if (name == Py_None) return true;
-    for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_AORTA; c++) {
+    for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
         *out = c;
         if (PyUnicode_CompareWithASCIIString(name, names[c]) == 0) return true;
     }
-    return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta") != NULL;
+    return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta, straggler-analysis") != NULL;
 }
 
 /* The peers that an analysis can imitate, for a message. */

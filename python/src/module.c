@@ -61,9 +61,9 @@ static PyObject *make_specs(const rs_table_spec *const *specs, size_t n)
 /* {"": [...], "hta": [...]}: the tables under each compatibility mode that the analysis knows. */
 static PyObject *make_tables(const rs_analysis *analysis)
 {
-    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta", "straggler-analysis"};
     PyObject *dict = PyDict_New();
-    for (rs_compat c = RS_COMPAT_NONE; dict && c <= RS_COMPAT_AORTA; c++) {
+    for (rs_compat c = RS_COMPAT_NONE; dict && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
         size_t n;
         const rs_table_spec *const *specs = rs_analysis_tables(analysis, c, &n);
         if (specs && !rs_py_put(dict, names[c], make_specs(specs, n))) Py_CLEAR(dict);

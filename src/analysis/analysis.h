@@ -13,8 +13,9 @@
 typedef struct rs_run {
     const rs_options *options;
     rs_compat compat;
-    const rs_policy *policy; /* the peer's rounding, window and classification as values */
-    bool absolute;           /* times as the file has them, not from the job's first event */
+    const rs_policy *policy;              /* the peer's rounding, window and classification as values */
+    bool absolute;                        /* times as the file has them, not from the job's first event */
+    const struct rs_selection *selection; /* for file: what is asked about */
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
@@ -81,6 +82,7 @@ struct rs_analysis {
     size_t n_options;
     const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
     uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
+    uint64_t spares;  /* of RS_USUAL_COLUMNS, those that neither it nor its facets read under its own rules */
     /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
      * may still be wrong: rank says so. */
     uint64_t (*more_columns)(const rs_options *options);
@@ -119,6 +121,7 @@ typedef struct rs_peer_row {
     size_t n_tables;
     const rs_rank_round *rounds; /* NULL: none */
     size_t n_rounds;
+    rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);
@@ -132,6 +135,7 @@ typedef struct rs_peer_row {
 typedef struct rs_method {
     const rs_rank_round *rounds; /* those before the last one */
     size_t n_rounds;
+    rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);
@@ -157,10 +161,14 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat);
         name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
     }
 
+/* Loaded for every analysis that does not spare them: most ask on which device and stream work ran. */
+#define RS_USUAL_COLUMNS (RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE))
+
 /* All arguments it reads, those of its facets and of what they stand on among them. */
 static inline uint64_t rs_analysis_columns(const rs_analysis *analysis)
 {
-    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS);
+    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS) |
+           (RS_USUAL_COLUMNS & ~analysis->spares);
 }
 
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is

@@ -5,14 +5,16 @@
 #include "base/try.h"
 #include "cli/cli.h"
 #include "cli/trace_files.h"
+#include "cli/workbook.h"
 #include "output/xlsx.h"
 #include "rankscope/gate.h"
 
-static const char *const compat_names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+static const char *const compat_names[] = {"",          "hta",   "hta-exact",
+                                           "tracelens", "aorta", "straggler-analysis"};
 
 static rs_compat compat_of(const char *name)
 {
-    for (rs_compat c = RS_COMPAT_HTA; name && c <= RS_COMPAT_AORTA; c++)
+    for (rs_compat c = RS_COMPAT_HTA; name && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++)
         if (strcmp(compat_names[c], name) == 0) return c;
     return RS_COMPAT_NONE;
 }
@@ -26,7 +28,7 @@ static rs_status choose(rs_request *r, rs_error *err)
     if (!r->tables) {
         char known[80] = "";
         size_t n;
-        for (rs_compat c = RS_COMPAT_HTA; c <= RS_COMPAT_AORTA; c++) {
+        for (rs_compat c = RS_COMPAT_HTA; c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
             if (!rs_analysis_tables(analysis, c, &n)) continue;
             size_t used = strlen(known);
             snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", compat_names[c]);
@@ -123,43 +125,22 @@ static bool is_for_traces(const rs_table *table)
     return strcmp(name, "files") == 0 || strcmp(name, "overlay") == 0 || strcmp(name, "marks") == 0;
 }
 
-/* ---- workbooks ---------------------------------------------------------------------------------------- */
-
-typedef struct workbook {
-    const rs_sheet *sheets;
-    size_t n;
-} workbook;
-
-static rs_status write_workbook(void *context, const rs_sink *sink, rs_error *err)
+static rs_status write_ideal(void *context, const rs_sink *sink, rs_error *err)
 {
-    const workbook *w = context;
-    return rs_xlsx_write(w->sheets, w->n, sink, err);
+    return rs_ideal_trace_write(context, sink, err);
 }
 
-/* A sheet for each table that has rows; what stands along an axis has a chart beside it. */
-static int deliver_workbook(const rs_request *r, const rs_result *result, const char *path)
+/* whatif --ideal-trace: the replay beside the tables. */
+static int deliver_ideal(rs_request *r, const rs_result *result, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_sheet *sheets = rs_calloc(result->n_tables + 1, sizeof *sheets);
-    rs_sheet_chart chart = {.title = "GPU time", .y_title = "microseconds", .over = 0, .first = 1};
-    size_t n = 0;
-    for (size_t i = 0; sheets && i < result->n_tables; i++) {
-        const rs_table *t = result->tables[i];
-        const rs_table_spec *spec = rs_table_get_spec(t);
-        if (!rs_table_n_rows(t) && i != result->main_table) continue;
-        sheets[n] = (rs_sheet){.name = spec->name, .table = t};
-        if (strcmp(spec->name, "pivot") == 0) {
-            chart.x_title = spec->columns[0].name;
-            chart.n = spec->n_columns - 1;
-            sheets[n].chart = &chart;
-        }
-        n++;
-    }
-    workbook w = {sheets, n};
-    rs_status status = sheets ? rs_output_put(path, false, r->command->name, write_workbook, &w, &err)
-                              : rs_fail_nomem(&err, "sheets");
-    rs_free(sheets);
-    return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+    rs_table *ideal = result->tables[result->n_tables - 1];
+    rs_result shown = *result;
+    shown.n_tables--;
+    int code = rs_request_deliver(r, &shown);
+    if (code != RS_EXIT_OK && code != RS_EXIT_FOUND && code != RS_EXIT_LOSS) return code;
+    rs_status status = rs_output_put(path, true, "whatif", write_ideal, ideal, &err);
+    return status == RS_OK ? code : rs_complain_error(NULL, &err);
 }
 
 /* annotate's -o is the trace; --overlay is one beside the tables. */
@@ -170,11 +151,13 @@ static int deliver(rs_request *r, const rs_result *result)
     rs_rewrite_settings settings = {.max_ratio = r->job.max_ratio};
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
+    const char *ideal = rs_request_text(r, "ideal-trace");
+    if (ideal) return deliver_ideal(r, result, ideal);
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = rs_request_deliver(r, &shown);
     if (code == RS_EXIT_OK && rs_request_text(r, "xlsx"))
-        code = deliver_workbook(r, result, rs_request_text(r, "xlsx"));
+        code = rs_deliver_workbook(r, result, rs_request_text(r, "xlsx"));
     if (code != RS_EXIT_OK || !overlay) return code;
     settings.compress = !rs_request_flag(r, "no-compress");
     settings.keep_all = edges && strcmp(edges, "all") == 0;

@@ -34,8 +34,8 @@ enum { AS_IS, AS_SIZE };
     ROW(max_ratio, "max-ratio", INT, "N", "1000", AS_IS, 1, NO_LIMIT, DIFFER,                                \
         "refuse files that inflate to more than N times their size")
 
-static const rs_option_spec options[] = {{"compat", RS_OPTION_CHOICE, "PEER", "hta|hta-exact|tracelens|aorta",
-                                          NULL,
+static const rs_option_spec options[] = {{"compat", RS_OPTION_CHOICE, "PEER",
+                                          "hta|hta-exact|tracelens|aorta|straggler-analysis", NULL,
                                           "numbers, columns and rounding of another tool, digit by digit"},
 #define OPTION_OF(member, name, type, placeholder, otherwise, as, least, most, parts, help)                  \
     {name, RS_OPTION_##type, placeholder, NULL, otherwise, help},

@@ -19,6 +19,7 @@ static const struct {
     {"summary", rs_face_summary},
     {"tree", rs_face_tree},
     {"variance", rs_face_variance},
+    {"whatif", rs_face_whatif},
     {NULL, NULL}, /* the end */
 };
 
