@@ -37,14 +37,14 @@ static const line lines[] = {
     {"aten::mm", "[[2,3]]", "[" BF "," BF "]", NULL, NULL, false, RS_TL_FAILED, 0, 0, NULL},
     {"aten::mm", NULL, NULL, NULL, NULL, false, RS_TL_FAILED, 0, 0, NULL},
     /* fault: a bias of a whole matrix counts as a row; 60 + 2*5, (31 + 5) * 4 */
-    {"aten::addmm", "[[2,5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, false, RS_TL_ANSWERED, 70, 144,
-     "matrix fp32"},
-    {"aten::bmm", "[[7,2,3],[7,3,5]]", "[" F32 "," F32 "]", NULL, NULL, false, RS_TL_ANSWERED, 420, 7 * 31 * 4,
-     "matrix fp32"},
+    {"aten::addmm", "[[2,5],[2,3],[3,5]]", "[" F32 "," F32 "," F32 "]", NULL, NULL, false, RS_TL_ANSWERED, 70,
+     144, "matrix fp32"},
+    {"aten::bmm", "[[7,2,3],[7,3,5]]", "[" F32 "," F32 "]", NULL, NULL, false, RS_TL_ANSWERED, 420,
+     7 * 31 * 4, "matrix fp32"},
     /* fault: eight arguments are not three, so no bias; fp8 gives two bytes; no scales */
     {"aten::_scaled_mm", "[[2,3],[3,5],[],[],[5],[],[],[]]",
-     "[\"c10::Float8_e4m3fn\",\"c10::Float8_e4m3fn\",\"float\",\"float\",\"c10::BFloat16\",\"\",\"\",\"\"]", NULL, NULL,
-     false, RS_TL_ANSWERED, 60, 6 + 15 + 2 * 10, "matrix fp8"},
+     "[\"c10::Float8_e4m3fn\",\"c10::Float8_e4m3fn\",\"float\",\"float\",\"c10::BFloat16\",\"\",\"\",\"\"]",
+     NULL, NULL, false, RS_TL_ANSWERED, 60, 6 + 15 + 2 * 10, "matrix fp8"},
     /* fault: the bias (argument 2) is only seen among three arguments */
     {"aten::convolution", "[[1,2,5,5],[4,2,3,3],[4],[],[],[],[],[],[]]", "[" F32 "," F32 "," F32 "]",
      "[[50,25,5,1],[18,9,3,1],[1]]",
@@ -55,18 +55,19 @@ static const line lines[] = {
      "[" F32 "," F32 "," F32 "]", "[[36,9,3,1],[50,25,5,1],[18,9,3,1]]",
      "[\"\",\"\",\"\",\"[0]\",\"[1, 1]\",\"[0, 0]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\",\"[False, True, False]\"]",
      false, RS_TL_ANSWERED, 2 * 2 * 36 * 18, 2 * 4 * (50 + 72 + 36), "matrix fp32"},
-    {"aten::convolution", "[[1,2,5,5],[4,2,3,3],[4]]", "[" F32 "," BF "]", NULL, "[]", false, RS_TL_FAILED, 0, 0, NULL},
+    {"aten::convolution", "[[1,2,5,5],[4,2,3,3],[4]]", "[" F32 "," BF "]", NULL, "[]", false, RS_TL_FAILED, 0,
+     0, NULL},
     /* 2*1*2*4*6*(8+8); fault: two bytes whatever the type */
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8],[],[],[],[]]",
-     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", false, RS_TL_ANSWERED,
-     2 * 2 * 4 * 6 * 16, 2 * (64 + 96 + 96 + 64), "matrix fp32"},
+     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", false,
+     RS_TL_ANSWERED, 2 * 2 * 4 * 6 * 16, 2 * (64 + 96 + 96 + 64), "matrix fp32"},
     /* fault: causal with other lengths has no answer; half the square else */
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,6,8],[1,2,6,8],[],[],[],[]]",
-     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false, RS_TL_FAILED, 0, 0,
-     NULL},
+     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false,
+     RS_TL_FAILED, 0, 0, NULL},
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,4,8],[1,2,4,8],[],[],[],[]]",
-     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false, RS_TL_ANSWERED,
-     2 * 2 * 4 * 4 * 16 / 2, 2 * 256, "matrix fp32"},
+     "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false,
+     RS_TL_ANSWERED, 2 * 2 * 4 * 4 * 16 / 2, 2 * 256, "matrix fp32"},
     /* backward: five products, and one key head for two query heads adds up once more */
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,1,4,8],[1,1,4,8],[],[],[],[]]",
      "[" BF "," BF "," BF "]", NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", true, RS_TL_ANSWERED,
@@ -75,25 +76,26 @@ static const line lines[] = {
     {"flash_attn::_flash_attn_backward",
      "[[1,4,2,8],[1,4,2,8],[1,4,2,8],[1,4,2,8],[],[],[],[],[],[],[],[],[]]", "[" BF "," BF "]",
      "[[64,16,8,1],[64,16,8,1],[64,16,8,1],[64,16,8,1]]",
-     "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.0\",\"0.0\",\"0.353\",\"False\",\"\"]", false, RS_TL_ANSWERED,
-     5 * 2 * 2 * 4 * 4 * 8 / 2, 2 * 7 * 64, "matrix bf16"},
+     "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.0\",\"0.0\",\"0.353\",\"False\",\"\"]", false,
+     RS_TL_ANSWERED, 5 * 2 * 2 * 4 * 4 * 8 / 2, 2 * 7 * 64, "matrix bf16"},
     /* fault: a copy computes */
-    {"aten::copy_", "[[4,5],[4,5],[]]", "[" F32 "," BF ",\"Scalar\"]", "[[5,1],[5,1],[]]", NULL, false, RS_TL_ANSWERED,
-     20, 20 * 4 + 20 * 2, "vector fp32"},
-    {"aten::copy_", "[[4,5],[4,5],[]]", "[" F32 "," BF ",\"Scalar\"]", NULL, NULL, false, RS_TL_FAILED, 0, 0, NULL},
+    {"aten::copy_", "[[4,5],[4,5],[]]", "[" F32 "," BF ",\"Scalar\"]", "[[5,1],[5,1],[]]", NULL, false,
+     RS_TL_ANSWERED, 20, 20 * 4 + 20 * 2, "vector fp32"},
+    {"aten::copy_", "[[4,5],[4,5],[]]", "[" F32 "," BF ",\"Scalar\"]", NULL, NULL, false, RS_TL_FAILED, 0, 0,
+     NULL},
     /* fault: bool has no size */
-    {"aten::mul", "[[4,5],[5],[]]", "[" F32 ",\"bool\"]", "[[5,1],[1],[]]", NULL, false, RS_TL_ANSWERED, 20, UNKNOWN,
-     "vector fp32"},
+    {"aten::mul", "[[4,5],[5],[]]", "[" F32 ",\"bool\"]", "[[5,1],[1],[]]", NULL, false, RS_TL_ANSWERED, 20,
+     UNKNOWN, "vector fp32"},
     {"aten::mul", "[[4,5],[4]]", "[" F32 "," F32 "]", "[[5,1],[1]]", NULL, false, RS_TL_FAILED, 0, 0, NULL},
-    {"aten::add", "[[4,5],[],[]]", "[" BF ",\"Scalar\",\"Scalar\"]", "[[5,1],[],[]]", NULL, false, RS_TL_ANSWERED, 20,
-     20 * 2 + 4 + 20 * 2, "vector bf16"},
+    {"aten::add", "[[4,5],[],[]]", "[" BF ",\"Scalar\",\"Scalar\"]", "[[5,1],[],[]]", NULL, false,
+     RS_TL_ANSWERED, 20, 20 * 2 + 4 + 20 * 2, "vector bf16"},
     /* fault: the dimension is a text, so the result is one element */
-    {"aten::sum", "[[4,5],[],[],[]]", "[" F32 "]", NULL, "[\"\",\"[1]\",\"False\",\"\"]", false, RS_TL_ANSWERED, 20, 84,
-     "vector fp32"},
+    {"aten::sum", "[[4,5],[],[],[]]", "[" F32 "]", NULL, "[\"\",\"[1]\",\"False\",\"\"]", false,
+     RS_TL_ANSWERED, 20, 84, "vector fp32"},
     {"aten::cumsum", "[[4,5],[],[]]", "[" F32 "]", NULL, "[\"\",\"1\",\"\"]", false, RS_TL_ANSWERED, 20, 160,
      "vector fp32"},
-    {"aten::sum", "[[4,5],[],[],[]]", "[" F32 "]", NULL, "[\"\",\"[1]\",\"False\",\"\"]", true, RS_TL_ANSWERED, 20, 84,
-     "vector fp32"},
+    {"aten::sum", "[[4,5],[],[],[]]", "[" F32 "]", NULL, "[\"\",\"[1]\",\"False\",\"\"]", true,
+     RS_TL_ANSWERED, 20, 84, "vector fp32"},
     /* 6C + 5N with N 24, C 3; fault: "False" is training; 2N + 6C elements */
     {"aten::batch_norm", "[[2,3,4],[],[],[3],[3],[],[],[],[]]", "[" F32 "]", "[[12,4,1]]",
      "[\"\",\"\",\"\",\"\",\"\",\"False\",\"0.1\",\"1e-5\",\"True\"]", false, RS_TL_ANSWERED, 6 * 3 + 5 * 24,
@@ -103,18 +105,20 @@ static const line lines[] = {
     {"aten::batch_norm", "[[2,3,4],[],[],[3],[3],[],[],[],[]]", "[" F32 "]", "[[12,4,1]]",
      "[\"\",\"\",\"\",\"\",\"\",\"True\",\"0.1\",\"1e-5\",\"True\"]", true, RS_TL_UNDEFINED, 0, 0, NULL},
     /* 9 an element; grad, input, result and what is saved, weight, two gradients of C */
-    {"aten::native_layer_norm_backward", "[[2,3,4],[2,3,4],[],[2,3,1],[2,3,1],[4],[4],[]]", "[" F32 "," F32 "]",
-     "[[12,4,1],[12,4,1]]", "[\"\",\"\",\"[4]\",\"\",\"\",\"\",\"\",\"[True, True, True]\"]", false, RS_TL_ANSWERED,
-     9 * 24, 4 * (3 * 24 + 4 + 4 + 2 * 4), "vector fp32"},
+    {"aten::native_layer_norm_backward", "[[2,3,4],[2,3,4],[],[2,3,1],[2,3,1],[4],[4],[]]",
+     "[" F32 "," F32 "]", "[[12,4,1],[12,4,1]]",
+     "[\"\",\"\",\"[4]\",\"\",\"\",\"\",\"\",\"[True, True, True]\"]", false, RS_TL_ANSWERED, 9 * 24,
+     4 * (3 * 24 + 4 + 4 + 2 * 4), "vector fp32"},
     {"aten::_fused_rms_norm", "[[6,4],[],[4],[]]", "[" F32 "]", "[[4,1]]", "[\"\",\"[4]\",\"\",\"\"]", false,
      RS_TL_ANSWERED, 6 * (2 * 4 + 2) + 2 * 24, 4 * (2 * 24 + 4), "vector fp32"},
-    {"aten::instance_norm_backward", "[[6,4]]", "[" F32 "]", "[[4,1]]", "[]", false, RS_TL_UNDEFINED, 0, 0, NULL},
+    {"aten::instance_norm_backward", "[[6,4]]", "[" F32 "]", "[[4,1]]", "[]", false, RS_TL_UNDEFINED, 0, 0,
+     NULL},
     /* fault: the first dimension times the vocabulary, the sequence dropped */
     {"CrossEntropyFunction", "[[2,7,100],[2,7]]", "[" BF ",\"long int\"]", NULL, NULL, false, RS_TL_ANSWERED,
      5 * 2 * 100, 2 * 7 * 100 * 2 + 2 * 12, "vector bf16"},
     /* add 1, rsqrt 2, of 8*16 elements; fault: the first argument once more; float has no size */
-    {"triton_poi_fused_add_rsqrt_3", "[[8,16],[8,16],[]]", "[" BF "," BF ",\"Scalar\"]", NULL, "[\"\",\"\",\"128\"]",
-     false, RS_TL_ANSWERED, 3 * 128, 2 * 3 * 128, "vector bfloat16"},
+    {"triton_poi_fused_add_rsqrt_3", "[[8,16],[8,16],[]]", "[" BF "," BF ",\"Scalar\"]", NULL,
+     "[\"\",\"\",\"128\"]", false, RS_TL_ANSWERED, 3 * 128, 2 * 3 * 128, "vector bfloat16"},
     {"triton_red_fused__to_copy_mean_0", "[[8,16],[8],[],[]]", "[" F32 "," BF "]", NULL,
      "[\"\",\"\",\"8\",\"16\"]", false, RS_TL_ANSWERED, 128, 2 * 8, "vector float"},
     {"triton_poi_fused_add_0", "[[8,16]]", "[" BF "]", NULL, "[\"\"]", false, RS_TL_FAILED, 0, 0, NULL},
@@ -171,7 +175,8 @@ static void test_params(void **state)
     (void)state;
     rs_arena arena = {0};
     rs_tl_answer a;
-    const char *tensile = "Cijk_Ailk_Bjlk_BBS_BH_Bias", *nvjet = "nvjet_hsh_128x256_TNT", *other = "ampere_sgemm";
+    const char *tensile = "Cijk_Ailk_Bjlk_BBS_BH_Bias", *nvjet = "nvjet_hsh_128x256_TNT",
+               *other = "ampere_sgemm";
     const char *kernels[] = {"Memset (Device)", other, tensile};
     rs_tl_call call = {.name = "aten::mm",
                        .dims = "[[2,3],[3,5]]",
@@ -207,27 +212,42 @@ static void test_params(void **state)
 static void test_hostile_texts(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",
-                                        "[",
-                                        "{}",
-                                        "[[]]",
-                                        "[[[1,2],[3]],[]]",
-                                        "[[-1,-2],[-3,4]]",
-                                        "[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0]]",
-                                        "[[9223372036854775807,9223372036854775807],[9223372036854775807,2]]",
-                                        "[[1e400,1.5]]",
-                                        "[[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]",
-                                        "[null,1,\"x\",true]",
-                                        "[\"\\u0000\",\"[1,\",\"[,]\",\"[99999999999999999999]\",\"True\",\"[]\"]",
-                                        "[\"[1]\",\"[0]\",\"0\",\"0\",\"[0, 0]\",\"[0]\",\"True\",\"[0]\",\"0\",\"[True]\"]"};
-    static const char *const names[] = {"aten::mm", "aten::bmm", "aten::_scaled_mm", "aten::convolution",
-                                        "aten::convolution_backward", "flash_attn::_flash_attn_backward",
-                                        "flash_attn::_flash_attn_varlen_forward", "aiter::mha_bwd",
-                                        "aten::_scaled_dot_product_efficient_attention", "aten::copy_", "aten::mul",
-                                        "aten::sum", "aten::batch_norm", "aten::native_group_norm_backward",
-                                        "aten::_fused_rms_norm_backward", "aten::upsample_nearest2d",
-                                        "primus_turbo::grouped_gemm", "FusedRoPEFunc", "CrossEntropyFunction",
-                                        "MoEDispatch", "DaoAILab::_causal_conv1d_fwd_cpp", "triton_red_fused__",
+    static const char *const texts[] = {
+        "",
+        "[",
+        "{}",
+        "[[]]",
+        "[[[1,2],[3]],[]]",
+        "[[-1,-2],[-3,4]]",
+        "[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0]]",
+        "[[9223372036854775807,9223372036854775807],[9223372036854775807,2]]",
+        "[[1e400,1.5]]",
+        "[[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]",
+        "[null,1,\"x\",true]",
+        "[\"\\u0000\",\"[1,\",\"[,]\",\"[99999999999999999999]\",\"True\",\"[]\"]",
+        "[\"[1]\",\"[0]\",\"0\",\"0\",\"[0, 0]\",\"[0]\",\"True\",\"[0]\",\"0\",\"[True]\"]"};
+    static const char *const names[] = {"aten::mm",
+                                        "aten::bmm",
+                                        "aten::_scaled_mm",
+                                        "aten::convolution",
+                                        "aten::convolution_backward",
+                                        "flash_attn::_flash_attn_backward",
+                                        "flash_attn::_flash_attn_varlen_forward",
+                                        "aiter::mha_bwd",
+                                        "aten::_scaled_dot_product_efficient_attention",
+                                        "aten::copy_",
+                                        "aten::mul",
+                                        "aten::sum",
+                                        "aten::batch_norm",
+                                        "aten::native_group_norm_backward",
+                                        "aten::_fused_rms_norm_backward",
+                                        "aten::upsample_nearest2d",
+                                        "primus_turbo::grouped_gemm",
+                                        "FusedRoPEFunc",
+                                        "CrossEntropyFunction",
+                                        "MoEDispatch",
+                                        "DaoAILab::_causal_conv1d_fwd_cpp",
+                                        "triton_red_fused__",
                                         "triton_poi_fused_"};
     rs_arena arena = {0};
     size_t n = sizeof texts / sizeof *texts;
@@ -394,8 +414,10 @@ static void test_rank(void **state)
     assert_true(row_of(t, "my::outer") == SIZE_MAX);
     assert_true(real_of(t, "aten::mm", "operation_count") == 2);
     assert_true(real_of(t, "my::driver->triton_k (Synthetic Op)", "ex_UID") == (double)b.e->n);
-    assert_string_equal(rs_table_text(t, row_of(t, "aten::mm"), column_of(t, "process_name"), NULL), "python3");
-    assert_string_equal(rs_table_text(t, row_of(t, "aten::mm"), column_of(t, "thread_name"), NULL), "Unknown");
+    assert_string_equal(rs_table_text(t, row_of(t, "aten::mm"), column_of(t, "process_name"), NULL),
+                        "python3");
+    assert_string_equal(rs_table_text(t, row_of(t, "aten::mm"), column_of(t, "thread_name"), NULL),
+                        "Unknown");
     t = sheet_of(&s, "GEMM");
     assert_int_equal(rs_table_n_rows(t), 1);
     assert_true(fabs(real_of(t, "aten::mm", "Kernel Time (µs)_sum") - 2) < 1e-9);
@@ -454,7 +476,8 @@ static void test_memory(void **state)
 
 /* ---- collectives over ranks ---------------------------------------------------------------------------- */
 
-static rs_tl_collectives make_collectives(int64_t rank, const int64_t *starts, const int64_t *durations, size_t n)
+static rs_tl_collectives make_collectives(int64_t rank, const int64_t *starts, const int64_t *durations,
+                                          size_t n)
 {
     rs_tl_collectives c = {.rank = rank};
     assert_true(rs_strings_init(&c.strings));
@@ -462,7 +485,7 @@ static rs_tl_collectives make_collectives(int64_t rank, const int64_t *starts, c
     uint32_t type = rs_strings_add(&c.strings, "Float", 5), split = rs_strings_add(&c.strings, "[]", 2);
     for (size_t i = 0; i < n; i++) {
         assert_true(RS_GROW_ONE(c.items, c.n, c.capacity));
-        c.items[c.n++] = (rs_tl_collective){starts[i], durations[i], 2,     1 << 18, 1 << 18, 5,
+        c.items[c.n++] = (rs_tl_collective){starts[i], durations[i], 2,    1 << 18, 1 << 18, 5,
                                             group,     group,        name, type,    split,   split};
     }
     return c;
@@ -536,9 +559,10 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_models),   cmocka_unit_test(test_params), cmocka_unit_test(test_hostile_texts),
-        cmocka_unit_test(test_python),   cmocka_unit_test(test_rank),   cmocka_unit_test(test_no_flows),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_models),        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_hostile_texts), cmocka_unit_test(test_python),
+        cmocka_unit_test(test_rank),          cmocka_unit_test(test_no_flows),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
