@@ -19,8 +19,7 @@ static bool add(spans *s, const rs_events *e, uint32_t row)
 
 static bool on_host_backend(const rs_events *e)
 {
-    return e->info.backend != RS_NO_STRING &&
-           rs_coll_is_host_backend(e->strings.items[e->info.backend].text);
+    return e->info.backend != RS_NO_STRING && rs_coll_is_host_backend(e->strings.items[e->info.backend].text);
 }
 
 static bool unite(spans *s)
