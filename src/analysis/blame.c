@@ -647,6 +647,7 @@ const rs_analysis rs_analysis_blame = {
                 "rankscope blame --wait communication --instance 0 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
