@@ -223,34 +223,114 @@ static bool count_link(void *context, const rs_link *l, int64_t ns)
 
 typedef __int128 wide;
 
-/* Shares of the wait in proportion to what made the last later; what made it earlier gets none. They add up to
- * the wait: what rounding leaves goes to the greatest remainders, of equal ones the first. */
-static bool share_out(blamer *b, int64_t wait)
+/* Parts of a whole in proportion to those weights that are above 0; they add up to it. What rounding leaves
+ * goes to the greatest remainders, of equal ones the first. keys: room for n. */
+static bool allot(int64_t whole, const int64_t *weights, size_t n, int64_t *parts, rs_keyed *keys)
 {
     wide positive = 0;
-    int64_t left = wait;
-    rs_keyed *remainders = rs_malloc((b->n_touched + 1) * sizeof *remainders);
-    size_t n = 0;
-    if (!remainders) return false;
-    for (size_t i = 0; i < b->n_touched; i++)
-        if (b->sums[b->touched[i]].now > 0) positive += b->sums[b->touched[i]].now;
-    for (size_t i = 0; i < b->n_touched; i++) {
-        sum *s = &b->sums[b->touched[i]];
-        if (s->now <= 0 || positive <= 0) {
-            s->now = 0;
-            continue;
-        }
-        wide exact = (wide)wait * s->now;
-        int64_t share = (int64_t)(exact / positive);
-        /* remainders are compared as 62-bit fractions, the greatest first */
-        remainders[n++] =
-            (rs_keyed){-(int64_t)((exact % positive) * ((wide)1 << 40) / positive), b->touched[i]};
-        s->now = share;
-        left -= share;
+    int64_t left = whole;
+    size_t n_keys = 0;
+    for (size_t i = 0; i < n; i++)
+        if (weights[i] > 0) positive += weights[i];
+    for (size_t i = 0; i < n; i++) {
+        parts[i] = 0;
+        if (weights[i] <= 0) continue;
+        wide exact = (wide)whole * weights[i];
+        parts[i] = (int64_t)(exact / positive);
+        left -= parts[i];
+        keys[n_keys++] = (rs_keyed){-(int64_t)((exact % positive) * ((wide)1 << 40) / positive), (uint32_t)i};
     }
-    bool ok = rs_keyed_sort(remainders, n);
-    for (size_t i = 0; ok && i < n && left > 0; i++, left--) b->sums[remainders[i].value].now++;
-    rs_free(remainders);
+    if (!rs_keyed_sort(keys, n_keys)) return false;
+    for (size_t i = 0; i < n_keys && left > 0; i++, left--) parts[keys[i].value]++;
+    return true;
+}
+
+/* The key of a sum, told apart only down to a level: part, then kernel and the like, then rank. */
+static key key_of(const blamer *b, uint32_t id)
+{
+    key k;
+    memcpy(&k, b->keys.items[id].text, sizeof k);
+    return k;
+}
+
+static bool same_at(const key *x, const key *y, int level)
+{
+    if (x->part != y->part) return false;
+    return level == 0 ||
+           (x->kernel == y->kernel && x->operator_name == y->operator_name && x->group == y->group);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const key *x = a, *y = b;
+    const uint32_t p[] = {x->part, x->kernel, x->operator_name, x->group, x->rank};
+    const uint32_t q[] = {y->part, y->kernel, y->operator_name, y->group, y->rank};
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+        if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
+    return 0;
+}
+
+typedef struct shares {
+    key *keys;  /* of the wait, sorted */
+    int64_t *x; /* what the paths differ by */
+    int64_t *sums, *parts;
+    size_t *ends;
+    rs_keyed *scratch;
+} shares;
+
+/* Shares out `whole` over [from, to): first over what the keys differ in at this level, by their sums. What two
+ * ranks do alike, each on its own path, so cancels out before anybody is blamed. */
+static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int level)
+{
+    size_t n = 0;
+    if (level == 2) return allot(whole, s->x + from, to - from, s->parts + from, s->scratch);
+    for (size_t i = from, next; i < to; i = next) {
+        int64_t differs = 0;
+        for (next = i; next < to && same_at(&s->keys[i], &s->keys[next], level); next++)
+            differs = rs_add_sat(differs, s->x[next]);
+        s->sums[from + n] = differs;
+        s->ends[from + n++] = next;
+    }
+    /* the parts of this level stand in the places of `parts` until the next one divides them */
+    int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    size_t *ends = rs_malloc((n + 1) * sizeof *ends);
+    bool ok = own && ends && allot(whole, s->sums + from, n, own, s->scratch);
+    if (ok) memcpy(ends, s->ends + from, n * sizeof *ends);
+    for (size_t i = 0, at = from; ok && i < n; at = ends[i++]) {
+        if (own[i])
+            ok = share_level(s, at, ends[i], own[i], level + 1);
+        else
+            for (size_t k = at; k < ends[i]; k++) s->parts[k] = 0;
+    }
+    rs_free(own);
+    rs_free(ends);
+    return ok;
+}
+
+static bool share_out(blamer *b, int64_t wait)
+{
+    size_t n = b->n_touched;
+    shares s = {.keys = rs_malloc((n + 1) * sizeof *s.keys),
+                .x = rs_malloc((n + 1) * sizeof *s.x),
+                .sums = rs_malloc((n + 1) * sizeof *s.sums),
+                .parts = rs_malloc((n + 1) * sizeof *s.parts),
+                .ends = rs_malloc((n + 1) * sizeof *s.ends),
+                .scratch = rs_malloc((n + 1) * sizeof *s.scratch)};
+    bool ok = s.keys && s.x && s.sums && s.parts && s.ends && s.scratch;
+    for (size_t i = 0; ok && i < n; i++) s.keys[i] = key_of(b, b->touched[i]);
+    if (ok && n) qsort(s.keys, n, sizeof *s.keys, by_key);
+    for (size_t i = 0; ok && i < n; i++) {
+        b->touched[i] = rs_strings_find(&b->keys, (const char *)&s.keys[i], sizeof s.keys[i]);
+        s.x[i] = b->sums[b->touched[i]].now;
+    }
+    ok = ok && share_level(&s, 0, n, wait, 0);
+    for (size_t i = 0; ok && i < n; i++) b->sums[b->touched[i]].now = s.parts[i];
+    rs_free(s.keys);
+    rs_free(s.x);
+    rs_free(s.sums);
+    rs_free(s.parts);
+    rs_free(s.ends);
+    rs_free(s.scratch);
     return ok;
 }
 
@@ -261,9 +341,7 @@ static void end_wait(blamer *b, const rs_wait *w)
     total_row *t = &b->totals[b->kind];
     for (size_t i = 0; i < b->n_touched; i++) {
         sum *s = &b->sums[b->touched[i]];
-        const key *k = (const key *)(const void *)b->keys.items[b->touched[i]].text;
-        key copy;
-        memcpy(&copy, k, sizeof copy);
+        key k = key_of(b, b->touched[i]);
         s->is_touched = false;
         if (s->now == 0) continue;
         s->ns = rs_add_sat(s->ns, s->now);
@@ -273,8 +351,8 @@ static void end_wait(blamer *b, const rs_wait *w)
             s->example = row;
         }
         t->blamed = rs_add_sat(t->blamed, s->now);
-        if (copy.part == RS_PART_UNEXPLAINED) t->unexplained = rs_add_sat(t->unexplained, s->now);
-        if (copy.part == RS_PART_PINNED) t->pinned = rs_add_sat(t->pinned, s->now);
+        if (k.part == RS_PART_UNEXPLAINED) t->unexplained = rs_add_sat(t->unexplained, s->now);
+        if (k.part == RS_PART_PINNED) t->pinned = rs_add_sat(t->pinned, s->now);
     }
     b->n_touched = 0;
 }
@@ -432,8 +510,7 @@ static const char *text_at(const blamer *b, uint32_t id)
 static blame_row row_of(const blamer *b, size_t id)
 {
     const sum *s = &b->sums[id];
-    key k;
-    memcpy(&k, b->keys.items[id].text, sizeof k);
+    key k = key_of(b, (uint32_t)id);
     return (blame_row){.wait = rs_wait_names[k.kind],
                        .waiting_rank = b->rank_of[k.waiting],
                        .rank = k.rank == UINT32_MAX ? -1 : b->rank_of[k.rank],
@@ -570,6 +647,7 @@ const rs_analysis rs_analysis_blame = {
                 "rankscope blame --wait communication --instance 0 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,

@@ -242,6 +242,7 @@ const rs_analysis rs_analysis_replay = {
     .examples = "rankscope replay traces/\nrankscope replay --edges told --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,

@@ -546,7 +546,8 @@ static bool fill_steps(maker *m, const rs_step *steps, size_t n)
         t->mark = point_before(s, of, n_of, t->start);
         t->after = rs_sub_sat(t->start, s->time[t->mark]);
         t->last = point_before(s, of, n_of, t->end);
-        t->tail = rs_sub_sat(t->end, s->time[t->last]);
+        /* a step whose thread has no point ends with its work */
+        t->tail = rs_sub_sat(t->last ? t->end : t->start, s->time[t->last]);
     }
     rs_free(first);
     rs_free(points);
