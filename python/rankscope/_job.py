@@ -1,26 +1,19 @@
 """Jobs, and a method for every analysis of the registry."""
 import difflib
 import inspect
-import keyword
 import os
-import re
 import textwrap
 import warnings
 
 from . import _engine, _settings, sources as _sources
 from ._progress import progress as _progress
 from ._table import Result, Summary, Table
+from ._words import in_python, python_name
 from .errors import InputWarning, UsageError
 
 REGISTRY = {row["name"]: row for row in _engine.analyses()}
 # What open takes beside its own, as an analysis takes options. The first, --compat, is that of an analysis.
 SETTINGS = {"name": "open", "options": _engine.job_options()[1:]}
-
-
-def python_name(name):
-    """An option's or analysis' name as Python spells it."""
-    name = name.replace("-", "_")
-    return name + "_" if keyword.iskeyword(name) else name
 
 
 def make_options(row, given):
@@ -68,7 +61,7 @@ def warn(problems, stacklevel):
             where = problem["file"] or "input"
             detail = " (%s)" % problem["detail"] if problem["detail"] else ""
             times = ", %d times" % problem["count"] if problem["count"] > 1 else ""
-            warnings.warn("%s: %s%s%s" % (where, problem["message"], detail, times), InputWarning, stacklevel=stacklevel + 1)
+            warnings.warn("%s: %s%s%s" % (where, in_python(problem["message"]), detail, times), InputWarning, stacklevel=stacklevel + 1)
 
 
 def finish(engine_result, stacklevel):
@@ -76,6 +69,17 @@ def finish(engine_result, stacklevel):
     result = Result(engine_result)
     warn(result.problems, stacklevel + 1)
     return result
+
+
+def _check_jobs(row, n_others):
+    """Whether an analysis takes so many jobs beside the first."""
+    name = row["name"]
+    if row["input"] == "two_jobs" and n_others != 1:
+        raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name))
+    if row["input"] == "jobs" and not n_others:
+        raise UsageError("%s compares two jobs or more: rankscope.%s(a, b, ...)" % (name, name))
+    if row["input"] == "traces" and n_others:
+        raise UsageError("%s takes one job" % name)
 
 
 def _names(value):
@@ -133,15 +137,14 @@ class Job:
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
         return self._run(name, compat, progress, options, 2)
 
-    def _run(self, name, compat, progress, options, stacklevel, other=None):
+    def _run(self, name, compat, progress, options, stacklevel, others=()):
         row = find(name)
         given = make_options(row, options)
-        pair = row["input"] == "two_jobs"
-        if pair != (other is not None):
-            raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name) if pair else "%s takes one job" % name)
+        _check_jobs(row, len(others))
         with _progress(self._progress if progress is None else progress, "reading") as call:
-            if pair:
-                result = _engine.run_pair(self._job, other._job, row["name"], given, compat, call)
+            if others:
+                jobs = (self._job,) + tuple(other._job for other in others)
+                result = _engine.run_jobs(jobs, row["name"], given, compat, call)
             else:
                 result = self._job.run(row["name"], given, compat, call)
         return finish(result, stacklevel + 1)
@@ -236,16 +239,27 @@ class Events(Table):
 # ---- functions of other inputs ------------------------------------------------------------------------------------
 
 
+def _between(name, sources, compat, table, progress, options):
+    """Runs an analysis of several jobs over jobs, or sources that open takes."""
+    jobs = []
+    try:
+        for source in sources:
+            jobs.append(source if isinstance(source, Job) else open_job(source, keep=False))
+        return choose(jobs[0]._run(name, compat, progress, options, 3, jobs[1:]), table)
+    finally:
+        for job, source in zip(jobs, sources):
+            if job is not source:
+                job.close()
+
+
 def diff(a, b, *, compat=None, table=None, progress=None, **options):
     """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged."""
-    first = a if isinstance(a, Job) else open_job(a, keep=False)
-    second = b if isinstance(b, Job) else open_job(b, keep=False)
-    try:
-        return choose(first._run("diff", compat, progress, options, 2, second), table)
-    finally:
-        for job, given in ((first, a), (second, b)):
-            if job is not given:
-                job.close()
+    return _between("diff", (a, b), compat, table, progress, options)
+
+
+def compare(a, *others, compat=None, table=None, progress=None, **options):
+    """Compares any number of jobs, or sources that open takes, with the first of them."""
+    return _between("compare", (a,) + others, compat, table, progress, options)
 
 
 def memory(source, *, compat=None, table=None, progress=None, **options):
@@ -270,16 +284,8 @@ def default_of(spec):
     return spec["default"]
 
 
-_OPTION = re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
-
-
-def _in_python(text):
-    """The registry speaks of the command line."""
-    return _OPTION.sub(lambda option: python_name(option.group(1)), text)
-
-
 def _wrap(text, first="", rest=""):
-    return textwrap.fill(_in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return textwrap.fill(in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def document_options(row):
@@ -293,7 +299,7 @@ def document_options(row):
 
 def document(row):
     """The docstring of an analysis' method."""
-    lines = [_in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
+    lines = [in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
     for paragraph in (row["about"] or "").strip().split("\n\n"):
         if paragraph:
             lines += [_wrap(paragraph), ""]
@@ -314,7 +320,8 @@ def document(row):
 def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None))):
     """The signature of an analysis' method."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    positional, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    parameters = [inspect.Parameter(name.lstrip("*"), several if name[0] == "*" else positional) for name in first]
     for spec in row["options"]:
         parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
     for name, default in last:
@@ -338,7 +345,16 @@ def _make_pair_method(row):
     name = row["name"]
 
     def method(self, other, *, compat=None, table=None, progress=None, **options):
-        return choose(self._run(name, compat, progress, options, 2, other), table)
+        return choose(self._run(name, compat, progress, options, 2, (other,)), table)
+
+    return method
+
+
+def _make_many_method(row):
+    name = row["name"]
+
+    def method(self, *others, compat=None, table=None, progress=None, **options):
+        return choose(self._run(name, compat, progress, options, 2, others), table)
 
     return method
 
@@ -348,13 +364,13 @@ def _add_methods():
         name = python_name(row["name"])
         if row["input"] == "file" or name == "events":
             continue
-        pair = row["input"] == "two_jobs"
-        method = _make_pair_method(row) if pair else _make_method(row)
+        make = {"two_jobs": _make_pair_method, "jobs": _make_many_method}.get(row["input"], _make_method)
+        method = make(row)
         method.__name__ = name
         method.__qualname__ = "Job." + name
         method.__module__ = __name__
         method.__doc__ = document(row)
-        method.__signature__ = make_signature(row, ["self", "other"] if pair else ["self"])
+        method.__signature__ = make_signature(row, {"two_jobs": ["self", "other"], "jobs": ["self", "*others"]}.get(row["input"], ["self"]))
         setattr(Job, name, method)
     call = _make_method(REGISTRY["events"])
 
@@ -370,7 +386,7 @@ OPEN_LAST = (("keep", True), ("storage_options", None), ("progress", "auto"))
 
 
 def _document_functions():
-    for function, first in ((diff, ["a", "b"]), (memory, ["source"])):
+    for function, first in ((diff, ["a", "b"]), (compare, ["a", "*others"]), (memory, ["source"])):
         row = REGISTRY[function.__name__]
         function.__doc__ += "\n\n" + document(row)
         function.__signature__ = make_signature(row, first)

@@ -36,7 +36,7 @@ class Job:
     def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, **options: Any) -> Result:
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
              without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
@@ -104,17 +104,17 @@ class Job:
         time of an annotation includes what is nested in it. What the autograd thread launches is also
         inside the annotation that waits for it, on the thread of that process with most annotations.
 
-        With from_ gpu the annotations are the profiler's gpu_user_annotation events, and work belongs to
-        those of its stream that are open when it starts. Under compat hta the table is HTA's: lengths of
+        With from_="gpu" the annotations are the profiler's gpu_user_annotation events, and work belongs to
+        those of its stream that are open when it starts. Under compat="hta" the table is HTA's: lengths of
         these events, nested ones counted twice.
 
         Options:
             by: annotation: one row a name; kernel: the kernels under each; one of annotation, kernel
             from_: host: work launched inside the host's annotations (default); gpu: work inside the GPU's
                 own (gpu_user_annotation), as HTA has it; one of host, gpu
-            top: name at most N annotations of a rank; under compat hta num_kernels
-            duration_ratio: only under compat hta: its duration_ratio
-            keep: only under compat hta: names that contain one of these texts are never folded
+            top: name at most N annotations of a rank; under compat="hta" num_kernels
+            duration_ratio: only under compat="hta": its duration_ratio
+            keep: only under compat="hta": names that contain one of these texts are never folded
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -176,7 +176,7 @@ class Job:
             max_gbps [GB/s]: fastest single copy
             unknown [count]: copies that do not say how much they moved
 
-        Table series: one row is one change; filled with series
+        Table series: one row is one change; filled with series=True
             rank [id]: rank
             ts_us [us]: when it changes
             name: kind of copy
@@ -296,11 +296,11 @@ class Job:
 
         A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
         rank arrives where the operator that submitted one starts. Their ends are no common moment: clocks
-        stay as recorded. Of several process groups such a trace does not say which: flight DIR takes it
+        stay as recorded. Of several process groups such a trace does not say which: flight=DIR takes it
         from the flight-recorder dumps of the run, by the moment when an operation was submitted.
 
         Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
-        are corrected (clocks file leaves them); the table clocks tells by how much, and what distance
+        are corrected (clocks="file" leaves them); the table clocks tells by how much, and what distance
         remains.
 
         Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n for
@@ -327,7 +327,7 @@ class Job:
             message_bytes [bytes]: size as nccl-tests counts it: the larger of both buffers of a rank
             group_size [count]: ranks in the group
             ranks [count]: of them, those whose kernel is in the traces
-            start_us [us]: first arrival, from the job's first event (with absolute: on rank 0's clock)
+            start_us [us]: first arrival, from the job's first event (with absolute=True: on rank 0's clock)
             transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
             max_wait_us [us]: from the first arrival to the last
             sum_wait_us [us]: waits of all ranks for the last arrival
@@ -378,6 +378,140 @@ class Job:
             collectives [count]: collectives that tell it
             residual_us [us]: median distance of its ends from the others' after correction
             worst_us [us]: the greatest"""
+    def compare(self, *others: Job,
+        by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+        per: Literal['total', 'step'] = 'total',
+        top: int = 0,
+        axis: Optional[Text] = None,
+        device: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+        progress: Progress = None) -> Table:
+        """Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+        A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+        directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+        communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+        so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+        launch in the file is (unlinked).
+
+        By args and op the key is the operator that owns the work, as in roofline, so that traces of
+        different vendors meet although their kernels have other names. By category operators are told by
+        their names, and work without an operator by the kernel's. By tree the operators of both sides are
+        aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+        three small operators against a fused one are one row under what both have in common. Ranks are
+        paired in order, and the threads of a rank by their first operator.
+
+        axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+        makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+        with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+        mean.
+
+        Efficiency is the least time that the side's own device would need, of the time it took.
+
+        Options:
+            by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+                nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+                category, module, tree
+            per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+                step
+            top: only the N rows of each variant that differ most; 0: all
+            axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+                between
+            device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+                default: as each trace says
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+                1.1'
+
+        Table inputs: one row is one input
+            variant [id]: 0 is the first input, what the others are compared with
+            input: the trace, or the folder of all ranks' traces
+            ranks [count]: ranks
+            steps [count]: steps, of all ranks together
+            device: what it ran on, of the first rank
+            work [count]: pieces of GPU work
+            gpu_us [us]: their durations added up
+            unlinked_us [us]: ... of those without a launch in the file
+            time_diff_us [us]: gpu_us less that of variant 0
+            change_pct [percent]: time_diff_us of variant 0's gpu_us
+            mean_step_us [us]: mean length of a step on the host
+
+        Table args: one row is one operator with one set of arguments, in one variant; with by args
+            variant [id]: which input is compared with the first
+            name: operator that owns the work, as in roofline; of communication the launcher
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table names: one row is one name in one variant; with by op, kernel, category or module
+            variant [id]: which input is compared with the first
+            name: operator, kernel, category or module, as by says
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            count [count]: pairs of such operators
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            uid_a [id]: its position in traceEvents of the first input
+            uid_b [id]: its position in traceEvents of the variant
+            depth [count]: operators above it, and 1; 0: the root
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            rank_a [id]: rank of the first input
+            rank_b [id]: rank of the variant
+            module: nn.Module around it, where modules were recorded
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pivot: one row is one value of the axis; with axis
+            axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counters', 'launches']] = None,
@@ -426,7 +560,7 @@ class Job:
         sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
         from cuda_sync events and, where there are none, from blocking calls (HIP's too).
 
-        compat hta builds the graph by HTA's rules, where gaps between host operators and waiting calls
+        compat="hta" builds the graph by HTA's rules, where gaps between host operators and waiting calls
         weigh nothing.
 
         Options:
@@ -465,7 +599,7 @@ class Job:
             contradicted [count]: dependencies of the rank that run against time by more than 1 us, and are
                 left out: clocks or links are wrong
 
-        Table breakdown: one row is a part of the path, in order; filled with breakdown
+        Table breakdown: one row is a part of the path, in order; filled with breakdown=True
             rank [id]: rank
             event [id]: position in traceEvents of the event the time is charged to
             name: its name
@@ -478,7 +612,7 @@ class Job:
             duration [us]: time on the path
             start_us [us]: where this part of the path begins
 
-        Table edges: one row is a dependency of the graph; filled with edges
+        Table edges: one row is a dependency of the graph; filled with edges=True
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             source_at: which end of it
@@ -494,7 +628,7 @@ class Job:
             source_name: name of the source
             target_name: name of the target
 
-        Table sync_edges: one row is a synchronization dependency; filled with sync_edges
+        Table sync_edges: one row is a synchronization dependency; filled with sync_edges=True
             rank [id]: rank
             source [id]: position in traceEvents of the work that is waited for
             target [id]: position of the call, or of the work, that waits
@@ -511,7 +645,8 @@ class Job:
             sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
             critical: 1: on the longest path
 
-        Table nodes: one row is the start or the end of an event in the graph, by time; filled with nodes
+        Table nodes: one row is the start or the end of an event in the graph, by time; filled with
+            nodes=True
             rank [id]: rank
             event [id]: position in traceEvents; unknown: the window's own border
             at: which end of it: start or end
@@ -520,7 +655,7 @@ class Job:
             blocking: 1: a call that waits for the GPU, by its name
             path [count]: its place on the longest path, from 0; unknown: not on it
 
-        Table overlay: one row is a dependency as the overlay shows it; filled with overlay
+        Table overlay: one row is a dependency as the overlay shows it; filled with overlay=
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             target [id]: position in traceEvents; unknown: the window's end
@@ -528,11 +663,11 @@ class Job:
             target_us [us]: where an arrow would end, on the file's own clock
             type: kind of the dependency
             weight [us]: what it adds to the path
-            arrow: 1: drawn as an arrow: all edges with overlay_edges all, else what leads from one lane to
-                another
+            arrow: 1: drawn as an arrow: all edges with overlay_edges="all", else what leads from one lane
+                to another
             critical: 1: on the longest path
 
-        Table files: one row is one rank's file; filled with overlay
+        Table files: one row is one rank's file; filled with overlay=
             rank [id]: rank
             file: the file it was read from"""
     def delays(self, *,
@@ -596,10 +731,10 @@ class Job:
         Names are compared over all ranks together. GPU work counts with its duration, operators and calls
         with their host time, operators nested in it included. ranks and steps apply to both.
 
-        Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+        Under compat="hta" the rows are those of HTA's TraceDiff; of its options kind="all", gpu or host and
         short_names apply.
 
-        With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+        With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
         the totals. The change in percent of a name that A does not have is unknown and meets nothing.
 
         Options:
@@ -678,13 +813,13 @@ class Job:
         fewer columns, and all others, and filters.
 
         The columns are always the same: the arguments that most analyses need. args all adds every other
-        argument of the rows, args NAME,NAME those, under the names that the file gives them, sorted; the
+        argument of the rows, args=NAME,NAME those, under the names that the file gives them, sorted; the
         columns then depend on the data. A name that a column of the frame has becomes args.NAME. A column
         is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
         number stands as its JSON text.
 
-        compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
-        order (GPU rows first), its columns' defaults.
+        compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
+        its order (GPU rows first), its columns' defaults.
 
         Options:
             of: rows of these ranks only; times still count from the first event of all
@@ -700,9 +835,9 @@ class Job:
             name: name
             pid [id]: process (device for GPU events)
             tid [id]: thread (stream for GPU events)
-            ts [us]: start, from the job's first event (with absolute: as in the file)
+            ts [us]: start, from the job's first event (with absolute=True: as in the file)
             dur [us]: duration
-            end [us]: end; under compat hta on the file's own clock, as HTA leaves it
+            end [us]: end; under compat="hta" on the file's own clock, as HTA leaves it
             stream [id]: stream
             correlation [id]: number that launch and work share
             index_correlation [id]: position of the other side of the correlation: launch of the work, work
@@ -797,7 +932,7 @@ class Job:
             start_unix_ns [id]: first event on the epoch clock, ns; unknown without baseTimeNanoseconds
             first_us [us]: first event on the file's own clock
             span_us [us]: first start to last end of all complete events
-            steps [count]: training steps (ProfilerStep#N)
+            steps [count]: steps: ProfilerStep#N, or told by the repetition of the GPU work
             first_step [id]: number of the first step
             last_step [id]: number of the last step
             gpu_events [count]: kernels, copies and memsets
@@ -888,7 +1023,7 @@ class Job:
             uid [id]: position of the operator in traceEvents, from 0
             name: operator; the runtime call itself where no operator is around it
             op_category: kind of operator
-            start_us [us]: start, from the job's first event (with absolute: as in the file)
+            start_us [us]: start, from the job's first event (with absolute=True: as in the file)
             host_us [us]: duration on the host
             direct_kernel_time_us [us]: union of the work it launched itself, communication left out
             subtree_kernel_time_us [us]: union of all work below it, communication included
@@ -1054,7 +1189,7 @@ class Job:
             input_strides: strides of the inputs
             concrete_inputs: values of scalar inputs
 
-        Table across: one row is one operator, or kind with by category, over all ranks
+        Table across: one row is one operator, or kind with by="category", over all ranks
             name: operator or kind of operator
             ranks [count]: ranks it launched on
             count [count]: how often, on all of them
@@ -1119,7 +1254,7 @@ class Job:
             max [count]: most that waited at once
             empty_pct [percent]: of that time nothing waited
 
-        Table series: one row is one change; filled with series
+        Table series: one row is one change; filled with series=True
             rank [id]: rank
             index [id]: position in traceEvents of the launch or of the work
             ts_us [us]: when it changes
@@ -1133,6 +1268,74 @@ class Job:
             stream [id]: stream
             blocked_us [us]: the queue held max_length or more
             blocked_pct [percent]: of the time from the first launch to the last start"""
+    def replay(self, *,
+        edges: Literal['told', 'all'] = 'all',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        compat: None = None,
+        table: Optional[Literal['replay', 'path', 'edges']] = None,
+        progress: Progress = None) -> Table:
+        """The recording run again through its event graph, and how far off that is.
+
+        Every host point and every piece of GPU work waits for what came before it on its thread or stream,
+        for its launch, for what it synchronizes with, and in collectives for the other ranks. Of these
+        causes one held it up. Replayed with the recorded gaps the graph gives the recording to the
+        nanosecond; that is checked in each run, and says nothing about the model.
+
+        What does: model_error_pct replays with nothing but what is typical of each kind of latency;
+        held_out_error_pct learns that without the step; unexplained_us counts gaps on the step's path that
+        no known cause explains. Where more than 5 % is unexplained, or a model error is over 3 %, a what-if
+        would mislead (trusted is 0).
+
+        Waits that the trace does not tell (inner edges of CUDA graphs, ROCm) are inferred where the same
+        place of the program waits in step after step, and never starts too early (table edges).
+
+        Options:
+            edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
+                one of told, all
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+
+        Table replay: one row is a step of a rank, or a rank as a whole
+            rank [id]: rank of the job
+            step [id]: training step; unknown: all of the rank's together
+            recorded_us [us]: from the end of the step before to its own: of its annotation or of the last
+                GPU work launched in it
+            model_error_pct [percent]: a replay in which each latency is what is typical of its kind,
+                against the recording
+            held_out_error_pct [percent]: the same, learned without this step; of all steps together the
+                mean of the absolute errors
+            gpu_error_pct [percent]: model error of the time until the GPU's last work of the step has ended
+            unexplained_us [us]: on the path to its end: gaps of more than 20 us beyond what any known cause
+                takes
+            unexplained_pct [percent]: of recorded_us
+            inferred_edges [count]: dependencies that the trace does not tell but every step shows
+            contradicted [count]: dependencies of the rank that run against time and are left out
+            pinned [count]: work that keeps its recorded time: its launch, or its partners, are not in the
+                traces
+            trusted: 1: a what-if may stand on it
+            reason: why not
+
+        Table path: one row is a part of the path behind the end of a rank's trace; the parts add up to its
+            length
+            rank [id]: rank whose end the path leads to; it may run over others
+            part: computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication,
+                pinned, window
+            time_us [us]: what the path spends on it
+            share_pct [percent]: of the rank's whole trace
+
+        Table edges: one row is a dependency that was inferred from repetition
+            rank [id]: a rank that shows it
+            origin: repeated: inferred from repetition
+            source: work that is waited for
+            target: work that waits
+            source_stream [id]: stream of the source
+            target_stream [id]: stream of the target
+            source_event [id]: position in traceEvents of the source in the first of its steps
+            target_event [id]: and of the target
+            tight [count]: steps of ranks in which the target starts right behind the source and nothing
+                else explains it
+            instances [count]: steps of ranks that run the same program"""
     def roofline(self, *,
         by: Literal['args', 'op', 'model'] = 'args',
         device: Optional[Text] = None,
@@ -1151,7 +1354,7 @@ class Job:
         left out. Work belongs to the outermost operator around its launch that has a model, else to its
         launcher, so no time is counted twice. What has no model says so and keeps its row. The bound is the
         longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, theoretical rates.
-        device FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
+        device=FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
         "vector_fp32": ...}}; what it lacks is unknown. The table gemms says what would be gained if every
         matrix product ran at the best rate seen for its shape.
 
@@ -1254,7 +1457,8 @@ class Job:
         Options:
             op: look at the events whose names contain NAME (required)
             min_length: only sequences of at least N pieces of GPU work
-            top: the K most frequent of each rank; 0: all (under compat hta only the overlay is cut to them)
+            top: the K most frequent of each rank; 0: all (under compat="hta" only the overlay is cut to
+                them)
             overlay: write the trace with the sequences' events marked
             no_compress: keep names and arguments of the overlay's other events
 
@@ -1268,13 +1472,13 @@ class Job:
             gpu_us [us]: durations of that work, of all occurrences
             cpu_us [us]: durations of the operator on the host, of all occurrences
 
-        Table marks: one row is one event of a sequence; filled with overlay
+        Table marks: one row is one event of a sequence; filled with overlay=
             rank [id]: rank
             index [id]: position in traceEvents
             pattern: the pattern it belongs to
             count [count]: how often that occurs
 
-        Table files: one row is one rank's file; filled with overlay
+        Table files: one row is one rank's file; filled with overlay=
             rank [id]: rank
             file: the file it was read from"""
     def steps(self, *,
@@ -1351,7 +1555,7 @@ class Job:
         A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
         rank arrives where the operator that submitted one starts.
 
-        clocks file leaves the times as they are.
+        clocks="file" leaves the times as they are.
 
         Options:
             by: rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are
@@ -1360,8 +1564,8 @@ class Job:
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
             flight: flight-recorder dumps of the same run: they name the process groups of what the host ran
-            candidates: only under compat hta: its num_candidates, how many of a step count as late
-            in_steps: only under compat hta: its profiler_steps
+            candidates: only under compat="hta": its num_candidates, how many of a step count as late
+            in_steps: only under compat="hta": its profiler_steps
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -1469,8 +1673,8 @@ class Job:
         """GPU time by kind: computation, exposed communication and copies, busy, idle, totals.
 
         One row for each kind of time. computation, exposed_comm, exposed_memcpy and idle add up to total;
-        memsets count as copies. Under compat tracelens only work whose launch is in the file counts, and a
-        memset is computation.
+        memsets count as copies. Under compat="tracelens" only work whose launch is in the file counts, and
+        a memset is computation.
 
         compat: tracelens give that tool's numbers and columns.
 
@@ -1497,8 +1701,8 @@ class Job:
         Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is
         one path of names and adds up the events that have it; each shows events one by one. GPU time of an
         event is the union of all work below it, wherever and whenever that ran. Modules (nn.Module) are
-        shown where Python functions were recorded, all Python functions with python. Work whose launch is
-        not in the file is in no tree; stats counts it.
+        shown where Python functions were recorded, all Python functions with python=True. Work whose launch
+        is not in the file is in no tree; stats counts it.
 
         format json nests the rows: each has its rows below it as children.
 
@@ -1526,7 +1730,7 @@ class Job:
             self_host_us [us]: ... outside of the rows below
             kernels [count]: pieces of GPU work
             uid [id]: position in traceEvents of the first event
-            start_us [us]: its start, from the job's first event (with absolute: as in the file)
+            start_us [us]: its start, from the job's first event (with absolute=True: as in the file)
 
         Table stats: one row is one rank
             rank [id]: rank
@@ -1544,6 +1748,84 @@ class Job:
         Table folded: one row is one stack
             stack: names from the rank down, joined by ;
             time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+    def variance(self, *,
+        by: Literal['kernel', 'op'] = 'kernel',
+        class_: Literal['computation', 'communication', 'memory', 'all', 'gemm', 'attention', 'convolution'] = 'computation',
+        top: int = 20,
+        min_count: int = 2,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['variance', 'across', 'ranks']] = None,
+        progress: Progress = None) -> Table:
+        """Which kernels or operators vary though their work is equal, when the slowest ran, and beside what.
+
+        Runs of one kernel, or of one operator with equal shapes, do the same work; where their times
+        differ, something else is the cause. The rows are sorted by the time that the slower runs took
+        beyond the median: what steadiness would gain.
+
+        Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the
+        runs that lie beside communication for more than half of their time with those that lie beside none;
+        it is unknown where one kind is missing. A shared name does not always mean equal work: kernels of
+        one name may run on several shapes, which by op keeps apart.
+
+        The table ranks compares GPUs: each rank's runs at its own medians against the medians over all
+        ranks. A ratio above 1 on one rank alone means a slow GPU.
+
+        Options:
+            by: kernel: by name; op: by operator and shapes, a run is all work of one call; one of kernel,
+                op
+            class_: which work; gemm, attention and convolution are told by the kernels' names; one of
+                computation, communication, memory, all, gemm, attention, convolution
+            top: only the first N rows of a rank; 0: all
+            min_count: only what ran N times or more on the rank
+            fail_on: exit 1 when a row meets the expression: 'cv > 0.5, above_median_us > 1000'
+
+        Table variance: one row is one kernel, or operator with shapes, of one rank
+            rank [id]: rank
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            count [count]: runs
+            sum_us [us]: their GPU time
+            above_median_us [us]: GPU time of the slower half beyond the median, added up
+            mean_us [us]: mean
+            min_us [us]: fastest run
+            p50_us [us]: median
+            p90_us [us]: nine of ten runs were no longer
+            p99_us [us]: 99 of 100 runs were no longer
+            max_us [us]: slowest run
+            std_us [us]: standard deviation of a sample; unknown for one run
+            cv [ratio]: coefficient of variation: std_us over mean_us
+            spread [ratio]: max_us less min_us, over min_us
+            slowest_at_us [us]: when the slowest run started
+            slowest_step [id]: step of the slowest run
+            slowest_uid [id]: its position in traceEvents; of the operator with by op
+            fastest_at_us [us]: when the fastest run started
+            slowest_comm_us [us]: communication that ran beside the slowest
+            slowest_comm_pct [percent]: slowest_comm_us of max_us
+            collectives: which communication that was, and how often
+            slowest_copies_us [us]: copies and memsets that ran beside the slowest
+            overlapped [count]: runs beside communication for more than half of their time
+            alone [count]: runs beside no communication
+            slowdown_when_overlapped [ratio]: mean of the overlapped over the mean of those alone
+            overlap_correlation: correlation of a run's time and the share of it beside communication, -1 to
+                1
+
+        Table across: one row is one kernel, or operator with shapes, on several ranks
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            ranks [count]: ranks that ran it
+            median_us [us]: median over ranks of their medians
+            slowest_rank [id]: rank with the largest median
+            slowest_us [us]: its median
+            ratio [ratio]: slowest_us over median_us
+            excess_us [us]: what the slowest rank's runs took more, all of them
+
+        Table ranks: one row is one rank against the others at the same work
+            rank [id]: rank
+            names [count]: kernels or operators that other ranks ran, too
+            typical_us [us]: its runs of them at the rank's own medians
+            expected_us [us]: the same at the median over ranks of each
+            ratio [ratio]: typical_us over expected_us: how slow the rank's GPU is"""
 
 class Events(Table):
     """The table of all events. Called, it runs the analysis `events` with its options."""
@@ -1560,7 +1842,7 @@ class Events(Table):
         Prints the event table. where keeps events for which every term holds. A term is FIELD OP VALUE;
         fields are name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds),
         step, device, stream, correlation, external_id, position (numbers: = != < <= > >=). ts counts from
-        the job's first event, or with absolute as in the file.
+        the job's first event, or with absolute=True as in the file.
 
         Options:
             where: only events for which every comma-separated term holds: FIELD OP VALUE
@@ -1574,7 +1856,7 @@ class Events(Table):
             name: the event's name
             pid [id]: process (device for GPU events)
             tid [id]: thread (stream for GPU events)
-            ts_us [us]: start, from the job's first event (with absolute: as in the file)
+            ts_us [us]: start, from the job's first event (with absolute=True: as in the file)
             dur_us [us]: duration
             step [id]: training step it belongs to
             device [id]: device ordinal
@@ -1600,10 +1882,10 @@ def diff(a: Any, b: Any, *,
     Names are compared over all ranks together. GPU work counts with its duration, operators and calls
     with their host time, operators nested in it included. ranks and steps apply to both.
 
-    Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+    Under compat="hta" the rows are those of HTA's TraceDiff; of its options kind="all", gpu or host and
     short_names apply.
 
-    With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+    With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
     the totals. The change in percent of a name that A does not have is unknown and meets nothing.
 
     Options:
@@ -1640,6 +1922,143 @@ def diff(a: Any, b: Any, *,
         diff: B less A
         change_pct [percent]: diff of A; unknown where A has none"""
 
+def compare(a: Any, *others: Any,
+    by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+    per: Literal['total', 'step'] = 'total',
+    top: int = 0,
+    axis: Optional[Text] = None,
+    device: Optional[Text] = None,
+    fail_on: Optional[Text] = None,
+    compat: None = None,
+    table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+    progress: Progress = None) -> Table:
+    """Compares any number of jobs, or sources that open takes, with the first of them.
+
+    Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+    A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+    directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+    communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+    so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+    launch in the file is (unlinked).
+
+    By args and op the key is the operator that owns the work, as in roofline, so that traces of
+    different vendors meet although their kernels have other names. By category operators are told by
+    their names, and work without an operator by the kernel's. By tree the operators of both sides are
+    aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+    three small operators against a fused one are one row under what both have in common. Ranks are
+    paired in order, and the threads of a rank by their first operator.
+
+    axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+    makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+    with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+    mean.
+
+    Efficiency is the least time that the side's own device would need, of the time it took.
+
+    Options:
+        by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+            nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+            category, module, tree
+        per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+            step
+        top: only the N rows of each variant that differ most; 0: all
+        axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+            between
+        device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+            default: as each trace says
+        fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+            1.1'
+
+    Table inputs: one row is one input
+        variant [id]: 0 is the first input, what the others are compared with
+        input: the trace, or the folder of all ranks' traces
+        ranks [count]: ranks
+        steps [count]: steps, of all ranks together
+        device: what it ran on, of the first rank
+        work [count]: pieces of GPU work
+        gpu_us [us]: their durations added up
+        unlinked_us [us]: ... of those without a launch in the file
+        time_diff_us [us]: gpu_us less that of variant 0
+        change_pct [percent]: time_diff_us of variant 0's gpu_us
+        mean_step_us [us]: mean length of a step on the host
+
+    Table args: one row is one operator with one set of arguments, in one variant; with by args
+        variant [id]: which input is compared with the first
+        name: operator that owns the work, as in roofline; of communication the launcher
+        input_dims: shapes of the inputs
+        input_types: types of the inputs
+        input_strides: strides of the inputs
+        concrete_inputs: values of scalar inputs
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table names: one row is one name in one variant; with by op, kernel, category or module
+        variant [id]: which input is compared with the first
+        name: operator, kernel, category or module, as by says
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        count [count]: pairs of such operators
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        uid_a [id]: its position in traceEvents of the first input
+        uid_b [id]: its position in traceEvents of the variant
+        depth [count]: operators above it, and 1; 0: the root
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        rank_a [id]: rank of the first input
+        rank_b [id]: rank of the variant
+        module: nn.Module around it, where modules were recorded
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pivot: one row is one value of the axis; with axis
+        axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
+
 def memory(source: Any, *,
     series: bool = False,
     compat: None = None,
@@ -1670,7 +2089,7 @@ def memory(source: Any, *,
         freed_bytes [bytes]: sum of all releases recorded
 
     Table series: one row is what is held from one change to the next; empty without series
-        time_us [us]: from the first change; with absolute as in the file
+        time_us [us]: from the first change; with absolute=True as in the file
         parameter [bytes]: bytes held
         optimizer_state [bytes]: bytes held
         input [bytes]: bytes held
@@ -1714,7 +2133,7 @@ def open_job(source: Any, *,
         renumber: number ranks by sorted file name, whatever the files say
         single_rank: refuse files that hold several ranks
         absolute: times on the files' own clock, not from the job's first event
-        include_last_step: HTA's include_last_profiler_step; only with compat hta or hta-exact
+        include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
         max_ratio: refuse files that inflate to more than N times their size"""

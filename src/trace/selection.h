@@ -49,6 +49,9 @@ bool rs_selects_work(const rs_selector *selector, uint32_t row, uint32_t launch)
 /* Whether a step is, by its number and its start. */
 bool rs_selects_step(const rs_selector *selector, const rs_step *step);
 
+/* How many different steps are selected, and their lengths on the host added up, ns. */
+rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err);
+
 /* Walks a rank's rows upwards: whether each is selected, GPU work by its launch. */
 typedef struct rs_row_test {
     rs_selector selector;
@@ -74,6 +77,7 @@ typedef struct rs_selected {
     bool any_time;      /* some host event starts in the window, or something is selected */
     rs_ranges steps;    /* the numbers of its steps */
     int64_t last_start; /* ns from the job's first event: start of the rank's last event; RS_NO_TIME: none */
+    rs_step_source steps_by; /* what tells its steps, where the question is about steps */
 } rs_selected;
 
 /* Release with rs_selected_clear, also after a failure. */
