@@ -25,6 +25,7 @@ struct rs_input {
     const void *bytes;   /* or memory */
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
+    int64_t label_rank;  /* what the names of all inputs tell of it (job_labels.c), else RS_NO_VALUE */
     bool from_directory; /* found there: what is no trace is passed over */
     uint64_t loaded;     /* columns of the kept events */
     uint64_t told_by;    /* columns that telling its ranks apart took */
@@ -52,7 +53,10 @@ struct rs_job {
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err);
 /* Puts an input where its name belongs, behind those of the same name. There must be room for it. */
 void rs_inputs_insert(rs_job *job, const rs_input *input);
-/* The number behind the last "rank" in a file's name, or RS_NO_VALUE. */
+/* What "TP-3" and the like in the names of the inputs say of their ranks. */
+rs_status rs_inputs_read_labels(rs_job *job, rs_error *err);
+/* The number behind the last "rank" in a file's name, else in that of the nearest folder that has one; or
+ * RS_NO_VALUE. */
 int64_t rs_rank_in_name(const char *path);
 
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
