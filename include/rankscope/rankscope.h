@@ -15,6 +15,7 @@
 #include "rankscope/gate.h"
 #include "rankscope/fuse.h"
 #include "rankscope/report.h"
+#include "rankscope/tracelens.h"
 #include "rankscope/view.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"

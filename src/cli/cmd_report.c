@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/try.h"
-#include "cli/cli.h"
+#include "cli/report_tracelens.h"
 #include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
@@ -13,6 +13,14 @@ static const rs_option_spec specs[] = {
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,
      "also show the rank metrics of a run; given again, the second is compared with the first"},
+    {"tracelens", RS_OPTION_TEXT, "DIR", NULL, NULL,
+     "instead of the page: TraceLens' performance report, sheet for sheet as CSV files in DIR, its numbers "
+     "with its faults"},
+    {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
+     "with --tracelens: the device whose rates make the roofline columns: a name of `roofline --table "
+     "devices`, or a file in TraceLens' form"},
+    {"short-kernels", RS_OPTION_REAL, "US", NULL, NULL,
+     "with --tracelens: also the sheets of kernels shorter than US microseconds (TraceLens: 10)"},
 };
 
 typedef struct runs {
@@ -50,6 +58,9 @@ static void clear(rs_request *r)
 
 static rs_status check(rs_request *r, rs_error *err)
 {
+    if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
+    if (rs_request_is_set(r, "device") || rs_request_is_set(r, "short-kernels"))
+        return rs_fail(err, RS_ERR_USAGE, "--device and --short-kernels go with --tracelens");
     RS_TRY(rs_report_check(err));
     if (!rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "into which file? rankscope report -o FILE.html PATH...");
@@ -73,6 +84,7 @@ static rs_status write_page(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status report(rs_request *r, rs_result *told, rs_error *err)
 {
+    if (rs_request_text(r, "tracelens")) return rs_report_write_tracelens(r, told, err);
     const runs *own = r->own;
     const rs_repeated *flight = rs_request_repeated(r, "flight");
     page p = {.settings = {.size = sizeof(rs_report_settings),
@@ -106,7 +118,7 @@ static int deliver(rs_request *r, const rs_result *told)
 const rs_command rs_report_command = {
     .name = "report",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... | --tracelens DIR [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
@@ -115,10 +127,14 @@ const rs_command rs_report_command = {
         "of its section prints.\n\n"
         "Long tables are cut to the rows that matter most, and say so.\n\n"
         "The exit code is that of the input: 0, 3 when no trace was usable, 4 when part of the input was "
-        "lost. What doctor and flight find is on the page and does not change it.",
+        "lost. What doctor and flight find is on the page and does not change it.\n\n"
+        "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
+        "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
+        "ranks stand in DIR/rank0, DIR/rank1, ...",
     .examples = "rankscope report -o report.html traces/\n"
                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
-                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",
+                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/\n"
+                "rankscope report --tracelens sheets/ --device MI300X --short-kernels 10 trace.json.gz",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options, .without = "format|table|output|schema|color|verbose|stats"}},

@@ -311,7 +311,20 @@ static bool records_no_transfers(const rs_flight *flight)
     return false;
 }
 
-static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
+/* Dumps without entries prove that nothing is open only where pg_status says so: of a rank whose entries could
+ * not be read, or of which nothing is recorded, nothing is known. */
+static bool idle_by_status(const rs_flight *flight)
+{
+    bool worked = false;
+    for (size_t i = 0; i < flight->n_ranks; i++) {
+        const rs_fl_rank *rank = &flight->ranks[i];
+        if (rank->unread || rank->status_open) return false;
+        worked |= rank->status_work;
+    }
+    return worked;
+}
+
+static rs_status explain_no_finding(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
     rs_flight_report *report = &flight->report;
@@ -319,6 +332,13 @@ static rs_status explain_healthy(rs_fl_analysis *a, rs_error *err)
     report->root.seq = -1;
     if (flight->moving) {
         report->root.summary = rs_fl_moving_text(a);
+        return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
+    }
+    if (report->n_entries == 0 && !idle_by_status(flight)) {
+        report->root.verdict = RS_FLIGHT_BAD_INPUT;
+        report->root.summary = rs_fl_print(
+            flight, "No operation could be read from %zu dump%s: whether the job hangs is not known.",
+            flight->n_ranks, flight->n_ranks == 1 ? "" : "s");
         return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
     }
     report->root.summary = rs_fl_print(
@@ -361,7 +381,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
-    if (status == RS_OK && a->n_found == 0) status = explain_healthy(a, err);
+    if (status == RS_OK && a->n_found == 0) status = explain_no_finding(a, err);
     if (status == RS_OK) status = fill_report(a, err);
     return status;
 }

@@ -318,11 +318,17 @@ rs_status rs_fl_read_dump(rs_fl_reader *scratch, const uint8_t *bytes, size_t n,
                         RS_NO_OFFSET);
         return RS_OK;
     }
-    /* A dump of which nothing could be used must not pass for a rank with nothing open. */
+    /* What could not be read must not pass for a rank with nothing open. */
     if (b.n_bad)
-        rs_problems_add_many(problems, file, rank, draft->rank.n ? RS_WARNING : RS_LOSS, "bad_entry",
+        rs_problems_add_many(problems, file, rank, RS_LOSS, "bad_entry",
                              "entries without a name, group or state were skipped", RS_NO_OFFSET, b.n_bad,
                              NULL);
+    bool silent = !draft->rank.has_entries && !draft->n_status;
+    if (silent)
+        rs_problems_add(problems, file, rank, RS_LOSS, "no_entries",
+                        "the dump has no `entries` and no `pg_status`: what the rank called is not known",
+                        RS_NO_OFFSET);
+    draft->rank.unread = silent || (!draft->rank.n && (b.n_bad || b.no_list));
     if (b.no_list)
         rs_problems_add(problems, file, rank, RS_LOSS, "bad_entries",
                         "the entries are no list: none of them could be read", RS_NO_OFFSET);

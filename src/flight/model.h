@@ -111,6 +111,7 @@ typedef struct rs_fl_rank {
     bool wrapped;              /* the ring has lost its oldest entries */
     bool filtered;             /* record ids have gaps: only some of the entries were dumped */
     bool has_entries;          /* an entries key was there */
+    bool unread;               /* nothing of what it called could be read */
     bool nameless;             /* its pg_config describes groups without a name, which tells nothing */
     uint8_t shape;             /* rs_fl_shape */
     struct rs_fl_loose {

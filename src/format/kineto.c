@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "format/kineto.h"
 
 #include <string.h>
@@ -82,6 +83,21 @@ bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end)
     return looks_like_event(p, end, &is_event) == RS_JSON_OK && is_event;
 }
 
+bool rs_kineto_has_phase(const uint8_t *p, const uint8_t *end)
+{
+    static const char phase[] = "\"ph\"";
+    if (p >= end || *p != '{' || !rs_kineto_looks_like_event(p, end)) return false;
+    if (end - p > RS_LOOK_AHEAD) end = p + RS_LOOK_AHEAD;
+    const uint8_t *close = memchr(p, '}', (size_t)(end - p));
+    return memmem(p, (size_t)((close ? close : end) - p), phase, sizeof phase - 1) != NULL;
+}
+
+bool rs_kineto_opens_events(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && *p == '[') p = rs_json_space(p + 1, end);
+    return rs_kineto_has_phase(p, end);
+}
+
 static const char *fault_kind(rs_json_status s)
 {
     return s == RS_JSON_DEEP ? "too_deep" : s == RS_JSON_LONG ? "long_string" : "bad_event";
@@ -103,8 +119,10 @@ static rs_status read_event(rs_reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    if (s == RS_JSON_BAD && r->p <= begin + 1 && r->open) {
-        rs_reader_junk(r, begin, begin + 1, separated);
+    if (s == RS_JSON_BAD && r->open &&
+        (r->p <= begin + 1 ||
+         (rs_kineto_opens_events(r->p, r->end) && !rs_kineto_looks_like_event(begin, r->end)))) {
+        rs_reader_junk(r, begin, r->p <= begin + 1 ? begin + 1 : r->p, separated);
         return RS_OK;
     }
     r->core.events->n_lost++;
@@ -113,14 +131,103 @@ static rs_status read_event(rs_reader *r, rs_error *err)
     return RS_OK;
 }
 
+/* At the bracket that opens the array of events. */
+static rs_status enter_events(rs_reader *r, const uint8_t *bracket)
+{
+    r->p = bracket + 1;
+    r->saw_events = r->in_events = r->separated = true;
+    r->place = AT_ELEMENT;
+    return RS_OK;
+}
+
+/* Where the key of an array of events stands; NULL: not here. A string that holds these bytes has its quotes
+ * escaped. */
+static const uint8_t *find_events_key(const uint8_t *p, const uint8_t *end)
+{
+    static const char key[] = "\"traceEvents\"";
+    while (p < end && (p = memmem(p, (size_t)(end - p), key, sizeof key - 1))) {
+        const uint8_t *q = rs_json_space(p + sizeof key - 1, end);
+        if (q < end && *q == ':') q = rs_json_space(q + 1, end);
+        if (q < end && *q == '[' && rs_kineto_opens_events(q, end)) return p;
+        p += sizeof key - 1;
+    }
+    return NULL;
+}
+
+/* Does a member of the header begin here: a string and a colon? */
+static bool begins_member(const uint8_t *p, const uint8_t *end)
+{
+    rs_json_text key;
+    p = rs_json_space(p, end);
+    if (p >= end || *p != '"' || rs_json_string(&p, end, 256, &key) != RS_JSON_OK) return false;
+    p = rs_json_space(p, end);
+    return p < end && *p == ':';
+}
+
+/* The first brace that begins a line and an object; NULL: none. */
+static const uint8_t *find_header(const uint8_t *p, const uint8_t *end)
+{
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        p = rs_json_space(p, end);
+        if (p < end && *p == '{') {
+            const uint8_t *key = rs_json_space(p + 1, end);
+            if (key < end && *key == '"') return p;
+        }
+        if (p >= end) break;
+    }
+    return NULL;
+}
+
+/* The text begins with what no trace begins with, but the key of its events is plain to see: a line of a log
+ * before the header, or a header without its brace. */
+static rs_status begin_damaged_document(rs_reader *r, bool has_members, const uint8_t *events)
+{
+    const uint8_t *begin = r->p, *header = has_members ? NULL : find_header(begin, events);
+    rs_reader_problem(r, "bad_header",
+                      "the text does not begin as a trace; what stands before it was passed over",
+                      rs_reader_offset(r, begin));
+    if (header) {
+        r->p = header;
+    } else {
+        r->core.events->form = "object";
+        r->saw_object = true;
+        r->place = AT_MEMBER;
+        r->p = !has_members ? events : *begin == '[' ? begin + 1 : begin;
+        if (!rs_reader_begin_document(r)) return r->core.failure;
+    }
+    r->core.events->bytes_lost += (uint64_t)(r->p - begin);
+    return RS_OK;
+}
+
+/* At the first byte of the text: passes over a byte order mark and refuses text of 16 bits by its name. */
+static rs_status at_text_begin(rs_reader *r, rs_error *err)
+{
+    size_t n = (size_t)(r->end - r->p);
+    if (n < 3 && !r->window.last) return rs_reader_more(r, err);
+    r->begun = true;
+    if (n >= 3 && memcmp(r->p, "\xef\xbb\xbf", 3) == 0) r->p += 3;
+    bool wide = n >= 2 && (memcmp(r->p, "\xff\xfe", 2) == 0 || memcmp(r->p, "\xfe\xff", 2) == 0 ||
+                           memcmp(r->p, "{\0", 2) == 0 || memcmp(r->p, "\0{", 2) == 0);
+    if (wide)
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0,
+                          "is text of 16 bits a character: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    return RS_OK;
+}
+
 static rs_status at_document(rs_reader *r, rs_error *err)
 {
+    if (!r->begun) return at_text_begin(r, err);
     r->p = rs_json_space(r->p, r->end);
     r->core.learn_from = NULL;
     if (r->p >= r->end) {
         if (!r->window.last) return rs_reader_more(r, err);
         r->place = AT_END;
         return RS_OK;
+    }
+    bool header_lost = begins_member(*r->p == '[' ? r->p + 1 : r->p, r->end);
+    if (!r->saw_events && (header_lost || (*r->p != '{' && *r->p != '['))) {
+        const uint8_t *events = find_events_key(r->p, r->end);
+        if (events) return begin_damaged_document(r, header_lost, events);
     }
     if (*r->p == '[') {
         r->p++;
@@ -201,8 +308,24 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         return rs_fail_at(
             err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, begin),
             "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
-    const uint8_t *value = q;
-    if (s == RS_JSON_OK) s = rs_json_skip(&q, r->end, &r->core.limits);
+    const uint8_t *value = q, *events = NULL;
+    if (s == RS_JSON_OK && !r->in_events) {
+        if (*q == '[' && rs_kineto_opens_events(q, r->end)) {
+            rs_reader_problem(r, "bad_header", "the array of events is not called \"traceEvents\"",
+                              rs_reader_offset(r, begin));
+            return enter_events(r, q);
+        }
+        s = rs_json_skip(&q, r->end, &r->core.limits);
+        /* a bracket too many in the header must not make the events a part of it */
+        events = find_events_key(value, s == RS_JSON_END ? r->end : q);
+    } else if (s == RS_JSON_OK) {
+        s = rs_json_skip(&q, r->end, &r->core.limits);
+    }
+    if (events) {
+        rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin,
+                          events);
+        return RS_OK;
+    }
     if (s == RS_JSON_OK) {
         rs_kineto_metadata(&r->core, &key, value, (size_t)(q - value));
         r->p = q;
@@ -220,6 +343,12 @@ static rs_status at_member(rs_reader *r, rs_error *err)
 static rs_status odd_element(rs_reader *r, rs_error *err)
 {
     const uint8_t *begin = r->p, *next;
+    /* a bracket too many must not take all events behind it for one element */
+    if (*begin == '[' && r->end - begin < RS_LOOK_AHEAD && !r->window.last) return rs_reader_more(r, err);
+    if (rs_kineto_opens_events(begin, r->end)) {
+        rs_reader_junk(r, begin, begin + 1, false);
+        return RS_OK;
+    }
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core.limits);
     if (s == RS_JSON_OK) {
         next = rs_json_space(r->p, r->end);

@@ -86,6 +86,10 @@ typedef struct rs_kineto {
 rs_json_status rs_kineto_event(rs_kineto *core, const uint8_t **p, const uint8_t *end, const uint8_t *data,
                                uint64_t base);
 
+/* At a bracket or a brace: does an array of events begin here, or an event, by its "ph" among the first members? */
+bool rs_kineto_opens_events(const uint8_t *p, const uint8_t *end);
+/* The same at a brace alone. */
+bool rs_kineto_has_phase(const uint8_t *p, const uint8_t *end);
 /* Appends the placeholder row of an element that was lost. */
 bool rs_kineto_lost_row(rs_kineto *core);
 /* Appends the row; false sets core->failure. */

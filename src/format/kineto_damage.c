@@ -9,8 +9,10 @@ static void out_of_step(rs_reader *r, const uint8_t *from, const uint8_t *fault)
     r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
     r->junk = false;
     r->in_member = r->place == AT_MEMBER;
-    /* beside the events a brace at fault may begin one; elsewhere what stands there has been tried */
-    r->p = fault > from || r->in_member ? fault : from + 1;
+    /* Beside the events a brace at fault may begin one. In an event the text up to the fault is looked at again:
+     * a string without its closing quote has taken the next event's beginning for its own. */
+    r->p = r->in_member ? fault : from + 1;
+    r->tried_to = r->in_member ? 0 : rs_reader_offset(r, fault);
     if (r->p > r->end) r->p = r->end;
     r->before = 0;
     r->line_begins = false;
@@ -40,9 +42,6 @@ void rs_reader_junk(rs_reader *r, const uint8_t *from, const uint8_t *fault, boo
     r->junk_element = after_separator;
 }
 
-/* How far a place must be seen to be judged. */
-#define LOOK_AHEAD 256
-
 static bool is_member_key(const uint8_t *p, const uint8_t *end)
 {
     static const char *const keys[] = {"traceName",
@@ -60,7 +59,7 @@ static bool is_member_key(const uint8_t *p, const uint8_t *end)
                                        "stackFrames",
                                        "systemTraceEvents"};
     rs_json_text key;
-    if (p >= end || *p != '"' || rs_json_string(&p, end, LOOK_AHEAD, &key) != RS_JSON_OK) return false;
+    if (p >= end || *p != '"' || rs_json_string(&p, end, RS_LOOK_AHEAD, &key) != RS_JSON_OK) return false;
     p = rs_json_space(p, end);
     if (p >= end || *p != ':') return false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -86,6 +85,8 @@ static bool ends_document(const uint8_t *p, const uint8_t *end, bool last)
 static bool begins_event(const rs_reader *r, const uint8_t *p, uint8_t before)
 {
     if (before == ':' || !rs_kineto_looks_like_event(p, r->end)) return false;
+    /* what was read once as a part of the damaged event may be one of its arguments */
+    if (rs_reader_offset(r, p) < r->tried_to) return rs_kineto_has_phase(p, r->end);
     if (before == 0 || before == ',' || before == '[' || before == '}' || before == ']') return true;
     p = rs_json_space(p + 1, r->end);
     return r->end - p >= 4 && memcmp(p, "\"ph\"", 4) == 0;
@@ -115,7 +116,7 @@ static bool resumes_member(const uint8_t *p, const uint8_t *end, bool in_events,
 
 bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_events, bool last)
 {
-    const uint8_t *judged = last ? end : end - *at > LOOK_AHEAD ? end - LOOK_AHEAD : *at;
+    const uint8_t *judged = last ? end : end - *at > RS_LOOK_AHEAD ? end - RS_LOOK_AHEAD : *at;
     for (; *at < judged; ++*at)
         if (resumes_member(*at, end, in_events, last)) return true;
     return false;
@@ -148,9 +149,9 @@ static void back_in_step(rs_reader *r, const uint8_t *p, rs_place at)
  * escaped. */
 rs_status rs_reader_at_damage(rs_reader *r, rs_error *err)
 {
-    const uint8_t *p = r->p, *judged = r->window.last
-                                           ? r->end
-                                           : r->end - (r->window.n > LOOK_AHEAD ? LOOK_AHEAD : r->window.n);
+    const uint8_t *p = r->p, *judged = r->window.last ? r->end
+                                                      : r->end - (r->window.n > RS_LOOK_AHEAD ? RS_LOOK_AHEAD
+                                                                                              : r->window.n);
     uint8_t before = r->before;
     for (; p < judged; p++) {
         uint8_t c = *p;
@@ -169,6 +170,12 @@ rs_status rs_reader_at_damage(rs_reader *r, rs_error *err)
             r->saw_events = r->in_events = true;
             back_in_step(r, p, r->open ? AT_ELEMENT : AT_DOCUMENT);
             return RS_OK;
+        }
+        bool tried = rs_reader_offset(r, p) < r->tried_to;
+        if (tried && !(c == ']' && before == '}')) {
+            before = c;
+            r->line_begins = false;
+            continue;
         }
         if (c == '{' && !r->open && r->saw_events && (before == '}' || before == ']' || r->line_begins) &&
             begins_object(p, r->end)) {

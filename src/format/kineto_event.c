@@ -571,6 +571,13 @@ static rs_json_status read_flow_id(reading *r)
     return RS_JSON_OK;
 }
 
+/* No event has a member that holds events: a bracket or a key too many stands before those of the array. */
+static rs_json_status skip_member(reading *r)
+{
+    bool opens = (*r->p == '[' || *r->p == '{') && rs_kineto_opens_events(r->p, r->end);
+    return opens ? bad(r, r->p) : skip(r);
+}
+
 static rs_json_status member(reading *r, const rs_json_text *key)
 {
     if (KEY_IS(key, "ph")) return read_phase(r);
@@ -586,11 +593,11 @@ static rs_json_status member(reading *r, const rs_json_text *key)
         rs_others_forget(&r->core->events->others, (uint32_t)r->core->events->n);
         if (r->args_begin) r->core->learnable = false;
         r->args_begin = NULL;
-        if (*r->p != '{') return skip(r);
+        if (*r->p != '{') return skip_member(r);
         r->args_begin = r->p;
         return read_object(r, argument);
     }
-    return skip(r);
+    return skip_member(r);
 }
 
 /* Repeated members would be read in the wrong order by a learned layout's fixed one. */

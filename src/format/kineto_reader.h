@@ -21,6 +21,7 @@ typedef struct rs_reader {
     rs_window window;
     const uint8_t *p, *end;
     rs_place place;
+    bool begun;         /* the text's first bytes have been looked at */
     bool bare_array;    /* the array is the document itself */
     bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
     bool separated;     /* in the array: its beginning or a comma stands before what comes next */
@@ -29,6 +30,7 @@ typedef struct rs_reader {
     bool in_events;     /* ... in this document */
     bool stray;         /* separators outside any array have been reported */
     uint64_t damage_at; /* offset at which damage began */
+    uint64_t tried_to;  /* ... and up to which the text was read as an event before the damage showed */
     bool in_member;     /* it began beside the events */
     bool junk;          /* ... where an event was expected: what it was is told by what follows */
     bool junk_element;  /* ... and a comma or bracket stood before it */
@@ -38,6 +40,9 @@ typedef struct rs_reader {
     rs_ahead *ahead; /* NULL: one thread reads everything */
     const rs_load_settings *settings;
 } rs_reader;
+
+/* How far a place must be seen to be judged. */
+#define RS_LOOK_AHEAD 512
 
 static inline uint64_t rs_reader_offset(const rs_reader *r, const uint8_t *p)
 {

@@ -142,6 +142,23 @@ static void test_every_damage_everywhere(void **state)
                                  (int)(d % 4) + 1);
 }
 
+/* A string without its closing quote takes the beginning of the next event, which is read all the same. Behind the
+ * last event there is nothing that shows it: the text seems cut. */
+static void test_lost_quote(void **state)
+{
+    (void)state;
+    static const damage cases[] = {
+        {HEAD "\"ts\": 5, \"dur\": 1, \"name\": \"n}", "bad_event", NULL, false, NULL},
+        {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"name\": \"x}}", "bad_event", NULL, false, NULL},
+        {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"y\": [{\"name\": 1}], \"name\": \"x}}", "bad_event",
+         NULL, false, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+            for (size_t place = 0; place < 2 * AROUND; place++)
+                check_damage(&forms[f], &cases[i], strlen(cases[i].text), place, (int)(place % 4) + 1);
+}
+
 /* A line whose first key is broken cannot be told from a document's header: it has no row, the others have.
  */
 static void test_line_without_a_key(void **state)
@@ -250,6 +267,11 @@ static void test_between(void **state)
     check_between("x,", "stray_text", 1);
     check_between(",{", "stray_text", 1);
     check_between("\x01", "stray_text", 1);
+    /* what opens brackets does not take the events behind it */
+    check_between(",[", "stray_text", 1);
+    check_between(",[[", "stray_text", 1);
+    check_between(",{\"a\":[", "stray_text", 1);
+    check_between(",{\"a\":[ [", "stray_text", 1);
 }
 
 static void test_stray_bracket(void **state)
@@ -300,6 +322,17 @@ static void test_beside(void **state)
         {"{\"traceEvents\":[" ONE "], \"x\": nul}", "bad_header", "\"x\"", 1, NULL},
         {"{\"traceEvents\":[" ONE "], \"x\": {\"a\" 1}, \"traceName\":\"t\"}", "bad_header", "\"x\"", 1, "t"},
         {"{\"traceEvents\":[" ONE "], \"x\" 1, \"y\": 2}", "bad_header", "\"x\"", 1, NULL},
+        /* the array of events is plain to see */
+        {"{\"traceEvenXs\":[" ONE "," ONE "],\"traceName\":\"t\"}", "bad_header", "\"traceEvenXs\"", 2, "t"},
+        {"{\"traceName\":\"t\",\"x\": {\"rank\": 1, \"traceEvents\":[" ONE "," ONE "]}", "bad_header",
+         "\"x\"", 2, "t"},
+        {"{\"traceName\":\"t\",\"x\": [{\"rank\": 1}, \"traceEvents\":[" ONE "]}", "bad_header", "\"x\"", 1,
+         "t"},
+        {"(\"traceName\":\"t\", \"traceEvents\":[" ONE "]}", "bad_header", "(", 1, NULL},
+        {"\"traceName\":\"t\", \"traceEvents\":[" ONE "]}", "bad_header", "\"traceName", 1, "t"},
+        {"[\"traceName\":\"t\", \"traceEvents\":[" ONE "]}", "bad_header", "[", 1, "t"},
+        {"I 12:00 {3} writing\n {\"traceName\":\"t\", \"traceEvents\":[" ONE "]}", "bad_header", "I 12", 1,
+         "t"},
         {"{\"traceEvents\":[" ONE "]} garbage", "trailing_text", "garbage", 1, NULL},
         {"[" ONE "] garbage [" ONE "]", "trailing_text", "garbage", 2, NULL},
         {"[" ONE "] garbage\n{\"traceEvents\":[" ONE "]}", "trailing_text", "garbage", 2, NULL},
@@ -314,6 +347,20 @@ static void test_beside(void **state)
         if (cases[i].name) assert_string_equal(text_at(e, e->info.trace_name), cases[i].name);
         rs_events_free(e);
     }
+}
+
+static void test_first_bytes(void **state)
+{
+    (void)state;
+    rs_events *e = load_text("\xef\xbb\xbf[" ONE "]");
+    assert_int_equal(e->n, 1);
+    assert_int_equal(problem_total(e), 0);
+    rs_events_free(e);
+    static const char wide[] = "\xff\xfe{\0\"\0";
+    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(load_with(wide, sizeof wide - 1, &settings, &e, &err), RS_ERR_FORMAT);
+    assert_non_null(strstr(err.causes[0].message, "16 bits"));
 }
 
 /* The last event of a document is damaged: the next document is one of its own all the same. */
@@ -374,12 +421,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_damage_everywhere),
+        cmocka_unit_test(test_lost_quote),
         cmocka_unit_test(test_line_without_a_key),
         cmocka_unit_test(test_nul_bytes),
         cmocka_unit_test(test_deep_and_long),
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_stray_bracket),
         cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_first_bytes),
         cmocka_unit_test(test_last_event_of_a_document),
         cmocka_unit_test(test_in_large_texts),
     };

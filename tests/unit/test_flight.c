@@ -299,6 +299,47 @@ static void test_member_lists(void **state)
     }
 }
 
+/* What of two dumps could not be read is no proof of health; what pg_status says about them is. */
+static void test_no_verdict_on_nothing(void **state)
+{
+    (void)state;
+#define ENTRY(state_key)                                                                                          \
+    "{\"record_id\": 0, \"pg_id\": 0, \"process_group\": [\"0\", \"default\"], \"profiling_name\": "              \
+    "\"nccl:all_reduce\", \"collective_seq_id\": 1, \"p2p_seq_id\": 0, \"is_p2p\": false, \"input_sizes\": "      \
+    "[[4]], \"output_sizes\": [[4]], \"input_dtypes\": [\"Float\"], \"output_dtypes\": [\"Float\"], \"" state_key \
+    "\": \"completed\", \"time_created_ns\": 1000}"
+#define STATUS(done)                                                                                         \
+    ", \"pg_status\": {\"0\": {\"last_enqueued_collective\": 5, \"last_started_collective\": 5, "            \
+    "\"last_completed_collective\": " done "}}"
+    static const struct {
+        const char *rest;
+        rs_flight_verdict verdict;
+        rs_severity worst;
+    } cases[] = {
+        {", \"entries\": [" ENTRY("state") "]", RS_FLIGHT_HEALTHY, RS_NOTE},
+        {", \"entries\": [" ENTRY("state") ", " ENTRY("status") "]", RS_FLIGHT_HEALTHY, RS_LOSS},
+        {", \"entries\": [" ENTRY("status") "]" STATUS("5"), RS_FLIGHT_BAD_INPUT, RS_LOSS},
+        {", \"entries\": [1, 2, 3]", RS_FLIGHT_BAD_INPUT, RS_LOSS},
+        {", \"entries\": null" STATUS("5"), RS_FLIGHT_BAD_INPUT, RS_LOSS},
+        {", \"entries\": {\"a\": 1}", RS_FLIGHT_BAD_INPUT, RS_LOSS},
+        {"", RS_FLIGHT_BAD_INPUT, RS_LOSS},
+        {", \"entries\": []", RS_FLIGHT_BAD_INPUT, RS_NOTE},
+        {", \"entries\": []" STATUS("4"), RS_FLIGHT_BAD_INPUT, RS_NOTE},
+        {", \"entries\": []" STATUS("5"), RS_FLIGHT_HEALTHY, RS_NOTE},
+        {STATUS("5"), RS_FLIGHT_HEALTHY, RS_NOTE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dump d[2] = {{{0}, 0}, {{0}, 0}};
+        const rs_flight_report *report;
+        for (int r = 0; r < 2; r++)
+            text_printf(&d[r].t, "{\"version\": \"2.10\", \"pg_config\": {%s}%s}", PAIR, cases[i].rest);
+        rs_flight *flight = open_dumps(d, 2, &report);
+        if (report->root.verdict != cases[i].verdict || rs_problems_worst(report->problems) != cases[i].worst)
+            fail_msg("case %zu: %s", i, report->root.summary);
+        rs_flight_close(flight);
+    }
+}
+
 static void test_names_of_files(void **state)
 {
     (void)state;
@@ -728,6 +769,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_config_conflict),
         cmocka_unit_test(test_member_lists),
+        cmocka_unit_test(test_no_verdict_on_nothing),
         cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_every_prefix),
         cmocka_unit_test(test_damaged_dumps),

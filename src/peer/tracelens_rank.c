@@ -1,0 +1,344 @@
+#include "peer/tracelens_rank.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "base/try.h"
+#include "peer/tracelens_calls.h"
+#include "trace/categories.h"
+#include "trace/launchers.h"
+
+/* ---- sheets -------------------------------------------------------------------------------------------- */
+
+rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
+{
+    if (!table) return rs_fail_nomem(err, "a sheet");
+    if (rs_table_n_rows(table) == 0) {
+        rs_table_free(table);
+        return RS_OK;
+    }
+    if (!RS_GROW_ONE(sheets->items, sheets->n, sheets->capacity)) {
+        rs_table_free(table);
+        return rs_fail_nomem(err, "a sheet");
+    }
+    sheets->items[sheets->n++] = table;
+    return RS_OK;
+}
+
+void rs_sheets_clear(rs_sheets *sheets)
+{
+    for (size_t i = 0; i < sheets->n; i++) rs_table_free(sheets->items[i]);
+    rs_free(sheets->items);
+    *sheets = (rs_sheets){0};
+}
+
+/* ---- what is linked ------------------------------------------------------------------------------------ */
+
+typedef struct flow {
+    bool starts, ends;
+    uint32_t thread; /* where it ends; of several with one id the last in the file */
+} flow;
+
+typedef struct flows {
+    rs_map64 places; /* id -> place */
+    flow *items;
+    size_t n, capacity;
+} flows;
+
+static bool take_flow(const rs_events *e, uint32_t row, rs_cursor *ids, flows *out)
+{
+    if (rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(ids, row)) return true;
+    bool is_new;
+    uint32_t *place = rs_map64_put(&out->places, (uint64_t)ids->column->ints[ids->at], &is_new);
+    if (!place || (is_new && !RS_GROW_ONE(out->items, out->n, out->capacity))) return false;
+    if (is_new) {
+        *place = (uint32_t)out->n;
+        out->items[out->n++] = (flow){0};
+    }
+    flow *f = &out->items[*place];
+    if (e->phase[row] == 's') f->starts = true;
+    if (e->phase[row] == 'f') f->ends = true, f->thread = e->thread[row];
+    return true;
+}
+
+static bool read_flows(const rs_trace *trace, flows *out)
+{
+    rs_cursor ids = rs_cursor_of(trace->events, RS_COL_FLOW_ID);
+    bool ok = true;
+    for (size_t i = 0; ok && i < trace->n_rows; i++)
+        ok = take_flow(trace->events, rs_trace_row(trace, i), &ids, out);
+    return ok;
+}
+
+static bool launches_graph(const char *name)
+{
+    return strcmp(name, "cudaGraphLaunch") == 0 || strcmp(name, "hipGraphLaunch") == 0;
+}
+
+/* Of the work of one call that is no launch of a graph only the last in the file where its flow ends is
+ * linked. The place in gpu_row; SIZE_MAX: none. */
+static size_t linked_one(const rs_tl_rank *r, const flows *f, uint32_t node, size_t first, size_t end)
+{
+    int64_t key;
+    size_t found = SIZE_MAX;
+    if (!rs_events_int(r->e, RS_COL_CORRELATION, r->tree->row[node], &key)) return SIZE_MAX;
+    const uint32_t *place = rs_map64_get(&f->places, (uint64_t)key);
+    if (!place || !f->items[*place].starts || !f->items[*place].ends) return SIZE_MAX;
+    for (size_t i = first; i < end; i++) {
+        uint32_t row = r->tree->gpu_row[i];
+        if (r->e->thread[row] != f->items[*place].thread) continue;
+        if (found == SIZE_MAX || row > r->tree->gpu_row[found]) found = i;
+    }
+    return found;
+}
+
+/* A file without a single flow gives TraceLens no report at all; there the links of rankscope hold. */
+static rs_status find_linked(rs_tl_rank *r, rs_error *err)
+{
+    const rs_tree *t = r->tree;
+    flows f = {0};
+    r->n_linked = rs_calloc(t->n_gpu + 2, sizeof *r->n_linked);
+    r->call = rs_malloc((t->n_gpu + 1) * sizeof *r->call);
+    bool ok = r->n_linked && r->call && read_flows(r->trace, &f);
+    for (size_t node = 0; ok && node < t->n; node++) {
+        size_t first = t->gpu_first[node], end = rs_tl_own_end(t, node);
+        if (first == end) continue;
+        for (size_t i = first; i < end; i++) r->call[i] = (uint32_t)node;
+        if (f.n == 0 || launches_graph(rs_tl_name(r, (uint32_t)node))) {
+            for (size_t i = first; i < end; i++) r->n_linked[i + 1] = 1;
+        } else {
+            size_t one = linked_one(r, &f, (uint32_t)node, first, end);
+            if (one != SIZE_MAX) r->n_linked[one + 1] = 1;
+        }
+    }
+    for (size_t i = 0; ok && i < t->n_gpu; i++) r->n_linked[i + 1] += r->n_linked[i];
+    rs_map64_clear(&f.places);
+    rs_free(f.items);
+    return ok ? RS_OK : rs_fail_nomem(err, "links");
+}
+
+/* ---- launchers ----------------------------------------------------------------------------------------- */
+
+bool rs_tl_union(const rs_tl_rank *r, const uint32_t *rows, size_t n, double *us)
+{
+    rs_keyed few[16], *order = n <= 16 ? few : rs_malloc(n * sizeof *order);
+    if (!order) return false;
+    for (size_t i = 0; i < n; i++) order[i] = (rs_keyed){r->e->start[rows[i]], rows[i]};
+    bool ok = rs_keyed_sort(order, n);
+    double start = 0, end = 0;
+    *us = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        double from = (double)order[i].key / 1000, to = from + (double)r->e->duration[order[i].value] / 1000;
+        if (i == 0 || from > end) {
+            *us += end - start;
+            start = from;
+            end = to;
+        } else if (to > end) {
+            end = to;
+        }
+    }
+    *us += end - start;
+    if (order != few) rs_free(order);
+    return ok;
+}
+
+/* Union of the linked work below a node. */
+static bool subtree_time(const rs_tl_rank *r, uint32_t node, double *us)
+{
+    const rs_tree *t = r->tree;
+    size_t first = t->gpu_first[node], end = t->gpu_first[t->end[node]], n = 0;
+    uint32_t *rows = rs_malloc((end - first + 1) * sizeof *rows);
+    if (!rows) return false;
+    for (size_t i = first; i < end; i++)
+        if (rs_tl_is_linked(r, i)) rows[n++] = t->gpu_row[i];
+    bool ok = rs_tl_union(r, rows, n, us);
+    rs_free(rows);
+    return ok;
+}
+
+/* (launcher, row) of all linked work that is no communication; by launcher, then start, then row. */
+static bool pair_up(const rs_tl_rank *r, rs_keyed *pairs, size_t *n)
+{
+    const rs_tree *t = r->tree;
+    *n = 0;
+    for (size_t i = 0; i < t->n_gpu; i++)
+        if (rs_tl_is_linked(r, i) && !rs_tl_is_comm(r, t->gpu_row[i]))
+            pairs[(*n)++] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
+    bool ok = rs_keyed_sort(pairs, *n);
+    for (size_t i = 0; ok && i < *n; i++) pairs[i].key = r->e->start[t->gpu_row[pairs[i].value]];
+    ok = ok && rs_keyed_sort(pairs, *n);
+    for (size_t i = 0; ok && i < *n; i++) {
+        uint32_t at = pairs[i].value;
+        pairs[i] = (rs_keyed){rs_tree_launcher_of(r->trace, t, r->call[at]), t->gpu_row[at]};
+    }
+    return ok && rs_keyed_sort(pairs, *n);
+}
+
+static bool in_time(const rs_tl_rank *r, rs_tl_launcher *items, size_t n)
+{
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    rs_tl_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    bool ok = keys && sorted;
+    for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){r->tree->row[items[i].node], (uint32_t)i};
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) keys[i].key = r->e->start[keys[i].key];
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) sorted[i] = items[keys[i].value];
+    if (ok && n) memcpy(items, sorted, n * sizeof *items);
+    rs_free(keys);
+    rs_free(sorted);
+    return ok;
+}
+
+static bool measure_all(rs_tl_rank *r, const rs_keyed *pairs, size_t n)
+{
+    bool ok = true;
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        for (end = i + 1; end < n && pairs[end].key == pairs[i].key; end++) {
+        }
+        rs_tl_launcher *l = &r->launchers[r->n_launchers++];
+        *l = (rs_tl_launcher){.node = (uint32_t)pairs[i].key, .first = (uint32_t)i, .n = (uint32_t)(end - i)};
+        for (size_t k = i; k < end; k++) r->own_work[k] = pairs[k].value;
+        l->category = rs_op_category(rs_tl_name(r, l->node), rs_event_name(r->e, r->own_work[i]));
+        ok = rs_tl_union(r, r->own_work + i, l->n, &l->direct) && subtree_time(r, l->node, &l->subtree);
+    }
+    return ok && in_time(r, r->launchers, r->n_launchers);
+}
+
+static rs_status find_launchers(rs_tl_rank *r, rs_error *err)
+{
+    size_t n = 0, n_gpu = r->tree->n_gpu;
+    rs_keyed *pairs = rs_malloc((n_gpu + 1) * sizeof *pairs);
+    r->launchers = rs_malloc((n_gpu + 1) * sizeof *r->launchers);
+    r->own_work = rs_malloc((n_gpu + 1) * sizeof *r->own_work);
+    r->launcher_of = rs_calloc(r->tree->n + 1, sizeof *r->launcher_of);
+    bool ok = pairs && r->launchers && r->own_work && r->launcher_of && pair_up(r, pairs, &n) &&
+              measure_all(r, pairs, n);
+    for (size_t i = 0; ok && i < r->n_launchers; i++) r->launcher_of[r->launchers[i].node] = (uint32_t)i + 1;
+    rs_free(pairs);
+    return ok ? RS_OK : rs_fail_nomem(err, "launchers");
+}
+
+uint32_t rs_tl_operator_of(const rs_tl_rank *r, uint32_t call)
+{
+    return r->tree->op[call];
+}
+
+const char *rs_tl_name(const rs_tl_rank *r, uint32_t node)
+{
+    return rs_event_name(r->e, r->tree->row[node]);
+}
+
+/* ---- names of processes and threads -------------------------------------------------------------------- */
+
+/* A process is called what the file says of its thread 0. */
+static rs_status read_names(rs_tl_rank *r, rs_error *err)
+{
+    const rs_events *e = r->e;
+    rs_cursor names = rs_cursor_of(e, RS_COL_META_NAME), labels = rs_cursor_of(e, RS_COL_META_LABELS);
+    rs_map64 zero = {0}; /* pid -> its thread 0, by index + 1 */
+    uint32_t *own = rs_malloc((3 * e->n_threads + 1) * sizeof *own);
+    r->process = rs_malloc((e->n_threads + 1) * sizeof *r->process);
+    r->label = rs_malloc((e->n_threads + 1) * sizeof *r->label);
+    r->thread = rs_malloc((e->n_threads + 1) * sizeof *r->thread);
+    bool ok = own && r->process && r->label && r->thread;
+    for (size_t i = 0; ok && i < 3 * e->n_threads; i++) own[i] = RS_NO_STRING;
+    for (size_t row = 0; ok && row < e->n; row++) {
+        if (e->phase[row] != 'M') continue;
+        const char *name = rs_event_name(e, row);
+        uint32_t *at = own + 3 * (size_t)e->thread[row];
+        if (strcmp(name, "process_labels") == 0 && rs_cursor_seek(&labels, (uint32_t)row))
+            at[1] = labels.column->texts[labels.at];
+        else if (strcmp(name, "process_name") == 0 && rs_cursor_seek(&names, (uint32_t)row))
+            at[0] = names.column->texts[names.at];
+        else if (strcmp(name, "thread_name") == 0 && rs_cursor_seek(&names, (uint32_t)row))
+            at[2] = names.column->texts[names.at];
+    }
+    for (size_t i = 0; ok && i < e->n_threads; i++) {
+        if (e->threads[i].tid != 0) continue;
+        uint32_t *place = rs_map64_put(&zero, (uint64_t)e->threads[i].pid, &(bool){false});
+        ok = place != NULL;
+        if (ok) *place = (uint32_t)i + 1;
+    }
+    for (size_t i = 0; ok && i < e->n_threads; i++) {
+        const uint32_t *place = rs_map64_get(&zero, (uint64_t)e->threads[i].pid);
+        r->process[i] = place ? own[3 * (size_t)(*place - 1)] : RS_NO_STRING;
+        r->label[i] = place ? own[3 * (size_t)(*place - 1) + 1] : RS_NO_STRING;
+        r->thread[i] = own[3 * i + 2];
+    }
+    rs_map64_clear(&zero);
+    rs_free(own);
+    return ok ? RS_OK : rs_fail_nomem(err, "names of threads");
+}
+
+static const char *name_or_unknown(const rs_tl_rank *r, uint32_t id)
+{
+    return id == RS_NO_STRING ? "Unknown" : r->e->strings.items[id].text;
+}
+
+const char *rs_tl_process(const rs_tl_rank *r, uint32_t row)
+{
+    return name_or_unknown(r, r->process[r->e->thread[row]]);
+}
+
+const char *rs_tl_label(const rs_tl_rank *r, uint32_t row)
+{
+    return name_or_unknown(r, r->label[r->e->thread[row]]);
+}
+
+const char *rs_tl_thread(const rs_tl_rank *r, uint32_t row)
+{
+    return name_or_unknown(r, r->thread[r->e->thread[row]]);
+}
+
+const char *rs_tl_tuple(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok)
+{
+    return rs_pool_text(&r->pool, rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok));
+}
+
+/* ---- the rank ------------------------------------------------------------------------------------------ */
+
+rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, rs_tl_rank *out,
+                          rs_error *err)
+{
+    *out = (rs_tl_rank){.trace = trace, .e = trace->events, .options = options};
+    if (!rs_pool_init(&out->pool)) return rs_fail_nomem(err, "texts");
+    RS_TRY(rs_trace_tree(trace, false, &out->tree, err));
+    RS_TRY(rs_trace_classes(trace, RS_CLASSES_TRACELENS, &out->classes, err));
+    RS_TRY(find_linked(out, err));
+    RS_TRY(find_launchers(out, err));
+    return read_names(out, err);
+}
+
+void rs_tl_rank_clear(rs_tl_rank *r)
+{
+    rs_free(r->n_linked);
+    rs_free(r->call);
+    rs_free(r->launchers);
+    rs_free(r->own_work);
+    rs_free(r->launcher_of);
+    rs_free(r->process);
+    rs_free(r->label);
+    rs_free(r->thread);
+    rs_pool_clear(&r->pool);
+}
+
+rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *options, rs_sheets *out,
+                              rs_error *err)
+{
+    rs_tl_rank r;
+    rs_tl_knowledge k = {0};
+    *out = (rs_sheets){0};
+    rs_status status = rs_tl_rank_make(trace, options, &r, err);
+    if (status == RS_OK) status = rs_tl_add_timeline(&r, out, err);
+    if (status == RS_OK) status = rs_tl_add_operators(&r, out, err);
+    if (status == RS_OK) status = rs_tl_knowledge_make(&r, &k, err);
+    if (status == RS_OK) status = rs_tl_add_unified(&k, out, err);
+    if (status == RS_OK) status = rs_tl_add_families(&k, out, err);
+    if (status == RS_OK) status = rs_tl_add_kernels(&r, out, err);
+    if (status == RS_OK) status = rs_tl_add_collectives(&r, out, err);
+    rs_tl_knowledge_clear(&k);
+    rs_tl_rank_clear(&r);
+    return status;
+}
