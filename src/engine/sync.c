@@ -252,7 +252,7 @@ static bool find_calls(finder *x)
     if (x->n_told == 0) return true;
     if (!ask_for_calls(x)) return false;
     for (size_t i = 0; i < c->n; i++) {
-        uint32_t row = c->rows[i], at = rs_keymap_get(&x->asked, c->ints[i]);
+        uint32_t row = c->rows[i], at = rs_keymap_get(&x->asked, rs_sparse_int(c, i));
         if (at == RS_KEYMAP_NONE || x->calls[at] != RS_NO_ROW) continue;
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
         if (is_of_rank(x->trace, row)) x->calls[at] = row;

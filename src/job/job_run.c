@@ -45,7 +45,8 @@ static const rs_error *keep_error(run_side *s, const rs_error *err)
 static uint64_t columns_of(const rs_question *q)
 {
     const rs_analysis *a = q->analysis;
-    return rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
+    uint64_t columns = rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
+    return q->run.policy->work ? columns | RS_USUAL_COLUMNS : columns;
 }
 
 /* ---- one input -------------------------------------------------------------------------------------- */

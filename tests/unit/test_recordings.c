@@ -112,7 +112,7 @@ static void test_append(void **state)
     (void)state;
     text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
     rs_events *x = load(a.s, a.n), *y = load(b.s, b.n);
-    y->args[RS_COL_CORRELATION].ints[0] = -1;
+    y->args[RS_COL_CORRELATION].narrow[0] = -1;
     assert_int_equal(rs_events_append(x, y, 5000, NULL), RS_OK);
     assert_int_equal(x->n, 8);
     assert_int_equal(x->start[4], 405000);
@@ -129,12 +129,37 @@ static void test_append(void **state)
     text_clear(&b);
 }
 
+/* Ids that take eight bytes in one recording only, and such as do so once they have moved. */
+static void test_append_wide(void **state)
+{
+    (void)state;
+    static const int64_t ids[][2] = {{7, INT64_C(1) << 40}, {INT64_C(1) << 40, 7}, {INT32_MAX, INT32_MAX}};
+    for (size_t k = 0; k < 3; k++) {
+        text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
+        rs_events *x = load(a.s, a.n), *y = load(b.s, b.n);
+        x->args[RS_COL_CORRELATION].n = y->args[RS_COL_CORRELATION].n = 0;
+        assert_int_equal(rs_events_push_int(x, RS_COL_CORRELATION, 2, ids[k][0], NULL), RS_OK);
+        assert_int_equal(rs_events_push_int(y, RS_COL_CORRELATION, 2, ids[k][1], NULL), RS_OK);
+        assert_int_equal(rs_events_append(x, y, 5000, NULL), RS_OK);
+        int64_t v;
+        assert_true(rs_events_int(x, RS_COL_CORRELATION, 2, &v) && v == ids[k][0]);
+        /* the operators' External ids clash in all of them, so that all ids move by the greatest */
+        assert_true(rs_events_int(x, RS_COL_CORRELATION, 6, &v) &&
+                    v == ids[k][1] + (ids[k][0] > 7 ? ids[k][0] : 7));
+        rs_events_free(x);
+        rs_events_free(y);
+        text_clear(&a);
+        text_clear(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_append),
+        cmocka_unit_test(test_append_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
