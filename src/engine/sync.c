@@ -237,7 +237,7 @@ static bool find_raw_calls(finder *x)
         uint32_t row = c->rows[i];
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row) || !is_of_rank(x->trace, row))
             continue;
-        uint32_t *slot = rs_map64_put(&x->raw_calls, (uint64_t)c->ints[i], &is_new);
+        uint32_t *slot = rs_map64_put(&x->raw_calls, (uint64_t)rs_sparse_int(c, i), &is_new);
         if (!slot) return false;
         if (is_new) *slot = row;
     }

@@ -27,8 +27,8 @@ static bool index_calls(blocks *b)
     bool is_new;
     for (size_t i = 0; i < c->n; i++)
         if (rs_kind_is_call(rs_event_kind(e, c->rows[i])) &&
-            (!rs_map64_put(&b->own, call_key(b->p->of_thread[e->thread[c->rows[i]]], c->ints[i]), &is_new) ||
-             !rs_map64_put(&b->any, (uint64_t)c->ints[i], &is_new)))
+            (!rs_map64_put(&b->own, call_key(b->p->of_thread[e->thread[c->rows[i]]], rs_sparse_int(c, i)), &is_new) ||
+             !rs_map64_put(&b->any, (uint64_t)rs_sparse_int(c, i), &is_new)))
             return false;
     return true;
 }
@@ -75,7 +75,7 @@ static bool mark(blocks *b, uint32_t *domain, size_t *n)
         if (now == RS_NO_DOMAIN || !rs_kind_is_gpu_work(rs_event_kind(e, i))) continue;
         rank[now] = 0;
         if (!rs_cursor_seek(&correlation, (uint32_t)i)) continue;
-        int64_t key = correlation.column->ints[correlation.at];
+        int64_t key = rs_sparse_int(correlation.column, correlation.at);
         fits = rs_map64_get(&b->own, call_key(b->process[now], key)) || !rs_map64_get(&b->any, (uint64_t)key);
     }
     *n = 0;
