@@ -162,7 +162,7 @@ static int report_job(job_build *job, bool quiet)
     if (groups && rs_output_put(groups, false, NULL, write_groups, job, &err) != RS_OK)
         return rs_complain_error("chakra build", &err);
     if (!quiet)
-        rs_complain("%zu ranks of %zu in %s: %llu nodes, %llu of them communication", n - failed, n, job->folder,
+        rs_complain("%zu of %zu ranks in %s: %llu nodes, %llu of them communication", n - failed, n, job->folder,
                     (unsigned long long)nodes, (unsigned long long)comms);
     return failed || lost ? RS_EXIT_LOSS : RS_EXIT_OK;
 }
