@@ -57,7 +57,7 @@ RS_API const rs_et_node *rs_et_feeder_find(const rs_et_feeder *feeder, uint64_t 
 
 RS_API uint64_t rs_et_node_id(const rs_et_node *node);
 RS_API const char *rs_et_node_name(const rs_et_node *node);
-RS_API int rs_et_node_type(const rs_et_node *node);         /* 4 COMP, 5 COMM_SEND, 6 COMM_RECV, 7 COMM_COLL */
+RS_API int rs_et_node_type(const rs_et_node *node); /* 4 COMP, 5 COMM_SEND, 6 COMM_RECV, 7 COMM_COLL */
 RS_API uint64_t rs_et_node_runtime(const rs_et_node *node); /* duration_micros */
 RS_API uint64_t rs_et_node_start(const rs_et_node *node);   /* start_time_micros */
 RS_API bool rs_et_node_is_cpu_op(const rs_et_node *node);   /* false where nothing tells */

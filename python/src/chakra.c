@@ -6,8 +6,8 @@
 
 /* One call, whichever it is: its texts, where its output goes, what it came to. */
 typedef struct call {
-    char *first, *second;    /* paths */
-    char **paths;            /* of the traces of several ranks */
+    char *first, *second; /* paths */
+    char **paths;         /* of the traces of several ranks */
     size_t n_paths;
     PyObject *data;          /* bytes instead of the first path */
     rs_py_sink output, side; /* side: groups or the check's report */
@@ -217,9 +217,10 @@ static PyObject *chakra_convert(PyObject *module, PyObject *args, PyObject *word
     rs_chakra_convert_settings convert = {.linked = c->first, .groups = &c->side_sink};
     uint64_t exclusive = 0, astra = 0, json = 0, unlinked = 0, rank = 0, rank_set = 0;
     if (!rs_py_get_number(settings, "max_ratio", &convert.max_ratio) ||
-        !rs_py_get_number(settings, "exclusive", &exclusive) || !rs_py_get_number(settings, "astra", &astra) ||
-        !rs_py_get_number(settings, "json", &json) || !rs_py_get_number(settings, "unlinked", &unlinked) ||
-        !rs_py_get_number(settings, "rank", &rank) || !rs_py_get_number(settings, "rank_set", &rank_set)) {
+        !rs_py_get_number(settings, "exclusive", &exclusive) ||
+        !rs_py_get_number(settings, "astra", &astra) || !rs_py_get_number(settings, "json", &json) ||
+        !rs_py_get_number(settings, "unlinked", &unlinked) || !rs_py_get_number(settings, "rank", &rank) ||
+        !rs_py_get_number(settings, "rank_set", &rank_set)) {
         clear_call(c);
         return NULL;
     }
@@ -325,8 +326,8 @@ static PyObject *chakra_check(PyObject *module, PyObject *args)
     double tolerance;
     int astra;
     unsigned long long max_ratio;
-    if (!PyArg_ParseTuple(args, "O!OOdpK:chakra_check", &PyList_Type, &paths, &linked, &groups, &tolerance, &astra,
-                          &max_ratio))
+    if (!PyArg_ParseTuple(args, "O!OOdpK:chakra_check", &PyList_Type, &paths, &linked, &groups, &tolerance,
+                          &astra, &max_ratio))
         return NULL;
     if (PyList_Size(paths) < 1) {
         rs_py_refuse("check takes a path, or one for each rank");
@@ -339,15 +340,15 @@ static PyObject *chakra_check(PyObject *module, PyObject *args)
         return NULL;
     }
     c->side_sink = rs_py_sink_of(&c->side);
-    c->settings.check = (rs_chakra_check_settings){
-        .path = c->paths[0],
-        .linked = c->second,
-        .groups = c->first,
-        .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
-        .tolerance_set = true,
-        .tolerance = tolerance,
-        .max_ratio = max_ratio,
-        .report = &c->side_sink};
+    c->settings.check =
+        (rs_chakra_check_settings){.path = c->paths[0],
+                                   .linked = c->second,
+                                   .groups = c->first,
+                                   .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
+                                   .tolerance_set = true,
+                                   .tolerance = tolerance,
+                                   .max_ratio = max_ratio,
+                                   .report = &c->side_sink};
     return run_call(c, do_check, answer_check, NULL);
 }
 
@@ -398,7 +399,8 @@ static PyMethodDef functions[] = {
     {"chakra_print", chakra_print, METH_VARARGS, "chakra_print(path, lines, max_ratio) -> JSON"},
     {"chakra_check", chakra_check, METH_VARARGS,
      "chakra_check(paths, linked, groups, tolerance, astra, max_ratio) -> (faults, text, JSON)"},
-    {"chakra_pairs", chakra_pairs, METH_VARARGS, "chakra_pairs(host, device, jobs, max_ratio) -> (pairs, problems)"},
+    {"chakra_pairs", chakra_pairs, METH_VARARGS,
+     "chakra_pairs(host, device, jobs, max_ratio) -> (pairs, problems)"},
     {NULL, NULL, 0, NULL},
 };
 

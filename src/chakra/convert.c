@@ -301,8 +301,7 @@ static void explain(const rs_linked *l, const rs_chakra_convert_settings *settin
 
 static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_settings *settings,
                            const rs_groups *groups, const rs_comms *comms, const rs_convert_work *work,
-                           const rs_sink *sink,
-                           rs_chakra_convert_report *report, rs_error *err)
+                           const rs_sink *sink, rs_chakra_convert_report *report, rs_error *err)
 {
     rs_convert_graph graph;
     rs_status status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);

@@ -129,12 +129,12 @@ static bool ends_with(rs_et_span text, const char *tail)
 static bool read_node(rs_et_cursor *c, rs_host_node *node)
 {
     *node = (rs_host_node){.id = RS_ET_NO_VALUE,
-                         .parent = RS_ET_NO_VALUE,
-                         .rf_id = RS_ET_NO_VALUE,
-                         .tid = RS_ET_NO_VALUE,
-                         .fw_tid = RS_ET_NO_VALUE,
-                         .scope = RS_ET_NO_VALUE,
-                         .up = RS_ET_NONE};
+                           .parent = RS_ET_NO_VALUE,
+                           .rf_id = RS_ET_NO_VALUE,
+                           .tid = RS_ET_NO_VALUE,
+                           .fw_tid = RS_ET_NO_VALUE,
+                           .scope = RS_ET_NO_VALUE,
+                           .up = RS_ET_NONE};
     const uint8_t *begin = c->p;
     rs_et_cursor in = {.p = c->p + 1, .end = c->end};
     rs_et_span key, value;

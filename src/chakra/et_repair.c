@@ -25,12 +25,12 @@ static uint32_t make_root(repair *x, rs_et_role role, int64_t tid)
     size_t n = role == RS_ET_PROCESS ? sizeof process_name - 1 : sizeof thread_name - 1;
     uint32_t node = (uint32_t)et->n_nodes++;
     et->nodes[node] = (rs_host_node){.id = RS_ET_NO_VALUE,
-                                   .parent = RS_ET_NO_VALUE,
-                                   .rf_id = RS_ET_NO_VALUE,
-                                   .tid = tid,
-                                   .name = {(const uint8_t *)name, n},
-                                   .role = (uint8_t)role,
-                                   .up = node};
+                                     .parent = RS_ET_NO_VALUE,
+                                     .rf_id = RS_ET_NO_VALUE,
+                                     .tid = tid,
+                                     .name = {(const uint8_t *)name, n},
+                                     .role = (uint8_t)role,
+                                     .up = node};
     et->n_roots_made++;
     et->order[et->n_order++] = node;
     return node;

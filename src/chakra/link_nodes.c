@@ -56,7 +56,8 @@ static rs_slice slice_of(rs_et_span span)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
-static rs_linked_io flat_io(const rs_host_node *node, const char *values, const char *shapes, const char *types)
+static rs_linked_io flat_io(const rs_host_node *node, const char *values, const char *shapes,
+                            const char *types)
 {
     return (rs_linked_io){slice_of(rs_link_member(node, values)), slice_of(rs_link_member(node, shapes)),
                           slice_of(rs_link_member(node, types))};

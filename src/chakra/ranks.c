@@ -200,13 +200,15 @@ static rs_status index_hosts(pairing *x, rs_error *err)
     if (!x->used) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < x->hosts->n; i++) {
         bool fresh;
-        int64_t rank = x->hosts->n == 1 && x->hosts->items[i].rank == RS_NO_VALUE ? 0 : x->hosts->items[i].rank;
+        int64_t rank =
+            x->hosts->n == 1 && x->hosts->items[i].rank == RS_NO_VALUE ? 0 : x->hosts->items[i].rank;
         x->hosts->items[i].rank = rank;
         if (rank == RS_NO_VALUE) continue;
         uint32_t *at = rs_map64_put(&x->by_rank, (uint64_t)rank, &fresh);
         if (!at) return rs_fail_nomem(err, "ranks");
         if (!fresh)
-            return rs_fail(err, RS_ERR_AMBIGUOUS, "%s and %s both are the execution trace of rank %lld by their names",
+            return rs_fail(err, RS_ERR_AMBIGUOUS,
+                           "%s and %s both are the execution trace of rank %lld by their names",
                            x->hosts->items[*at].path, x->hosts->items[i].path, (long long)rank);
         *at = (uint32_t)i;
     }
@@ -293,14 +295,15 @@ rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t ma
     if (status == RS_OK) status = pair_all(&x, &devices, max_ratio, jobs, err);
     if (status == RS_OK && !x.pairs->n)
         status = rs_fail(err, RS_ERR_FORMAT,
-                         "no rank has both traces: the names of %s and %s do not tell which belong together", host,
-                         device);
+                         "no rank has both traces: the names of %s and %s do not tell which belong together",
+                         host, device);
     if (status == RS_OK) {
         qsort(x.pairs->items, x.pairs->n, sizeof *x.pairs->items, by_rank);
         for (size_t i = 1; i < x.pairs->n && status == RS_OK; i++)
             if (x.pairs->items[i].rank == x.pairs->items[i - 1].rank)
-                status = rs_fail(err, RS_ERR_AMBIGUOUS, "%s and %s both are rank %lld", x.pairs->items[i - 1].device,
-                                 x.pairs->items[i].device, (long long)x.pairs->items[i].rank);
+                status = rs_fail(err, RS_ERR_AMBIGUOUS, "%s and %s both are rank %lld",
+                                 x.pairs->items[i - 1].device, x.pairs->items[i].device,
+                                 (long long)x.pairs->items[i].rank);
     }
     if (status == RS_OK)
         *out = x.pairs;

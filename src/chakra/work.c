@@ -75,7 +75,8 @@ static const char *types_of(asking *a, rs_writer *w, rs_slice types)
 /* Values of what is no tensor, as texts: 1, True, [1, 2]. */
 static void put_value(asking *a, rs_writer *w, rs_slice value)
 {
-    char *text = rs_slice_is_text(value) ? rs_slice_text(value, &a->arena) : rs_slice_python(value, &a->arena);
+    char *text =
+        rs_slice_is_text(value) ? rs_slice_text(value, &a->arena) : rs_slice_python(value, &a->arena);
     a->nomem |= !text;
     if (text) rs_writer_json_string(w, text, strlen(text));
 }
@@ -172,7 +173,8 @@ static rs_status find_owner(asking *a, const rs_linked_node *gpu, uint32_t *owne
 
 static int64_t part(int64_t total, int64_t before, int64_t own, int64_t all)
 {
-    return (int64_t)((__int128)total * rs_add_sat(before, own) / all) - (int64_t)((__int128)total * before / all);
+    return (int64_t)((__int128)total * rs_add_sat(before, own) / all) -
+           (int64_t)((__int128)total * before / all);
 }
 
 static void share_out(const rs_linked *l, const uint32_t *owner, const answer *answers, const answer *nearest,
@@ -193,7 +195,8 @@ static void share_out(const rs_linked *l, const uint32_t *owner, const answer *a
     }
 }
 
-rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_convert_work *work, rs_error *err)
+rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_convert_work *work,
+                               rs_error *err)
 {
     size_t n = l->n_nodes + 1, comm = 0;
     asking a = {.linked = l,

@@ -162,8 +162,8 @@ static int report_job(job_build *job, bool quiet)
     if (groups && rs_output_put(groups, false, NULL, write_groups, job, &err) != RS_OK)
         return rs_complain_error("chakra build", &err);
     if (!quiet)
-        rs_complain("%zu of %zu ranks in %s: %llu nodes, %llu of them communication", n - failed, n, job->folder,
-                    (unsigned long long)nodes, (unsigned long long)comms);
+        rs_complain("%zu of %zu ranks in %s: %llu nodes, %llu of them communication", n - failed, n,
+                    job->folder, (unsigned long long)nodes, (unsigned long long)comms);
     return failed || lost ? RS_EXIT_LOSS : RS_EXIT_OK;
 }
 
@@ -176,7 +176,8 @@ static int build_pairs(job_build *job)
     unsigned workers = rs_workers_count(n, jobs);
     job->jobs_each = jobs / workers > 1 ? (unsigned)(jobs / workers) : 1;
     job->ranks = rs_calloc(n + 1, sizeof *job->ranks);
-    rs_status status = job->ranks ? rs_workers_run(n, jobs, build_rank, job, &err) : rs_fail_nomem(&err, "ranks");
+    rs_status status =
+        job->ranks ? rs_workers_run(n, jobs, build_rank, job, &err) : rs_fail_nomem(&err, "ranks");
     int code = status == RS_OK ? report_job(job, rs_options_flag(job->options, "quiet"))
                                : rs_complain_error("chakra build", &err);
     for (size_t i = 0; job->ranks && i < n; i++) {
@@ -195,7 +196,8 @@ static int build_job(const rs_chakra_link_settings *link, const rs_options *o)
     rs_chakra_pairs *pairs;
     const char *folder = rs_options_text(o, "output");
     if (link->rank_set) {
-        rs_complain("chakra build: --rank chooses in one device trace; --host and --device are folders: all ranks");
+        rs_complain(
+            "chakra build: --rank chooses in one device trace; --host and --device are folders: all ranks");
         return RS_EXIT_USAGE;
     }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {

@@ -226,7 +226,8 @@ static bool find_raw_calls(finder *x)
     bool is_new;
     for (size_t i = 0; i < c->n && x->n_told; i++) {
         uint32_t row = c->rows[i];
-        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row) || !is_of_rank(x->trace, row))
+        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row) ||
+            !is_of_rank(x->trace, row))
             continue;
         uint32_t *slot = rs_map64_put(&x->raw_calls, (uint64_t)rs_sparse_int(c, i), &is_new);
         if (!slot) return false;

@@ -62,8 +62,8 @@ static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool fro
         rs_free(copy);
         return rs_fail_nomem(err, "inputs");
     }
-    job->inputs[job->n_inputs++] =
-        (rs_input){.path = copy, .given_rank = rank, .label_rank = RS_NO_VALUE, .from_directory = from_directory};
+    job->inputs[job->n_inputs++] = (rs_input){
+        .path = copy, .given_rank = rank, .label_rank = RS_NO_VALUE, .from_directory = from_directory};
     return RS_OK;
 }
 

@@ -10,8 +10,7 @@
 #include "rewrite/fuse_internal.h"
 
 const char *const rs_fuse_id_names[RS_N_FUSE_IDS] = {
-    "pid",    "id",        "correlation",     "External id", "Sequence number",
-    "Ev Idx", "Python id", "Python module id"};
+    "pid", "id", "correlation", "External id", "Sequence number", "Ev Idx", "Python id", "Python module id"};
 
 static const struct {
     rs_fuse_id id;

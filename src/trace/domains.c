@@ -276,7 +276,8 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
         rs_status status = rs_domains_by_block(e, p, *domain, &n, err);
         if (status != RS_OK) return status;
         if (n > 1)
-            return finish(e, p, *domain, n, NULL, "blocks of launching processes whose devices repeat", out, err);
+            return finish(e, p, *domain, n, NULL, "blocks of launching processes whose devices repeat", out,
+                          err);
         n = 1;
         memset(*domain, 0xff, e->n * sizeof **domain); /* RS_NO_DOMAIN */
     }

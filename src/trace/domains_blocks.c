@@ -27,7 +27,8 @@ static bool index_calls(blocks *b)
     bool is_new;
     for (size_t i = 0; i < c->n; i++)
         if (rs_kind_is_call(rs_event_kind(e, c->rows[i])) &&
-            (!rs_map64_put(&b->own, call_key(b->p->of_thread[e->thread[c->rows[i]]], rs_sparse_int(c, i)), &is_new) ||
+            (!rs_map64_put(&b->own, call_key(b->p->of_thread[e->thread[c->rows[i]]], rs_sparse_int(c, i)),
+                           &is_new) ||
              !rs_map64_put(&b->any, (uint64_t)rs_sparse_int(c, i), &is_new)))
             return false;
     return true;
@@ -92,14 +93,12 @@ static bool mark(blocks *b, uint32_t *domain, size_t *n)
     return true;
 }
 
-rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *domain, size_t *n, rs_error *err)
+rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *domain, size_t *n,
+                              rs_error *err)
 {
     size_t bytes = (p->n + 1) * sizeof(uint32_t);
-    blocks b = {.e = e,
-                .p = p,
-                .block = rs_malloc(bytes),
-                .process = rs_malloc(bytes),
-                .owner = rs_malloc(bytes)};
+    blocks b = {
+        .e = e, .p = p, .block = rs_malloc(bytes), .process = rs_malloc(bytes), .owner = rs_malloc(bytes)};
     bool ok = b.block && b.process && b.owner, shared = false;
     *n = 0;
     if (ok) {

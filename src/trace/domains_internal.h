@@ -29,7 +29,8 @@ rs_status rs_domains_by_label(const rs_events *e, uint32_t *domain, size_t *n, r
 
 /* Ranks of several nodes, in blocks, whose devices have the same process ids. *n stays 0 when the file is no
  * such one. (domains_blocks.c) */
-rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *domain, size_t *n, rs_error *err);
+rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *domain, size_t *n,
+                              rs_error *err);
 
 /* Whether so many launches repeat a correlation of their process that several ranks must be in the file;
  * fewer are a defect, not a rank. */

@@ -142,7 +142,8 @@ static void test_damage(void **state)
         "{\"workload_graph\": [{\"Id\": 1}], x}",
         "",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(open_text(bad[i], &err), RS_ERR_FORMAT);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(open_text(bad[i], &err), RS_ERR_FORMAT);
     assert_int_equal(open_text("{\"workload_graph\": []}", &err), RS_OK);
     for (size_t n = 0; n + 3 < sizeof graph; n++) {
         char cut[sizeof graph];
@@ -176,8 +177,8 @@ static void test_without_memory(void **state)
 
 /* ---- groups ----------------------------------------------------------------------------------------- */
 
-#define INIT(list)                                                                                           \
-    "{\"id\": 1, \"name\": \"## process_group:init ##\", \"ctrl_deps\": 1, \"inputs\": {\"values\": [\"" list  \
+#define INIT(list)                                                                                            \
+    "{\"id\": 1, \"name\": \"## process_group:init ##\", \"ctrl_deps\": 1, \"inputs\": {\"values\": [\"" list \
     "\"], \"shapes\": [[]], \"types\": [\"String\"]}, \"outputs\": {}, \"attrs\": []}"
 
 static void open_groups(const char *nodes, bool numbered, rs_linked *linked, rs_groups *groups, char *buffer,
@@ -203,15 +204,17 @@ static void test_groups(void **state)
 {
     (void)state;
     static char written[4096];
-    static const char nodes[] = INIT("[{\\\"pg_name\\\": \\\"0\\\", \\\"ranks\\\": [], \\\"group_size\\\": 4}, "
-                                     "{\\\"pg_name\\\": \\\"tp\\\", \\\"ranks\\\": [3, 2]}, "
-                                     "{\\\"pg_name\\\": \\\"dp\\\", \\\"ranks\\\": [0, 2]}, "
-                                     "{\\\"pg_name\\\": \\\"1\\\", \\\"ranks\\\": [1, 3]}, "
-                                     "{\\\"pg_name\\\": \\\"all\\\", \\\"group_size\\\": 3}]");
+    static const char nodes[] =
+        INIT("[{\\\"pg_name\\\": \\\"0\\\", \\\"ranks\\\": [], \\\"group_size\\\": 4}, "
+             "{\\\"pg_name\\\": \\\"tp\\\", \\\"ranks\\\": [3, 2]}, "
+             "{\\\"pg_name\\\": \\\"dp\\\", \\\"ranks\\\": [0, 2]}, "
+             "{\\\"pg_name\\\": \\\"1\\\", \\\"ranks\\\": [1, 3]}, "
+             "{\\\"pg_name\\\": \\\"all\\\", \\\"group_size\\\": 3}]");
     rs_linked linked;
     rs_groups groups;
     open_groups(nodes, false, &linked, &groups, written, sizeof written);
-    assert_string_equal(written, "{\n  \"tp\": [3, 2],\n  \"dp\": [0, 2],\n  \"1\": [1, 3],\n  \"all\": [0, 1, 2]\n}\n");
+    assert_string_equal(
+        written, "{\n  \"tp\": [3, 2],\n  \"dp\": [0, 2],\n  \"1\": [1, 3],\n  \"all\": [0, 1, 2]\n}\n");
     assert_int_equal(rs_group_rank(rs_groups_find(&groups, "tp"), 1), 2);
     assert_int_equal(rs_group_rank(rs_groups_find(&groups, "all"), 2), 2);
     assert_int_equal(rs_group_rank(rs_groups_find(&groups, "all"), 3), -1);
@@ -222,7 +225,8 @@ static void test_groups(void **state)
     rs_linked_clear(&linked);
     /* the least free numbers, by (sorted ranks, name) */
     open_groups(nodes, true, &linked, &groups, written, sizeof written);
-    assert_string_equal(written, "{\n  \"4\": [3, 2],\n  \"3\": [0, 2],\n  \"1\": [1, 3],\n  \"2\": [0, 1, 2]\n}\n");
+    assert_string_equal(written,
+                        "{\n  \"4\": [3, 2],\n  \"3\": [0, 2],\n  \"1\": [1, 3],\n  \"2\": [0, 1, 2]\n}\n");
     assert_int_equal(groups.renamed, 3);
     rs_groups_clear(&groups);
     rs_linked_clear(&linked);
@@ -264,9 +268,9 @@ static void test_group_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),          cmocka_unit_test(test_values),
-        cmocka_unit_test(test_damage),         cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_group_texts),    cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_values),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_group_texts), cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
