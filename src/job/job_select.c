@@ -10,7 +10,8 @@
 
 /* ---- rows that cannot follow --------------------------------------------------------------------------- */
 
-rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, rs_error *err)
+rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, bool as_file,
+                                 rs_error *err)
 {
     const struct {
         const char *given, *name;
@@ -18,8 +19,9 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
     } parts[] = {{settings->ranks, "ranks", RS_FOLLOWS_RANKS},
                  {settings->steps, "steps", RS_FOLLOWS_STEPS},
                  {settings->window, "window", RS_FOLLOWS_WINDOW}};
+    unsigned follows = as_file && a->file_is ? a->file_follows : a->follows;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].given && !(a->follows & parts[i].part))
+        if (parts[i].given && !(follows & parts[i].part))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot follow --%s: %s", a->name, parts[i].name,
                            a->follows_not ? a->follows_not : "it looks at the whole job");
     return RS_OK;
@@ -27,7 +29,7 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
 
 rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err)
 {
-    return rs_analysis_can_follow(analysis, &job->settings, err);
+    return rs_analysis_can_follow(analysis, &job->settings, rs_job_is_for_file(job, analysis), err);
 }
 
 /* ---- where the window counts from ---------------------------------------------------------------------- */
@@ -111,7 +113,11 @@ static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const c
     size_t total = 0;
     for (size_t i = 0; i < n; i++) total += ranks[i]->steps.n;
     if (!total)
-        return rs_fail(err, RS_ERR_USAGE, "no step %.80s: the traces have no steps (ProfilerStep#N)", wanted);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "no step %.80s: the traces have no steps, neither ProfilerStep#N nor by the repetition of "
+            "their work",
+            wanted);
     int64_t *numbers = rs_malloc(total * sizeof *numbers);
     if (!numbers) return rs_fail_nomem(err, "steps");
     total = 0;
