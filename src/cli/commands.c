@@ -131,6 +131,8 @@ static const struct {
     {2, "fuse"},
     {3, "roofline"},
     {3, "mfu"},
+    {3, "compare"},
+    {3, "variance"},
     {4, "collectives"},
     {4, "clocks"},
     {4, "blame"},
