@@ -798,7 +798,7 @@ class Job:
             start_unix_ns [id]: first event on the epoch clock, ns; unknown without baseTimeNanoseconds
             first_us [us]: first event on the file's own clock
             span_us [us]: first start to last end of all complete events
-            steps [count]: training steps (ProfilerStep#N)
+            steps [count]: steps: ProfilerStep#N, or told by the repetition of the GPU work
             first_step [id]: number of the first step
             last_step [id]: number of the last step
             gpu_events [count]: kernels, copies and memsets

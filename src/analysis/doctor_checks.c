@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/repeated_steps.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -313,7 +314,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
 /* ---- what the recording left out -------------------------------------------------------------------- */
 
 /* What is not there. Of a text that breaks off nobody knows: it may lie behind the cut. */
-static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps, bool repeated)
 {
     const rs_file_info *info = &t->events->info;
     bool torch = tells_operators(f->events);
@@ -324,7 +325,11 @@ static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, si
         rs_finding_add(f, RS_REMARK, &rank, 0,
                        torch ? "the file does not name its rank (no distributedInfo.rank)"
                              : "the file does not name its rank");
-    if (n_steps == 0)
+    if (repeated)
+        rs_finding_add(f, RS_REMARK, &steps, (int64_t)n_steps,
+                       "no training steps (ProfilerStep#N): %zu are told by the repetition of the GPU work",
+                       n_steps);
+    else if (n_steps == 0)
         rs_finding_add(f, RS_WEAK, &steps, 0, "no training steps (ProfilerStep#N)");
     else if (n_steps == 1)
         rs_finding_add(f, RS_REMARK, &steps, 1, "only one training step: nothing to compare it with");
@@ -334,11 +339,12 @@ static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, si
         rs_finding_add(f, RS_REMARK, &sync, 0, "no CUDA synchronization events (cuda_sync)");
 }
 
-static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps, bool repeated)
 {
     const rs_events *e = t->events;
-    if (!e->truncated) check_missing(t, f, c, n_steps);
-    if (n_steps > 1) rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
+    if (!e->truncated) check_missing(t, f, c, n_steps, repeated);
+    if (n_steps > 1 && !repeated)
+        rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
     if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
         rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
                        (long long)c->cpu_ops);
@@ -445,10 +451,13 @@ rs_status rs_doctor_examine(rs_trace *t, rs_findings *f, rs_error *err)
     check_damage(t, f);
     count_rows(t, &c);
     rs_status status = check_links(t, f, &c, err);
-    if (status == RS_OK) status = rs_trace_steps(t, &list, &n_steps, err);
+    if (status == RS_OK) status = rs_trace_annotated_steps(t, &list, &n_steps, err);
+    const rs_repeated_steps *told = NULL;
+    if (status == RS_OK && n_steps == 0) status = rs_trace_repeated_steps(t, &told, err);
     if (status == RS_OK) status = rs_trace_span(t, &first, &last, err);
     if (status != RS_OK) return status;
-    check_contents(t, f, &c, n_steps);
+    bool repeated = told && told->found.n_steps > 0;
+    check_contents(t, f, &c, repeated ? told->found.n_steps : n_steps, repeated);
     check_clock(t, f, &c, first, last);
     check_log(t, f);
     return RS_OK;

@@ -20,6 +20,29 @@ static bool is_host(rs_kind kind)
     return kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
 }
 
+/* The window of steps without annotations; nothing where there are none. */
+static rs_status find_steps(rs_own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
+{
+    const rs_step *steps;
+    rs_selector selector;
+    size_t n, at = 0;
+    rs_status status = rs_trace_steps(b->trace, &steps, &n, err);
+    if (status == RS_OK) status = rs_trace_selector(b->trace, &selector, err);
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        bool again = i > 0 && steps[i].number == steps[i - 1].number; /* as another process shows it */
+        if (again || !rs_selects_step(&selector, &steps[i])) continue;
+        if ((int64_t)at == w->first) {
+            b->start = steps[i].start;
+            b->thread = b->e->thread[steps[i].row];
+        }
+        if ((int64_t)at >= w->first && (int64_t)at <= w->last) b->end = steps[i].end;
+        at++;
+    }
+    if (w->first > w->last || (uint64_t)w->last >= at) b->start = b->end = RS_NO_TIME;
+    *n_instances = at;
+    return status;
+}
+
 /* Instances by start, then row, among the selected host events of that name; if it names none, among all
  * selected events. */
 static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_instances, rs_error *err)
@@ -66,7 +89,8 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
     }
     rs_free(named);
     rs_free(found);
-    return ok ? RS_OK : rs_fail_nomem(err, "critical path");
+    if (!ok) return rs_fail_nomem(err, "critical path");
+    return n == 0 && w->or_steps ? find_steps(b, w, n_instances, err) : RS_OK;
 }
 
 static bool tell_names(rs_own *b)
