@@ -75,7 +75,8 @@ struct rs_layout {
 #define RS_MEMBER(type, member) (((type *)0)->member)
 
 /* clang-format off */
-/* What the others are made of: `of` is the member or its element, of which there are `how_many` in the struct. */
+/* What the others are made of: `of` is the member or its element, of which there are `how_many` in the
+ * struct. */
 #define RS_FIELD_AT(type, member, of, how_many)                                                              \
     .name = #member, .offset = offsetof(type, member), .size = sizeof(of), .count = (how_many)
 #define RS_FIELD_IN(type, member) RS_FIELD_AT(type, member, RS_MEMBER(type, member), 1)

@@ -8,7 +8,8 @@
  * runs out it counts in n_dropped. */
 void rs_problems_count(rs_problems *list, const rs_problem *like);
 
-/* Adds to `into` the defects that a reader would have found if it had read these columns alone, with the same counts, order and places. */
+/* Adds to `into` the defects that a reader would have found if it had read these columns alone, with the same
+ * counts, order and places. */
 void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t columns);
 
 /* As rs_problems_count where kind and message are no static texts either: they are copied too. */

@@ -98,7 +98,8 @@ static uint64_t bits_in_order(double value)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* A radix sort from the lowest byte up. A byte that all values share is skipped. Stable, as sorting by comparison is. */
+/* A radix sort from the lowest byte up. A byte that all values share is skipped. Stable, as sorting by
+ * comparison is. */
 static void sort_by_bytes(double *values, double *scratch, size_t n)
 {
     static const unsigned bytes = 8;

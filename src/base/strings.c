@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Reads eight bytes as a number, the first byte the lowest. On little-endian machines compilers make one load of it. */
+/* Reads eight bytes as a number, the first byte the lowest. On little-endian machines compilers make one load
+ * of it. */
 static uint64_t read64(const unsigned char *p)
 {
     uint64_t v = 0;

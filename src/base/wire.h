@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-/* An all-zero writer is an empty one. The writer remembers when memory ran out; the caller asks once, at the end. */
+/* An all-zero writer is an empty one. The writer remembers when memory ran out; the caller asks once, at the
+ * end. */
 typedef struct rs_wire_writer {
     uint8_t *bytes;
     size_t n, capacity;

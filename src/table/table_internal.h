@@ -35,7 +35,8 @@ struct rs_table {
     const rs_column_spec *widened; /* a record's columns, with which a dynamic table begins; or NULL */
 };
 
-/* Room for `need` rows in every column. After a failure some columns may have more room than capacity says; nothing relies on it. */
+/* Room for `need` rows in every column. After a failure some columns may have more room than capacity says;
+ * nothing relies on it. */
 bool rs_table_reserve(rs_table *table, size_t need);
 
 static inline void rs_table_mark(rs_table_column *column, size_t row, bool null)

@@ -1,4 +1,5 @@
-/* Sets the calling thread's locale for the time of a call of the C library that follows it. Other threads and the program's own setting are not affected. */
+/* Sets the calling thread's locale for the time of a call of the C library that follows it. Other threads and
+ * the program's own setting are not affected. */
 #ifndef RS_TEXT_LOCALE_H
 #define RS_TEXT_LOCALE_H
 

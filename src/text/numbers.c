@@ -219,7 +219,8 @@ size_t rs_format_exponent(double value, unsigned places, char out[RS_NUMBER_SIZE
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* 0 <= value < 2^63 times 10^decimals, rounded to whole, ties to even: exact, because a double is a whole number times a power of two. */
+/* 0 <= value < 2^63 times 10^decimals, rounded to whole, ties to even: exact, because a double is a whole
+ * number times a power of two. */
 static u128 scaled_whole(double value, unsigned decimals)
 {
     int e2;

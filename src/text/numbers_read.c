@@ -11,7 +11,8 @@
 #include "text/locale.h"
 #include "text/numbers.h"
 
-/* Of digits beyond this many it only matters whether all are 0: no double, nor the middle between two, has more than 767 digits. */
+/* Of digits beyond this many it only matters whether all are 0: no double, nor the middle between two, has
+ * more than 767 digits. */
 #define MOST_DIGITS 780
 /* An exponent that is larger than any text is long gives 0 or infinity, whatever it is. */
 #define FAR_EXPONENT (INT64_C(1) << 40)
