@@ -10,7 +10,7 @@ if(TARGET rankscope)
 endif()
 install(TARGETS rankscope_shared EXPORT rankscope-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS rankscope_static EXPORT rankscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/rankscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/rankscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(EXPORT rankscope-shared NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
 install(EXPORT rankscope-static NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
@@ -21,6 +21,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config.cmake ${CMAKE_CURRENT
 
 # The .pc file names the prefix, which `cmake --install --prefix` may still change.
 install(CODE "set(RS_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+set(RS_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
 set(RS_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
 set(RS_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
 set(RS_VERSION \"${PROJECT_VERSION}\")

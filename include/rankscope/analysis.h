@@ -17,7 +17,8 @@ typedef enum rs_option_type {
     RS_OPTION_REAL,   /* a number */
     RS_OPTION_TEXT,   /* any text */
     RS_OPTION_CHOICE, /* one of choices */
-    RS_OPTION_RANGES  /* whole numbers and ranges: 0,3,8-15 */
+    RS_OPTION_RANGES, /* whole numbers and ranges: 0,3,8-15 */
+    RS_OPTION_LIST    /* texts: given again they add up, joined by commas */
 } rs_option_type;
 
 typedef struct rs_option_spec {
@@ -81,7 +82,8 @@ typedef enum rs_compat {
     RS_COMPAT_HTA,
     RS_COMPAT_HTA_EXACT,
     RS_COMPAT_TRACELENS,
-    RS_COMPAT_AORTA
+    RS_COMPAT_AORTA,
+    RS_COMPAT_STRAGGLER_ANALYSIS
 } rs_compat;
 
 typedef struct rs_analysis rs_analysis; /* laid out in src/analysis/analysis.h */

@@ -22,6 +22,14 @@ typedef enum rs_chakra_timing {
     RS_CHAKRA_TIMING_EXCLUSIVE /* the time in the operator and in none below it; a GPU op's own */
 } rs_chakra_timing;
 
+/* Whose rules the nodes follow. */
+typedef enum rs_chakra_target {
+    RS_CHAKRA_TARGET_ANY,      /* what was recorded */
+    RS_CHAKRA_TARGET_ASTRA_SIM /* collectives that it does not know become the nearest that it does, groups get
+                                  numbers, every communication node has what it asks for, and ctrl_deps name
+                                  only nodes that data_deps lead to */
+} rs_chakra_target;
+
 typedef struct rs_chakra_convert_settings {
     const char *linked; /* path of the linked trace; names the input when bytes is set */
     const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
@@ -31,6 +39,15 @@ typedef struct rs_chakra_convert_settings {
     uint64_t max_ratio;            /* text bytes per compressed byte; 0: 1000 */
     const rs_sink *groups;         /* where {"pg_name": [ranks]} goes; NULL: nowhere */
     rs_chakra_timing timing;
+    rs_chakra_target target;
+    bool json; /* {"workload_graph": [...]}, the other form that feeders read, instead of messages */
+    bool allow_unlinked; /* convert what has no times, too: every node lasts 0 */
+    bool rank_set;       /* rank: where the linked trace does not tell its own */
+    int64_t rank;
+    /* Called for each dependency of a CPU node on GPU work that it waited for; NULL: none. Text is one line
+     * without a newline, in the words of the established converter. */
+    void (*explain)(void *context, const char *text);
+    void *explain_context;
 } rs_chakra_convert_settings;
 
 typedef struct rs_chakra_convert_report {
@@ -63,11 +80,13 @@ RS_API rs_status rs_chakra_print(const char *path, uint64_t max_ratio, bool line
 
 typedef struct rs_chakra_check_settings {
     const char *path;
-    const char *linked;    /* the linked trace it was made from; NULL: conservation is not checked */
-    uint64_t max_ratio;    /* text bytes per compressed byte; 0: 1000 */
-    const rs_sink *report; /* all findings as one JSON object; NULL: none */
-    bool tolerance_set;    /* false: 5 */
-    double tolerance;      /* percent by which the replay may differ from the recording */
+    const char *linked;      /* the linked trace it was made from; NULL: conservation is not checked */
+    uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
+    const rs_sink *report;   /* all findings as one JSON object; NULL: none */
+    rs_chakra_target target; /* ASTRA_SIM: also what that simulator stops at */
+    const char *groups;      /* file of process groups, {"number": [ranks]}; NULL: the trace's own words */
+    bool tolerance_set;      /* false: 5 */
+    double tolerance;        /* percent by which the replay may differ from the recording */
 } rs_chakra_check_settings;
 
 /* Proves a trace and writes what was found to sink as text: ids, dependencies, cycles, launchers, stream
@@ -79,12 +98,30 @@ typedef struct rs_chakra_check_settings {
 RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink,
                                  uint64_t *faults, rs_error *err);
 
+/* Proves the traces of several ranks of one job, each alone and then together: the members of each process
+ * group have the same collectives in the same order (kind and bytes; those of gathers, scatters and
+ * all-to-alls may differ), and each send has its receive. What speaks of ranks that are not given is counted.
+ * paths stands for settings->path; a file's rank is the number before its ending, else its place. linked must
+ * be NULL. sink gets a line when all is well, else what is wrong. RS_ERR_USAGE: two files of one rank. Memory:
+ * about 250 bytes a node of all files. */
+RS_API rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const char *const *paths,
+                                       size_t n, const rs_sink *sink, uint64_t *faults, rs_error *err);
+
 /* ---- small tools ------------------------------------------------------------------------------------ */
 
 /* Writes a trace as a Graphviz graph: data dependencies as arrows, control dependencies dashed. Memory: one
  * node. */
 RS_API rs_status rs_chakra_visualize(const char *path, uint64_t max_ratio, const rs_sink *sink,
                                      rs_error *err);
+
+/* Writes a trace as GraphML: nodes have label (name), type and duration_micros, edges run from what is waited
+ * for to what waits and have dependency ("data" or "control"); what names itself is left out. Memory: one
+ * node. */
+RS_API rs_status rs_chakra_graphml(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
+
+/* Writes a trace as protobuf's JSON form has it: the metadata and each node as an object after another, names
+ * in camel case, 64-bit numbers as text, defaults left out. Memory: one node. */
+RS_API rs_status rs_chakra_jsonize(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
 
 typedef struct rs_chakra_generate_settings {
     uint64_t npu, npus;   /* npu < npus <= 2^20 */

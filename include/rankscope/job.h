@@ -38,6 +38,13 @@ typedef struct rs_job_settings {
     int simd; /* 0: best the machine has; else force a level (tests): 1 portable, 2 SSE2/NEON, 3 AVX2 */
 } rs_job_settings;
 
+/* The options that users choose settings by; in Python '-' becomes '_'. The first, "compat", is not the job's
+ * but that of its questions (rs_query). Static. */
+RS_API const rs_option_spec *rs_job_options(size_t *n);
+/* Puts what was chosen of them into the settings, and leaves the other members alone. `given` need not have
+ * all of these options; texts stay its own. RS_ERR_USAGE names the option and what it takes. */
+RS_API rs_status rs_job_settings_take(const rs_options *given, rs_job_settings *settings, rs_error *err);
+
 typedef struct rs_job rs_job;
 
 /* Resolves the paths (files, directories, "-", RANK=PATH) to input files; nothing is read yet. The settings

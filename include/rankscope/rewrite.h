@@ -26,6 +26,10 @@ RS_API rs_status rs_result_rewrite(const rs_result *result, const char *file,
                                    const rs_rewrite_settings *settings, const rs_sink *sink, bool *truncated,
                                    rs_error *err);
 
+/* Writes the ideal replay of whatif (its table `ideal`) as a Chrome trace: an X event an operation, a process
+ * a data rank, the steps end to end. RS_ERR_USAGE for another table. */
+RS_API rs_status rs_ideal_trace_write(const rs_table *ideal, const rs_sink *sink, rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

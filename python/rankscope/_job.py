@@ -7,12 +7,14 @@ import re
 import textwrap
 import warnings
 
-from . import _engine, _settings
+from . import _engine, _settings, sources as _sources
 from ._progress import progress as _progress
 from ._table import Result, Summary, Table
 from .errors import InputWarning, UsageError
 
 REGISTRY = {row["name"]: row for row in _engine.analyses()}
+# What open takes beside its own, as an analysis takes options. The first, --compat, is that of an analysis.
+SETTINGS = {"name": "open", "options": _engine.job_options()[1:]}
 
 
 def python_name(name):
@@ -27,13 +29,36 @@ def make_options(row, given):
     options = {}
     for name, value in given.items():
         if name not in specs:
-            close = difflib.get_close_matches(name, list(specs) + ["compat", "table", "progress"], 1)
+            own = ["keep", "storage_options", "progress"] if row is SETTINGS else ["compat", "table", "progress"]
+            close = difflib.get_close_matches(name, list(specs) + own, 1)
             raise TypeError("%s() got an unexpected keyword argument '%s'%s" % (
                 python_name(row["name"]), name, "; did you mean %s?" % close[0] if close else ""))
         text = _settings.option(specs[name], name, value)
         if text != ():
             options[specs[name]["name"]] = text
     return options
+
+
+def make_settings(keep=True, jobs=None, **given):
+    """What open takes beside the source, as the engine's settings. jobs: 0 is the default, too."""
+    return {"keep": bool(keep), "keep_memory": _settings.keep_memory(keep),
+            "options": make_options(SETTINGS, dict(given, jobs=jobs or None))}
+
+
+def open_job(source, *, keep=True, storage_options=None, progress="auto", **settings):
+    """Opens the traces of one training run; no path is read before the first analysis.
+
+    source: a path (a file, a directory, a pattern like "traces/*.gz"), a URL (s3://, gs://, https://, ..., through
+        fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
+        whole), several of these, or a dict {rank: one of these}
+    keep: keep what was loaded for the next analysis: True (up to half of the memory), False, or a size like "8G"
+    storage_options: what fsspec needs for URLs, such as {"anon": True}
+    progress: "auto" (a line on a terminal or in a notebook when reading takes long), True, False, or a function of
+        (bytes done, bytes in all) that may return False to stop"""
+    chosen = make_settings(keep=keep, **settings)
+    paths, files = _sources.resolve(source, recursive=settings.get("recursive", False), storage_options=storage_options)
+    _sources.fetch(files)
+    return Job(paths, files, chosen, progress)
 
 
 def warn(problems, stacklevel):
@@ -82,7 +107,7 @@ class Job:
             self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
         self._given = paths + [file.name for file in files]
-        self._selected = settings
+        self._selected = settings["options"]
         self._name = ", ".join(paths + [file.name for file in files])
 
     def __enter__(self):
@@ -105,7 +130,7 @@ class Job:
     def run(self, name, *, compat=None, progress=None, **options):
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
         return self._run(name, compat, progress, options, 2)
 
     def _run(self, name, compat, progress, options, stacklevel, other=None):
@@ -213,7 +238,6 @@ class Events(Table):
 
 def diff(a, b, *, compat=None, table=None, progress=None, **options):
     """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged."""
-    from . import open as open_job
     first = a if isinstance(a, Job) else open_job(a, keep=False)
     second = b if isinstance(b, Job) else open_job(b, keep=False)
     try:
@@ -226,7 +250,6 @@ def diff(a, b, *, compat=None, table=None, progress=None, **options):
 
 def memory(source, *, compat=None, table=None, progress=None, **options):
     """What PyTorch's memory timeline says; source as open takes it, of one file."""
-    from . import open as open_job
     with open_job(source, keep=False) as job:
         return choose(job._run("memory", compat, progress, options, 2), table)
 
@@ -259,6 +282,15 @@ def _wrap(text, first="", rest=""):
     return textwrap.fill(_in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
+def document_options(row):
+    """A line or more an option."""
+    lines = []
+    for spec in row["options"]:
+        choices = "; one of " + ", ".join(spec["choices"]) if spec["choices"] else ""
+        lines.append(_wrap(spec["help"] + choices, "    %s: " % python_name(spec["name"]), " " * 8))
+    return lines
+
+
 def document(row):
     """The docstring of an analysis' method."""
     lines = [_in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
@@ -266,11 +298,7 @@ def document(row):
         if paragraph:
             lines += [_wrap(paragraph), ""]
     if row["options"]:
-        lines += ["Options:"]
-        for spec in row["options"]:
-            choices = "; one of " + ", ".join(spec["choices"]) if spec["choices"] else ""
-            lines.append(_wrap(spec["help"] + choices, "    %s: " % python_name(spec["name"]), " " * 8))
-        lines.append("")
+        lines += ["Options:"] + document_options(row) + [""]
     modes = [mode for mode in row["tables"] if mode]
     if modes:
         lines += ["compat: " + ", ".join(modes) + " give that tool's numbers and columns.", ""]
@@ -283,14 +311,14 @@ def document(row):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def make_signature(row, first):
+def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None))):
     """The signature of an analysis' method."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
     for spec in row["options"]:
         parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
-    for name in ("compat", "table", "progress"):
-        parameters.append(inspect.Parameter(name, keyword_only, default=None))
+    for name, default in last:
+        parameters.append(inspect.Parameter(name, keyword_only, default=default))
     return inspect.Signature(parameters)
 
 
@@ -338,11 +366,17 @@ def _add_methods():
     Events.__call__ = __call__
 
 
+OPEN_LAST = (("keep", True), ("storage_options", None), ("progress", "auto"))
+
+
 def _document_functions():
     for function, first in ((diff, ["a", "b"]), (memory, ["source"])):
         row = REGISTRY[function.__name__]
         function.__doc__ += "\n\n" + document(row)
         function.__signature__ = make_signature(row, first)
+    open_job.__name__ = open_job.__qualname__ = "open"
+    open_job.__doc__ += "\n\n" + "\n".join(["Settings:"] + document_options(SETTINGS)) + "\n"
+    open_job.__signature__ = make_signature(SETTINGS, ["source"], OPEN_LAST)
 
 
 _add_methods()

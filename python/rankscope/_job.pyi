@@ -2,7 +2,7 @@
 from types import TracebackType
 from typing import Any, Dict, List, Literal, Optional, Sequence, Type, Union
 
-from ._settings import Path, Progress, Ranges
+from ._settings import Path, Progress, Ranges, Size
 from ._table import Result, Summary, Table
 from .sources import File
 
@@ -13,6 +13,7 @@ REGISTRY: Dict[str, Dict[str, Any]]
 def python_name(name: str) -> str: ...
 def find(name: str) -> Dict[str, Any]: ...
 def make_options(row: Dict[str, Any], given: Dict[str, Any]) -> Dict[str, Optional[str]]: ...
+def make_settings(keep: Union[bool, int, str] = True, jobs: Optional[int] = None, **given: Any) -> Dict[str, Any]: ...
 def document(row: Dict[str, Any]) -> str: ...
 def warn(problems: List[Dict[str, Any]], stacklevel: int) -> None: ...
 def finish(engine_result: Any, stacklevel: int) -> Result: ...
@@ -280,6 +281,7 @@ class Job:
             by_us [us]: by what no clocks could explain it"""
     def collectives(self, *,
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        flight: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks']] = None,
         progress: Progress = None) -> Table:
@@ -294,7 +296,8 @@ class Job:
 
         A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
         rank arrives where the operator that submitted one starts. Their ends are no common moment: clocks
-        stay as recorded.
+        stay as recorded. Of several process groups such a trace does not say which: flight DIR takes it
+        from the flight-recorder dumps of the run, by the moment when an operation was submitted.
 
         Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
         are corrected (clocks file leaves them); the table clocks tells by how much, and what distance
@@ -308,6 +311,7 @@ class Job:
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            flight: flight-recorder dumps of the same run: they name the process groups of what the host ran
 
         Table collectives: one row is one collective
             index [id]: number of the row, by first arrival
@@ -1331,6 +1335,7 @@ class Job:
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        flight: Optional[Text] = None,
         candidates: int = 2,
         in_steps: Ranges = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
@@ -1354,6 +1359,7 @@ class Job:
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            flight: flight-recorder dumps of the same run: they name the process groups of what the host ran
             candidates: only under compat hta: its num_candidates, how many of a step count as late
             in_steps: only under compat hta: its profiler_steps
 
@@ -1674,3 +1680,41 @@ def memory(source: Any, *,
         autograd_detail [bytes]: bytes held
         unknown [bytes]: bytes held
         total [bytes]: sum of them"""
+
+def open_job(source: Any, *,
+             ranks: Ranges = None,
+             steps: Ranges = None,
+             window: Optional[Text] = None,
+             recursive: bool = False,
+             renumber: bool = False,
+             single_rank: bool = False,
+             absolute: bool = False,
+             include_last_step: bool = False,
+             jobs: Optional[int] = None,
+             max_memory: Size = None,
+             max_ratio: int = 1000,
+             keep: Union[bool, int, str] = True,
+             storage_options: Optional[Dict[str, Any]] = None,
+             progress: Progress = "auto") -> Job:
+    """Opens the traces of one training run; no path is read before the first analysis.
+
+        source: a path (a file, a directory, a pattern like "traces/*.gz"), a URL (s3://, gs://, https://, ..., through
+            fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
+            whole), several of these, or a dict {rank: one of these}
+        keep: keep what was loaded for the next analysis: True (up to half of the memory), False, or a size like "8G"
+        storage_options: what fsspec needs for URLs, such as {"anon": True}
+        progress: "auto" (a line on a terminal or in a notebook when reading takes long), True, False, or a function of
+            (bytes done, bytes in all) that may return False to stop
+
+    Settings:
+        ranks: only these ranks: 0,3,8-15
+        steps: only these training steps: 3-5
+        window: only what starts in this time, ms from the job's first event: 10-12.5
+        recursive: descend into directories
+        renumber: number ranks by sorted file name, whatever the files say
+        single_rank: refuse files that hold several ranks
+        absolute: times on the files' own clock, not from the job's first event
+        include_last_step: HTA's include_last_profiler_step; only with compat hta or hta-exact
+        jobs: worker threads (default: one for each core)
+        max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
+        max_ratio: refuse files that inflate to more than N times their size"""

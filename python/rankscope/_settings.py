@@ -59,16 +59,6 @@ def keep_memory(keep: Union[bool, int, str, None]) -> int:
     return memory // 2
 
 
-def of_job(*, ranks: Ranges = None, steps: Ranges = None, window: Optional[str] = None, recursive: bool = False,
-           renumber: bool = False, single_rank: bool = False, jobs: int = 0, max_memory: Size = None,
-           absolute: bool = False, keep: Union[bool, int, str] = True, include_last_step: bool = False) -> Dict[str, Any]:
-    """What rankscope.open takes beside the source, as the engine's settings."""
-    return {"ranks": ranges(ranks, "ranks"), "steps": ranges(steps, "steps"), "window": window,
-            "recursive": recursive, "renumber": renumber, "single_rank": single_rank, "jobs": jobs, "max_memory": size(max_memory, "max_memory"),
-            "absolute": absolute, "keep": bool(keep), "keep_memory": keep_memory(keep),
-            "include_last_step": include_last_step}
-
-
 def option(spec: Dict[str, Any], name: str, value: Any) -> Any:
     """An option's value as text, None for a set flag, () when it is to be left alone."""
     kind = spec["type"]
@@ -80,6 +70,8 @@ def option(spec: Dict[str, Any], name: str, value: Any) -> Any:
         raise TypeError("%s takes True or False, not %r" % (name, value))
     if kind == "ranges":
         return ranges(value, name)
+    if spec["metavar"] == "SIZE":
+        return str(size(value, name))
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):

@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _engine, _settings, sources
-from ._job import find, choose, finish, make_options
+from ._job import choose, find, finish, make_options, make_settings
 from ._progress import progress as _progress
 from ._table import Table
 from .errors import Cancelled, UsageError
@@ -46,7 +46,7 @@ def summarize(source: Any, *, analyses: Any = ("summary",), compat: Optional[str
         raise TypeError("executor takes a concurrent.futures.Executor, not %r" % type(executor).__name__)
     if chunk is not None and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
         raise UsageError("chunk takes a number of files, at least 1, not %r" % (chunk,))
-    given = _settings.of_job(**{"jobs": 1 if executor is not None else 0, **settings, "keep": False})
+    given = make_settings(**{"jobs": 1 if executor is not None else 0, **settings, "keep": False})
     files = _in_order(*sources.resolve(source, recursive=recursive, storage_options=storage_options), given)
     if executor is None and not any(file.url is not None and file.data is None for file in files):
         with _progress(progress, "reading") as call:

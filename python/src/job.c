@@ -9,9 +9,9 @@
 /* A job outlives its Python object while a run that nobody waits for any more winds down. */
 typedef struct shared_job {
     rs_job *job;
-    PyObject *data;  /* the bytes that are read in place, NULL: files */
-    PyObject *added; /* a list of more such bytes, or NULL */
-    char *ranks, *steps, *window;
+    PyObject *data;           /* the bytes that are read in place, NULL: files */
+    PyObject *added;          /* a list of more such bytes, or NULL */
+    rs_options *chosen;       /* what the settings' texts are of */
     pthread_mutex_t lock;     /* one run at a time */
     rs_py_task *_Atomic task; /* of the run that holds the lock */
     atomic_int holders;
@@ -36,42 +36,30 @@ void rs_py_job_drop(shared_job *s)
     rs_job_close(s->job);
     rs_py_release(s->data);
     rs_py_release(s->added);
-    free(s->ranks);
-    free(s->steps);
-    free(s->window);
+    rs_options_free(s->chosen);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
+/* "keep" and "keep_memory", and under "options" those of rs_job_options. */
 static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
 {
-    uint64_t jobs = 0, depth = 0;
+    size_t n;
+    rs_error err = RS_ERROR_INIT;
+    const rs_option_spec *specs = rs_job_options(&n);
+    PyObject *chosen = PyDict_GetItemString(dict, "options");
     *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
-    bool ok = rs_py_get_number(dict, "jobs", &jobs) && rs_py_get_number(dict, "max_depth", &depth) &&
-              rs_py_get_number(dict, "max_memory", &out->max_memory) &&
-              rs_py_get_number(dict, "keep_memory", &out->keep_memory) &&
-              rs_py_get_number(dict, "max_ratio", &out->max_ratio) &&
-              rs_py_get_number(dict, "max_string", &out->max_string) &&
-              rs_py_get_flag(dict, "recursive", &out->recursive) &&
-              rs_py_get_flag(dict, "renumber", &out->renumber) &&
-              rs_py_get_flag(dict, "single_rank", &out->single_rank) &&
-              rs_py_get_flag(dict, "keep", &out->keep) &&
-              rs_py_get_flag(dict, "include_last_step", &out->include_last_step) &&
-              rs_py_get_flag(dict, "absolute", &out->absolute) && rs_py_get_text(dict, "ranks", &s->ranks) &&
-              rs_py_get_text(dict, "steps", &s->steps) && rs_py_get_text(dict, "window", &s->window);
-    if (!ok) return false;
-    if (jobs > 4096 || depth > UINT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, jobs > 4096 ? "jobs takes 0 to 4096" : "max_depth is too large");
-        return false;
+    rs_status status = rs_options_create(specs, n, &s->chosen, &err);
+    if (status == RS_OK) {
+        if (!rs_py_get_number(dict, "keep_memory", &out->keep_memory) ||
+            !rs_py_get_flag(dict, "keep", &out->keep) || (chosen && !rs_py_set_options(s->chosen, chosen)))
+            return false;
+        status = rs_job_settings_take(s->chosen, out, &err);
     }
-    out->jobs = (unsigned)jobs;
-    out->max_depth = (unsigned)depth;
-    out->ranks = s->ranks;
-    out->steps = s->steps;
-    out->window = s->window;
-    return true;
+    if (status != RS_OK) rs_py_raise(&err);
+    return status == RS_OK;
 }
 
 static bool open_job(shared_job *s, PyObject *paths, PyObject *name, const rs_job_settings *settings)
@@ -372,14 +360,14 @@ bool rs_py_set_options(rs_options *options, PyObject *values)
 
 bool rs_py_compat(PyObject *name, rs_compat *out)
 {
-    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta", "straggler-analysis"};
     *out = RS_COMPAT_NONE;
     if (name == Py_None) return true;
-    for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_AORTA; c++) {
+    for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
         *out = c;
         if (PyUnicode_CompareWithASCIIString(name, names[c]) == 0) return true;
     }
-    return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta") != NULL;
+    return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta, straggler-analysis") != NULL;
 }
 
 /* The peers that an analysis can imitate, for a message. */

@@ -12,7 +12,7 @@ static PyObject *version(PyObject *module, PyObject *args)
 
 static PyObject *make_option(const rs_option_spec *spec)
 {
-    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges"};
+    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text"};
     PyObject *one = PyDict_New(), *choices = NULL;
     bool ok = one != NULL;
     if (ok && spec->choices) {
@@ -32,10 +32,8 @@ static PyObject *make_option(const rs_option_spec *spec)
     return one;
 }
 
-static PyObject *make_options(const rs_analysis *analysis)
+static PyObject *make_options(const rs_option_spec *specs, size_t n)
 {
-    size_t n;
-    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < n; i++)
         if (!rs_py_append(list, make_option(&specs[i]))) Py_CLEAR(list);
@@ -63,9 +61,9 @@ static PyObject *make_specs(const rs_table_spec *const *specs, size_t n)
 /* {"": [...], "hta": [...]}: the tables under each compatibility mode that the analysis knows. */
 static PyObject *make_tables(const rs_analysis *analysis)
 {
-    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta", "straggler-analysis"};
     PyObject *dict = PyDict_New();
-    for (rs_compat c = RS_COMPAT_NONE; dict && c <= RS_COMPAT_AORTA; c++) {
+    for (rs_compat c = RS_COMPAT_NONE; dict && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
         size_t n;
         const rs_table_spec *const *specs = rs_analysis_tables(analysis, c, &n);
         if (specs && !rs_py_put(dict, names[c], make_specs(specs, n))) Py_CLEAR(dict);
@@ -76,13 +74,15 @@ static PyObject *make_tables(const rs_analysis *analysis)
 static PyObject *make_analysis(const rs_analysis *analysis)
 {
     static const char *const inputs[] = {"traces", "two_jobs", "file"};
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     PyObject *one = PyDict_New();
     if (one && rs_py_put(one, "name", rs_py_text(rs_analysis_name(analysis))) &&
         rs_py_put(one, "help", rs_py_text(rs_analysis_help(analysis))) &&
         rs_py_put(one, "about", rs_py_text(rs_analysis_about(analysis))) &&
         rs_py_put(one, "examples", rs_py_text(rs_analysis_examples(analysis))) &&
         rs_py_put(one, "input", rs_py_text(inputs[rs_analysis_input(analysis)])) &&
-        rs_py_put(one, "options", make_options(analysis)) && rs_py_put(one, "tables", make_tables(analysis)))
+        rs_py_put(one, "options", make_options(specs, n)) && rs_py_put(one, "tables", make_tables(analysis)))
         return one;
     Py_XDECREF(one);
     return NULL;
@@ -100,6 +100,15 @@ static PyObject *analyses(PyObject *module, PyObject *args)
     return list;
 }
 
+static PyObject *job_options(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    size_t n;
+    const rs_option_spec *specs = rs_job_options(&n);
+    return make_options(specs, n);
+}
+
 static PyObject *output_forms(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -112,6 +121,7 @@ static PyObject *output_forms(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version() -> str"},
+    {"job_options", job_options, METH_NOARGS, "job_options() -> what settings of a job can be chosen"},
     {"output_forms", output_forms, METH_NOARGS, "output_forms() -> list of the names that render takes"},
     {"analyses", analyses, METH_NOARGS, "analyses() -> list of dicts: the registry"},
     {NULL, NULL, 0, NULL},

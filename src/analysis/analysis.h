@@ -13,8 +13,9 @@
 typedef struct rs_run {
     const rs_options *options;
     rs_compat compat;
-    const rs_policy *policy; /* the peer's rounding, window and classification as values */
-    bool absolute;           /* times as the file has them, not from the job's first event */
+    const rs_policy *policy;              /* the peer's rounding, window and classification as values */
+    bool absolute;                        /* times as the file has them, not from the job's first event */
+    const struct rs_selection *selection; /* for file: what is asked about */
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
@@ -119,6 +120,7 @@ typedef struct rs_peer_row {
     size_t n_tables;
     const rs_rank_round *rounds; /* NULL: none */
     size_t n_rounds;
+    rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);
@@ -132,6 +134,7 @@ typedef struct rs_peer_row {
 typedef struct rs_method {
     const rs_rank_round *rounds; /* those before the last one */
     size_t n_rounds;
+    rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
     rs_status (*merge)(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
     void (*free_partial)(void *partial);

@@ -2,6 +2,63 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+#include "match/group_table.h"
+
+void rs_coll_ranks_clear(rs_coll_ranks *r)
+{
+    for (size_t i = 0; r->named && i < r->n; i++) rs_coll_rank_free(r->named[i]);
+    rs_free(r->named);
+    rs_free(r->of);
+    rs_free(r->ranks);
+    *r = (rs_coll_ranks){0};
+}
+
+/* Names what the hosts ran by the records at a path. */
+static rs_status name_ranks(const rs_group_source *source, const char *path, rs_coll_ranks *r,
+                            rs_result *result, rs_error *err)
+{
+    rs_group_table table = {0};
+    size_t n = 0;
+    r->named = rs_calloc(r->n + 1, sizeof *r->named);
+    rs_status status =
+        r->named ? source->read(path, &table, &result->problems, err) : rs_fail_nomem(err, "collectives");
+    if (status == RS_OK) rs_group_table_sort(&table);
+    for (size_t i = 0; status == RS_OK && i < r->n; i++) {
+        const rs_coll_rank *rank = r->ranks[i];
+        if (!rank->on_host || rank->base_time_ns == RS_NO_VALUE) continue;
+        status = rs_coll_rank_name(rank, r->of[i]->rank, &table, &r->named[i], &n, err);
+        r->ranks[i] = r->named[i];
+    }
+    if (status == RS_OK && n == 0)
+        rs_result_note(result,
+                       "--%s: no entry of %s was created while a traced operation of the host was submitted: "
+                       "process groups are those that the traces name",
+                       source->option, path);
+    rs_group_table_clear(&table);
+    return status;
+}
+
+rs_status rs_coll_ranks_of(const rs_run *run, const rs_partial *partials, size_t n, rs_coll_ranks *out,
+                           rs_result *result, rs_error *err)
+{
+    *out = (rs_coll_ranks){.of = rs_malloc((n + 1) * sizeof *out->of),
+                           .ranks = rs_malloc((n + 1) * sizeof *out->ranks)};
+    if (!out->of || !out->ranks) return rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; i < n; i++) {
+        if (!partials[i].value) continue;
+        out->of[out->n] = &partials[i];
+        out->ranks[out->n++] = partials[i].value;
+    }
+    rs_status status = RS_OK;
+    for (const rs_group_source *const *row = rs_group_source_rows; status == RS_OK && *row; row++) {
+        const char *path = rs_options_text(run->options, (*row)->option);
+        if (path) status = name_ranks(*row, path, out, result, err);
+        if (status != RS_OK) rs_error_wrap(err, "--%s", (*row)->option);
+    }
+    return status;
+}
+
 /* Whether two ranks name different hosts. */
 static bool hosts_differ(const rs_coll_job *job)
 {

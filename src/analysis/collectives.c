@@ -16,6 +16,7 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
+    RS_COLL_FLIGHT_OPTION,
 };
 
 static const rs_column_spec one_columns[] = {
@@ -379,11 +380,9 @@ static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_
  * ---------------------------------------------------------------------------------------------- */
 
 typedef struct answer {
-    const rs_partial **of; /* by the job's rank index */
-    const rs_coll_rank **ranks;
+    rs_coll_ranks ranks;
     late *late;
     bucket *buckets;
-    size_t n;
     int64_t base; /* the job's first event, on the common clock */
 } answer;
 
@@ -395,18 +394,18 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         measure m = measure_one(job, c);
         a->buckets[i] = bucket_of(job, c, &m);
         blame(job, c, &m, a->late);
-        status = add_one(job, a->of, i, &m, a->base, result->tables[TABLE_ONE], err);
+        status = add_one(job, a->ranks.of, i, &m, a->base, result->tables[TABLE_ONE], err);
         if (status == RS_OK)
-            status = add_arrivals(job, a->of, i, &m, a->base, result->tables[TABLE_ARRIVALS], err);
+            status = add_arrivals(job, a->ranks.of, i, &m, a->base, result->tables[TABLE_ARRIVALS], err);
     }
     size_t n_buckets = status == RS_OK ? unite(a->buckets, job->n) : 0;
     for (size_t i = 0; status == RS_OK && i < n_buckets; i++)
         status = add_bucket(result->tables[TABLE_SUMMARY], &a->buckets[i], err);
-    if (a->n) qsort(a->late, a->n, sizeof *a->late, by_lateness);
-    for (size_t i = 0; status == RS_OK && job->n && i < a->n; i++)
+    if (a->ranks.n) qsort(a->late, a->ranks.n, sizeof *a->late, by_lateness);
+    for (size_t i = 0; status == RS_OK && job->n && i < a->ranks.n; i++)
         status = add_late(result->tables[TABLE_LATE], &a->late[i], err);
-    for (size_t i = 0; status == RS_OK && a->n > 1 && i < a->n; i++)
-        status = add_clock(job, i, a->of[i]->rank, result->tables[TABLE_CLOCKS], err);
+    for (size_t i = 0; status == RS_OK && a->ranks.n > 1 && i < a->ranks.n; i++)
+        status = add_clock(job, i, a->ranks.of[i]->rank, result->tables[TABLE_CLOCKS], err);
     return status;
 }
 
@@ -414,10 +413,10 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 {
     rs_coll_note_host(job, result);
     size_t nameless = 0, incomplete = 0, mixed = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        if (!a->ranks[i]->many_groups) nameless += a->ranks[i]->n_nameless;
-        if (a->ranks[i]->n == 0)
-            rs_result_note(result, "rank %lld: no communication kernels", (long long)a->of[i]->rank);
+    for (size_t i = 0; i < a->ranks.n; i++) {
+        if (!a->ranks.ranks[i]->many_groups) nameless += a->ranks.ranks[i]->n_nameless;
+        if (a->ranks.ranks[i]->n == 0)
+            rs_result_note(result, "rank %lld: no communication kernels", (long long)a->ranks.of[i]->rank);
     }
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
@@ -447,17 +446,11 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_clock_trust trust = {0};
     answer a = {0};
     rs_coll_job job = {0};
-    a.of = rs_malloc((n + 1) * sizeof *a.of);
-    a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
     a.late = rs_calloc(n + 1, sizeof *a.late);
-    rs_status status = a.of && a.ranks && a.late ? RS_OK : rs_fail_nomem(err, "collectives");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        if (!partials[i].value) continue;
-        a.of[a.n] = &partials[i];
-        a.late[a.n].rank = partials[i].rank;
-        a.ranks[a.n++] = partials[i].value;
-    }
-    if (status == RS_OK) status = rs_clock_match_by(a.ranks, a.n, how, &job, &trust, err);
+    rs_status status = a.late ? RS_OK : rs_fail_nomem(err, "collectives");
+    if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
+    for (size_t i = 0; status == RS_OK && i < a.ranks.n; i++) a.late[i].rank = a.ranks.of[i]->rank;
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &trust, err);
     if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
         status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
@@ -465,8 +458,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) remark(&job, &a, result);
     if (status == RS_OK) rs_coll_note_trust(&trust, result);
     rs_coll_job_clear(&job);
-    rs_free(a.of);
-    rs_free(a.ranks);
+    rs_coll_ranks_clear(&a.ranks);
     rs_free(a.late);
     rs_free(a.buckets);
     return status;
@@ -489,7 +481,10 @@ const rs_analysis rs_analysis_collectives = {
         "A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, "
         "and a rank arrives\n"
         "where the operator that submitted one starts. Their ends are no common moment: clocks stay as "
-        "recorded.\n\n"
+        "recorded. Of\n"
+        "several process groups such a trace does not say which: --flight DIR takes it from the "
+        "flight-recorder dumps of the\n"
+        "run, by the moment when an operation was submitted.\n\n"
         "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
         "clocks are\n"
         "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "

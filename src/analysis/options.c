@@ -73,7 +73,8 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
     const char *end;
     switch (spec->type) {
     case RS_OPTION_FLAG:
-    case RS_OPTION_TEXT: return RS_OK;
+    case RS_OPTION_TEXT:
+    case RS_OPTION_LIST: return RS_OK;
     case RS_OPTION_INT:
         if (rs_parse_whole(text, &v->number, &end) && !*end) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "--%s takes a whole number, not \"%.60s\"", spec->name, text);
@@ -90,11 +91,25 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
     return rs_fail(err, RS_ERR_USAGE, "--%s is of no known type", spec->name);
 }
 
-/* Replaces a value; the old one stays when the text is refused. */
+/* NULL when out of memory. */
+static char *join(const char *list, const char *more)
+{
+    size_t n = strlen(list), m = strlen(more);
+    char *both = rs_malloc(n + m + 2);
+    if (!both) return NULL;
+    memcpy(both, list, n);
+    both[n] = ',';
+    memcpy(both + n + 1, more, m + 1);
+    return both;
+}
+
+/* Replaces a value, or adds to a list; the old one stays when the text is refused. */
 static rs_status assign(const rs_option_spec *spec, const char *text, value *v, rs_error *err)
 {
     value fresh = {0};
-    if (text && !(fresh.text = rs_strdup(text))) return rs_fail_nomem(err, "an option");
+    bool adds = spec->type == RS_OPTION_LIST && v->set && v->text && text;
+    if (text && !(fresh.text = adds ? join(v->text, text) : rs_strdup(text)))
+        return rs_fail_nomem(err, "an option");
     rs_status status = spec->type == RS_OPTION_FLAG ? RS_OK : parse_value(spec, text, &fresh, err);
     if (status != RS_OK) {
         clear_value(&fresh);

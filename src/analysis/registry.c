@@ -84,6 +84,7 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
     const rs_peer_row *peer = find_peer(analysis, compat);
     rs_method method = {.rounds = analysis->rounds,
                         .n_rounds = analysis->n_rounds,
+                        .file = analysis->file,
                         .rank = analysis->rank,
                         .merge = analysis->merge,
                         .free_partial = analysis->free_partial,
@@ -97,6 +98,7 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
         method.free_partial = peer->free_partial;
         method.partial_layout = peer->partial_layout;
     }
+    if (peer->file) method.file = peer->file;
     if (peer->merge) method.merge = peer->merge;
     if (peer->absent) method.absent = peer->absent;
     return method;

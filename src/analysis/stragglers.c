@@ -16,6 +16,7 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
+    RS_COLL_FLIGHT_OPTION,
     {"candidates", RS_OPTION_INT, "N", NULL, "2",
      "only under --compat hta: its num_candidates, how many of a step count as late"},
     {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
@@ -122,9 +123,7 @@ static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_col
 }
 
 typedef struct answer {
-    const rs_partial **of; /* by the job's rank index */
-    const rs_coll_rank **ranks;
-    size_t n;
+    rs_coll_ranks ranks;
     sums *sums;
     size_t n_compared;
     int64_t origin; /* the first event of all ranks, clocks corrected */
@@ -150,8 +149,8 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
         rs_table_add_int(t, op->step);
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
-    rs_table_add_int(t, a->of[job->arrivals[w->first_at].rank]->rank);
-    rs_table_add_int(t, a->of[job->arrivals[w->last_at].rank]->rank);
+    rs_table_add_int(t, a->ranks.of[job->arrivals[w->first_at].rank]->rank);
+    rs_table_add_int(t, a->ranks.of[job->arrivals[w->last_at].rank]->rank);
     rs_table_add_time(t, rs_sub_sat(w->last, w->first));
     rs_table_add_time(t, w->cost);
     rs_table_add_time(t, w->sum_wait);
@@ -161,8 +160,8 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
 
 static rs_status add_clock(const answer *a, size_t i, const rs_coll_clock *c, rs_table *t, rs_error *err)
 {
-    rs_table_add_int(t, a->of[i]->rank);
-    rs_table_add_int(t, a->of[c->reference]->rank);
+    rs_table_add_int(t, a->ranks.of[i]->rank);
+    rs_table_add_int(t, a->ranks.of[c->reference]->rank);
     rs_table_add_time(t, c->offset);
     rs_table_add_time(t, c->residual);
     rs_table_add_int(t, (int64_t)c->n);
@@ -172,7 +171,7 @@ static rs_status add_clock(const answer *a, size_t i, const rs_coll_clock *c, rs
 static void explain(const rs_coll_job *job, const answer *a, bool align, rs_result *result)
 {
     size_t n_ops = 0, p2p = 0, alone = 0, mixed = 0, outside = 0;
-    for (size_t i = 0; i < a->n; i++) n_ops += a->ranks[i]->n;
+    for (size_t i = 0; i < a->ranks.n; i++) n_ops += a->ranks.ranks[i]->n;
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
         const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
@@ -185,10 +184,11 @@ static void explain(const rs_coll_job *job, const answer *a, bool align, rs_resu
         else
             outside += op->group_size > c->n;
     }
-    if (a->n < 2) rs_result_note(result, "one rank: nobody to be late for; give the traces of all ranks");
-    if (a->n >= 2 && n_ops == 0) rs_result_note(result, "no collectives in these traces");
+    if (a->ranks.n < 2)
+        rs_result_note(result, "one rank: nobody to be late for; give the traces of all ranks");
+    if (a->ranks.n >= 2 && n_ops == 0) rs_result_note(result, "no collectives in these traces");
     if (p2p) rs_result_note(result, "%zu sends and receives are left out", p2p);
-    if (a->n >= 2 && alone)
+    if (a->ranks.n >= 2 && alone)
         rs_result_note(result, "%zu collectives are left out: only one rank recorded them", alone);
     if (mixed)
         rs_result_note(result,
@@ -218,8 +218,8 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         a->n_compared++;
         status = add_collective(job, a, c, &w, result->tables[COLLECTIVES], err);
     }
-    for (size_t i = 0; status == RS_OK && a->n_compared && i < a->n; i++) {
-        status = add_rank(result->tables[RANKS], a->of[i]->rank, &a->sums[i], &job->clocks[i], err);
+    for (size_t i = 0; status == RS_OK && a->n_compared && i < a->ranks.n; i++) {
+        status = add_rank(result->tables[RANKS], a->ranks.of[i]->rank, &a->sums[i], &job->clocks[i], err);
         if (status == RS_OK) status = add_clock(a, i, &job->clocks[i], result->tables[CLOCKS], err);
     }
     return status;
@@ -235,15 +235,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                                                        : RANKS;
     answer a = {0};
     rs_coll_job job = {0};
-    a.of = rs_malloc((n + 1) * sizeof *a.of);
-    a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
     a.sums = rs_calloc(n + 1, sizeof *a.sums);
-    rs_status status = a.of && a.ranks && a.sums ? RS_OK : rs_fail_nomem(err, "collectives");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        a.of[a.n] = &partials[i];
-        a.ranks[a.n++] = partials[i].value;
-    }
-    if (status == RS_OK) status = rs_clock_match_by(a.ranks, a.n, how, &job, &trust, err);
+    rs_status status = a.sums ? RS_OK : rs_fail_nomem(err, "collectives");
+    if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &trust, err);
     if (status == RS_OK) {
         a.origin = run->absolute ? 0 : rs_coll_origin(&job);
         status = fill(&job, &a, result, err);
@@ -251,8 +246,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) explain(&job, &a, how != RS_CLOCKS_FILE, result);
     if (status == RS_OK) rs_coll_note_trust(&trust, result);
     rs_coll_job_clear(&job);
-    rs_free(a.of);
-    rs_free(a.ranks);
+    rs_coll_ranks_clear(&a.ranks);
     rs_free(a.sums);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Proving a Chakra execution trace: what a simulator relies on must hold. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/interval.h"
 #include "chakra/check_internal.h"
 
@@ -39,6 +40,33 @@ static int64_t to_ns(uint64_t micros)
     return micros > INT64_MAX / 1000 ? INT64_MAX : (int64_t)micros * 1000;
 }
 
+static rs_status keep_comm(rs_check *c, const Rs__Et__Node *n, rs_error *err)
+{
+    rs_check_comm k = {.node = (uint32_t)c->n_nodes};
+    const char *group = rs_et_attribute_text(n, "pg_name");
+    uint32_t name = group ? rs_strings_add(&c->names, group, strlen(group)) : 0;
+    k.has_type = rs_et_attribute_int(n, "comm_type", &k.type);
+    k.has_src = rs_et_attribute_int(n, "comm_src", &k.src);
+    k.has_dst = rs_et_attribute_int(n, "comm_dst", &k.dst);
+    k.has_tag = rs_et_attribute_int(n, "comm_tag", &k.tag);
+    if (name == RS_NO_STRING || !RS_GROW_ONE(c->comms, c->n_comms, c->comms_capacity))
+        return rs_fail_nomem(err, "communication");
+    k.group = name ? c->names.items[name].text : NULL;
+    c->comms[c->n_comms++] = k;
+    return RS_OK;
+}
+
+/* A metadata node holds the process groups, where it is a list of them. */
+static rs_status keep_groups(rs_check *c, const Rs__Et__Node *n, rs_error *err)
+{
+    bool known = false;
+    rs_status status = RS_OK;
+    c->metadata_nodes++;
+    if (n->inputs) status = rs_groups_add_input(&c->groups, n->inputs->values, &known, err);
+    if (status == RS_OK && c->astra && !known) status = rs_check_fault(c, RS_FAULT_METADATA, n->id, 0, err);
+    return status;
+}
+
 static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
 {
     rs_check_node k = {.id = n->id,
@@ -46,7 +74,8 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
                        .micros_duration = n->duration_micros,
                        .type = (int32_t)n->type};
     int64_t cpu = 1;
-    k.gpu = rs_et_attribute_int(n, "is_cpu_op", &cpu) && !cpu;
+    k.placed = rs_et_attribute_int(n, "is_cpu_op", &cpu);
+    k.gpu = k.placed && !cpu;
     k.has_stream = k.gpu && rs_et_attribute_int(n, "stream", &k.stream);
     k.has_device = k.gpu && rs_et_attribute_int(n, "device", &k.device);
     /* Without a device the converter tells streams of different devices apart by this. */
@@ -65,6 +94,8 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     }
     rs_status status = keep_ids(c, n->data_deps, n->n_data_deps, &k.data, &k.n_data, err);
     if (status == RS_OK) status = keep_ids(c, n->ctrl_deps, n->n_ctrl_deps, &k.ctrl, &k.n_ctrl, err);
+    if (status == RS_OK && k.type >= RS__ET__NODE_TYPE__COMM_SEND_NODE) status = keep_comm(c, n, err);
+    if (status == RS_OK && k.type == RS__ET__NODE_TYPE__METADATA_NODE) status = keep_groups(c, n, err);
     if (status != RS_OK) return status;
     if (c->n_nodes >= RS_LINKED_NONE - 1) return rs_fail(err, RS_ERR_LIMIT, "%s: too many nodes", c->path);
     if (!RS_GROW_ONE(c->nodes, c->n_nodes, c->nodes_capacity)) return rs_fail_nomem(err, "nodes");
@@ -92,9 +123,9 @@ static rs_status read_trace(rs_check *c, uint64_t max_ratio, rs_error *err)
     const Rs__Et__GlobalMetadata *metadata = rs_et_metadata(reader);
     for (size_t i = 0; i < metadata->n_attr; i++) {
         const Rs__Et__Attribute *a = metadata->attr[i];
-        c->as_recorded |= a->name && strcmp(a->name, "timing") == 0 &&
-                          a->value_case == RS__ET__ATTRIBUTE__VALUE_STRING_VAL &&
-                          strcmp(a->string_val, "recorded") == 0;
+        if (!a->name || a->value_case != RS__ET__ATTRIBUTE__VALUE_STRING_VAL) continue;
+        c->as_recorded |= strcmp(a->name, "timing") == 0 && strcmp(a->string_val, "recorded") == 0;
+        c->for_astra |= strcmp(a->name, "target") == 0 && strcmp(a->string_val, "astra-sim") == 0;
     }
     while ((status = rs_et_next(reader, &node, err)) == RS_OK && node)
         if ((status = keep_node(c, node, err)) != RS_OK) break;
@@ -257,27 +288,80 @@ static rs_status check_streams(rs_check *c, rs_error *err)
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
 
+int64_t rs_check_rank_of(const char *path)
+{
+    static const char *const ends[] = {".et", ".et.gz", ".et.zst", ".json", ".json.gz", ".json.zst"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t length = strlen(ends[i]), digits = 0;
+        if (n < length || strcmp(path + n - length, ends[i]) != 0) continue;
+        const char *end = path + n - length;
+        int64_t rank = 0;
+        while (digits < (size_t)(end - path) && rs_is_digit(end[-1 - (ptrdiff_t)digits])) digits++;
+        if (!digits || digits > 9) return RS_NO_RANK_IN_NAME;
+        for (const char *p = end - digits; p < end; p++) rank = rank * 10 + (*p - '0');
+        return rank;
+    }
+    return RS_NO_RANK_IN_NAME;
+}
+
+rs_status rs_check_open(rs_check *c, const char *path, const rs_chakra_check_settings *settings,
+                        rs_error *err)
+{
+    int64_t rank = rs_check_rank_of(path);
+    *c = (rs_check){.path = path,
+                    .linked = settings->linked,
+                    .astra = settings->target == RS_CHAKRA_TARGET_ASTRA_SIM,
+                    .has_rank = rank != RS_NO_RANK_IN_NAME,
+                    .rank = rank,
+                    .tolerance = settings->tolerance_set ? settings->tolerance : 5};
+    if (!rs_strings_init(&c->names)) return rs_fail_nomem(err, "names");
+    rs_status status = rs_groups_init(&c->groups, err);
+    if (status == RS_OK) status = read_trace(c, settings->max_ratio, err);
+    if (status == RS_OK && settings->groups)
+        status = rs_groups_add_file(&c->groups, settings->groups, settings->max_ratio, err);
+    if (status == RS_OK) status = check_deps(c, true, err);
+    if (status == RS_OK) status = check_deps(c, false, err);
+    if (status == RS_OK) status = check_nodes(c, err);
+    if (status == RS_OK) status = check_streams(c, err);
+    if (status == RS_OK && c->astra) status = rs_check_astra(c, err);
+    if (status == RS_OK) status = rs_check_replay(c, err);
+    if (status == RS_OK && c->linked) status = rs_check_conservation(c, settings->max_ratio, err);
+    return status;
+}
+
+void rs_check_clear(rs_check *c)
+{
+    rs_free(c->nodes);
+    rs_free(c->comms);
+    rs_free(c->deps);
+    rs_free(c->findings);
+    rs_free(c->inversions);
+    rs_map64_clear(&c->by_id);
+    rs_strings_clear(&c->names);
+    rs_groups_clear(&c->groups);
+    *c = (rs_check){0};
+}
+
 rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sink *sink, uint64_t *faults,
                           rs_error *err)
 {
-    rs_check c = {.path = settings->path,
-                  .linked = settings->linked,
-                  .tolerance = settings->tolerance_set ? settings->tolerance : 5};
+    rs_check c;
+    rs_writer w;
     *faults = 0;
-    rs_status status = read_trace(&c, settings->max_ratio, err);
-    if (status == RS_OK) status = check_deps(&c, true, err);
-    if (status == RS_OK) status = check_deps(&c, false, err);
-    if (status == RS_OK) status = check_nodes(&c, err);
-    if (status == RS_OK) status = check_streams(&c, err);
-    if (status == RS_OK) status = rs_check_replay(&c, err);
-    if (status == RS_OK && c.linked) status = rs_check_conservation(&c, settings->max_ratio, err);
-    if (status == RS_OK) status = rs_check_write_text(&c, sink, err);
-    if (status == RS_OK && settings->report) status = rs_check_write_json(&c, settings->report, err);
-    for (size_t i = 0; i < RS_N_FAULTS; i++) *faults += c.counts[i];
-    rs_free(c.nodes);
-    rs_free(c.deps);
-    rs_free(c.findings);
-    rs_free(c.inversions);
-    rs_map64_clear(&c.by_id);
+    rs_status status = rs_check_open(&c, settings->path, settings, err);
+    if (status == RS_OK) {
+        rs_writer_init(&w, sink);
+        rs_check_put_text(&c, &w);
+        status = rs_writer_finish(&w, err);
+    }
+    if (status == RS_OK && settings->report) {
+        rs_writer_init(&w, settings->report);
+        rs_check_put_json(&c, &w);
+        rs_writer_char(&w, '\n');
+        status = rs_writer_finish(&w, err);
+    }
+    *faults = rs_check_faults(&c);
+    rs_check_clear(&c);
     return status;
 }

@@ -14,8 +14,17 @@ typedef struct rs_check_node {
     uint32_t data, n_data; /* dependencies: dep[data .. data + n_data) */
     uint32_t ctrl, n_ctrl;
     int32_t type;
+    bool placed; /* it says whether it is the CPU's */
     bool gpu, timed, exact, gap, issued, has_end, has_stream, has_device, has_size, has_tid;
 } rs_check_node;
+
+/* What a communication node says besides. */
+typedef struct rs_check_comm {
+    uint32_t node;
+    int64_t type, src, dst, tag;
+    const char *group; /* in the check's names; NULL: none */
+    bool has_type, has_src, has_dst, has_tag;
+} rs_check_comm;
 
 typedef enum rs_fault {
     RS_FAULT_DUPLICATE,
@@ -32,6 +41,17 @@ typedef enum rs_fault {
     RS_FAULT_DURATION,
     RS_FAULT_START,
     RS_FAULT_BYTES,
+    RS_FAULT_PARENT, /* from here on: what ASTRA-sim stops at */
+    RS_FAULT_OWN_PARENT,
+    RS_FAULT_ON_CPU,
+    RS_FAULT_NO_PLACE,
+    RS_FAULT_COLLECTIVE,
+    RS_FAULT_SIZE,
+    RS_FAULT_GROUP,
+    RS_FAULT_PEER,
+    RS_FAULT_RANK,
+    RS_FAULT_NODE_TYPE,
+    RS_FAULT_METADATA,
     RS_N_FAULTS
 } rs_fault;
 
@@ -46,7 +66,17 @@ typedef struct rs_check {
     const char *path, *linked;
     rs_check_node *nodes; /* in the order of the file */
     size_t n_nodes, nodes_capacity;
-    uint64_t *deps; /* ids */
+    rs_check_comm *comms; /* communication, in the order of the file */
+    size_t n_comms, comms_capacity;
+    rs_strings names;
+    rs_groups groups; /* of the metadata nodes and of the file that was given */
+    uint64_t metadata_nodes, bad_metadata;
+    bool has_rank;
+    int64_t rank; /* by the file's name */
+    bool astra;   /* it is held against ASTRA-sim's rules */
+    int64_t astra_time;
+    uint64_t unproved; /* parents for which it was not found out whether they come before */
+    uint64_t *deps;    /* ids */
     size_t n_deps, deps_capacity;
     rs_map64 by_id; /* the first of an id */
     rs_finding *findings;
@@ -63,6 +93,7 @@ typedef struct rs_check {
     bool has_recorded;
     int64_t recorded; /* ns: the same in the recording */
     bool as_recorded; /* durations are made so that both agree */
+    bool for_astra;   /* the communication is what ASTRA-sim takes */
     double tolerance; /* percent by which they may differ */
     char cycle[400];  /* the first one; "" */
 } rs_check;
@@ -80,11 +111,22 @@ rs_status rs_check_replay(rs_check *check, rs_error *err);
 double rs_check_difference(const rs_check *check);
 /* check_machine.c: a run on a machine where each thread and each stream does one node at a time. *time: ns
  * from the first start of a node of the recording to the last end. */
-rs_status rs_check_run(const rs_check *check, int64_t *time, rs_error *err);
+rs_status rs_check_run(const rs_check *check, bool astra, int64_t *time, rs_error *err);
+/* check_astra.c: what ASTRA-sim stops at. */
+rs_status rs_check_astra(rs_check *check, rs_error *err);
+
+/* check.c: reads a trace and makes all checks of one. clear is due in any case. */
+rs_status rs_check_open(rs_check *check, const char *path, const rs_chakra_check_settings *settings,
+                        rs_error *err);
+void rs_check_clear(rs_check *check);
+uint64_t rs_check_faults(const rs_check *check);
+/* The number before ".et" in a file's name, RS_NO_RANK_IN_NAME for none. */
+#define RS_NO_RANK_IN_NAME (-1)
+int64_t rs_check_rank_of(const char *path);
 /* Compares the trace with the linked trace it was made from. */
 rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *err);
 
-rs_status rs_check_write_text(const rs_check *check, const rs_sink *sink, rs_error *err);
-rs_status rs_check_write_json(const rs_check *check, const rs_sink *sink, rs_error *err);
+void rs_check_put_text(const rs_check *check, rs_writer *w);
+void rs_check_put_json(const rs_check *check, rs_writer *w);
 
 #endif

@@ -46,6 +46,8 @@ static rs_status compare_bytes(rs_check *c, const rs_linked *linked, const rs_li
     if (!l->gpu) return RS_OK;
     rs_arena_clear(arena);
     if (!rs_comm_of(linked, l, arena, &comm)) return rs_fail_nomem(err, "collectives");
+    comm.has_peers = !n || n->type == comm.node_type; /* only the converter knows */
+    rs_comm_for_target(c->for_astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY, &comm);
     if (comm.has_size) c->linked_bytes = rs_add_sat(c->linked_bytes, comm.size);
     if (!n) return RS_OK;
     bool is_comm = n->type >= RS__ET__NODE_TYPE__COMM_SEND_NODE;

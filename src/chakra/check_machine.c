@@ -1,6 +1,8 @@
 /* A run of a trace on a machine with as many threads and streams as the trace names. A node starts when all
  * of its data dependencies have ended and its thread or stream is free; of several that may start, the one
- * that could first, then the lowest id. It takes duration_micros. */
+ * that could first, then the lowest id. It takes duration_micros.
+ *
+ * The other machine is ASTRA-sim's: a CPU, a compute engine and a communication engine. */
 #include <string.h>
 
 #include "base/interval.h"
@@ -27,6 +29,7 @@ typedef struct place {
 
 typedef struct machine {
     const rs_check *c;
+    bool astra;
     uint32_t *place_of; /* by node */
     place *places;
     size_t n_places;
@@ -103,11 +106,20 @@ static bool find_place(numbering *x, const rs_check_node *n, uint32_t *out)
            number(&x->lanes, (int64_t)((uint64_t)device << 32 | stream), &x->n_places, out);
 }
 
+/* ASTRA-sim has one of each kind for a rank. */
+static uint32_t engine_of(const rs_check_node *n)
+{
+    return n->type >= RS__ET__NODE_TYPE__COMM_SEND_NODE ? 2 : n->gpu;
+}
+
 static bool make_places(machine *m)
 {
     numbering x = {0};
     bool ok = true;
-    for (size_t i = 0; ok && i < m->c->n_nodes; i++) ok = find_place(&x, &m->c->nodes[i], &m->place_of[i]);
+    if (m->astra) x.n_places = 3;
+    for (size_t i = 0; m->astra && i < m->c->n_nodes; i++) m->place_of[i] = engine_of(&m->c->nodes[i]);
+    for (size_t i = 0; ok && !m->astra && i < m->c->n_nodes; i++)
+        ok = find_place(&x, &m->c->nodes[i], &m->place_of[i]);
     m->n_places = x.n_places;
     m->places = ok ? rs_calloc(m->n_places + 1, sizeof *m->places) : NULL;
     rs_map64_clear(&x.threads);
@@ -211,10 +223,11 @@ static bool run(machine *m)
     return true;
 }
 
-rs_status rs_check_run(const rs_check *c, int64_t *time, rs_error *err)
+rs_status rs_check_run(const rs_check *c, bool astra, int64_t *time, rs_error *err)
 {
     size_t n = c->n_nodes;
     machine m = {.c = c,
+                 .astra = astra,
                  .place_of = rs_malloc((n + 1) * sizeof *m.place_of),
                  .left = rs_calloc(n + 1, sizeof *m.left),
                  .first = rs_calloc(n + 3, sizeof *m.first),

@@ -56,6 +56,7 @@ rs_status rs_check_replay(rs_check *c, rs_error *err)
             status = rs_check_fault(c, RS_FAULT_NEVER_ISSUED, feeder.nodes[i].id, 0, err);
     rs_feeder_clear(&feeder);
     find_recorded(c);
-    if (status == RS_OK) status = rs_check_run(c, &c->run_time, err);
+    if (status == RS_OK) status = rs_check_run(c, false, &c->run_time, err);
+    if (status == RS_OK && c->astra) status = rs_check_run(c, true, &c->astra_time, err);
     return status == RS_OK && !left ? compare(c, err) : status;
 }

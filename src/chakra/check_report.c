@@ -27,6 +27,21 @@ static const struct {
     [RS_FAULT_DURATION] = {"duration", "does not last as long as in the linked trace", false},
     [RS_FAULT_START] = {"start", "does not start when it does in the linked trace", false},
     [RS_FAULT_BYTES] = {"bytes", "does not send what it does in the linked trace", false},
+    [RS_FAULT_PARENT] = {"parent", "has a parent (ctrl_deps) to which no data dependencies lead:", true},
+    [RS_FAULT_OWN_PARENT] = {"own_parent", "names itself in ctrl_deps", false},
+    [RS_FAULT_ON_CPU] = {"on_cpu", "is communication on the CPU (is_cpu_op is true)", false},
+    [RS_FAULT_NO_PLACE] = {"no_place", "is communication that does not say is_cpu_op", false},
+    [RS_FAULT_COLLECTIVE] =
+        {"collective", "is a collective of a comm_type that the simulator does not know, or without one",
+         false},
+    [RS_FAULT_SIZE] = {"comm_size", "is communication without a comm_size above 0", false},
+    [RS_FAULT_GROUP] = {"group",
+                        "has a pg_name that is no number of a group (--comm-groups FILE gives their file)",
+                        false},
+    [RS_FAULT_PEER] = {"peer", "is a send or receive without comm_src, comm_dst or comm_tag", false},
+    [RS_FAULT_RANK] = {"rank", "is a send or receive of another rank than the file's:", true},
+    [RS_FAULT_NODE_TYPE] = {"node_type", "is of no type that the simulator knows", false},
+    [RS_FAULT_METADATA] = {"metadata", "is metadata, but no list of process groups with numbers", false},
 };
 
 const char *rs_fault_name(rs_fault fault)
@@ -39,7 +54,7 @@ const char *rs_fault_text(rs_fault fault)
     return faults[fault].text;
 }
 
-static uint64_t total(const rs_check *c)
+uint64_t rs_check_faults(const rs_check *c)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < RS_N_FAULTS; i++) n += c->counts[i];
@@ -110,42 +125,51 @@ static void put_times(rs_writer *w, const rs_check *c)
     rs_writer_char(w, '\n');
 }
 
-rs_status rs_check_write_text(const rs_check *c, const rs_sink *sink, rs_error *err)
+static void put_astra(rs_writer *w, const rs_check *c)
 {
-    rs_writer w;
-    rs_writer_init(&w, sink);
-    put_count(&w, "nodes          ", c->n_nodes);
-    put_count(&w, " (GPU ", c->gpu_nodes);
-    put_count(&w, " on streams ", c->streams);
-    put_count(&w, ", communication ", c->comm_nodes);
-    if (c->gaps) put_count(&w, ", gaps ", c->gaps);
-    rs_writer_text(&w, ")\n");
-    put_count(&w, "dependencies   ", c->n_deps);
-    rs_writer_char(&w, '\n');
-    put_count(&w, "replay         ", c->issued);
-    put_count(&w, " of ", c->n_nodes);
-    rs_writer_text(&w, " nodes issued\n");
-    put_times(&w, c);
-    put_conservation(&w, c);
-    put_count(&w, "inversions     ", c->n_inversions);
-    if (c->n_inversions) rs_writer_text(&w, ", nodes that start before what they depend on:");
-    for (size_t i = 0; i < c->n_inversions && i < SHOWN_INVERSIONS; i++) put_count(&w, " ", c->inversions[i]);
+    if (!c->astra) return;
+    rs_writer_text(w, "astra-sim      ");
+    rs_writer_int(w, c->astra_time);
+    rs_writer_text(w, " ns on one CPU, one compute and one communication engine");
+    if (c->unproved) put_count(w, "; parents not looked into: ", c->unproved);
+    if (c->metadata_nodes) put_count(w, "; debug builds stop at metadata nodes: ", c->metadata_nodes);
+    rs_writer_char(w, '\n');
+}
+
+void rs_check_put_text(const rs_check *c, rs_writer *w)
+{
+    put_count(w, "nodes          ", c->n_nodes);
+    put_count(w, " (GPU ", c->gpu_nodes);
+    put_count(w, " on streams ", c->streams);
+    put_count(w, ", communication ", c->comm_nodes);
+    if (c->gaps) put_count(w, ", gaps ", c->gaps);
+    rs_writer_text(w, ")\n");
+    put_count(w, "dependencies   ", c->n_deps);
+    rs_writer_char(w, '\n');
+    put_count(w, "replay         ", c->issued);
+    put_count(w, " of ", c->n_nodes);
+    rs_writer_text(w, " nodes issued\n");
+    put_times(w, c);
+    put_astra(w, c);
+    put_conservation(w, c);
+    put_count(w, "inversions     ", c->n_inversions);
+    if (c->n_inversions) rs_writer_text(w, ", nodes that start before what they depend on:");
+    for (size_t i = 0; i < c->n_inversions && i < SHOWN_INVERSIONS; i++) put_count(w, " ", c->inversions[i]);
     if (c->n_inversions > SHOWN_INVERSIONS) {
-        put_count(&w, " and ", c->n_inversions - SHOWN_INVERSIONS);
-        rs_writer_text(&w, " more (--report lists all)");
+        put_count(w, " and ", c->n_inversions - SHOWN_INVERSIONS);
+        rs_writer_text(w, " more (--report lists all)");
     }
-    put_count(&w, "\nfaults         ", total(c));
-    rs_writer_char(&w, '\n');
+    put_count(w, "\nfaults         ", rs_check_faults(c));
+    rs_writer_char(w, '\n');
     for (size_t i = 0; i < c->n_findings && i < SHOWN_FINDINGS; i++) {
-        rs_writer_text(&w, "  ");
-        put_finding(&w, c, &c->findings[i]);
-        rs_writer_char(&w, '\n');
+        rs_writer_text(w, "  ");
+        put_finding(w, c, &c->findings[i]);
+        rs_writer_char(w, '\n');
     }
-    if (total(c) > SHOWN_FINDINGS) {
-        put_count(&w, "  and ", total(c) - SHOWN_FINDINGS);
-        rs_writer_text(&w, " more (--report lists them)\n");
+    if (rs_check_faults(c) > SHOWN_FINDINGS) {
+        put_count(w, "  and ", rs_check_faults(c) - SHOWN_FINDINGS);
+        rs_writer_text(w, " more (--report lists them)\n");
     }
-    return rs_writer_finish(&w, err);
 }
 
 static void put_pair(rs_writer *w, const char *name, int64_t here, int64_t linked)
@@ -157,60 +181,61 @@ static void put_pair(rs_writer *w, const char *name, int64_t here, int64_t linke
     rs_writer_char(w, '}');
 }
 
-rs_status rs_check_write_json(const rs_check *c, const rs_sink *sink, rs_error *err)
+void rs_check_put_json(const rs_check *c, rs_writer *w)
 {
-    rs_writer w;
-    rs_writer_init(&w, sink);
-    rs_writer_text(&w, "{\"file\": ");
-    rs_writer_json_string(&w, c->path, strlen(c->path));
-    rs_writer_text(&w, ", \"ok\": ");
-    rs_writer_text(&w, total(c) ? "false" : "true");
-    put_count(&w, ", \"nodes\": ", c->n_nodes);
-    put_count(&w, ", \"gpu_nodes\": ", c->gpu_nodes);
-    put_count(&w, ", \"comm_nodes\": ", c->comm_nodes);
-    put_count(&w, ", \"gaps\": ", c->gaps);
-    put_count(&w, ", \"streams\": ", c->streams);
-    put_count(&w, ", \"dependencies\": ", c->n_deps);
-    put_count(&w, ",\n \"replay\": {\"issued\": ", c->issued);
-    rs_writer_text(&w, ", \"time_ns\": ");
-    rs_writer_int(&w, c->run_time);
-    rs_writer_text(&w, ", \"recorded_ns\": ");
+    rs_writer_text(w, "{\"file\": ");
+    rs_writer_json_string(w, c->path, strlen(c->path));
+    rs_writer_text(w, ", \"ok\": ");
+    rs_writer_text(w, rs_check_faults(c) ? "false" : "true");
+    put_count(w, ", \"nodes\": ", c->n_nodes);
+    put_count(w, ", \"gpu_nodes\": ", c->gpu_nodes);
+    put_count(w, ", \"comm_nodes\": ", c->comm_nodes);
+    put_count(w, ", \"gaps\": ", c->gaps);
+    put_count(w, ", \"streams\": ", c->streams);
+    put_count(w, ", \"dependencies\": ", c->n_deps);
+    put_count(w, ",\n \"replay\": {\"issued\": ", c->issued);
+    rs_writer_text(w, ", \"time_ns\": ");
+    rs_writer_int(w, c->run_time);
+    rs_writer_text(w, ", \"recorded_ns\": ");
     if (c->has_recorded)
-        rs_writer_int(&w, c->recorded);
+        rs_writer_int(w, c->recorded);
     else
-        rs_writer_text(&w, "null");
-    rs_writer_text(&w, "},\n \"conservation\": ");
+        rs_writer_text(w, "null");
+    if (c->astra) {
+        rs_writer_text(w, ", \"astra_sim_ns\": ");
+        rs_writer_int(w, c->astra_time);
+    }
+    rs_writer_text(w, "},\n \"conservation\": ");
     if (c->linked) {
-        put_pair(&w, "{\"nodes\": {\"trace\": ", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
-        put_pair(&w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
-        put_pair(&w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
-        rs_writer_char(&w, '}');
+        put_pair(w, "{\"nodes\": {\"trace\": ", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
+        put_pair(w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
+        put_pair(w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
+        rs_writer_char(w, '}');
     } else {
-        rs_writer_text(&w, "\"not checked\"");
+        rs_writer_text(w, "\"not checked\"");
     }
-    rs_writer_text(&w, ",\n \"faults\": {");
+    rs_writer_text(w, ",\n \"faults\": {");
     for (size_t i = 0; i < RS_N_FAULTS; i++) {
-        rs_writer_text(&w, i ? ", \"" : "\"");
-        rs_writer_text(&w, faults[i].name);
-        put_count(&w, "\": ", c->counts[i]);
+        rs_writer_text(w, i ? ", \"" : "\"");
+        rs_writer_text(w, faults[i].name);
+        put_count(w, "\": ", c->counts[i]);
     }
-    rs_writer_text(&w, "},\n \"findings\": [");
+    rs_writer_text(w, "},\n \"findings\": [");
     for (size_t i = 0; i < c->n_findings; i++) {
         const rs_finding *f = &c->findings[i];
-        rs_writer_text(&w, i ? ",\n  {\"kind\": \"" : "\n  {\"kind\": \"");
-        rs_writer_text(&w, faults[f->fault].name);
-        rs_writer_char(&w, '"');
+        rs_writer_text(w, i ? ",\n  {\"kind\": \"" : "\n  {\"kind\": \"");
+        rs_writer_text(w, faults[f->fault].name);
+        rs_writer_char(w, '"');
         if (f->fault == RS_FAULT_CYCLE) {
-            rs_writer_text(&w, ", \"message\": ");
-            rs_writer_json_string(&w, c->cycle, strlen(c->cycle));
+            rs_writer_text(w, ", \"message\": ");
+            rs_writer_json_string(w, c->cycle, strlen(c->cycle));
         } else if (f->fault != RS_FAULT_TIME) {
-            put_count(&w, ", \"node\": ", f->node);
-            if (faults[f->fault].other) put_count(&w, ", \"other\": ", f->other);
+            put_count(w, ", \"node\": ", f->node);
+            if (faults[f->fault].other) put_count(w, ", \"other\": ", f->other);
         }
-        rs_writer_char(&w, '}');
+        rs_writer_char(w, '}');
     }
-    rs_writer_text(&w, "],\n \"inversions\": [");
-    for (size_t i = 0; i < c->n_inversions; i++) put_count(&w, i ? ", " : "", c->inversions[i]);
-    rs_writer_text(&w, "]}\n");
-    return rs_writer_finish(&w, err);
+    rs_writer_text(w, "],\n \"inversions\": [");
+    for (size_t i = 0; i < c->n_inversions; i++) put_count(w, i ? ", " : "", c->inversions[i]);
+    rs_writer_text(w, "]}");
 }

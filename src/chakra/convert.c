@@ -1,4 +1,5 @@
 /* A linked trace to a Chakra execution trace. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -7,6 +8,10 @@
 typedef struct converting {
     const rs_linked *linked;
     const rs_convert_graph *graph;
+    const rs_chakra_convert_settings *settings;
+    const rs_groups *groups;
+    const rs_comms *comms;
+    size_t comm; /* the next one */
     rs_chakra_convert_report *report;
     rs_et_writer writer;
     rs_arena arena;             /* texts of the present node */
@@ -20,28 +25,28 @@ typedef struct converting {
     rs_error *err;
 } converting;
 
-static void add_comm(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
+static bool for_astra(const converting *c)
 {
-    rs_comm comm;
-    if (!rs_comm_of(c->linked, n, &c->arena, &comm)) {
-        c->nomem = true;
-        return;
-    }
-    if (!comm.node_type) return;
-    uint64_t at = rs_linked_offset(c->linked, n->name.bytes);
-    out->type = (Rs__Et__NodeType)comm.node_type;
+    return c->settings->target == RS_CHAKRA_TARGET_ASTRA_SIM;
+}
+
+/* Nodes come in the order in which their communication was found. */
+static void add_comm(converting *c, size_t index, Rs__Et__Node *out)
+{
+    if (c->comm == c->comms->n || c->comms->node[c->comm] != index) return;
+    const rs_comm *comm = &c->comms->items[c->comm++];
+    if (!comm->node_type) return;
+    out->type = (Rs__Et__NodeType)comm->node_type;
     c->report->comm_nodes++;
-    if (comm.comm_type >= 0)
-        rs_et_add_int(&c->writer, "comm_type", comm.comm_type);
-    else if (comm.node_type == RS__ET__NODE_TYPE__COMM_COLL_NODE)
-        rs_problems_add(&c->report->problems, c->linked->file, -1, RS_WARNING, "unknown_collective",
-                        "nothing says which collective these kernels are; they have no comm_type", at);
-    if (comm.has_size)
-        rs_et_add_int(&c->writer, "comm_size", comm.size);
-    else
-        rs_problems_add(&c->report->problems, c->linked->file, -1, RS_WARNING, "unknown_size",
-                        "nothing says how much these collectives send; they have no comm_size", at);
-    if (comm.group) rs_et_add_text(&c->writer, "pg_name", comm.group);
+    if (comm->comm_type >= 0) rs_et_add_int(&c->writer, "comm_type", comm->comm_type);
+    if (comm->recorded >= 0) rs_et_add_int(&c->writer, "comm_type_recorded", comm->recorded);
+    if (comm->has_size) rs_et_add_int(&c->writer, "comm_size", comm->size);
+    if (comm->has_peers) {
+        rs_et_add_int32(&c->writer, "comm_src", comm->src);
+        rs_et_add_int32(&c->writer, "comm_dst", comm->dst);
+        rs_et_add_int32(&c->writer, "comm_tag", comm->tag);
+    }
+    if (comm->group) rs_et_add_text(&c->writer, "pg_name", comm->group);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
@@ -171,12 +176,37 @@ static rs_status write_gap(converting *c, size_t i)
 
 /* A feeder that waits for parents cannot wait for one that started later. The execution trace has such: what
  * another thread ran for an operator may stand above what the operator did before. */
-static bool has_parent(const rs_linked *l, const rs_linked_node *n)
+static bool has_parent(const rs_linked *l, const rs_linked_node *n, uint32_t at)
 {
-    uint32_t at = n->parent == n->id ? RS_LINKED_NONE : rs_linked_find(l, n->parent);
-    if (at == RS_LINKED_NONE) return false;
+    if (n->parent == n->id || at == RS_LINKED_NONE) return false;
     const rs_linked_node *parent = &l->nodes[at];
     return n->gpu || !n->timed || !parent->timed || parent->ts <= n->ts;
+}
+
+/* Whether data dependencies lead to the parent: one of them names it, or both are in one thread's chain. */
+static bool comes_after(const converting *c, size_t i, uint32_t parent)
+{
+    const rs_convert_graph *g = c->graph;
+    const rs_linked_node *n = &c->linked->nodes[i], *p = &c->linked->nodes[parent];
+    for (uint64_t k = g->first[i]; k < g->first[i + 1]; k++)
+        if (g->deps[k] == parent) return true;
+    return !n->gpu && !p->gpu && g->tops[i] == g->tops[parent] && parent < i &&
+           !c->linked->nodes[g->tops[i]].gpu;
+}
+
+/* The groups as ASTRA-sim reads them: it takes two characters off at both ends. */
+static bool fill_groups(converting *c, const rs_linked_node *n, Rs__Et__InputsOutputs *io)
+{
+    const char *list = rs_groups_list(c->groups, n, &c->arena);
+    size_t length = list ? strlen(list) : 0;
+    char *text = list ? rs_arena_alloc(&c->arena, length + 5) : NULL;
+    if (!text) return false;
+    *io = c->inputs;
+    memcpy(text, "['", 2);
+    memcpy(text + 2, list, length);
+    memcpy(text + 2 + length, "']", 3);
+    io->values = text;
+    return true;
 }
 
 static rs_status write_node(converting *c, size_t i)
@@ -188,21 +218,27 @@ static rs_status write_node(converting *c, size_t i)
     rs_status status = take_deps(c, i, &out);
     if (status != RS_OK) return status;
     uint64_t parent = (uint64_t)n->parent;
+    uint32_t above = rs_linked_find(l, n->parent);
+    Rs__Et__InputsOutputs groups;
     out.id = (uint64_t)n->id;
     if (!(out.name = rs_slice_text(n->name, &c->arena))) c->nomem = true;
     out.type = !n->gpu && is_metadata(n) ? RS__ET__NODE_TYPE__METADATA_NODE : RS__ET__NODE_TYPE__COMP_NODE;
-    if (has_parent(l, n)) {
+    if (has_parent(l, n, above) && (!for_astra(c) || comes_after(c, i, above))) {
         out.n_ctrl_deps = 1;
         out.ctrl_deps = &parent;
     }
     fill_tensors(c, n, &out);
+    if (for_astra(c) && rs_groups_are_declared_by(n)) {
+        c->nomem |= !fill_groups(c, n, &groups);
+        out.inputs = &groups;
+    }
     c->nomem |= !rs_attributes_add(&c->attributes, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
     if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
     if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
     if (n->gpu && !n->has_device && n->has_lane) rs_et_add_int(&c->writer, "lane", n->lane);
     fill_times(c, n, &out);
-    if (n->gpu) add_comm(c, n, &out);
+    if (n->gpu) add_comm(c, i, &out);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");
     return rs_et_write_node(&c->writer, &out, c->err);
 }
@@ -215,6 +251,7 @@ static rs_status write_trace(converting *c)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         c->nomem |= !rs_attribute_add(names[i], values[i], &c->writer, &c->arena);
     rs_et_add_text(&c->writer, "timing", c->graph->recorded ? "recorded" : "exclusive");
+    if (for_astra(c)) rs_et_add_text(&c->writer, "target", "astra-sim");
     if (c->nomem) return rs_fail_nomem(c->err, "metadata");
     rs_status status = rs_et_write_metadata(&c->writer, "", c->err);
     size_t n = l->n_nodes + c->graph->times.n_gaps;
@@ -223,36 +260,115 @@ static rs_status write_trace(converting *c)
     return status;
 }
 
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+/* Without times a replay says nothing: the host trace alone was given. */
+static rs_status check_linked(const rs_linked *l, const rs_chakra_convert_settings *settings,
+                              rs_chakra_convert_report *report, rs_error *err)
+{
+    for (size_t i = 0; i < l->n_nodes; i++)
+        if (l->nodes[i].timed) return RS_OK;
+    if (settings->allow_unlinked) {
+        rs_problems_add(&report->problems, l->file, -1, RS_NOTE, "never_linked",
+                        "no node has a time: every node of the result lasts 0", RS_NO_OFFSET);
+        return RS_OK;
+    }
+    if (settings->nodes) return RS_OK; /* the linker has told how much it found */
+    return rs_fail_at(err, RS_ERR_FORMAT, l->file, RS_NO_OFFSET,
+                      "was never linked: no node has a time; `rankscope chakra link` first (or "
+                      "--allow-unlinked)");
+}
+
+static void explain(const rs_linked *l, const rs_chakra_convert_settings *settings)
+{
+    for (size_t i = 0; settings->explain && i < l->n_nodes; i++) {
+        rs_slice_walk walk = rs_slice_elements(l->nodes[i].sync_dep);
+        rs_slice element;
+        int64_t id;
+        while (!l->nodes[i].gpu && rs_slice_next(&walk, &element)) {
+            char line[128];
+            if (!rs_slice_int(element, &id)) continue;
+            snprintf(line, sizeof line, "Node ID %lld now has an synchonization dependency on Node ID %lld",
+                     (long long)l->nodes[i].id, (long long)id);
+            settings->explain(settings->explain_context, line);
+        }
+    }
+}
+
+static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_settings *settings,
+                           const rs_groups *groups, const rs_comms *comms, const rs_sink *sink,
+                           rs_chakra_convert_report *report, rs_error *err)
+{
+    rs_convert_graph graph;
+    rs_status status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);
+    if (status != RS_OK) return status;
+    converting c = {.linked = linked,
+                    .graph = &graph,
+                    .settings = settings,
+                    .groups = groups,
+                    .comms = comms,
+                    .report = report,
+                    .err = err};
+    explain(linked, settings);
+    rs__et__inputs_outputs__init(&c.inputs);
+    rs__et__inputs_outputs__init(&c.outputs);
+    rs_et_writer_init(&c.writer, sink);
+    c.writer.json = settings->json;
+    status = write_trace(&c);
+    if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
+    rs_et_writer_clear(&c.writer);
+    rs_arena_clear(&c.arena);
+    rs_arena_clear(&c.io_arena);
+    rs_free(c.deps);
+    rs_convert_graph_clear(&graph);
+    return status;
+}
+
+static rs_status convert(const rs_linked *linked, const rs_chakra_convert_settings *settings,
+                         const rs_sink *sink, rs_chakra_convert_report *report, rs_error *err)
+{
+    rs_groups groups;
+    rs_comms comms;
+    rs_status status = check_linked(linked, settings, report, err);
+    if (status == RS_OK)
+        status = rs_groups_read(linked, settings->target == RS_CHAKRA_TARGET_ASTRA_SIM, &groups,
+                                &report->problems, err);
+    if (status != RS_OK) return status;
+    if (groups.renamed)
+        rs_problems_add_many(&report->problems, linked->file, -1, RS_NOTE, "renamed_groups",
+                             "process groups have numbers instead of their names, in nodes, metadata and the "
+                             "groups' file",
+                             RS_NO_OFFSET, groups.renamed, NULL);
+    status = rs_comms_find(linked, &groups, settings->target, &comms, &report->problems, err);
+    if (status == RS_OK) {
+        status = write_all(linked, settings, &groups, &comms, sink, report, err);
+        rs_comms_clear(&comms);
+    }
+    if (status == RS_OK && settings->groups)
+        status = rs_groups_write(&groups, settings->groups, &report->groups, err);
+    rs_groups_clear(&groups);
+    return status;
+}
+
 rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs_sink *sink,
                             rs_chakra_convert_report *report, rs_error *err)
 {
-    rs_linked own = {0};
-    const rs_linked *linked = settings->nodes ? &settings->nodes->linked : &own;
-    rs_convert_graph graph;
+    rs_linked linked = {0};
     rs_status status = RS_OK;
     *report = (rs_chakra_convert_report){0};
-    if (!settings->nodes && settings->bytes)
-        status = rs_linked_open_bytes(settings->bytes, settings->n_bytes, settings->linked, &own, err);
-    else if (!settings->nodes)
-        status = rs_linked_open(settings->linked, settings->max_ratio, &own, err);
+    if (settings->nodes)
+        linked = settings->nodes->linked; /* what it points to stays the caller's */
+    else if (settings->bytes)
+        status = rs_linked_open_bytes(settings->bytes, settings->n_bytes, settings->linked, &linked, err);
+    else
+        status = rs_linked_open(settings->linked, settings->max_ratio, &linked, err);
     if (status != RS_OK) return status;
-    status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);
-    if (status == RS_OK) {
-        converting c = {.linked = linked, .graph = &graph, .report = report, .err = err};
-        rs__et__inputs_outputs__init(&c.inputs);
-        rs__et__inputs_outputs__init(&c.outputs);
-        rs_et_writer_init(&c.writer, sink);
-        status = write_trace(&c);
-        if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
-        rs_et_writer_clear(&c.writer);
-        rs_arena_clear(&c.arena);
-        rs_arena_clear(&c.io_arena);
-        rs_free(c.deps);
-        rs_convert_graph_clear(&graph);
+    if (!linked.has_rank && settings->rank_set) {
+        linked.rank = settings->rank;
+        linked.has_rank = true;
     }
-    if (status == RS_OK && settings->groups)
-        status = rs_convert_groups(linked, settings->groups, report, err);
-    rs_linked_clear(&own);
+    status = convert(&linked, settings, sink, report, err);
+    if (!settings->nodes) rs_linked_clear(&linked);
     return status;
 }
 

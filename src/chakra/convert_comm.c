@@ -214,7 +214,7 @@ static bool is_record(const rs_linked_node *n)
  * trace of one endless chain from costing its square. */
 #define MAX_LEVELS 4096
 
-static const rs_linked_node *record_above(const rs_linked *linked, const rs_linked_node *gpu)
+const rs_linked_node *rs_comm_record(const rs_linked *linked, const rs_linked_node *gpu)
 {
     int64_t id = gpu->parent, last = gpu->id;
     for (int level = 0; id != last && level < MAX_LEVELS; level++) {
@@ -283,7 +283,7 @@ static void find_size(const rs_linked_node *record, const rs_linked_node *gpu, r
 
 bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *arena, rs_comm *out)
 {
-    *out = (rs_comm){.comm_type = -1};
+    *out = (rs_comm){.comm_type = -1, .recorded = -1};
     bool nomem = false;
     char folded[NAME_MAX_FOLDED];
     const char *name = rs_slice_text(gpu->name, arena);
@@ -291,8 +291,8 @@ bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *ar
     fold(name, folded);
     const char *by_name = kernel_operation(folded);
     if (!by_name && !other_operation(folded, out)) return true;
-    *out = (rs_comm){.comm_type = -1};
-    const rs_linked_node *record = record_above(linked, gpu);
+    *out = (rs_comm){.comm_type = -1, .recorded = -1};
+    const rs_linked_node *record = rs_comm_record(linked, gpu);
     bool found = record && operation_of_record(record, arena, out, &nomem);
     found = found || operation_of_slice(rs_slice_member(gpu->args, "Collective name"), arena, out, &nomem);
     found = found || operation_of_slice(gpu->collective, arena, out, &nomem);

@@ -1,21 +1,49 @@
-/* What a communication kernel of a linked trace does: its kind, size and group. */
+/* What a communication kernel of a linked trace does: its kind, size, group and peer. */
 #ifndef RS_CHAKRA_CONVERT_COMM_H
 #define RS_CHAKRA_CONVERT_COMM_H
 
 #include "chakra/convert_linked.h"
+#include "chakra/groups.h"
 
 typedef struct rs_comm {
     int node_type; /* 5 send, 6 receive, 7 collective; 0: no communication */
     int comm_type; /* of a collective, as in the schema; -1: unknown */
+    int recorded;  /* comm_type of the recording where the target has another; -1 */
     bool has_size;
     int64_t size;      /* bytes that this rank sends in */
     const char *group; /* in the arena; NULL: none is named */
+    bool has_peers;    /* of a send or receive */
+    int32_t src, dst;  /* ranks of the job */
+    int32_t tag;       /* how manieth from src to dst, from 0 */
 } rs_comm;
 
-/* false when out of memory. */
+/* Kind, size and group, as recorded. false when out of memory. */
 bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *arena, rs_comm *out);
+/* The nearest record_param_comms at or above the node that launched it; NULL: there is none. */
+const rs_linked_node *rs_comm_record(const rs_linked *linked, const rs_linked_node *gpu);
 
 /* The bytes of the tensors among a node's inputs; false when there are none or they make no sense. */
 bool rs_tensor_bytes(const rs_linked_io *io, int64_t *bytes);
+
+/* The kind and size that a simulator is given for what was recorded; node_type 0: it can only replay the time.
+ * (target.c) */
+void rs_comm_for_target(rs_chakra_target target, rs_comm *comm);
+
+/* All communication of a trace, in the order of its nodes. */
+typedef struct rs_comms {
+    rs_comm *items;
+    uint32_t *node; /* by item: its index */
+    size_t n, capacity, node_capacity;
+    rs_strings groups; /* the names that the items point to */
+} rs_comms;
+
+/* Finds it, with peers, tags and the target's kinds. What a node lacks is told in problems. */
+rs_status rs_comms_find(const rs_linked *linked, const rs_groups *groups, rs_chakra_target target,
+                        rs_comms *comms, rs_problems *problems, rs_error *err);
+void rs_comms_clear(rs_comms *comms);
+
+/* Gives sends and receives their peers and tags. (peers.c) */
+rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, rs_comms *comms,
+                              rs_problems *problems, rs_error *err);
 
 #endif

@@ -50,9 +50,6 @@ rs_status rs_convert_graph_make(const rs_linked *linked, rs_chakra_timing timing
                                 rs_chakra_convert_report *report, rs_error *err);
 void rs_convert_graph_clear(rs_convert_graph *graph);
 
-rs_status rs_convert_groups(const rs_linked *linked, const rs_sink *sink, rs_chakra_convert_report *report,
-                            rs_error *err);
-
 /* Fails with the ids on one cycle of the graph; RS_OK when there is none. ids and graph are by index. */
 rs_status rs_graph_has_no_cycle(const uint64_t *first, const uint32_t *deps, size_t n,
                                 uint64_t (*id_of)(const void *context, uint32_t index), const void *context,

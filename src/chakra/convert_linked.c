@@ -194,6 +194,7 @@ static rs_status read_document(reading *r)
 {
     rs_linked *l = r->linked;
     bool nodes = false;
+    rs_slice rank = {NULL, 0};
     rs_json_token token = rs_json_next(&r->json);
     if (token == RS_JSON_T_ERROR) return fail_json(r);
     if (token != RS_JSON_T_OBJECT)
@@ -204,6 +205,7 @@ static rs_status read_document(reading *r)
                                 : rs_json_is(&r->json, "time")      ? &l->time
                                 : rs_json_is(&r->json, "start_ts")  ? &l->start_ts
                                 : rs_json_is(&r->json, "finish_ts") ? &l->finish_ts
+                                : rs_json_is(&r->json, "rank")      ? &rank
                                                                     : &ignored;
         if (rs_json_is(&r->json, "nodes")) {
             rs_status status = nodes ? fail_at(r, r->json.p, "nodes is there twice") : read_nodes(r);
@@ -214,6 +216,8 @@ static rs_status read_document(reading *r)
         }
     }
     if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
+    l->has_rank = rs_slice_int(rank, &l->rank) && l->rank >= 0;
+    if (!l->has_rank) l->rank = 0;
     return nodes ? RS_OK : fail_at(r, l->text, "this is no linked trace: it has no nodes");
 }
 

@@ -47,6 +47,8 @@ typedef struct rs_linked {
     uint8_t *own_text; /* what to free */
     rs_arena arena;    /* values that stand in no text */
     rs_slice schema, pid, time, start_ts, finish_ts;
+    bool has_rank;
+    int64_t rank;          /* of the job; 0 where nothing tells it */
     rs_linked_node *nodes; /* by ascending id */
     size_t n_nodes, capacity;
     bool dense;     /* ids follow one another: those of the nodes are nodes[0].id + index */

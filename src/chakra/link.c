@@ -7,7 +7,7 @@
     (RS_LINK_COLUMNS | RS_SYNC_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(COLLECTIVE) |     \
      RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) | RS_COLUMN_BIT(DTYPE) |                           \
      RS_COLUMN_BIT(GROUP_SIZE) | RS_COLUMN_BIT(GROUP_NAME) | RS_COLUMN_BIT(GROUP_DESC) |                     \
-     RS_COLUMN_BIT(GROUP_RANKS))
+     RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(SRC_RANK) | RS_COLUMN_BIT(DST_RANK))
 
 /* ---- the device trace ------------------------------------------------------------------------------- */
 
@@ -24,7 +24,12 @@ static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error 
         if (!s->rank_set || rank == s->rank || (file->n == 1 && rank == RS_NO_VALUE))
             x->trace = &file->traces[i];
     }
-    if (x->trace) return RS_OK;
+    if (x->trace) {
+        x->rank_told = x->trace->rank != RS_NO_VALUE;
+        x->rank = x->trace->rank != RS_NO_VALUE ? x->trace->rank : s->rank;
+        x->has_rank = (x->trace->rank != RS_NO_VALUE || s->rank_set) && x->rank >= 0;
+        return RS_OK;
+    }
     if (file->n == 1)
         return rs_fail_at(err, RS_ERR_FORMAT, s->device, RS_NO_OFFSET, "holds rank %lld, not rank %lld",
                           (long long)file->traces[0].rank, (long long)s->rank);

@@ -73,7 +73,10 @@ typedef struct rs_linker {
     size_t n_ops;
     uint32_t *linked; /* indices into ops: the linked ones in the same order */
     size_t n_linked;
-    size_t n_ranks;         /* in the device trace */
+    size_t n_ranks; /* in the device trace */
+    bool has_rank;
+    bool rank_told;         /* by the device trace */
+    int64_t rank;           /* of the job */
     uint64_t n_other_names; /* ops whose id is that of a host node of another name */
     uint32_t *thread_first; /* n_threads + 1 offsets into linked */
     rs_link_host *hosts;    /* by node */
@@ -117,6 +120,8 @@ void rs_link_put_attrs(rs_writer *w, const rs_et_node *node);
 /* Lists of ids and of [from, to, id of what was waited for] as JSON. */
 void rs_link_put_inters(const rs_linker *x, rs_writer *w, const rs_link_host *host);
 void rs_link_put_waits(const rs_linker *x, rs_writer *w, const rs_link_host *root);
+/* What the device trace says about a communication kernel: an object, behind a text; false: nothing. */
+bool rs_link_put_args(const rs_linker *x, rs_writer *w, const char *before, uint32_t row);
 /* link_nodes.c: the same nodes without the text; takes the host trace's text over. */
 rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err);
 /* sync_deps.c */

@@ -126,7 +126,6 @@ static void fill_host(making *m, uint32_t index, rs_linked_node *n)
 static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *parent, rs_linked_node *n)
 {
     const rs_events *e = m->x->e;
-    int64_t number;
     *n = (rs_linked_node){.id = (int64_t)g->id,
                           .name = text_of(m, e->name[g->row]),
                           .parent = parent->id,
@@ -148,13 +147,7 @@ static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *pare
                           .attrs = parent->attrs};
     n->has_stream = rs_events_int(e, RS_COL_STREAM, g->row, &n->stream);
     n->has_device = rs_events_int(e, RS_COL_DEVICE, g->row, &n->device);
-    n->collective = text_of(m, rs_events_text(e, RS_COL_COLLECTIVE, g->row));
-    n->dtype = text_of(m, rs_events_text(e, RS_COL_DTYPE, g->row));
-    n->group = text_of(m, rs_events_text(e, RS_COL_GROUP_NAME, g->row));
-    if (rs_events_int(e, RS_COL_IN_NELEMS, g->row, &number)) {
-        rs_writer_int(&m->writer, number);
-        n->in_nelems = take(m);
-    }
+    if (rs_link_put_args(m->x, &m->writer, "", g->row)) n->args = take(m);
     n->sync_dep = syncs(m, g->first_dep, g->n_dep);
 }
 
@@ -223,6 +216,8 @@ rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err)
         made->linked.file = "the linked trace";
         m->x = x;
         m->out = &made->linked;
+        made->linked.has_rank = x->has_rank;
+        made->linked.rank = x->rank;
         m->texts = texts;
         m->sink = (rs_sink){keep, m};
         m->text = NULL;

@@ -236,11 +236,11 @@ static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
 }
 
 /* What the device trace says about a communication kernel. */
-static void put_args(const rs_linker *x, rs_writer *w, uint32_t row)
+bool rs_link_put_args(const rs_linker *x, rs_writer *w, const char *before, uint32_t row)
 {
-    static const rs_column_id columns[] = {RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,
-                                           RS_COL_DTYPE,      RS_COL_GROUP_SIZE, RS_COL_GROUP_NAME,
-                                           RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS};
+    static const rs_column_id columns[] = {
+        RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,  RS_COL_DTYPE,    RS_COL_GROUP_SIZE,
+        RS_COL_GROUP_NAME, RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS, RS_COL_SRC_RANK, RS_COL_DST_RANK};
     bool any = false;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         const rs_column_info *info = &rs_column_infos[columns[i]];
@@ -252,7 +252,8 @@ static void put_args(const rs_linker *x, rs_writer *w, uint32_t row)
         } else if (!rs_events_int(x->e, columns[i], row, &number)) {
             continue;
         }
-        rs_writer_text(w, any ? ", " : ", \"args\": {");
+        rs_writer_text(w, any ? ", " : before);
+        if (!any) rs_writer_char(w, '{');
         rs_writer_json_string(w, info->key, info->key_length);
         rs_writer_text(w, ": ");
         if (info->type == RS_COLUMN_TEXT)
@@ -262,6 +263,7 @@ static void put_args(const rs_linker *x, rs_writer *w, uint32_t row)
         any = true;
     }
     if (any) rs_writer_char(w, '}');
+    return any;
 }
 
 static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
@@ -295,7 +297,7 @@ static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
     put_time(w, ", \"launch_dur\": ", rs_sub_sat(g->launch_end, g->launch_ts));
     rs_writer_text(w, ", \"event\": ");
     rs_writer_uint(w, g->row);
-    put_args(x, w, g->row);
+    rs_link_put_args(x, w, ", \"args\": ", g->row);
     put_sync(x, w, g->first_dep, g->n_dep);
     rs_writer_char(w, '}');
 }
@@ -318,12 +320,21 @@ static void put_nodes(const rs_linker *x, rs_writer *w)
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err)
 {
     rs_writer *w = rs_malloc(sizeof *w);
+    bool any = false;
     if (!w) return rs_fail_nomem(err, "output");
     rs_writer_init(w, sink);
     rs_writer_char(w, '{');
+    /* rank 0 is what a converter takes it for that is told none */
+    if (x->has_rank && (x->rank_told || x->rank)) {
+        rs_writer_text(w, "\n\"rank\": ");
+        rs_writer_int(w, x->rank);
+        any = true;
+    }
     for (size_t i = 0; i < x->et.n_members; i++) {
         const rs_et_member *m = &x->et.members[i];
-        rs_writer_text(w, i ? ",\n\"" : "\n\"");
+        if (x->has_rank && rs_et_is(m->key, "rank")) continue;
+        rs_writer_text(w, any ? ",\n\"" : "\n\"");
+        any = true;
         put_span(w, m->key);
         rs_writer_text(w, "\": ");
         if (!m->value.n) {

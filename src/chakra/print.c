@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chakra/print_internal.h"
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 
@@ -11,7 +12,7 @@ static void put_text(rs_writer *w, const char *text)
 }
 
 /* JSON has no numbers for these. */
-static void put_real(rs_writer *w, double value)
+void rs_chakra_put_real(rs_writer *w, double value)
 {
     if (isfinite(value))
         rs_writer_real(w, value);
@@ -20,7 +21,7 @@ static void put_real(rs_writer *w, double value)
 }
 
 /* As base64, the way JSON forms of messages have it. */
-static void put_bytes(rs_writer *w, const ProtobufCBinaryData *b)
+void rs_chakra_put_bytes(rs_writer *w, const ProtobufCBinaryData *b)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     rs_writer_char(w, '"');
@@ -48,13 +49,13 @@ static void put_bytes(rs_writer *w, const ProtobufCBinaryData *b)
     } while (0)
 #define PUT_INTS(w, list) PUT_LIST(w, list, rs_writer_int(w, (list)->values[i_]))
 #define PUT_UINTS(w, list) PUT_LIST(w, list, rs_writer_uint(w, (list)->values[i_]))
-#define PUT_REALS(w, list) PUT_LIST(w, list, put_real(w, (double)(list)->values[i_]))
+#define PUT_REALS(w, list) PUT_LIST(w, list, rs_chakra_put_real(w, (double)(list)->values[i_]))
 
 static void put_value(rs_writer *w, const Rs__Et__Attribute *a)
 {
     switch (a->value_case) {
-    case RS__ET__ATTRIBUTE__VALUE_DOUBLE_VAL: put_real(w, a->double_val); return;
-    case RS__ET__ATTRIBUTE__VALUE_FLOAT_VAL: put_real(w, (double)a->float_val); return;
+    case RS__ET__ATTRIBUTE__VALUE_DOUBLE_VAL: rs_chakra_put_real(w, a->double_val); return;
+    case RS__ET__ATTRIBUTE__VALUE_FLOAT_VAL: rs_chakra_put_real(w, (double)a->float_val); return;
     case RS__ET__ATTRIBUTE__VALUE_INT32_VAL: rs_writer_int(w, a->int32_val); return;
     case RS__ET__ATTRIBUTE__VALUE_INT64_VAL: rs_writer_int(w, a->int64_val); return;
     case RS__ET__ATTRIBUTE__VALUE_UINT32_VAL: rs_writer_uint(w, a->uint32_val); return;
@@ -67,7 +68,7 @@ static void put_value(rs_writer *w, const Rs__Et__Attribute *a)
     case RS__ET__ATTRIBUTE__VALUE_SFIXED64_VAL: rs_writer_int(w, a->sfixed64_val); return;
     case RS__ET__ATTRIBUTE__VALUE_BOOL_VAL: rs_writer_text(w, a->bool_val ? "true" : "false"); return;
     case RS__ET__ATTRIBUTE__VALUE_STRING_VAL: put_text(w, a->string_val); return;
-    case RS__ET__ATTRIBUTE__VALUE_BYTES_VAL: put_bytes(w, &a->bytes_val); return;
+    case RS__ET__ATTRIBUTE__VALUE_BYTES_VAL: rs_chakra_put_bytes(w, &a->bytes_val); return;
     case RS__ET__ATTRIBUTE__VALUE_DOUBLE_LIST: PUT_REALS(w, a->double_list); return;
     case RS__ET__ATTRIBUTE__VALUE_FLOAT_LIST: PUT_REALS(w, a->float_list); return;
     case RS__ET__ATTRIBUTE__VALUE_INT32_LIST: PUT_INTS(w, a->int32_list); return;
@@ -87,7 +88,7 @@ static void put_value(rs_writer *w, const Rs__Et__Attribute *a)
         PUT_LIST(w, a->string_list, put_text(w, a->string_list->values[i_]));
         return;
     case RS__ET__ATTRIBUTE__VALUE_BYTES_LIST:
-        PUT_LIST(w, a->bytes_list, put_bytes(w, &a->bytes_list->values[i_]));
+        PUT_LIST(w, a->bytes_list, rs_chakra_put_bytes(w, &a->bytes_list->values[i_]));
         return;
     default: rs_writer_text(w, "null");
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "chakra/graph_json.h"
 #include "input/source.h"
 
 #define BUFFER ((size_t)64 << 10)
@@ -19,6 +20,9 @@ struct rs_et_reader {
     ProtobufCAllocator allocator;
     Rs__Et__GlobalMetadata *metadata;
     Rs__Et__Node *node;
+    bool is_json;
+    uint8_t *text; /* of the workload graph */
+    rs_graph_json graph;
 };
 
 static void *take(void *data, size_t n)
@@ -115,6 +119,27 @@ static rs_status bad_message(const rs_et_reader *r, const char *what, rs_error *
     return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(r->source), r->start, "this message is no %s", what);
 }
 
+/* The whole text, of which the beginning is in the buffer. */
+static rs_status read_graph(rs_et_reader *r, rs_error *err)
+{
+    size_t n = 0, capacity = 0, held = r->held;
+    r->is_json = true;
+    if (!(r->metadata = take(r, sizeof *r->metadata))) return rs_fail_nomem(err, "a workload graph");
+    rs__et__global_metadata__init(r->metadata);
+    do {
+        if (!rs_grow((void **)&r->text, &capacity, n + held + 1, 1))
+            return rs_fail_nomem(err, "a workload graph");
+        memcpy(r->text + n, r->buffer, held);
+        n += held;
+        rs_status status = rs_source_read(r->source, r->buffer, BUFFER, &held, err);
+        if (status != RS_OK) return status;
+    } while (held);
+    r->offset = n;
+    rs_source_end end = rs_source_get_end(r->source);
+    if (end.truncated || end.corrupt) return cut_off(r, 1, err);
+    return rs_graph_json_open(r->text, n, rs_source_name(r->source), &r->graph, err);
+}
+
 static rs_status start_reading(rs_source *source, rs_et_reader **out, rs_error *err)
 {
     rs_et_reader *r = rs_calloc(1, sizeof *r);
@@ -127,7 +152,16 @@ static rs_status start_reading(rs_source *source, rs_et_reader **out, rs_error *
     r->allocator = (ProtobufCAllocator){.alloc = take, .free = release, .allocator_data = r};
     size_t n = 0;
     bool any;
-    rs_status status = read_message(r, &n, &any, err);
+    rs_status status = fill(r, err);
+    if (status == RS_OK && rs_graph_json_is(r->buffer, r->held)) {
+        status = read_graph(r, err);
+        if (status == RS_OK)
+            *out = r;
+        else
+            rs_et_close(r);
+        return status;
+    }
+    if (status == RS_OK) status = read_message(r, &n, &any, err);
     if (status == RS_OK && !any)
         status = rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), 0,
                             "the file is empty: an execution trace starts with its metadata");
@@ -164,6 +198,8 @@ void rs_et_close(rs_et_reader *r)
     if (r->metadata) rs__et__global_metadata__free_unpacked(r->metadata, &r->allocator);
     if (r->node) rs__et__node__free_unpacked(r->node, &r->allocator);
     rs_source_close(r->source);
+    rs_graph_json_clear(&r->graph);
+    rs_free(r->text);
     rs_free(r->buffer);
     rs_free(r->message);
     rs_free(r);
@@ -179,6 +215,7 @@ rs_status rs_et_next(rs_et_reader *r, const Rs__Et__Node **node, rs_error *err)
     size_t n = 0;
     bool any;
     *node = NULL;
+    if (r->is_json) return rs_graph_json_next(&r->graph, node, &r->start, err);
     if (r->node) rs__et__node__free_unpacked(r->node, &r->allocator);
     r->node = NULL;
     rs_status status = read_message(r, &n, &any, err);

@@ -16,7 +16,8 @@
 
 typedef struct rs_et_reader rs_et_reader;
 
-/* Plain, gzip or zstd. max_ratio as for rs_source_open. Opens and reads the metadata, which is the reader's;
+/* An .et file, or the workload graph that feeders read besides (graph_json.h; it is held whole). Plain, gzip or
+ * zstd. max_ratio as for rs_source_open. Opens and reads the metadata, which is the reader's;
  * a file without any message is RS_ERR_FORMAT. */
 rs_status rs_et_open(const char *path, uint64_t max_ratio, rs_et_reader **out, rs_error *err);
 rs_status rs_et_open_bytes(const void *bytes, size_t n, const char *name, rs_et_reader **out, rs_error *err);
@@ -49,6 +50,8 @@ typedef struct rs_et_writer {
     uint8_t *attr; /* its attributes, encoded */
     size_t n_attr, attr_capacity;
     bool nomem, too_long; /* an attribute could not be added */
+    bool json;            /* nodes are written as a workload graph; there is no metadata then */
+    uint64_t n_nodes;
 } rs_et_writer;
 
 void rs_et_writer_init(rs_et_writer *writer, const rs_sink *sink);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "chakra/graph_json.h"
+
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2 };
 #define TAG(field, wire) ((uint64_t)(field) << 3 | (wire))
 #define NODE_ATTRIBUTE TAG(10, BYTES)    /* one byte each: */
@@ -18,6 +20,7 @@ void rs_et_writer_init(rs_et_writer *w, const rs_sink *sink)
 
 rs_status rs_et_writer_finish(rs_et_writer *w, rs_error *err)
 {
+    if (w->json) rs_writer_text(&w->out, "\n]}\n");
     return rs_writer_finish(&w->out, err);
 }
 
@@ -143,6 +146,11 @@ static rs_status end_message(rs_et_writer *w, const uint8_t *end)
 
 rs_status rs_et_write_metadata(rs_et_writer *w, const char *version, rs_error *err)
 {
+    if (w->json) {
+        w->n_attr = 0;
+        rs_writer_text(&w->out, "{\"workload_graph\": [");
+        return RS_OK;
+    }
     size_t n = strlen(version);
     uint8_t *to = begin_message(w, (n ? bytes_size(n) : 0) + w->n_attr, err);
     if (!to) return err->status;
@@ -210,6 +218,18 @@ static uint8_t *put_io(uint8_t *to, unsigned field, const Rs__Et__InputsOutputs 
     return put_text(to, 3, io->types);
 }
 
+/* The message as a node of a workload graph. */
+static rs_status put_graph_node(rs_et_writer *w, size_t n, const uint8_t *end, rs_error *err)
+{
+    Rs__Et__Node *node = rs__et__node__unpack(NULL, n, end - n);
+    if (!node) return rs_fail_nomem(err, "a node");
+    w->n_attr = 0;
+    rs_writer_text(&w->out, w->n_nodes++ ? ",\n" : "\n");
+    rs_graph_json_put(&w->out, node);
+    rs__et__node__free_unpacked(node, NULL);
+    return RS_OK;
+}
+
 rs_status rs_et_write_node(rs_et_writer *w, const Rs__Et__Node *n, rs_error *err)
 {
     size_t ctrl = list_size(n->ctrl_deps, n->n_ctrl_deps), data = list_size(n->data_deps, n->n_data_deps),
@@ -230,5 +250,5 @@ rs_status rs_et_write_node(rs_et_writer *w, const Rs__Et__Node *n, rs_error *err
     to = put_io(to, 8, n->inputs, inputs);
     to = put_io(to, 9, n->outputs, outputs);
     if (w->n_attr) memcpy(to, w->attr, w->n_attr);
-    return end_message(w, to + w->n_attr);
+    return w->json ? put_graph_node(w, size, to + w->n_attr, err) : end_message(w, to + w->n_attr);
 }

@@ -152,10 +152,13 @@ static void explain_one(const rs_linker *x, uint32_t at, uint64_t id)
 {
     static const char *const kinds[] = {"Stream Wait Event", "Event Sync", "Stream Sync", "Context Sync",
                                         "blocking copy"};
+    static const char on_cpu[] = "Node ID %llu now has an synchonization dependency on Node ID %llu (%s)",
+                      on_gpu[] = "GPU node %llu now waits for GPU node %llu (%s)";
     const rs_link_dep *dep = &x->deps[at];
     char line[128];
-    snprintf(line, sizeof line, "%snode %llu now waits for GPU node %llu (%s)", dep->on_gpu ? "GPU " : "",
-             (unsigned long long)id, (unsigned long long)x->gpus[dep->gpu].id, kinds[dep->kind]);
+    /* Of CPU nodes in the words of the established linker, its spelling too: scripts look for them. */
+    snprintf(line, sizeof line, dep->on_gpu ? on_gpu : on_cpu, (unsigned long long)id,
+             (unsigned long long)x->gpus[dep->gpu].id, kinds[dep->kind]);
     x->settings->explain(x->settings->explain_context, line);
 }
 

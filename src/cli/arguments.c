@@ -8,28 +8,6 @@
 #include "base/try.h"
 #include "cli/cli.h"
 
-static const rs_option_spec input_specs[] = {
-    {"compat", RS_OPTION_CHOICE, "PEER", "hta|hta-exact|tracelens|aorta", NULL,
-     "numbers, columns and rounding of another tool, digit by digit"},
-    {"ranks", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these ranks: 0,3,8-15"},
-    {"steps", RS_OPTION_RANGES, "LIST", NULL, NULL, "only these training steps: 3-5"},
-    {"window", RS_OPTION_TEXT, "FROM-TO", NULL, NULL,
-     "only what starts in this time, ms from the job's first event: 10-12.5"},
-    {"recursive", RS_OPTION_FLAG, NULL, NULL, NULL, "descend into directories"},
-    {"renumber", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "number ranks by sorted file name, whatever the files say"},
-    {"single-rank", RS_OPTION_FLAG, NULL, NULL, NULL, "refuse files that hold several ranks"},
-    {"absolute", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "times on the files' own clock, not from the job's first event"},
-    {"include-last-step", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "HTA's include_last_profiler_step; only with --compat hta or hta-exact"},
-    {"jobs", RS_OPTION_INT, "N", NULL, NULL, "worker threads (default: one for each core)"},
-    {"max-memory", RS_OPTION_TEXT, "SIZE", NULL, NULL,
-     "stop rather than hold more than SIZE of traces: 512M, 4G"},
-    {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
-     "refuse files that inflate to more than N times their size"},
-};
-
 static const rs_option_spec output_specs[] = {
     {"format", RS_OPTION_CHOICE, NULL, rs_output_form_names, "text", "how to write the answer"},
     {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
@@ -46,8 +24,7 @@ static const rs_option_spec output_specs[] = {
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
-const rs_option_group rs_input_options = {
-    .title = "Input", .specs = input_specs, .n = sizeof input_specs / sizeof *input_specs};
+const rs_option_group rs_input_options = {.title = "Input", .list = rs_job_options};
 const rs_option_group rs_output_options = {
     .title = "Output", .specs = output_specs, .n = sizeof output_specs / sizeof *output_specs};
 
@@ -70,16 +47,20 @@ const char *rs_group_title(const rs_option_group *group)
     return group->title || !group->base ? group->title : group->base->title;
 }
 
-static const rs_option_group *lists(const rs_option_group *group)
+/* The options of a group, also those that it leaves out. */
+static const rs_option_spec *specs_of(const rs_option_group *group, size_t *n)
 {
-    return group->base ? group->base : group;
+    if (group->base) group = group->base;
+    *n = group->n;
+    return group->list ? group->list(n) : group->specs;
 }
 
 const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i)
 {
-    const rs_option_group *all = lists(group);
-    for (size_t at = 0; at < all->n; at++)
-        if (!is_listed(group->without, all->specs[at].name) && i-- == 0) return &all->specs[at];
+    size_t n;
+    const rs_option_spec *specs = specs_of(group, &n);
+    for (size_t at = 0; at < n; at++)
+        if (!is_listed(group->without, specs[at].name) && i-- == 0) return &specs[at];
     return NULL;
 }
 
@@ -195,8 +176,9 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
     out->paths = rs_calloc((size_t)argc + 1, sizeof *out->paths);
     rs_status status = out->paths ? RS_OK : rs_fail_nomem(err, "the arguments");
     for (size_t g = 0; status == RS_OK && g < command->n_groups; g++) {
-        const rs_option_group *all = lists(&command->groups[g]);
-        status = rs_options_create(all->specs, all->n, &out->options[g], err);
+        size_t n;
+        const rs_option_spec *specs = specs_of(&command->groups[g], &n);
+        status = rs_options_create(specs, n, &out->options[g], err);
     }
     for (size_t i = 0; status == RS_OK && i < RS_MAX_REPEATED && command->repeated[i]; i++) {
         out->repeated[i].values = rs_calloc((size_t)argc + 1, sizeof *out->repeated[i].values);
@@ -230,59 +212,6 @@ const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments 
 {
     size_t group = 0;
     return find_spec(command, name, &group) ? arguments->options[group] : NULL;
-}
-
-bool rs_parse_size(const char *text, uint64_t *bytes)
-{
-    static const char suffixes[] = "KMGT";
-    int64_t number;
-    const char *end;
-    if (!rs_parse_whole(text, &number, &end)) return false;
-    uint64_t value = (uint64_t)number;
-    const char *suffix = *end ? strchr(suffixes, rs_upper(*end)) : NULL;
-    if (suffix) {
-        if (__builtin_mul_overflow(value, UINT64_C(1024) << (10 * (suffix - suffixes)), &value)) return false;
-        end++;
-        if (*end == 'i') end++;
-    }
-    if (*end == 'B') end++;
-    *bytes = value;
-    return *end == '\0' && value > 0;
-}
-
-rs_status rs_threads_of(const rs_options *options, unsigned *out, rs_error *err)
-{
-    int64_t jobs = rs_options_int(options, "jobs");
-    if (rs_options_is_set(options, "jobs") && (jobs < 1 || jobs > 4096))
-        return rs_fail(err, RS_ERR_USAGE, "--jobs takes 1 to 4096, not %lld", (long long)jobs);
-    *out = (unsigned)jobs;
-    return RS_OK;
-}
-
-rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err)
-{
-    int64_t max_ratio = rs_options_int(input, "max-ratio");
-    uint64_t memory = 0;
-    const char *size = rs_options_text(input, "max-memory");
-    unsigned jobs;
-    RS_TRY(rs_threads_of(input, &jobs, err));
-    if (size && !rs_parse_size(size, &memory))
-        return rs_fail(err, RS_ERR_USAGE, "--max-memory takes a size like 512M or 4G, not \"%.60s\"", size);
-    if (max_ratio == 0) return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
-    *out = (rs_job_settings){
-        .jobs = jobs,
-        .max_memory = memory,
-        .max_ratio = (uint64_t)max_ratio,
-        .recursive = rs_options_flag(input, "recursive"),
-        .renumber = rs_options_flag(input, "renumber"),
-        .single_rank = rs_options_flag(input, "single-rank"),
-        .include_last_step = rs_options_flag(input, "include-last-step"),
-        .absolute = rs_options_flag(input, "absolute"),
-        .ranks = rs_options_text(input, "ranks"),
-        .steps = rs_options_text(input, "steps"),
-        .window = rs_options_text(input, "window"),
-    };
-    return RS_OK;
 }
 
 bool rs_repeated_take(rs_repeated *into, const char *name, int argc, char **argv, int *i)

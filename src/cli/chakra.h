@@ -30,6 +30,23 @@ bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_a
 /* Reports what reading and linking found; quiet leaves the notes out. */
 void rs_chakra_report_problems(rs_problems *problems, bool quiet);
 
+/* Options of `convert` and `build`; what they say goes into *settings. */
+#define RS_CHAKRA_CONVERT_OPTIONS                                                                             \
+    {"comm-groups", RS_OPTION_TEXT,                                                                           \
+     "FILE",        NULL,                                                                                     \
+     NULL,          "the process groups as {\"pg_name\": [ranks]}, without the default group"},               \
+        RS_CHAKRA_TIMING_OPTION,                                                                              \
+        {"target",                                                                                            \
+         RS_OPTION_CHOICE,                                                                                    \
+         NULL,                                                                                                \
+         "any|astra-sim",                                                                                     \
+         "any",                                                                                               \
+         "any: the communication that was recorded; astra-sim: what that simulator takes, each change told"}, \
+    {                                                                                                         \
+        "verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "name every synchronization dependency"                  \
+    }
+void rs_chakra_convert_options(const rs_options *options, rs_chakra_convert_settings *settings);
+
 /* --timing, of `convert` and `build`. */
 #define RS_CHAKRA_TIMING_OPTION                                                                              \
     {                                                                                                        \
@@ -37,9 +54,12 @@ void rs_chakra_report_problems(rs_problems *problems, bool quiet);
             "what duration_micros says: recorded, so that a replay takes as long as the recording; "         \
             "exclusive, the operator's own time"                                                             \
     }
-rs_chakra_timing rs_chakra_timing_of(const rs_options *options);
 
 /* Converts into the file at path, and the process groups into groups_path (NULL: nowhere); the exit code. */
+/* What the program does under the name of an established tool (cmd_chakra_shims.c); *code: its exit code. false:
+ * it was called by a name of its own. */
+bool rs_chakra_run_as(const char *name, int argc, char **argv, int *code);
+
 int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
                          const char *groups_path, bool quiet);
 

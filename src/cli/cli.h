@@ -22,16 +22,17 @@ typedef struct rs_option_group {
     const char *title; /* NULL: the base's */
     const rs_option_spec *specs;
     size_t n;
-    const struct rs_option_group *base; /* then specs are NULL */
-    const char *without;                /* "compat|absolute": options of the base that are left out */
+    const rs_option_spec *(*list)(size_t *n); /* tells the specs instead */
+    const struct rs_option_group *base;       /* has them instead */
+    const char *without;                      /* "compat|absolute": options of the base that are left out */
 } rs_option_group;
 
 const char *rs_group_title(const rs_option_group *group);
 /* The i-th option of a group; NULL behind the last. */
 const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i);
 
-/* What every command that reads traces takes, and every one that prints tables. A new option of all of them
- * is one line in arguments.c. */
+/* What every command that reads traces takes, and every one that prints tables. A new one of the first is a
+ * row of src/job/job_settings.c, of the second a line in arguments.c. */
 extern const rs_option_group rs_input_options, rs_output_options;
 extern const rs_option_group rs_flight_options; /* of the command flight */
 
@@ -187,14 +188,6 @@ void rs_arguments_clear(rs_arguments *arguments);
 const rs_options *rs_arguments_of(const rs_command *command, const rs_arguments *arguments, const char *name);
 /* The short form of an option ('o' for "output"), 0 if it has none. */
 char rs_short_option(const char *name);
-
-/* "512M" in bytes; suffixes K, M, G, T of 1024. */
-bool rs_parse_size(const char *text, uint64_t *bytes);
-/* --jobs, checked. */
-rs_status rs_threads_of(const rs_options *options, unsigned *out, rs_error *err);
-/* The settings of a job that the input options say, of the commands that take traces. Where to report
- * progress is left to the caller. */
-rs_status rs_job_settings_of(const rs_options *input, rs_job_settings *out, rs_error *err);
 
 /* Takes "--NAME VALUE" or "--NAME=VALUE" at *i out of the arguments; whether it was one. values have room for
  * every argument. */

@@ -6,11 +6,12 @@
 #include "cli/trace_files.h"
 #include "rankscope/gate.h"
 
-static const char *const compat_names[] = {"", "hta", "hta-exact", "tracelens", "aorta"};
+static const char *const compat_names[] = {"",          "hta",   "hta-exact",
+                                           "tracelens", "aorta", "straggler-analysis"};
 
 static rs_compat compat_of(const char *name)
 {
-    for (rs_compat c = RS_COMPAT_HTA; name && c <= RS_COMPAT_AORTA; c++)
+    for (rs_compat c = RS_COMPAT_HTA; name && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++)
         if (strcmp(compat_names[c], name) == 0) return c;
     return RS_COMPAT_NONE;
 }
@@ -24,7 +25,7 @@ static rs_status choose(rs_request *r, rs_error *err)
     if (!r->tables) {
         char known[80] = "";
         size_t n;
-        for (rs_compat c = RS_COMPAT_HTA; c <= RS_COMPAT_AORTA; c++) {
+        for (rs_compat c = RS_COMPAT_HTA; c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
             if (!rs_analysis_tables(analysis, c, &n)) continue;
             size_t used = strlen(known);
             snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", compat_names[c]);
@@ -109,6 +110,24 @@ static bool is_for_traces(const rs_table *table)
     return strcmp(name, "files") == 0 || strcmp(name, "overlay") == 0 || strcmp(name, "marks") == 0;
 }
 
+static rs_status write_ideal(void *context, const rs_sink *sink, rs_error *err)
+{
+    return rs_ideal_trace_write(context, sink, err);
+}
+
+/* whatif --ideal-trace: the replay beside the tables. */
+static int deliver_ideal(rs_request *r, const rs_result *result, const char *path)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_table *ideal = result->tables[result->n_tables - 1];
+    rs_result shown = *result;
+    shown.n_tables--;
+    int code = rs_request_deliver(r, &shown);
+    if (code != RS_EXIT_OK && code != RS_EXIT_FOUND && code != RS_EXIT_LOSS) return code;
+    rs_status status = rs_output_put(path, true, "whatif", write_ideal, ideal, &err);
+    return status == RS_OK ? code : rs_complain_error(NULL, &err);
+}
+
 /* annotate's -o is the trace; --overlay is one beside the tables. */
 static int deliver(rs_request *r, const rs_result *result)
 {
@@ -117,6 +136,8 @@ static int deliver(rs_request *r, const rs_result *result)
     rs_rewrite_settings settings = {.max_ratio = r->job.max_ratio};
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
+    const char *ideal = rs_request_text(r, "ideal-trace");
+    if (ideal) return deliver_ideal(r, result, ideal);
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = rs_request_deliver(r, &shown);

@@ -3,9 +3,9 @@
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the Chakra execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
-    {"comm-groups", RS_OPTION_TEXT, "FILE", NULL, NULL, "the process groups as {\"pg_name\": [ranks]}"},
-    RS_CHAKRA_TIMING_OPTION,
+     "the Chakra execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that "
+     "feeders read, {\"workload_graph\": [...]}; - is standard output"},
+    RS_CHAKRA_CONVERT_OPTIONS,
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
@@ -22,7 +22,8 @@ static int build(const rs_chakra_link_settings *link, const rs_options *o)
     if (status != RS_OK) {
         code = rs_complain_error("chakra build", &err);
     } else {
-        rs_chakra_convert_settings convert = {.nodes = linked, .timing = rs_chakra_timing_of(o)};
+        rs_chakra_convert_settings convert = {.nodes = linked};
+        rs_chakra_convert_options(o, &convert);
         code = rs_chakra_convert_to("chakra build", &convert, rs_options_text(o, "output"),
                                     rs_options_text(o, "comm-groups"), quiet);
     }

@@ -19,18 +19,30 @@
 
 static const rs_option_spec convert_specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the execution trace, whole or not at all; .gz and .zst are packed; - is standard output"},
-    {"comm-groups", RS_OPTION_TEXT, "FILE", NULL, NULL, "the process groups as {\"pg_name\": [ranks]}"},
-    RS_CHAKRA_TIMING_OPTION,
+     "the execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that feeders "
+     "read, {\"workload_graph\": [...]}; - is standard output"},
+    RS_CHAKRA_CONVERT_OPTIONS,
+    {"rank", RS_OPTION_INT, "R", NULL, NULL, "the rank of the trace, where it does not tell it"},
+    {"allow-unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "convert an execution trace that has no times; every node lasts 0"},
     MAX_RATIO_OPTION,
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     HELP_OPTION,
 };
 
-rs_chakra_timing rs_chakra_timing_of(const rs_options *options)
+static void explain(void *context, const char *text)
+{
+    (void)context;
+    rs_complain("%s", text);
+}
+
+void rs_chakra_convert_options(const rs_options *options, rs_chakra_convert_settings *settings)
 {
     bool exclusive = strcmp(rs_options_text(options, "timing"), "exclusive") == 0;
-    return exclusive ? RS_CHAKRA_TIMING_EXCLUSIVE : RS_CHAKRA_TIMING_RECORDED;
+    bool astra = strcmp(rs_options_text(options, "target"), "astra-sim") == 0;
+    settings->timing = exclusive ? RS_CHAKRA_TIMING_EXCLUSIVE : RS_CHAKRA_TIMING_RECORDED;
+    settings->target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY;
+    if (rs_options_flag(options, "verbose")) settings->explain = explain;
 }
 
 static void tell_converted(const rs_chakra_convert_report *r, bool with_groups)
@@ -71,11 +83,22 @@ static rs_status convert_beside_groups(void *context, const rs_sink *sink, rs_er
     return status;
 }
 
+/* Whether the name asks for a workload graph. */
+static bool is_json(const char *path)
+{
+    static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (n >= strlen(ends[i]) && strcmp(path + n - strlen(ends[i]), ends[i]) == 0) return true;
+    return false;
+}
+
 int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
                          const char *groups_path, bool quiet)
 {
     rs_error err = RS_ERROR_INIT;
     converting c = {.settings = settings, .path = path, .command = command};
+    settings->json = is_json(path);
     rs_status status = groups_path ? rs_output_put(groups_path, false, NULL, convert_beside_groups, &c, &err)
                                    : rs_output_put(path, true, command, convert_into, &c, &err);
     rs_chakra_report_problems(&c.report.problems, quiet);
@@ -99,8 +122,11 @@ static int run_convert(const rs_command *command, int argc, char **argv)
         code = RS_EXIT_USAGE;
     } else {
         rs_chakra_convert_settings settings = {.linked = arguments.paths[0],
-                                               .timing = rs_chakra_timing_of(o),
+                                               .allow_unlinked = rs_options_flag(o, "allow-unlinked"),
+                                               .rank_set = rs_options_is_set(o, "rank"),
+                                               .rank = rs_options_int(o, "rank"),
                                                .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
+        rs_chakra_convert_options(o, &settings);
         code = rs_chakra_convert_to("chakra convert", &settings, path, rs_options_text(o, "comm-groups"),
                                     rs_options_flag(o, "quiet"));
     }
@@ -111,7 +137,7 @@ static int run_convert(const rs_command *command, int argc, char **argv)
 const rs_command rs_chakra_convert_command = {
     .name = "chakra convert",
     .help = "A linked trace as a Chakra execution trace (.et) for simulators",
-    .usage = "LINKED -o FILE.et [--timing recorded|exclusive] [--comm-groups FILE]",
+    .usage = "LINKED -o FILE.et [--target any|astra-sim] [--comm-groups FILE] [options]",
     .about =
         "Every node of the linked trace becomes a node of the execution trace: a thread's operators in a "
         "chain, kernels behind the operator that launched them and behind the one before them on their "
@@ -191,6 +217,10 @@ static const rs_option_spec check_specs[] = {
     {"linked", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "the linked trace it was made from: also check that no node, time or byte was lost"},
     {"report", RS_OPTION_TEXT, "FILE.json", NULL, NULL, "everything that was found, as JSON"},
+    {"target", RS_OPTION_CHOICE, NULL, "any|astra-sim", "any",
+     "astra-sim: also what that simulator stops at"},
+    {"comm-groups", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "the simulator's file of process groups, besides those that the trace declares"},
     {"tolerance", RS_OPTION_REAL, "PERCENT", NULL, "5",
      "by how much the time of the replay may differ from the recording's"},
     MAX_RATIO_OPTION,
@@ -200,12 +230,16 @@ static const rs_option_spec check_specs[] = {
 typedef struct checking {
     rs_chakra_check_settings settings;
     rs_sink report;
+    const char *const *paths; /* of several ranks */
+    size_t n_paths;
     uint64_t faults;
 } checking;
 
 static rs_status check_to(void *context, const rs_sink *sink, rs_error *err)
 {
     checking *c = context;
+    if (c->n_paths > 1)
+        return rs_chakra_check_ranks(&c->settings, c->paths, c->n_paths, sink, &c->faults, err);
     return rs_chakra_check(&c->settings, sink, &c->faults, err);
 }
 
@@ -217,15 +251,20 @@ static rs_status check_beside_report(void *context, const rs_sink *sink, rs_erro
     return rs_output_put(NULL, false, NULL, check_to, c, err);
 }
 
-static int check(const rs_options *o, const char *path)
+static int check(const rs_options *o, const char *const *paths, size_t n)
 {
     rs_error err = RS_ERROR_INIT;
     const char *report = rs_options_text(o, "report");
-    checking c = {.settings = {.path = path,
+    checking c = {.paths = paths,
+                  .n_paths = n,
+                  .settings = {.path = paths[0],
                                .linked = rs_options_text(o, "linked"),
+                               .groups = rs_options_text(o, "comm-groups"),
                                .tolerance_set = true,
                                .tolerance = rs_options_real(o, "tolerance"),
                                .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")}};
+    if (strcmp(rs_options_text(o, "target"), "astra-sim") == 0)
+        c.settings.target = RS_CHAKRA_TARGET_ASTRA_SIM;
     rs_status status = report ? rs_output_put(report, false, NULL, check_beside_report, &c, &err)
                               : rs_output_put(NULL, false, NULL, check_to, &c, &err);
     if (status != RS_OK) return rs_complain_error(NULL, &err);
@@ -236,14 +275,17 @@ static int run_check(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
     int code;
-    if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
+    if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
     const rs_options *o = arguments.options[0];
-    if (rs_options_real(o, "tolerance") >= 0) {
-        code = check(o, arguments.paths[0]);
-    } else {
+    code = RS_EXIT_USAGE;
+    if (!arguments.n_paths)
+        rs_complain("chakra check: which file? rankscope chakra check %s", command->usage);
+    else if (rs_options_real(o, "tolerance") < 0)
         rs_complain("chakra check: --tolerance takes a percentage, 0 or more");
-        code = RS_EXIT_USAGE;
-    }
+    else if (arguments.n_paths > 1 && rs_options_text(o, "linked"))
+        rs_complain("chakra check: --linked is about one file, not %zu", arguments.n_paths);
+    else
+        code = check(o, arguments.paths, arguments.n_paths);
     rs_arguments_clear(&arguments);
     return code;
 }
@@ -251,7 +293,7 @@ static int run_check(const rs_command *command, int argc, char **argv)
 const rs_command rs_chakra_check_command = {
     .name = "chakra check",
     .help = "Is a Chakra execution trace fit for a simulator",
-    .usage = "FILE.et [--linked LINKED] [--report FILE.json] [--tolerance PERCENT]",
+    .usage = "FILE.et... [--linked LINKED] [--target astra-sim] [--report FILE.json] [--tolerance PERCENT]",
     .about =
         "Ids are unique, dependencies name nodes that exist and form no cycle, every GPU node depends on "
         "what launched it, the GPU nodes of a stream are in one order, and a feeder that issues each node "
@@ -260,8 +302,13 @@ const rs_command rs_chakra_check_command = {
         "file made with --timing exclusive that is told only). Exit code 1 when any of this is not so. With "
         "--linked also: no node, time or byte of the linked trace was lost.\n\n"
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
-        "disagree with its dependencies, and are no fault.",
-    .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json",
+        "disagree with its dependencies, and are no fault.\n\n"
+        "Several files are the traces of a job's ranks, each named by the number before its ending "
+        "(job.3.et): in each process group all members have the same collectives in the same order, and "
+        "every send has its receive. --target astra-sim also finds what that simulator stops at, and tells "
+        "how long the trace takes on its one CPU, compute and communication engine.",
+    .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json\n"
+                "rankscope chakra check job.*.et --target astra-sim --comm-groups groups.json",
     .groups = {{.title = "Options", .specs = check_specs, .n = sizeof check_specs / sizeof *check_specs}},
     .n_groups = 1,
     .run = run_check,

@@ -1,15 +1,20 @@
 /* rankscope chakra visualize and generate. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/chakra.h"
 
 /* ---- visualize -------------------------------------------------------------------------------------- */
 
 static const rs_option_spec visualize_specs[] = {
-    {"output", RS_OPTION_TEXT, "FILE.dot", NULL, NULL, "write to a file instead of standard output"},
+    {"output", RS_OPTION_TEXT, "FILE.dot", NULL, NULL,
+     "write to a file instead of standard output; .graphml is GraphML, .pdf, .svg and .png are drawn by dot"},
     {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
      "refuse files that inflate to more than N times their size"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
@@ -18,20 +23,68 @@ static const rs_option_spec visualize_specs[] = {
 typedef struct drawing {
     const char *path;
     uint64_t max_ratio;
+    bool graphml;
 } drawing;
 
 static rs_status draw(void *context, const rs_sink *sink, rs_error *err)
 {
     const drawing *d = context;
+    if (d->graphml) return rs_chakra_graphml(d->path, d->max_ratio, sink, err);
     return rs_chakra_visualize(d->path, d->max_ratio, sink, err);
+}
+
+static bool has_end(const char *path, const char *end)
+{
+    size_t n = path ? strlen(path) : 0, length = strlen(end);
+    return n > length && strcmp(path + n - length, end) == 0;
+}
+
+/* What dot calls the form that the name asks for; NULL: it is no picture. */
+static const char *picture_of(const char *path)
+{
+    static const char *const ends[] = {".pdf", ".svg", ".png"}, *const forms[] = {"-Tpdf", "-Tsvg", "-Tpng"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (has_end(path, ends[i])) return forms[i];
+    return NULL;
+}
+
+/* Graphviz's program draws the graph in a file beside the picture. */
+static int run_dot(const char *form, const char *dot, const char *output)
+{
+    extern char **environ;
+    char *const argv[] = {"dot", (char *)form, "-o", (char *)output, (char *)dot, NULL};
+    pid_t pid;
+    int state = 0, code = posix_spawnp(&pid, "dot", NULL, NULL, argv, environ);
+    if (code == 0)
+        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
+        }
+    if (code == 0 && WIFEXITED(state) && WEXITSTATUS(state) == 0) return RS_EXIT_OK;
+    if (code == ENOENT || (code == 0 && WIFEXITED(state) && WEXITSTATUS(state) == 127))
+        rs_complain("chakra visualize: pictures are drawn by Graphviz's program dot, which is not installed: "
+                    "install graphviz, or write %s as .dot or .graphml",
+                    output);
+    else
+        rs_complain("chakra visualize: dot failed on this graph; .dot and .graphml need no dot");
+    return RS_EXIT_INPUT;
 }
 
 static int visualize(const rs_options *o, const char *path)
 {
     rs_error err = RS_ERROR_INIT;
-    drawing d = {path, (uint64_t)rs_options_int(o, "max-ratio")};
-    bool ok = rs_output_put(rs_options_text(o, "output"), false, NULL, draw, &d, &err) == RS_OK;
-    return ok ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+    const char *output = rs_options_text(o, "output"), *form = picture_of(output);
+    drawing d = {path, (uint64_t)rs_options_int(o, "max-ratio"), has_end(output, ".graphml")};
+    char graph[4096];
+    int n = form ? snprintf(graph, sizeof graph, "%s.dot", output) : 0;
+    if (n < 0 || (size_t)n >= sizeof graph) {
+        rs_complain("chakra visualize: the name of the output is too long");
+        return RS_EXIT_USAGE;
+    }
+    if (rs_output_put(form ? graph : output, false, NULL, draw, &d, &err) != RS_OK)
+        return rs_complain_error(NULL, &err);
+    if (!form) return RS_EXIT_OK;
+    int code = run_dot(form, graph, output);
+    unlink(graph);
+    return code;
 }
 
 static int run_visualize(const rs_command *command, int argc, char **argv)
@@ -46,12 +99,13 @@ static int run_visualize(const rs_command *command, int argc, char **argv)
 
 const rs_command rs_chakra_visualize_command = {
     .name = "chakra visualize",
-    .help = "A Chakra execution trace as a Graphviz graph",
-    .usage = "FILE.et [-o FILE.dot]",
+    .help = "A Chakra execution trace as a graph: Graphviz, GraphML",
+    .usage = "FILE.et [-o FILE.dot|.graphml|.pdf]",
     .about =
         "Arrows are data dependencies, dashed lines control dependencies; GPU nodes are blue, communication "
-        "is red.",
-    .examples = "rankscope chakra visualize rank0.et | dot -Tsvg > rank0.svg",
+        "is red. GraphML has the name, type and duration of each node and the kind of each dependency.",
+    .examples = "rankscope chakra visualize rank0.et | dot -Tsvg > rank0.svg\n"
+                "rankscope chakra visualize rank0.et -o rank0.graphml",
     .groups = {{.title = "Options",
                 .specs = visualize_specs,
                 .n = sizeof visualize_specs / sizeof *visualize_specs}},

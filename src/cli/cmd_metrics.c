@@ -62,7 +62,7 @@ static rs_status check(rs_request *r, rs_error *err)
     if (!reference != !candidate && !is_aorta(r))
         return rs_fail(err, RS_ERR_USAGE, "--%s needs --%s", reference ? "reference" : "candidate",
                        reference ? "candidate" : "reference");
-    RS_TRY(rs_threads_of(r->arguments.options[0], &r->job.jobs, err));
+    RS_TRY(rs_job_settings_take(r->arguments.options[0], &r->job, err)); /* the threads */
     if (gate && rs_metrics_gate_check(gate, reference && candidate, err) != RS_OK)
         return rs_error_wrap(err, "--fail-on");
     return RS_OK;

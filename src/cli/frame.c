@@ -133,7 +133,7 @@ static rs_status choose(rs_request *r, rs_error *err)
 static rs_status check(rs_request *r, rs_error *err)
 {
     const rs_options *input = options_of(r, "max-memory"); /* which only the input options have */
-    if (input) RS_TRY(rs_job_settings_of(input, &r->job, err));
+    if (input) RS_TRY(rs_job_settings_take(input, &r->job, err));
     r->job.progress = rs_progress_step;
     r->job.progress_context = &r->progress;
     return r->command->check ? r->command->check(r, err) : RS_OK;

@@ -15,6 +15,7 @@ typedef struct rs_path_window {
     int64_t first, last;
     const char
         *data_load; /* names, comma-separated: events whose names contain one load data; NULL: none said */
+    bool whole;     /* with "": the whole trace, whatever is selected */
 } rs_path_window;
 
 /* What was found. */

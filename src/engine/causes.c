@@ -23,6 +23,7 @@ void rs_causes_clear(rs_causes *c)
     rs_free(c->around);
     rs_free(c->room);
     rs_free(c->kind);
+    rs_free(c->samples);
     *c = (rs_causes){0};
 }
 
@@ -198,6 +199,13 @@ static int64_t usual(int64_t *values, size_t n)
     return n < MIN_SAMPLES ? 0 : rs_select_number(values, n, n / 10);
 }
 
+static bool sample(rs_causes *c, rs_cost cost, uint32_t row, int64_t value)
+{
+    if (!RS_GROW_ONE(c->samples, c->n_samples, c->samples_capacity)) return false;
+    c->samples[c->n_samples++] = (rs_cost_sample){value, row, (uint8_t)cost};
+    return true;
+}
+
 static bool find_full_queues(rs_causes *c)
 {
     const rs_work *w = c->w;
@@ -211,6 +219,13 @@ static bool find_full_queues(rs_causes *c)
     for (size_t i = 0; ok && n_gaps && i < w->n; i++)
         if (w->launch[i] != RS_NO_ROW && c->room[i] == RS_NO_ITEM)
             issues[n_issues++] = c->e->duration[w->launch[i]];
+    for (size_t i = 0; ok && n_gaps && i < w->n; i++) {
+        uint32_t call = w->launch[i], room = c->room[i];
+        if (call == RS_NO_ROW) continue;
+        ok = room == RS_NO_ITEM
+                 ? sample(c, RS_COST_ISSUE, call, c->e->duration[call])
+                 : sample(c, RS_COST_ROOM, call, rs_sub_sat(rs_event_end(c->e, call), w->start[room]));
+    }
     if (ok) {
         c->cost.room = usual(gaps, n_gaps);
         c->cost.issue = usual(issues, n_issues);
@@ -225,29 +240,15 @@ static bool find_full_queues(rs_causes *c)
 
 /* ---- what is usual ----------------------------------------------------------------------------------- */
 
-/* Whether the time of the launch counts from the call's start: the call returned behind the work (a blocking
- * copy), or hands a graph over piece by piece. */
-static bool counts_from_start(const rs_causes *c, uint32_t work, int64_t call_end)
+bool rs_launch_counts_from_start(const rs_causes *c, uint32_t work, int64_t call_end)
 {
     if (c->w->start[work] >= call_end) return false;
     return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK);
 }
 
-typedef struct samples {
-    int64_t *values;
-    size_t n, capacity;
-} samples;
-
-static bool sample(samples *s, int64_t value)
-{
-    if (!RS_GROW_ONE(s->values, s->n, s->capacity)) return false;
-    s->values[s->n++] = value;
-    return true;
-}
-
 /* A wait is uncontested when work's launch, its stream and all other waits were out of the way long before.
  */
-static bool sample_event(const rs_causes *c, uint32_t work, size_t from, size_t to, samples *out)
+static bool sample_event(rs_causes *c, uint32_t work, size_t from, size_t to)
 {
     const rs_work *w = c->w;
     int64_t latest = INT64_MIN, second = INT64_MIN;
@@ -264,15 +265,30 @@ static bool sample_event(const rs_causes *c, uint32_t work, size_t from, size_t 
     if (second > by || latest > w->start[work]) return true;
     if (w->launch[work] == RS_NO_ROW || rs_event_end(c->e, w->launch[work]) > by) return true;
     if (c->before[work] != RS_NO_ITEM && w->end[c->before[work]] > by) return true;
-    return sample(&out[c->kind[work]], w->start[work] - latest);
+    return sample(c, RS_COST_EVENT + c->kind[work], w->row[work], w->start[work] - latest);
+}
+
+/* The constants of work, from the samples from `first` on. */
+static bool set_work_costs(rs_causes *c, size_t first)
+{
+    size_t begin[RS_COST_ANSWER + 1] = {0};
+    int64_t *values = rs_malloc((c->n_samples - first) * sizeof *values);
+    int64_t *costs[4] = {c->cost.launch, c->cost.inside, c->cost.stream, c->cost.event};
+    if (!values) return false;
+    for (size_t i = first; i < c->n_samples; i++) begin[c->samples[i].cost + 1]++;
+    for (size_t k = 0; k < RS_COST_ANSWER; k++) begin[k + 1] += begin[k];
+    for (size_t i = first; i < c->n_samples; i++) values[begin[c->samples[i].cost]++] = c->samples[i].value;
+    for (size_t k = 0, from = 0; k < RS_COST_ANSWER; from = begin[k++])
+        costs[k / RS_N_WORK_KINDS][k % RS_N_WORK_KINDS] = usual(values + from, begin[k] - from);
+    rs_free(values);
+    return true;
 }
 
 /* Learned from work of which only one thing can have held it up. */
 static bool learn_work_costs(rs_causes *c)
 {
     const rs_work *w = c->w;
-    samples all[4][RS_N_WORK_KINDS] = {0};
-    int64_t *costs[4] = {c->cost.launch, c->cost.inside, c->cost.stream, c->cost.event};
+    size_t first = c->n_samples;
     bool ok = true;
     for (uint32_t i = 0; ok && i < w->n; i++) {
         size_t from, to;
@@ -280,25 +296,20 @@ static bool learn_work_costs(rs_causes *c)
         int64_t call_start = c->e->start[w->launch[i]], call_end = rs_event_end(c->e, w->launch[i]);
         rs_sync_into(c->sync, w->row[i], &from, &to);
         if (from < to) {
-            ok = sample_event(c, i, from, to, all[3]);
+            ok = sample_event(c, i, from, to);
             continue;
         }
         bool alone = c->before[i] == RS_NO_ITEM;
         int64_t free = alone ? INT64_MIN : w->end[c->before[i]];
         if (alone || free < call_start) {
-            bool inside = counts_from_start(c, i, call_end);
-            ok = sample(&all[inside ? 1 : 0][c->kind[i]],
+            bool inside = rs_launch_counts_from_start(c, i, call_end);
+            ok = sample(c, (inside ? RS_COST_INSIDE : RS_COST_LAUNCH) + c->kind[i], w->row[i],
                         rs_sub_sat(w->start[i], inside ? call_start : call_end));
         } else if (free > rs_add_sat(call_end, EARLY) && w->start[i] >= free) {
-            ok = sample(&all[2][c->kind[i]], w->start[i] - free);
+            ok = sample(c, RS_COST_STREAM + c->kind[i], w->row[i], w->start[i] - free);
         }
     }
-    for (size_t i = 0; i < 4; i++)
-        for (size_t kind = 0; kind < RS_N_WORK_KINDS; kind++) {
-            costs[i][kind] = usual(all[i][kind].values, all[i][kind].n);
-            rs_free(all[i][kind].values);
-        }
-    return ok;
+    return ok && set_work_costs(c, first);
 }
 
 /* From calls that certainly waited, and from calls that certainly did not. */
@@ -316,10 +327,13 @@ static bool learn_call_costs(rs_causes *c)
             if (done > latest) latest = done;
         }
         if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
-        if (latest < start)
+        if (latest < start) {
             alone[n_alone++] = rs_sub_sat(stop, start);
-        else if (latest > rs_add_sat(start, EARLY))
+            ok = sample(c, RS_COST_CALL, call, rs_sub_sat(stop, start));
+        } else if (latest > rs_add_sat(start, EARLY)) {
             behind[n_behind++] = rs_sub_sat(stop, latest);
+            ok = sample(c, RS_COST_ANSWER, call, rs_sub_sat(stop, latest));
+        }
     }
     if (ok && n_alone) c->cost.call = rs_select_number(alone, n_alone, n_alone / 10);
     if (ok && n_behind) c->cost.answer = rs_select_number(behind, n_behind, n_behind / 10);
@@ -363,7 +377,7 @@ static bool launch_cause(const rs_causes *c, uint32_t work, rs_path_cause *out)
     uint32_t launch = w->launch[work];
     if (launch == RS_NO_ROW || c->e->start[launch] > w->start[work]) return false;
     int64_t call_start = c->e->start[launch], call_end = rs_event_end(c->e, launch);
-    bool inside = counts_from_start(c, work, call_end);
+    bool inside = rs_launch_counts_from_start(c, work, call_end);
     int64_t cost = inside ? c->cost.inside[c->kind[work]] : c->cost.launch[c->kind[work]];
     int64_t beyond = rs_sub_sat(rs_sub_sat(w->start[work], inside ? call_start : call_end), cost);
     int64_t least = inside ? cost : rs_add_sat(rs_sub_sat(call_end, call_start), cost);

@@ -20,6 +20,28 @@ typedef enum rs_work_kind {
     RS_N_WORK_KINDS
 } rs_work_kind;
 
+/* What one step between two events can be, as far as its time is learned: by kind of work for the first four.
+ */
+typedef enum rs_cost {
+    RS_COST_LAUNCH,
+    RS_COST_INSIDE = RS_COST_LAUNCH + RS_N_WORK_KINDS,
+    RS_COST_STREAM = RS_COST_INSIDE + RS_N_WORK_KINDS,
+    RS_COST_EVENT = RS_COST_STREAM + RS_N_WORK_KINDS,
+    RS_COST_ANSWER = RS_COST_EVENT + RS_N_WORK_KINDS,
+    RS_COST_CALL,
+    RS_COST_ISSUE,
+    RS_COST_ROOM,
+    RS_COST_NONE, /* nothing is learned of it: the host's own time */
+    RS_N_COSTS = RS_COST_NONE
+} rs_cost;
+
+/* One observation of a step that nothing else can have held up. */
+typedef struct rs_cost_sample {
+    int64_t value; /* ns */
+    uint32_t row;  /* of the event that waited */
+    uint8_t cost;  /* rs_cost */
+} rs_cost_sample;
+
 /* What a step that was taken at once costs, ns. 0: too few samples to tell. */
 typedef struct rs_path_costs {
     int64_t launch[RS_N_WORK_KINDS]; /* from the call's end to the work's start */
@@ -42,6 +64,8 @@ typedef struct rs_causes {
     uint32_t *room;   /* the work whose start made room for its launch, RS_NO_ITEM if that had room */
     uint8_t *kind;    /* rs_work_kind */
     rs_path_costs cost;
+    rs_cost_sample *samples; /* what the costs were learned from */
+    size_t n_samples, samples_capacity;
     uint64_t n_contradicted; /* causes that come after what they caused: clocks or links are wrong there */
 } rs_causes;
 
@@ -70,6 +94,10 @@ size_t rs_cause_of_work(const rs_causes *causes, uint32_t work, rs_path_cause *o
 /* The work that the call waited for: false if it did not wait. room: index of the work that made room for
  * what it launched, else RS_NO_ITEM. within: what ended after the call's return is no cause. */
 bool rs_cause_of_call(const rs_causes *causes, uint32_t call, uint32_t room, bool within, rs_path_cause *out);
+
+/* Whether the time of a launch counts from the call's start: the call returned behind the work (a blocking
+ * copy), or hands a graph over piece by piece. */
+bool rs_launch_counts_from_start(const rs_causes *causes, uint32_t work, int64_t call_end);
 
 /* The synchronizations that end in an event: [*from, *to) of causes->sync->items. */
 void rs_sync_into(const rs_sync_edges *sync, uint32_t target, size_t *from, size_t *to);

@@ -25,7 +25,8 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
 {
     const rs_events *e = b->e;
     if (w->annotation[0] == '\0') {
-        rs_status status = rs_trace_selected_span(b->trace, &b->start, &b->end, err);
+        rs_status status = w->whole ? rs_trace_span(b->trace, &b->start, &b->end, err)
+                                    : rs_trace_selected_span(b->trace, &b->start, &b->end, err);
         *n_instances = b->start != RS_NO_TIME;
         return status;
     }
@@ -286,7 +287,7 @@ static rs_status connect(rs_own *b, rs_error *err)
     return rs_path_graph_solve(b->g, rs_node_end(RS_OWN_WINDOW), err);
 }
 
-static rs_status build(rs_own *b, rs_path_part *out, rs_error *err)
+static rs_status build(rs_own *b, rs_error *err)
 {
     if (!tell_names(b) || !tell_threads(b)) return rs_fail_nomem(err, "critical path");
     close_window(b);
@@ -298,7 +299,41 @@ static rs_status build(rs_own *b, rs_path_part *out, rs_error *err)
         b->strict = true;
         status = connect(b, err);
     }
-    if (status != RS_OK) return status;
+    return status;
+}
+
+rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                      const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err)
+{
+    *b =
+        (rs_own){.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
+    /* what was selected chooses the window; in it whatever runs can be what others wait for */
+    rs_policy all = *policy;
+    all.whole = true;
+    rs_status status = rs_trace_work_details(trace, &all, &b->w, err);
+    if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &b->by_start, err);
+    if (status == RS_OK) status = find_window(b, window, n_instances, err);
+    if (status == RS_OK && b->start != RS_NO_TIME) status = build(b, err);
+    return status;
+}
+
+void rs_own_close(rs_own *b)
+{
+    rs_path_graph_free(b->g);
+    rs_free(b->item_of);
+    rs_free(b->work_of);
+    rs_free(b->room);
+    rs_free(b->loading);
+    rs_free(b->role);
+    rs_free(b->launches);
+    rs_free(b->polls);
+    rs_causes_clear(&b->causes);
+    b->g = NULL;
+}
+
+/* Takes the graph out of b. */
+static rs_status take_part(rs_own *b, rs_path_part *out, rs_error *err)
+{
     out->launch = rs_malloc(b->g->n_items * sizeof *out->launch);
     if (!out->launch) return rs_fail_nomem(err, "critical path");
     for (size_t i = 0; i < b->g->n_items; i++) {
@@ -316,23 +351,10 @@ static rs_status build(rs_own *b, rs_path_part *out, rs_error *err)
 rs_status rs_path_build_own(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                             const rs_sync_edges *sync, rs_path_part *out, rs_error *err)
 {
+    rs_own b;
     *out = (rs_path_part){0};
-    rs_own b = {.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
-    /* what was selected chooses the window; in it whatever runs can be what others wait for */
-    rs_policy all = *policy;
-    all.whole = true;
-    rs_status status = rs_trace_work_details(trace, &all, &b.w, err);
-    if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &b.by_start, err);
-    if (status == RS_OK) status = find_window(&b, window, &out->n_instances, err);
-    if (status == RS_OK && b.start != RS_NO_TIME) status = build(&b, out, err);
-    rs_path_graph_free(b.g);
-    rs_free(b.item_of);
-    rs_free(b.work_of);
-    rs_free(b.room);
-    rs_free(b.loading);
-    rs_free(b.role);
-    rs_free(b.launches);
-    rs_free(b.polls);
-    rs_causes_clear(&b.causes);
+    rs_status status = rs_own_open(trace, policy, window, sync, &b, &out->n_instances, err);
+    if (status == RS_OK && b.g) status = take_part(&b, out, err);
+    rs_own_close(&b);
     return status;
 }

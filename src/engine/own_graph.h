@@ -37,6 +37,12 @@ typedef struct rs_own {
     bool strict;        /* no edge may run back in time */
 } rs_own;
 
+/* The graph and all that it was built from; *b is zeroed, and released with rs_own_close, also after a
+ * failure. b->g is NULL where the window does not exist. */
+rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                      const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err);
+void rs_own_close(rs_own *b);
+
 /* Host threads: own_host.c. False when out of memory. */
 bool rs_own_add_host_edges(rs_own *b);
 

@@ -156,6 +156,9 @@ typedef struct rs_ranking {
     rs_selection wanted; /* its ranks alone */
 } rs_ranking;
 
+/* Of what all parts of a job must have been mapped under. */
+extern const rs_layout rs_job_settings_layout;
+
 /* The settings are borrowed. Clear it after a failure, too. */
 rs_status rs_ranking_init(rs_ranking *ranking, const rs_job_settings *settings, rs_error *err);
 void rs_ranking_clear(rs_ranking *ranking);

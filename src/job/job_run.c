@@ -282,6 +282,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
     if (!s->questions && n) return rs_fail_nomem(err, "run");
     for (s->n = 0; status == RS_OK && s->n < n; s->n++)
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
+    for (size_t k = 0; k < s->n; k++) s->questions[k].run.selection = &job->selection;
     return status;
 }
 
@@ -311,7 +312,7 @@ static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *re
                                     : rs_source_open(input->path, job->settings.max_ratio, &source, err);
     if (status != RS_OK) return status;
     status = rs_question_tables(q, result, err);
-    if (status == RS_OK) status = q->analysis->file(&q->run, source, result, err);
+    if (status == RS_OK) status = q->how.file(&q->run, source, result, err);
     rs_source_close(source);
     return status;
 }

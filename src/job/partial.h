@@ -14,7 +14,7 @@
 #define RS_PARTIAL_MAGIC "\x89RSpart\n"
 #define RS_AGREED_MAGIC "\x89RSagre\n"
 #define RS_PARTIAL_HEAD 24
-#define RS_PARTIAL_FORMAT 4
+#define RS_PARTIAL_FORMAT 5
 
 /* Packs what all inputs of the job said to n questions. */
 rs_status rs_partials_write(const rs_job *job, const rs_question *questions, size_t n, rs_bytes *out,

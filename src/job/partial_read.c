@@ -23,7 +23,9 @@ typedef struct merger {
     uint64_t *options, *layouts; /* fingerprints by query */
     const char *what;            /* the bytes are called that in messages */
     size_t n_parts;
-    rs_job_settings settings; /* of the first part; all others have the same */
+    rs_job_settings settings;       /* of the first part; all others have the same */
+    const uint8_t *packed_settings; /* the same, packed */
+    size_t n_packed_settings;
     rs_ranking ranking;
     packed_input *inputs; /* sorted as a job's */
     size_t n_inputs, capacity;
@@ -51,11 +53,6 @@ static rs_status damaged(const merger *m, size_t part, const rs_wire_reader *r, 
 
 /* ---- the head of each part -------------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, const char *magic,
                            rs_wire_reader *r, rs_error *err)
 {
@@ -79,21 +76,17 @@ static rs_status open_part(merger *m, size_t part, const rs_bytes *bytes, const 
 
 static rs_status read_settings(merger *m, size_t part, rs_wire_reader *r, rs_error *err)
 {
-    rs_job_settings s = {.renumber = rs_wire_bool(r)};
-    s.single_rank = rs_wire_bool(r);
-    s.include_last_step = rs_wire_bool(r);
-    s.absolute = rs_wire_bool(r);
-    s.ranks = rs_wire_text(r);
-    s.steps = rs_wire_text(r);
-    if (r->bad) return damaged(m, part, r, err);
+    const uint8_t *from = r->p;
+    const rs_job_settings *s = rs_layout_unpack(&rs_job_settings_layout, r);
+    size_t n = (size_t)(r->p - from);
+    if (r->bad || !s) return damaged(m, part, r, err);
     if (part == 0) {
-        m->settings = s;
+        m->settings = *s;
+        m->packed_settings = from;
+        m->n_packed_settings = n;
         return rs_ranking_init(&m->ranking, &m->settings, err);
     }
-    const rs_job_settings *first = &m->settings;
-    if (s.renumber != first->renumber || s.single_rank != first->single_rank ||
-        s.include_last_step != first->include_last_step || s.absolute != first->absolute ||
-        !same_text(s.ranks, first->ranks) || !same_text(s.steps, first->steps))
+    if (n != m->n_packed_settings || memcmp(from, m->packed_settings, n) != 0)
         return fail_part(m, part, RS_ERR_USAGE, err,
                          "were made with other settings of the job than the first: map all with the same");
     return RS_OK;

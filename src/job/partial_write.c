@@ -97,14 +97,6 @@ static void write_input(rs_wire_writer *w, const rs_question *q, const rs_input_
     }
 }
 
-static void write_settings(rs_wire_writer *w, const rs_job_settings *s)
-{
-    const bool flags[] = {s->renumber, s->single_rank, s->include_last_step, s->absolute};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) rs_wire_put_unsigned(w, flags[i]);
-    rs_wire_put_text(w, s->ranks);
-    rs_wire_put_text(w, s->steps);
-}
-
 static void seal(rs_bytes *packed, const char *magic)
 {
     uint8_t *bytes = packed->data;
@@ -131,7 +123,7 @@ void rs_partials_begin(rs_wire_writer *w, const rs_job_settings *settings, const
     rs_wire_put(w, head, sizeof head);
     rs_wire_put_text(w, rs_version());
     rs_wire_put_unsigned(w, RS_PARTIAL_FORMAT);
-    write_settings(w, settings);
+    rs_layout_pack(&rs_job_settings_layout, settings, w);
     rs_wire_put_unsigned(w, n);
     for (size_t k = 0; k < n; k++) {
         rs_wire_put_text(w, questions[k].analysis->name);

@@ -30,12 +30,6 @@ typedef struct reader {
     size_t n_spans, spans_capacity;
 } reader;
 
-/* gloo has no reduce-scatter of its own: it runs an all-reduce, and the span says so. */
-static rs_coll_kind run_as(rs_coll_kind kind)
-{
-    return kind == RS_COLL_REDUCE_SCATTER ? RS_COLL_ALL_REDUCE : kind;
-}
-
 static bool collect(reader *r)
 {
     const rs_events *e = r->trace->events;
@@ -88,7 +82,8 @@ static int64_t span_start(const reader *r, size_t i)
 
 static bool fits(const call *c, const span *s)
 {
-    return !c->taken && c->id != s->id && run_as(c->kind) == run_as(s->kind) && c->start <= s->start;
+    return !c->taken && c->id != s->id && rs_coll_kind_on_host(c->kind) == rs_coll_kind_on_host(s->kind) &&
+           c->start <= s->start;
 }
 
 static void take(reader *r, span *s, uint32_t at)
@@ -117,10 +112,10 @@ static void link_by_id(reader *r, const rs_keyed *by_id, span *s)
 /* Without numbers: workers take work up in the order in which it was submitted, kind by kind. */
 static void link_by_order(reader *r, const rs_keyed *calls, size_t next[RS_N_COLL_KINDS], span *s)
 {
-    size_t *at = &next[run_as(s->kind)];
+    size_t *at = &next[rs_coll_kind_on_host(s->kind)];
     for (; *at < r->n_calls; ++*at) {
         const call *c = &r->calls[calls[*at].value];
-        if (c->taken || run_as(c->kind) != run_as(s->kind)) continue;
+        if (c->taken || rs_coll_kind_on_host(c->kind) != rs_coll_kind_on_host(s->kind)) continue;
         if (c->start <= s->start) take(r, s, calls[*at].value);
         return;
     }

@@ -11,6 +11,12 @@ bool rs_coll_rank_sort(rs_coll_rank *rank);
 /* What the host ran: rs_coll_rank_any. */
 rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err);
 
+/* What a kind is run as on the host: gloo has no reduce-scatter of its own and runs an all-reduce. */
+static inline rs_coll_kind rs_coll_kind_on_host(rs_coll_kind kind)
+{
+    return kind == RS_COLL_REDUCE_SCATTER ? RS_COLL_ALL_REDUCE : kind;
+}
+
 /* An op on its way to its instance. */
 typedef struct rs_coll_item {
     int64_t number;

@@ -17,6 +17,7 @@ static const struct {
     {"stragglers", rs_face_stragglers},
     {"summary", rs_face_summary},
     {"tree", rs_face_tree},
+    {"whatif", rs_face_whatif},
     {NULL, NULL}, /* the end */
 };
 

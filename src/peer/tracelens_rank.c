@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "base/try.h"
+#include "peer/tracelens_calls.h"
 #include "trace/categories.h"
 #include "trace/launchers.h"
 
@@ -327,12 +328,17 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
                               rs_error *err)
 {
     rs_tl_rank r;
+    rs_tl_knowledge k = {0};
     *out = (rs_sheets){0};
     rs_status status = rs_tl_rank_make(trace, options, &r, err);
     if (status == RS_OK) status = rs_tl_add_timeline(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_operators(&r, out, err);
+    if (status == RS_OK) status = rs_tl_knowledge_make(&r, &k, err);
+    if (status == RS_OK) status = rs_tl_add_unified(&k, out, err);
+    if (status == RS_OK) status = rs_tl_add_families(&k, out, err);
     if (status == RS_OK) status = rs_tl_add_kernels(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_collectives(&r, out, err);
+    rs_tl_knowledge_clear(&k);
     rs_tl_rank_clear(&r);
     return status;
 }

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     *mode++ = '\0';
     const rs_query query = {rs_analysis_find(line), NULL, (rs_compat)(*mode - '0')};
     size_t n_tables;
-    if (!query.analysis || *mode < '0' || *mode > '0' + RS_COMPAT_AORTA ||
+    if (!query.analysis || *mode < '0' || *mode > '0' + RS_COMPAT_STRAGGLER_ANALYSIS ||
         !rs_analysis_can_map(query.analysis) || !rs_analysis_tables(query.analysis, query.compat, &n_tables))
         return 0;
     const rs_job_settings settings = {0};

@@ -230,7 +230,7 @@ def test_refused(folder):
 
 def test_packed_bytes_are_checked(folder):
     query = [("breakdown", {}, None)]
-    settings = {"jobs": 1}
+    settings = {"options": {"jobs": "1"}}
     job = _engine.Job([str(folder / "rank0.json")], None, "", settings)
     packed = job.map(query)
     assert _engine.merge([packed], query)[0].tables

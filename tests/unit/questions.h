@@ -42,7 +42,7 @@ static inline questions all_questions(bool with_options)
     for (size_t i = 0; i < n; i++) {
         if (rs_analysis_input(rows[i]) != RS_INPUT_TRACES) continue;
         const rs_option_spec *specs = rs_analysis_options(rows[i], &n_options);
-        for (rs_compat compat = RS_COMPAT_NONE; compat <= RS_COMPAT_AORTA; compat++) {
+        for (rs_compat compat = RS_COMPAT_NONE; compat <= RS_COMPAT_STRAGGLER_ANALYSIS; compat++) {
             if (!rs_analysis_tables(rows[i], compat, &n_tables)) continue;
             add_query(&q, rows[i], compat, NULL, NULL);
             for (size_t k = 0; with_options && k < n_options; k++) {

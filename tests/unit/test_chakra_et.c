@@ -53,8 +53,11 @@ static bool keep(void *context, const char *bytes, size_t n)
 static rs_status convert(const char *text, block *out, rs_chakra_convert_report *report, rs_error *err)
 {
     rs_sink sink = {keep, out};
-    rs_chakra_convert_settings settings = {
-        .linked = "linked", .bytes = text, .n_bytes = strlen(text), .timing = RS_CHAKRA_TIMING_EXCLUSIVE};
+    rs_chakra_convert_settings settings = {.linked = "linked",
+                                           .bytes = text,
+                                           .n_bytes = strlen(text),
+                                           .timing = RS_CHAKRA_TIMING_EXCLUSIVE,
+                                           .allow_unlinked = true};
     out->n = 0;
     return rs_chakra_convert(&settings, &sink, report, err);
 }

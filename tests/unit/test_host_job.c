@@ -6,6 +6,7 @@
 #include "analysis/ops_host.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
+#include "match/group_table.h"
 #include "match/host_job.h"
 
 #define X(cat, name, tid, ts, dur)                                                                           \
@@ -159,12 +160,74 @@ static void test_doctor(void **state)
     assert_int_equal(level_of(shaped, "shapes"), -1);
 }
 
+static rs_group_entry entry(int64_t created_us, rs_coll_kind kind, int64_t seq)
+{
+    return (rs_group_entry){.rank = 3,
+                            .created = 1000000000 + created_us * 1000,
+                            .seq = seq,
+                            .group_size = 2,
+                            .in_elements = 8,
+                            .out_elements = -1,
+                            .group = "g",
+                            .members = "[3, 5]",
+                            .kind = kind};
+}
+
+/* The entry of an operation is the nearest of its kind: not the one of an operation before the trace (95), nor one that
+ * was created after the operation ended (900). A reduce-scatter runs as an all-reduce. Sends have no entry, nor have
+ * operations of other ranks. */
+static void test_names_of_groups(void **state)
+{
+    (void)state;
+    static const char trace[] =
+        HEAD("\"baseTimeNanoseconds\":1000000000," GLOO) X("cpu_op", "c10d::allreduce_", 1, 100, 9)
+            X("user_annotation", "gloo:all_reduce", 9, 110, 50) X("cpu_op", "c10d::broadcast_", 1, 200, 9)
+                X("user_annotation", "gloo:broadcast", 9, 210, 50) X("cpu_op", "c10d::send", 1, 300, 9)
+                    X("user_annotation", "gloo:send", 9, 310, 50) X("cpu_op", "c10d::allgather_", 1, 400, 9)
+                        X("user_annotation", "gloo:all_gather", 9, 410, 50) "]}";
+    fixture f;
+    rs_coll_rank *rank;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    begin(&f, trace);
+    assert_int_equal(rs_coll_rank_any(&f.t, &policy, &rank, NULL), RS_OK);
+    end(&f);
+    assert_int_equal(rank->n, 4);
+    rs_status status = RS_ERR_NOMEM;
+    for (uint64_t k = 0; status != RS_OK;) {
+        rs_group_entry entries[] = {entry(900, RS_COLL_ALL_GATHER, 9), entry(104, RS_COLL_REDUCE_SCATTER, 5),
+                                    entry(95, RS_COLL_ALL_REDUCE, 4),  entry(203, RS_COLL_BROADCAST, 6),
+                                    entry(305, RS_COLL_SEND_RECV, 7),  entry(401, RS_COLL_ALL_GATHER, 8)};
+        entries[5].rank = 4;
+        rs_group_table table = {.entries = entries, .n = 6};
+        rs_coll_rank *named = NULL;
+        size_t n = 0;
+        rs_group_table_sort(&table);
+        assert_int_equal(table.entries[0].seq, 4);
+        rs_test_fail_allocation(++k);
+        status = rs_coll_rank_name(rank, 3, &table, &named, &n, NULL);
+        rs_test_fail_allocation(0);
+        if (status != RS_OK) continue;
+        static const int64_t numbers[] = {5, 6, -1, -1};
+        assert_int_equal(n, 2);
+        assert_int_equal(named->n_nameless, rank->n_nameless - 2);
+        for (size_t i = 0; i < 4; i++) {
+            const rs_coll_op *op = &named->ops[i];
+            const char *members = rs_pool_text(&named->pool, op->members);
+            assert_int_equal(op->seq, numbers[i]);
+            assert_int_equal(op->in_elements, numbers[i] < 0 ? -1 : 8);
+            assert_true(numbers[i] < 0 ? !members : strcmp(members, "[3, 5]") == 0);
+        }
+        assert_string_equal(rs_pool_text(&named->pool, named->host == RS_NO_STRING ? 0 : named->host), "");
+        rs_coll_rank_free(named);
+    }
+    rs_coll_rank_free(rank);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_time),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_no_host_job),
+        cmocka_unit_test(test_own_time),    cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_no_host_job), cmocka_unit_test(test_names_of_groups),
         cmocka_unit_test(test_doctor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,93 @@
+/* whatif: the tables of the OSDI'25 straggler study, from tables of operations or from traces. */
+#ifndef RS_ANALYSIS_WHATIF_H
+#define RS_ANALYSIS_WHATIF_H
+
+#include "analysis/analysis.h"
+#include "engine/ops.h"
+
+/* The tables, in the order of a result. */
+enum {
+    RS_WHATIF,
+    RS_WHATIF_STEPS,
+    RS_WHATIF_KINDS,
+    RS_WHATIF_DP_RANKS,
+    RS_WHATIF_STAGES,
+    RS_WHATIF_WORKERS,
+    RS_WHATIF_PARTS,
+    RS_WHATIF_KIND_STEPS,
+    RS_WHATIF_DP_RANK_STEPS,
+    RS_WHATIF_STAGE_STEPS,
+    RS_WHATIF_DELAYS,
+    RS_WHATIF_BALANCES,
+    RS_WHATIF_SCALES,
+    RS_WHATIF_IDEAL,
+    RS_N_WHATIF_TABLES
+};
+extern const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES];
+
+/* The one row of `whatif`. Times in us; NaN and RS_NO_VALUE are unknown. */
+typedef struct rs_whatif_row {
+    int64_t ranks, dp_ranks, stages, steps, operations;
+    double actual, replayed, ideal, slowdown, delay_slowdown, m_w, m_s, repaired, repair_slowdown;
+    double fb_correlation, fb_variation;
+    double replay_error, transplant_error, unexplained;
+} rs_whatif_row;
+
+typedef struct rs_whatif_step {
+    int64_t step;
+    double actual, replayed, ideal, slowdown, delay_slowdown;
+} rs_whatif_step;
+
+typedef struct rs_whatif_worker {
+    int64_t dp, stage; /* -1: unknown */
+    double slowdown;
+    bool slowest;
+    const char *host;
+    int64_t role; /* -1: unknown */
+    double gain, gain_pct;
+} rs_whatif_worker;
+
+typedef struct rs_whatif_part {
+    const char *part, *ranks;
+    double removed, added, t_removed, t_added;
+} rs_whatif_part;
+
+rs_status rs_whatif_put(const rs_whatif_row *row, rs_result *result, rs_error *err);
+rs_status rs_whatif_put_step(const rs_whatif_step *row, rs_result *result, rs_error *err);
+rs_status rs_whatif_put_worker(int64_t rank, const rs_whatif_worker *row, rs_result *result, rs_error *err);
+rs_status rs_whatif_put_part(const rs_whatif_part *row, rs_result *result, rs_error *err);
+/* kinds, dp_ranks, stages: one cell that names and the slowdown; their _steps tables have the step first. */
+rs_status rs_whatif_put_slowdown(rs_table *table, int64_t step, const char *text, int64_t number,
+                                 double slowdown, rs_error *err);
+rs_status rs_whatif_put_delay(const char *by, const char *key, double slowdown, rs_result *result,
+                              rs_error *err);
+rs_status rs_whatif_put_balance(const char *balance, double ideal, double slowdown, rs_result *result,
+                                rs_error *err);
+rs_status rs_whatif_put_scale(const char *scale, double speedup, rs_result *result, rs_error *err);
+
+/* One --scale WHAT=FACTOR. */
+typedef struct rs_whatif_scale {
+    const char *text; /* as given, terminated */
+    const char *what; /* not terminated */
+    size_t n_what;
+    int64_t number; /* behind rank:, stage:, ...; -1: none */
+    double factor;
+} rs_whatif_scale;
+
+/* The scales that the options ask for; *block owns the texts. RS_ERR_USAGE for what is no WHAT=FACTOR. */
+rs_status rs_whatif_scales(const rs_options *options, rs_whatif_scale **scales, size_t *n, char **block,
+                           rs_error *err);
+/* Whether `what` is this word, or this word, a colon and the number. */
+bool rs_whatif_scale_is(const rs_whatif_scale *scale, const char *word);
+rs_status rs_whatif_refuse_scale(const rs_whatif_scale *scale, const char *known, rs_error *err);
+
+/* How many of n are the slowest by --slowest, at least one. */
+size_t rs_whatif_n_slowest(const rs_options *options, size_t n);
+
+/* Answers from a table of operations, under a peer's rules or ours. */
+rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rules *rules, rs_result *result,
+                         rs_error *err);
+rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
+                               rs_error *err);
+
+#endif

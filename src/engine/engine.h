@@ -1,0 +1,171 @@
+/* The engine: one graph over all ranks, replayed in one pass, with the tree of what held up what.
+ *
+ *     rs_engine_join(skeletons, n, &how, &engine, err);       // ranks, collectives, clocks: one graph
+ *     rs_weights_recorded(&engine, &weights, err);            // how long everything takes, as recorded
+ *     weights.work[node] /= 2;                                // a question; see engine/edits.h for whole ones
+ *     rs_engine_replay(&engine, &weights, &times, err);       // when everything starts and ends then
+ *     rs_engine_step_ends(&engine, &times, ends);             // and when the steps are over
+ *
+ * A node is what a skeleton's node is; nodes of all ranks are numbered through (rs_engine.node_base). A moment
+ * is the start or the end of a node: node << 1 | is_end. Times are ns on the aligned clock of the job, which
+ * is the lowest rank's. Edges of all ranks are numbered through, too (edge_base); behind them stand the added
+ * ones, which were inferred from repetition.
+ *
+ * Ranks meet in collectives: a member's work starts when its own rank is ready; it ends when the last member
+ * has started and the transfer is over, and what it stays longer than the least of them. A member that ended
+ * before the last one started did not wait (an eager send, the root of a broadcast): it ends by itself.
+ *
+ * With the weights as recorded every node is put where it was recorded, to the nanosecond. Stable within the
+ * tree; private to it. */
+#ifndef RS_ENGINE_ENGINE_H
+#define RS_ENGINE_ENGINE_H
+
+#include "clock/collective_clocks.h"
+#include "engine/skeleton.h"
+
+#define RS_NO_EDGE INT64_MIN /* a weight: the edge is not there */
+#define RS_NO_CAUSE UINT32_MAX
+
+/* Which inferred edges take part. */
+typedef enum rs_edges_used { RS_EDGES_TOLD, RS_EDGES_ALL } rs_edges_used;
+
+typedef struct rs_meeting {
+    uint32_t instance; /* of coll.instances */
+    uint32_t first, n; /* in members */
+    int64_t transfer;  /* ns from the last start to the first end */
+} rs_meeting;
+
+/* A dependency between streams that the trace does not tell (infer.c). */
+typedef struct rs_added_edge {
+    uint32_t source, target; /* nodes: from the end of one to the start of the other */
+    uint8_t cost;            /* rs_cost */
+    bool binds;              /* it explains the target's start better than what the skeleton took */
+    uint8_t folds;           /* bit k: found also without the steps of fold k */
+    uint32_t place;          /* in rs_engine.inferred */
+} rs_added_edge;
+
+/* One place of the program at which work waits in every step. */
+typedef struct rs_inferred {
+    uint32_t rank;           /* one that it was seen on */
+    uint32_t source, target; /* nodes there */
+    uint32_t n_tight, n;     /* instances in which it fits tightly; all */
+} rs_inferred;
+
+/* Nodes of one rank that follow each other in the order of a replay. */
+typedef struct rs_order_run {
+    uint32_t rank, n;
+} rs_order_run;
+
+typedef struct rs_engine {
+    const rs_skeleton *const *ranks; /* borrowed */
+    size_t n_ranks;
+    const rs_coll_rank **comm; /* of each */
+    rs_coll_job coll;          /* matched, clocks aligned; coll.shift is added to a rank's times */
+    rs_clock_trust trust;      /* what the clocks rely on */
+    uint32_t *node_base, *edge_base, *step_base; /* by rank, n_ranks + 1 */
+    size_t n_nodes, n_edges;                     /* n_edges: with added ones */
+    uint8_t *kind;                               /* by node: RS_ENGINE_... */
+    rs_meeting *meetings;
+    size_t n_meetings;
+    uint32_t *members; /* nodes, by meeting */
+    size_t n_members;
+    uint32_t *by_node;    /* indices into members, in order of their nodes */
+    uint32_t *meeting_of; /* by member */
+    rs_added_edge *added; /* by target */
+    size_t n_added;
+    rs_inferred *inferred;
+    size_t n_inferred;
+    uint32_t *order; /* nodes as their rank numbers them, in the order of a replay */
+    rs_order_run *runs;
+    size_t n_runs;
+    size_t n_dropped; /* meetings that closed a circle over ranks: clocks or matches are wrong there */
+    size_t n_pinned, n_alone; /* work without a known cause; communication without its partners */
+} rs_engine;
+
+#define RS_ENGINE_COMES 1u /* others wait for its start */
+#define RS_ENGINE_MEETS 2u /* ... and it for theirs: it ends together with them */
+#define RS_ENGINE_ALONE 4u /* communication of which partners are not recorded: its waiting is pinned */
+#define RS_ENGINE_ADDED 8u /* some added edge ends in it */
+
+typedef struct rs_engine_how {
+    rs_clock_how clocks;
+    bool infer; /* look for dependencies that the traces do not tell */
+} rs_engine_how;
+
+/* The skeletons stay the caller's and must live as long. O(nodes + edges), with inference O(n log n).
+ * RS_ERR_LIMIT where there are 2^31 nodes or edges. */
+rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const rs_engine_how *how,
+                         rs_engine *out, rs_error *err);
+void rs_engine_clear(rs_engine *engine);
+
+/* ---- how long things take ------------------------------------------------------------------------------ */
+
+typedef struct rs_weights {
+    int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
+    int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
+    int64_t *transfer; /* by meeting */
+} rs_weights;
+
+/* As recorded: what held a node up weighs the recorded time, every other edge the least that its kind takes,
+ * or the recorded time if that is less. */
+rs_status rs_weights_recorded(const rs_engine *engine, rs_edges_used edges, rs_weights *out, rs_error *err);
+/* Latencies on the GPU and of waiting calls replaced by what is typical of their kind; host time, work and
+ * transfers as recorded. fold: learned without the steps of that fold; -1: from everything. */
+rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int fold, rs_weights *out,
+                              rs_error *err);
+rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
+void rs_weights_clear(rs_weights *weights);
+
+/* ---- replay -------------------------------------------------------------------------------------------- */
+
+typedef struct rs_times {
+    int64_t *start, *end; /* by node, ns on the aligned clock */
+    uint32_t *cause;      /* by node: the edge that its start waited for last; RS_NO_CAUSE: none */
+    uint32_t *last;       /* by meeting: the member (index into members) that came last */
+} rs_times;
+
+/* One pass, O(nodes + edges). Of causes that end together the recorded one is taken, then the first. */
+rs_status rs_engine_replay(const rs_engine *engine, const rs_weights *weights, rs_times *out, rs_error *err);
+void rs_times_clear(rs_times *times);
+
+/* When each step of each rank is over: the later of its annotation's end and the end of the work launched in
+ * it, and never before the step before it. By step_base[rank] + step; room for step_base[n_ranks]. */
+void rs_engine_step_ends(const rs_engine *engine, const rs_times *times, int64_t *ends);
+/* When the rank's first step begins. */
+int64_t rs_engine_begin(const rs_engine *engine, const rs_times *times, size_t rank);
+/* The nodes that a replay does not put where they were recorded; *worst: by how much, ns. */
+size_t rs_engine_deviations(const rs_engine *engine, const rs_times *times, int64_t *worst);
+
+/* ---- the tree ------------------------------------------------------------------------------------------ */
+
+/* What a moment waited for last, and what the time between is. */
+typedef struct rs_link {
+    uint32_t from; /* moment; RS_NO_CAUSE: nothing, the trace's start */
+    uint32_t node; /* that the time is charged to */
+    int64_t ns;
+    int64_t unexplained; /* of it: beyond what its kind usually takes, where that is more than 20 us */
+    uint8_t part;        /* rs_part */
+    uint32_t edge;       /* RS_NO_CAUSE: none (a duration, a meeting) */
+} rs_link;
+
+/* O(1), of work that meets others O(log members). */
+rs_link rs_engine_link(const rs_engine *engine, const rs_weights *weights, const rs_times *times,
+                       uint32_t moment);
+
+size_t rs_engine_rank_of(const rs_engine *engine, uint32_t node); /* O(log ranks) */
+/* The added edges into a node: [*from, *to) of added. O(log added). */
+void rs_engine_added_to(const rs_engine *engine, uint32_t node, size_t *from, size_t *to);
+
+static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
+{
+    return moment & 1 ? t->end[moment >> 1] : t->start[moment >> 1];
+}
+/* The recorded time of a node's start on the aligned clock. */
+static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)
+{
+    return e->ranks[rank]->time[local] + e->coll.shift[rank];
+}
+/* The place of a node in by_node, SIZE_MAX if it meets nobody. */
+size_t rs_engine_member(const rs_engine *engine, uint32_t node);
+
+#endif

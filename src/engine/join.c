@@ -1,0 +1,388 @@
+/* The graph over all ranks: who meets whom, and an order in which everything can be replayed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "engine/engine.h"
+#include "engine/infer.h"
+#include "match/collective_wait.h"
+
+void rs_engine_clear(rs_engine *e)
+{
+    rs_coll_job_clear(&e->coll);
+    rs_free(e->comm);
+    rs_free(e->node_base);
+    rs_free(e->edge_base);
+    rs_free(e->step_base);
+    rs_free(e->kind);
+    rs_free(e->meetings);
+    rs_free(e->members);
+    rs_free(e->by_node);
+    rs_free(e->meeting_of);
+    rs_free(e->added);
+    rs_free(e->inferred);
+    rs_free(e->order);
+    rs_free(e->runs);
+    *e = (rs_engine){0};
+}
+
+size_t rs_engine_rank_of(const rs_engine *e, uint32_t node)
+{
+    size_t low = 0, high = e->n_ranks;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (e->node_base[middle] <= node)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t rs_engine_member(const rs_engine *e, uint32_t node)
+{
+    size_t low = 0, high = e->n_members;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (e->members[e->by_node[middle]] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < e->n_members && e->members[e->by_node[low]] == node ? e->by_node[low] : SIZE_MAX;
+}
+
+void rs_engine_added_to(const rs_engine *e, uint32_t node, size_t *from, size_t *to)
+{
+    size_t low = 0, high = e->n_added;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (e->added[middle].target < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *from = *to = low;
+    while (*to < e->n_added && e->added[*to].target == node) ++*to;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------- */
+
+static rs_status number(rs_engine *e, rs_error *err)
+{
+    uint64_t nodes = 0, edges = 0, steps = 0;
+    e->node_base = rs_malloc((e->n_ranks + 1) * sizeof *e->node_base);
+    e->edge_base = rs_malloc((e->n_ranks + 1) * sizeof *e->edge_base);
+    e->step_base = rs_malloc((e->n_ranks + 1) * sizeof *e->step_base);
+    if (!e->node_base || !e->edge_base || !e->step_base) return rs_fail_nomem(err, "engine");
+    for (size_t r = 0; r <= e->n_ranks; r++) {
+        if (nodes >= INT32_MAX || edges >= INT32_MAX)
+            return rs_fail(err, RS_ERR_LIMIT, "too much GPU work for one graph: analyse fewer ranks at once");
+        e->node_base[r] = (uint32_t)nodes;
+        e->edge_base[r] = (uint32_t)edges;
+        e->step_base[r] = (uint32_t)steps;
+        if (r == e->n_ranks) break;
+        nodes += e->ranks[r]->n;
+        edges += e->ranks[r]->n_edges;
+        steps += e->ranks[r]->n_steps;
+    }
+    e->n_nodes = (size_t)nodes;
+    e->n_edges = (size_t)edges;
+    e->kind = rs_calloc(e->n_nodes + 1, 1);
+    return e->kind ? RS_OK : rs_fail_nomem(err, "engine");
+}
+
+static void count_pinned(rs_engine *e)
+{
+    for (size_t r = 0; r < e->n_ranks; r++)
+        for (size_t i = 0; i < e->ranks[r]->n; i++)
+            e->n_pinned += (e->ranks[r]->flags[i] & RS_NODE_WORK) && (e->ranks[r]->flags[i] & RS_NODE_PINNED);
+}
+
+/* ---- meetings ------------------------------------------------------------------------------------------ */
+
+static uint32_t node_of(const rs_engine *e, const rs_coll_arrival *a)
+{
+    uint32_t local = e->ranks[a->rank]->comm_node[a->op];
+    return local == RS_NO_NODE ? RS_NO_NODE : e->node_base[a->rank] + local;
+}
+
+/* Whether ranks meet in it as far as the traces show. */
+static bool is_meeting(const rs_engine *e, const rs_coll_instance *c)
+{
+    if (c->n < 2 || c->mixed || c->on_host) return false;
+    for (uint32_t i = c->first; i < c->first + c->n; i++)
+        if (node_of(e, &e->coll.arrivals[i]) == RS_NO_NODE) return false;
+    return true;
+}
+
+/* Marks communication whose partners are not in the traces. */
+static void mark_alone(rs_engine *e, const rs_coll_instance *c)
+{
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &e->coll.arrivals[i];
+        const rs_coll_op *op = rs_coll_op_at(&e->coll, a);
+        uint32_t node = node_of(e, a);
+        if (node == RS_NO_NODE || op->group_size == 1 || op->kind == RS_COLL_OTHER) continue;
+        bool pair = op->kind == RS_COLL_SEND_RECV;
+        if (pair ? c->n >= 2 : c->n > 1 && op->group_size <= c->n) continue;
+        e->kind[node] |= RS_ENGINE_ALONE;
+        e->n_alone++;
+    }
+}
+
+static void add_meeting(rs_engine *e, uint32_t instance)
+{
+    const rs_coll_instance *c = &e->coll.instances[instance];
+    rs_coll_wait w = rs_coll_measure(&e->coll, c);
+    rs_meeting *m = &e->meetings[e->n_meetings++];
+    *m = (rs_meeting){.instance = instance, .first = (uint32_t)e->n_members, .transfer = INT64_MAX};
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &e->coll.arrivals[i];
+        uint32_t node = node_of(e, a);
+        if (e->kind[node] & RS_ENGINE_COMES) continue; /* one op in two instances: a damaged trace */
+        int64_t after = rs_sub_sat(rs_coll_end(&e->coll, a), w.last);
+        e->kind[node] |= RS_ENGINE_COMES;
+        e->members[e->n_members++] = node;
+        m->n++;
+        if (after < 0) continue;
+        e->kind[node] |= RS_ENGINE_MEETS;
+        if (after < m->transfer) m->transfer = after;
+    }
+    if (m->transfer == INT64_MAX) m->transfer = 0;
+}
+
+static bool index_members(rs_engine *e)
+{
+    rs_keyed *keys = rs_malloc((e->n_members + 1) * sizeof *keys);
+    e->by_node = rs_malloc((e->n_members + 1) * sizeof *e->by_node);
+    e->meeting_of = rs_malloc((e->n_members + 1) * sizeof *e->meeting_of);
+    bool ok = keys && e->by_node && e->meeting_of;
+    for (uint32_t i = 0; ok && i < e->n_members; i++) keys[i] = (rs_keyed){e->members[i], i};
+    ok = ok && rs_keyed_sort(keys, e->n_members);
+    for (size_t i = 0; ok && i < e->n_members; i++) e->by_node[i] = keys[i].value;
+    for (uint32_t k = 0; ok && k < e->n_meetings; k++)
+        for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++)
+            e->meeting_of[i] = k;
+    rs_free(keys);
+    return ok;
+}
+
+static rs_status meet(rs_engine *e, rs_clock_how how, rs_error *err)
+{
+    e->comm = rs_malloc((e->n_ranks + 1) * sizeof *e->comm);
+    if (!e->comm) return rs_fail_nomem(err, "engine");
+    for (size_t r = 0; r < e->n_ranks; r++) e->comm[r] = e->ranks[r]->comm;
+    RS_TRY(rs_clock_match_by(e->comm, e->n_ranks, how, &e->coll, &e->trust, err));
+    e->meetings = rs_malloc((e->coll.n + 1) * sizeof *e->meetings);
+    e->members = rs_malloc((e->coll.n_arrivals + 1) * sizeof *e->members);
+    bool ok = e->meetings && e->members;
+    for (uint32_t i = 0; ok && i < e->coll.n; i++) {
+        mark_alone(e, &e->coll.instances[i]);
+        if (is_meeting(e, &e->coll.instances[i])) add_meeting(e, i);
+    }
+    ok = ok && index_members(e);
+    return ok ? RS_OK : rs_fail_nomem(err, "engine");
+}
+
+/* ---- order --------------------------------------------------------------------------------------------- */
+
+/* A walk in the order of cause. Each rank has a queue of nodes of which everything before is done; a rank is
+ * walked as long as it has such nodes, then the next. */
+typedef struct walk {
+    rs_engine *e;
+    uint32_t *out_first, *out;      /* by node: targets of its edges, local << 1 | from its end */
+    uint32_t *waiting;              /* by node: edges that are not done */
+    uint32_t *queue, *head, *tail;  /* queue: of each rank from node_base on */
+    uint32_t *active, n_active, at; /* ranks with nodes in their queue; a ring of n_ranks */
+    uint8_t *is_active;
+    uint32_t *missing; /* by meeting: members that have not come */
+    size_t n_order, runs_capacity;
+} walk;
+
+static void push(walk *w, size_t rank, uint32_t local)
+{
+    w->queue[w->e->node_base[rank] + w->tail[rank]++] = local;
+    if (w->is_active[rank]) return;
+    w->is_active[rank] = 1;
+    w->active[(w->at + w->n_active++) % w->e->n_ranks] = (uint32_t)rank;
+}
+
+/* The edges from the start, or from the end, of a node are done. */
+static void release(walk *w, size_t rank, uint32_t local, uint32_t end)
+{
+    uint32_t base = w->e->node_base[rank], node = base + local;
+    for (uint32_t k = w->out_first[node]; k < w->out_first[node + 1]; k++)
+        if ((w->out[k] & 1) == end && --w->waiting[base + (w->out[k] >> 1)] == 0)
+            push(w, rank, w->out[k] >> 1);
+}
+
+static void end_meeting(walk *w, const rs_meeting *m)
+{
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        uint32_t node = w->e->members[i];
+        size_t rank = rs_engine_rank_of(w->e, node);
+        if (w->e->kind[node] & RS_ENGINE_MEETS) release(w, rank, node - w->e->node_base[rank], 1);
+    }
+}
+
+static bool visit(walk *w, size_t rank, uint32_t local)
+{
+    rs_engine *e = w->e;
+    uint32_t node = e->node_base[rank] + local;
+    e->order[w->n_order++] = local;
+    if (!e->n_runs || e->runs[e->n_runs - 1].rank != rank) {
+        if (!RS_GROW_ONE(e->runs, e->n_runs, w->runs_capacity)) return false;
+        e->runs[e->n_runs++] = (rs_order_run){.rank = (uint32_t)rank};
+    }
+    e->runs[e->n_runs - 1].n++;
+    release(w, rank, local, 0);
+    if (!(e->kind[node] & RS_ENGINE_MEETS)) release(w, rank, local, 1);
+    if (e->kind[node] & RS_ENGINE_COMES) {
+        uint32_t k = e->meeting_of[rs_engine_member(e, node)];
+        if (--w->missing[k] == 0) end_meeting(w, &e->meetings[k]);
+    }
+    return true;
+}
+
+static bool walk_all(walk *w)
+{
+    while (w->n_active) {
+        uint32_t rank = w->active[w->at];
+        while (w->head[rank] < w->tail[rank])
+            if (!visit(w, rank, w->queue[w->e->node_base[rank] + w->head[rank]++])) return false;
+        w->is_active[rank] = 0;
+        w->at = (w->at + 1) % (uint32_t)w->e->n_ranks;
+        w->n_active--;
+    }
+    return true;
+}
+
+/* Nobody waits in this meeting any more: its members end by themselves. Those that have come go on. */
+static void dissolve(walk *w, uint32_t k)
+{
+    rs_engine *e = w->e;
+    rs_meeting *m = &e->meetings[k];
+    e->n_dropped++;
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        uint32_t node = e->members[i];
+        size_t rank = rs_engine_rank_of(e, node);
+        bool came = w->waiting[node] == 0, met = e->kind[node] & RS_ENGINE_MEETS;
+        e->kind[node] = (uint8_t)((e->kind[node] & ~(RS_ENGINE_MEETS | RS_ENGINE_COMES)) | RS_ENGINE_ALONE);
+        if (came && met) release(w, rank, node - e->node_base[rank], 1);
+    }
+    w->missing[k] = 0;
+    m->n = 0;
+}
+
+static bool index_out(walk *w)
+{
+    rs_engine *e = w->e;
+    w->out_first = rs_calloc(e->n_nodes + 2, sizeof *w->out_first);
+    w->out = rs_malloc((e->n_edges + e->n_added + 1) * sizeof *w->out);
+    w->waiting = rs_calloc(e->n_nodes + 1, sizeof *w->waiting);
+    if (!w->out_first || !w->out || !w->waiting) return false;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t r = 0; r < e->n_ranks; r++) {
+            const rs_skeleton *s = e->ranks[r];
+            uint32_t base = e->node_base[r];
+            for (uint32_t i = 0; i < s->n; i++)
+                for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                    uint32_t node = base + (s->source[k] >> 1);
+                    if (!pass) {
+                        w->out_first[node + 2]++;
+                        w->waiting[base + i]++;
+                    } else {
+                        w->out[w->out_first[node + 1]++] = i << 1 | (s->source[k] & 1);
+                    }
+                }
+        }
+        for (size_t i = 0; i < e->n_added; i++) {
+            const rs_added_edge *a = &e->added[i];
+            if (!pass) {
+                w->out_first[a->source + 2]++;
+                w->waiting[a->target]++;
+            } else {
+                uint32_t base = e->node_base[rs_engine_rank_of(e, a->target)];
+                w->out[w->out_first[a->source + 1]++] = (a->target - base) << 1 | 1;
+            }
+        }
+        for (size_t i = 1; !pass && i <= e->n_nodes; i++) w->out_first[i + 1] += w->out_first[i];
+    }
+    return true;
+}
+
+static void clear_walk(walk *w)
+{
+    rs_free(w->out_first);
+    rs_free(w->out);
+    rs_free(w->waiting);
+    rs_free(w->queue);
+    rs_free(w->head);
+    rs_free(w->tail);
+    rs_free(w->active);
+    rs_free(w->is_active);
+    rs_free(w->missing);
+}
+
+/* Puts all nodes in order; false: some were not reached, or no memory. */
+static bool order_once(rs_engine *e, bool *complete)
+{
+    walk w = {.e = e};
+    bool ok = index_out(&w);
+    w.queue = rs_malloc((e->n_nodes + 1) * sizeof *w.queue);
+    w.head = rs_calloc(e->n_ranks + 1, sizeof *w.head);
+    w.tail = rs_calloc(e->n_ranks + 1, sizeof *w.tail);
+    w.active = rs_calloc(e->n_ranks + 1, sizeof *w.active);
+    w.is_active = rs_calloc(e->n_ranks + 1, 1);
+    w.missing = rs_malloc((e->n_meetings + 1) * sizeof *w.missing);
+    e->order = rs_malloc((e->n_nodes + 1) * sizeof *e->order);
+    ok = ok && w.queue && w.head && w.tail && w.active && w.is_active && w.missing && e->order;
+    for (size_t k = 0; ok && k < e->n_meetings; k++) w.missing[k] = e->meetings[k].n;
+    for (size_t r = 0; ok && r < e->n_ranks; r++)
+        for (uint32_t i = 0; i < e->ranks[r]->n && i < 1; i++) push(&w, r, i);
+    ok = ok && walk_all(&w);
+    /* what is left waits in a circle over ranks: the earliest of its meetings is none */
+    for (uint32_t k = 0; ok && w.n_order < e->n_nodes && k < e->n_meetings; k++) {
+        bool begun = w.missing[k] && w.missing[k] < e->meetings[k].n;
+        if (!begun) continue;
+        dissolve(&w, k);
+        ok = walk_all(&w);
+    }
+    *complete = w.n_order == e->n_nodes;
+    clear_walk(&w);
+    return ok;
+}
+
+static rs_status set_order(rs_engine *e, rs_error *err)
+{
+    bool complete = false, ok = order_once(e, &complete);
+    if (ok && !complete && e->n_added) { /* inferred edges close a circle: none of them is sure then */
+        for (size_t i = 0; i < e->n_nodes; i++) e->kind[i] &= (uint8_t)~RS_ENGINE_ADDED;
+        e->n_added = e->n_inferred = 0;
+        rs_free(e->order);
+        rs_free(e->runs);
+        e->order = NULL;
+        e->runs = NULL;
+        e->n_runs = 0;
+        ok = order_once(e, &complete);
+    }
+    if (ok && !complete) return rs_fail(err, RS_ERR_FORMAT, "the dependencies between ranks make a circle");
+    return ok ? RS_OK : rs_fail_nomem(err, "engine");
+}
+
+rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const rs_engine_how *how,
+                         rs_engine *out, rs_error *err)
+{
+    *out = (rs_engine){.ranks = ranks, .n_ranks = n_ranks};
+    rs_status status = number(out, err);
+    if (status == RS_OK) status = meet(out, how->clocks, err);
+    if (status == RS_OK) count_pinned(out);
+    if (status == RS_OK && how->infer) status = rs_engine_infer(out, err);
+    if (status == RS_OK) status = set_order(out, err);
+    if (status == RS_OK) out->n_edges += out->n_added;
+    if (status != RS_OK) rs_engine_clear(out);
+    return status;
+}

@@ -1,0 +1,361 @@
+/* How long things take, and when they happen then: one pass of max and plus. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+
+/* ns: gaps that exceed what their kind usually takes by no more are noise */
+#define UNEXPLAINED 20000
+
+/* ---- weights ------------------------------------------------------------------------------------------- */
+
+void rs_weights_clear(rs_weights *w)
+{
+    rs_free(w->work);
+    rs_free(w->edge);
+    rs_free(w->transfer);
+    *w = (rs_weights){0};
+}
+
+static rs_status make_weights(const rs_engine *e, rs_weights *out, rs_error *err)
+{
+    *out = (rs_weights){.work = rs_malloc((e->n_nodes + 1) * sizeof *out->work),
+                        .edge = rs_malloc((e->n_edges + 1) * sizeof *out->edge),
+                        .transfer = rs_malloc((e->n_meetings + 1) * sizeof *out->transfer)};
+    if (out->work && out->edge && out->transfer) return RS_OK;
+    rs_weights_clear(out);
+    return rs_fail_nomem(err, "weights");
+}
+
+rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
+{
+    rs_status status = make_weights(e, out, err);
+    if (status != RS_OK) return status;
+    memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
+    memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
+    memcpy(out->transfer, from->transfer, e->n_meetings * sizeof *out->transfer);
+    return RS_OK;
+}
+
+static void set_work(const rs_engine *e, rs_weights *out)
+{
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        memcpy(out->work + e->node_base[r], s->duration, s->n * sizeof *s->duration);
+    }
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const rs_meeting *m = &e->meetings[k];
+        int64_t last = INT64_MIN;
+        out->transfer[k] = m->transfer;
+        for (uint32_t i = m->first; i < m->first + m->n; i++) {
+            size_t r = rs_engine_rank_of(e, e->members[i]);
+            int64_t start = rs_engine_recorded(e, r, e->members[i] - e->node_base[r]);
+            if (start > last) last = start;
+        }
+        for (uint32_t i = m->first; i < m->first + m->n; i++) {
+            uint32_t node = e->members[i];
+            size_t r = rs_engine_rank_of(e, node);
+            if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
+            int64_t end = rs_add_sat(rs_engine_recorded(e, r, node - e->node_base[r]), out->work[node]);
+            out->work[node] = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
+        }
+    }
+}
+
+/* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
+static int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
+{
+    if (s->cost[k] == RS_COST_NONE) return s->base[k];
+    if (costs[s->cost[k]] == RS_NO_COST) return RS_NO_EDGE;
+    return rs_add_sat(s->base[k], costs[s->cost[k]]);
+}
+
+static int64_t recorded_gap(const rs_skeleton *s, uint32_t node, uint32_t k)
+{
+    return rs_sub_sat(s->time[node], rs_skeleton_source_time(s, s->source[k]));
+}
+
+typedef struct choice {
+    const rs_engine *e;
+    rs_edges_used edges;
+    bool constant;
+    int fold;
+} choice;
+
+static const rs_skeleton_costs *costs_of(const choice *c, const rs_skeleton *s)
+{
+    return c->fold < 0 ? &s->all : &s->without[c->fold % RS_SKELETON_FOLDS];
+}
+
+static bool takes_part(const choice *c, const rs_added_edge *a)
+{
+    return c->edges == RS_EDGES_ALL && (c->fold < 0 || (a->folds >> (c->fold % RS_SKELETON_FOLDS) & 1));
+}
+
+/* Whether an added edge took the place of what the skeleton has as the cause. */
+static bool is_rebound(const choice *c, uint32_t node)
+{
+    size_t from, to;
+    if (!(c->e->kind[node] & RS_ENGINE_ADDED)) return false;
+    rs_engine_added_to(c->e, node, &from, &to);
+    for (size_t i = from; i < to; i++)
+        if (c->e->added[i].binds && takes_part(c, &c->e->added[i])) return true;
+    return false;
+}
+
+/* Learned costs of the GPU and of calls that wait; the host's own time is what it is. */
+static bool is_latency(uint8_t cost)
+{
+    return cost <= RS_COST_ANSWER || cost == RS_COST_ROOM;
+}
+
+static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, uint32_t k, bool binds)
+{
+    const rs_skeleton_costs *costs = costs_of(c, s);
+    int64_t gap = recorded_gap(s, node, k);
+    if (c->constant && is_latency(s->cost[k])) {
+        int64_t typical = usual(s, k, costs->typical);
+        return typical == RS_NO_EDGE ? (binds ? gap : s->base[k] < gap ? s->base[k] : gap) : typical;
+    }
+    if (binds) return gap;
+    int64_t least = usual(s, k, costs->least);
+    if (least == RS_NO_EDGE) least = s->base[k];
+    return least < gap ? least : gap;
+}
+
+static void set_edges(const choice *c, rs_weights *out)
+{
+    const rs_engine *e = c->e;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        int64_t *weight = out->edge + e->edge_base[r];
+        for (uint32_t i = 0; i < s->n; i++) {
+            bool rebound = is_rebound(c, e->node_base[r] + i);
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                bool first = k == s->first[i];
+                weight[k] = weight_of(c, s, i, k, first && !rebound);
+                if (first && rebound && s->edge_part[k] == RS_PART_PINNED) weight[k] = RS_NO_EDGE;
+            }
+        }
+    }
+    for (size_t i = 0; i < e->n_added; i++) {
+        const rs_added_edge *a = &e->added[i];
+        size_t r = rs_engine_rank_of(e, a->target);
+        const rs_skeleton *s = e->ranks[r];
+        const rs_skeleton_costs *costs = costs_of(c, s);
+        uint32_t base = e->node_base[r];
+        int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
+        int64_t *weight = &out->edge[e->edge_base[e->n_ranks] + i];
+        int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];
+        *weight = !takes_part(c, a) ? RS_NO_EDGE : a->binds ? gap : least < gap ? least : gap;
+        if (takes_part(c, a) && c->constant && costs->typical[a->cost] != RS_NO_COST)
+            *weight = costs->typical[a->cost];
+    }
+}
+
+rs_status rs_weights_recorded(const rs_engine *e, rs_edges_used edges, rs_weights *out, rs_error *err)
+{
+    const choice c = {.e = e, .edges = edges, .fold = -1};
+    rs_status status = make_weights(e, out, err);
+    if (status != RS_OK) return status;
+    set_work(e, out);
+    set_edges(&c, out);
+    return RS_OK;
+}
+
+rs_status rs_weights_constant(const rs_engine *e, rs_edges_used edges, int fold, rs_weights *out,
+                              rs_error *err)
+{
+    const choice c = {.e = e, .edges = edges, .constant = true, .fold = fold};
+    rs_status status = make_weights(e, out, err);
+    if (status != RS_OK) return status;
+    set_work(e, out);
+    set_edges(&c, out);
+    return RS_OK;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------ */
+
+void rs_times_clear(rs_times *t)
+{
+    rs_free(t->start);
+    rs_free(t->end);
+    rs_free(t->cause);
+    rs_free(t->last);
+    *t = (rs_times){0};
+}
+
+typedef struct pass {
+    const rs_engine *e;
+    const rs_weights *w;
+    rs_times *t;
+    uint32_t *missing; /* by meeting */
+} pass;
+
+static void come(const pass *p, uint32_t node)
+{
+    const rs_engine *e = p->e;
+    rs_times *t = p->t;
+    uint32_t member = (uint32_t)rs_engine_member(e, node), k = e->meeting_of[member];
+    const rs_meeting *m = &e->meetings[k];
+    uint32_t last = t->last[k];
+    bool later = last == RS_NO_CAUSE || t->start[node] > t->start[e->members[last]] ||
+                 (t->start[node] == t->start[e->members[last]] && member < last);
+    if (later) t->last[k] = member;
+    if (--p->missing[k]) return;
+    int64_t over = rs_add_sat(t->start[e->members[t->last[k]]], p->w->transfer[k]);
+    for (uint32_t i = m->first; i < m->first + m->n; i++)
+        if (e->kind[e->members[i]] & RS_ENGINE_MEETS)
+            t->end[e->members[i]] = rs_add_sat(over, p->w->work[e->members[i]]);
+}
+
+static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
+{
+    const rs_engine *e = p->e;
+    size_t from, to;
+    rs_engine_added_to(e, node, &from, &to);
+    for (size_t i = from; i < to; i++) {
+        uint32_t edge = e->edge_base[e->n_ranks] + (uint32_t)i;
+        if (p->w->edge[edge] == RS_NO_EDGE) continue;
+        int64_t at = rs_add_sat(p->t->end[e->added[i].source], p->w->edge[edge]);
+        if (*cause != RS_NO_CAUSE && (e->added[i].binds ? at < *start : at <= *start)) continue;
+        *start = at;
+        *cause = edge;
+    }
+}
+
+static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *order)
+{
+    const rs_engine *e = p->e;
+    const rs_skeleton *s = e->ranks[run->rank];
+    const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
+    const int64_t *weight = p->w->edge + edge_base;
+    int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
+    for (uint32_t i = 0; i < run->n; i++) {
+        uint32_t local = order[i], node = base + local, cause = RS_NO_CAUSE;
+        uint8_t kind = e->kind[node];
+        int64_t start = 0;
+        for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
+            if (weight[k] == RS_NO_EDGE) continue;
+            uint32_t source = s->source[k];
+            int64_t at = rs_add_sat(source & 1 ? end_of[source >> 1] : start_of[source >> 1], weight[k]);
+            if (cause != RS_NO_CAUSE && at <= start) continue;
+            start = at;
+            cause = edge_base + k;
+        }
+        if (kind & RS_ENGINE_ADDED) follow_added(p, node, &start, &cause);
+        if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
+        start_of[local] = start;
+        p->t->cause[node] = cause;
+        if (!(kind & RS_ENGINE_MEETS)) end_of[local] = rs_add_sat(start, p->w->work[node]);
+        if (kind & RS_ENGINE_COMES) come(p, node);
+    }
+}
+
+rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
+{
+    *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
+                      .end = rs_malloc((e->n_nodes + 1) * sizeof *out->end),
+                      .cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
+                      .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
+    pass p = {.e = e, .w = weights, .t = out, .missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing)};
+    if (!out->start || !out->end || !out->cause || !out->last || !p.missing) {
+        rs_free(p.missing);
+        rs_times_clear(out);
+        return rs_fail_nomem(err, "replay");
+    }
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        p.missing[k] = e->meetings[k].n;
+        out->last[k] = RS_NO_CAUSE;
+    }
+    const uint32_t *order = e->order;
+    for (size_t i = 0; i < e->n_runs; order += e->runs[i++].n) run_rank(&p, &e->runs[i], order);
+    rs_free(p.missing);
+    return RS_OK;
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------------- */
+
+int64_t rs_engine_begin(const rs_engine *e, const rs_times *t, size_t rank)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    if (!s->n_steps) return t->start[e->node_base[rank]];
+    return rs_add_sat(t->end[e->node_base[rank] + s->steps[0].mark], s->steps[0].after);
+}
+
+void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
+{
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint32_t base = e->node_base[r];
+        int64_t *end = ends + e->step_base[r];
+        for (size_t k = 0; k < s->n_steps; k++)
+            end[k] = rs_add_sat(t->end[base + s->steps[k].last], s->steps[k].tail);
+        for (uint32_t i = 0; i < s->n; i++)
+            if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0 && t->end[base + i] > end[s->step[i]])
+                end[s->step[i]] = t->end[base + i];
+        for (size_t k = 1; k < s->n_steps; k++)
+            if (end[k] < end[k - 1]) end[k] = end[k - 1];
+    }
+}
+
+size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *worst)
+{
+    size_t n = 0;
+    *worst = 0;
+    for (size_t r = 0; r < e->n_ranks; r++)
+        for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
+            uint32_t node = e->node_base[r] + i;
+            int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
+            int64_t end =
+                rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)), e->ranks[r]->duration[i]);
+            if (start == 0 && end == 0) continue;
+            n++;
+            if (start < 0) start = rs_sub_sat(0, start);
+            if (end < 0) end = rs_sub_sat(0, end);
+            if (start > *worst) *worst = start;
+            if (end > *worst) *worst = end;
+        }
+    return n;
+}
+
+static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node, size_t rank)
+{
+    rs_link l = {.from = node << 1,
+                 .node = node,
+                 .part = e->ranks[rank]->part[node - e->node_base[rank]],
+                 .edge = RS_NO_CAUSE};
+    if (e->kind[node] & RS_ENGINE_MEETS)
+        l.from = e->members[t->last[e->meeting_of[rs_engine_member(e, node)]]] << 1;
+    l.ns = rs_sub_sat(t->end[node], t->start[l.from >> 1]);
+    return l;
+}
+
+rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *t, uint32_t moment)
+{
+    uint32_t node = moment >> 1, edge = t->cause[node];
+    size_t rank = rs_engine_rank_of(e, node);
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    if ((moment & 1) && (s->flags[node - base] & RS_NODE_WORK)) return link_of_end(e, t, node, rank);
+    rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
+    if (edge == RS_NO_CAUSE) return l;
+    l.ns = w->edge[edge];
+    int64_t typical = RS_NO_EDGE;
+    if (edge >= e->edge_base[e->n_ranks]) {
+        const rs_added_edge *a = &e->added[edge - e->edge_base[e->n_ranks]];
+        l.from = a->source << 1 | 1;
+        l.part = RS_PART_GAP;
+        if (s->all.typical[a->cost] != RS_NO_COST) typical = s->all.typical[a->cost];
+    } else {
+        uint32_t k = edge - e->edge_base[rank];
+        l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
+        l.part = s->edge_part[k];
+        if (is_latency(s->cost[k])) typical = usual(s, k, s->all.typical);
+        if (l.part == RS_PART_PINNED) l.unexplained = l.ns;
+    }
+    if (typical != RS_NO_EDGE && rs_sub_sat(l.ns, typical) > UNEXPLAINED)
+        l.unexplained = rs_sub_sat(l.ns, typical);
+    return l;
+}

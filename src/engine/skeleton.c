@@ -1,0 +1,132 @@
+/* What a skeleton holds, how it is given back and how it travels. */
+#include "engine/skeleton.h"
+
+#include "base/memory.h"
+
+const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",    "copy",   "launch",
+                                               "stream_gap",         "sync",        "host",   "loader",
+                                               "host_communication", "unexplained", "pinned", "window"};
+
+void rs_skeleton_free(void *skeleton)
+{
+    rs_skeleton *s = skeleton;
+    if (!s) return;
+    rs_free(s->time);
+    rs_free(s->duration);
+    rs_free(s->name);
+    rs_free(s->operator_name);
+    rs_free(s->row);
+    rs_free(s->step);
+    rs_free(s->lane);
+    rs_free(s->part);
+    rs_free(s->flags);
+    rs_free(s->first);
+    rs_free(s->source);
+    rs_free(s->base);
+    rs_free(s->edge_part);
+    rs_free(s->cost);
+    rs_free(s->origin);
+    rs_free(s->lanes);
+    rs_free(s->steps);
+    rs_coll_rank_free(s->comm);
+    rs_free(s->comm_node);
+    rs_pool_clear(&s->pool);
+    rs_free(s);
+}
+
+#define NODE_BYTES                                                                                           \
+    (2 * sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t) + sizeof(uint16_t) + 2 * sizeof(uint8_t))
+#define EDGE_BYTES (2 * sizeof(uint32_t) + 3 * sizeof(uint8_t))
+
+uint64_t rs_skeleton_bytes(const rs_skeleton *s)
+{
+    return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES + s->n_lanes * sizeof *s->lanes +
+           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node);
+}
+
+/* ---- what travels ------------------------------------------------------------------------------------- */
+
+/* Edges lead forward, so that a replay in order of the nodes needs no search for circles; every node but the
+ * first has one. */
+static bool check(const void *value)
+{
+    const rs_skeleton *s = value;
+    if (s->n == 0 || s->n_first != s->n + 1 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX)
+        return false;
+    if (s->first[0] != 0 || s->first[1] != 0 || s->first[s->n] != s->n_edges) return false;
+    for (size_t i = 0; i < s->n; i++) {
+        bool far = s->time[i] > INT64_MAX / 4 || s->time[i] < INT64_MIN / 4;
+        if (far || s->duration[i] < 0 || s->duration[i] > INT64_MAX / 4) return false;
+        if (s->part[i] >= RS_N_PARTS || s->lane[i] >= s->n_lanes) return false;
+        if (s->step[i] < -1 || (s->step[i] >= 0 && (size_t)s->step[i] >= s->n_steps)) return false;
+        if (s->name[i] != RS_NO_STRING && s->name[i] >= s->pool.strings.n) return false;
+        if (s->operator_name[i] != RS_NO_STRING && s->operator_name[i] >= s->pool.strings.n) return false;
+        if (i && s->first[i + 1] <= s->first[i]) return false;
+        for (uint32_t k = s->first[i]; i && k < s->first[i + 1]; k++)
+            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->edge_part[k] >= RS_N_PARTS ||
+                s->cost[k] > RS_COST_NONE || s->origin[k] > RS_ORIGIN_REPEATED)
+                return false;
+    }
+    for (size_t k = 0; k < s->n_steps; k++) {
+        const rs_skeleton_step *t = &s->steps[k];
+        if (t->mark >= s->n || t->last >= s->n) return false;
+        if (t->after > INT64_MAX / 4 || t->after < INT64_MIN / 4 || t->tail > INT64_MAX / 4 ||
+            t->tail < INT64_MIN / 4)
+            return false;
+    }
+    if (s->n_comm != s->comm->n || s->last >> 1 >= s->n) return false;
+    for (size_t k = 0; k < s->n_comm; k++)
+        if (s->comm_node[k] != RS_NO_NODE &&
+            (s->comm_node[k] >= s->n || !(s->flags[s->comm_node[k]] & RS_NODE_WORK)))
+            return false;
+    return true;
+}
+
+static const rs_field lane_fields[] = {RS_FIELD(rs_skeleton_lane, device), RS_FIELD(rs_skeleton_lane, stream),
+                                       RS_FIELD(rs_skeleton_lane, pid), RS_FIELD(rs_skeleton_lane, tid),
+                                       RS_FIELD(rs_skeleton_lane, is_thread)};
+static const rs_layout lane_layout = RS_LAYOUT(rs_skeleton_lane, lane_fields);
+
+static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),
+                                       RS_FIELD(rs_skeleton_step, end),    RS_FIELD(rs_skeleton_step, mark),
+                                       RS_FIELD(rs_skeleton_step, after),  RS_FIELD(rs_skeleton_step, last),
+                                       RS_FIELD(rs_skeleton_step, tail)};
+static const rs_layout step_layout = RS_LAYOUT(rs_skeleton_step, step_fields);
+
+static const rs_field cost_fields[] = {RS_FIELD_ARRAY(rs_skeleton_costs, least),
+                                       RS_FIELD_ARRAY(rs_skeleton_costs, typical)};
+static const rs_layout cost_layout = RS_LAYOUT(rs_skeleton_costs, cost_fields);
+
+static const rs_field fields[] = {
+    RS_FIELD(rs_skeleton, start),
+    RS_FIELD(rs_skeleton, end),
+    RS_FIELD(rs_skeleton, last),
+    RS_FIELD_STRINGS(rs_skeleton, pool.strings),
+    RS_FIELD_VALUES(rs_skeleton, time, n),
+    RS_FIELD_ROW(rs_skeleton, duration, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, name, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, operator_name, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, row, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, step, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, lane, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, part, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, flags, rs_skeleton, n),
+    RS_FIELD_VALUES(rs_skeleton, first, n_first),
+    RS_FIELD_VALUES(rs_skeleton, source, n_edges),
+    RS_FIELD_ROW(rs_skeleton, base, rs_skeleton, n_edges),
+    RS_FIELD_ROW(rs_skeleton, edge_part, rs_skeleton, n_edges),
+    RS_FIELD_ROW(rs_skeleton, cost, rs_skeleton, n_edges),
+    RS_FIELD_ROW(rs_skeleton, origin, rs_skeleton, n_edges),
+    RS_FIELD_LIST(rs_skeleton, lanes, n_lanes, &lane_layout),
+    RS_FIELD_LIST(rs_skeleton, steps, n_steps, &step_layout),
+    RS_FIELD_ONE(rs_skeleton, comm, &rs_coll_rank_layout),
+    RS_FIELD_VALUES(rs_skeleton, comm_node, n_comm),
+    RS_FIELD_STRUCT(rs_skeleton, all, &cost_layout),
+    RS_FIELD_STRUCTS(rs_skeleton, without, &cost_layout),
+    RS_FIELD(rs_skeleton, told_gap),
+    RS_FIELD(rs_skeleton, n_events),
+    RS_FIELD(rs_skeleton, n_contradicted),
+    RS_FIELD(rs_skeleton, n_untold),
+    RS_FIELD(rs_skeleton, strict),
+};
+const rs_layout rs_skeleton_layout = RS_LAYOUT_CHECKED(rs_skeleton, fields, check);

@@ -1,0 +1,140 @@
+/* The skeleton of a rank: what it contributes to the graph over all ranks, small, and free of its trace.
+ *
+ * It is the event graph of the whole trace (own_graph.h) in which chains of host events between two points
+ * that matter are one edge each. A node is a piece of GPU work, with a start and an end, or a point of a host
+ * thread. Edges lead to the start of a node from the start or the end of another. Nodes stand in an order in
+ * which every edge leads forward. The first edge of a node is the one that held it up in the recording: it
+ * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
+ * kind takes. So a replay of the recorded weights gives the recorded times.
+ *
+ * Everything is a column. A piece of work costs 38 bytes and 10 an edge, of which it has two or three. */
+#ifndef RS_ENGINE_SKELETON_H
+#define RS_ENGINE_SKELETON_H
+
+#include "engine/causes.h"
+#include "match/collective_ops.h"
+
+/* What time on a path is spent on. */
+typedef enum rs_part {
+    RS_PART_COMPUTE,
+    RS_PART_TRANSFER, /* communication on the GPU; in the graph over ranks, from the last start on */
+    RS_PART_COPY,
+    RS_PART_LAUNCH,
+    RS_PART_GAP,  /* between two pieces of GPU work */
+    RS_PART_SYNC, /* from the end of work to the return of the call that waited for it */
+    RS_PART_HOST,
+    RS_PART_LOADER,
+    RS_PART_HOST_COMM,
+    RS_PART_UNEXPLAINED, /* beyond what any known cause takes */
+    RS_PART_PINNED,      /* nothing is known that it waited for: it keeps its recorded time */
+    RS_PART_WINDOW,      /* before the recording, or before two paths that never meet */
+    RS_N_PARTS
+} rs_part;
+
+extern const char *const rs_part_names[RS_N_PARTS];
+
+/* flags of a node */
+#define RS_NODE_WORK 1u   /* GPU work, else a point of the host */
+#define RS_NODE_PINNED 2u /* its binding edge comes from the window's start because no cause is known */
+
+typedef enum rs_origin {
+    RS_ORIGIN_ORDER, /* order of a thread or a stream */
+    RS_ORIGIN_LAUNCH,
+    RS_ORIGIN_TOLD,    /* a cuda_sync event tells it, or a call does */
+    RS_ORIGIN_QUEUE,   /* a full queue */
+    RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
+    RS_ORIGIN_REPEATED /* inferred: the same places wait in every step */
+} rs_origin;
+
+#define RS_NO_NODE UINT32_MAX
+
+typedef struct rs_skeleton_lane {
+    int64_t device, stream; /* of a stream; device -1: unknown */
+    int64_t pid, tid;       /* of a thread */
+    bool is_thread;
+} rs_skeleton_lane;
+
+typedef struct rs_skeleton_step {
+    int64_t number;
+    int64_t start, end; /* of its annotation, ns on the rank's clock */
+    /* the last point of its thread at or before the start, RS_NO_NODE: none; the start lies `after` behind it
+     */
+    uint32_t mark;
+    int64_t after;
+    uint32_t last; /* the last point of its thread before its end */
+    int64_t tail;  /* ns from there to the annotation's end */
+} rs_skeleton_step;
+
+/* Learned constants, ns; -1: too few samples. */
+typedef struct rs_skeleton_costs {
+    int64_t least[RS_N_COSTS];   /* the low tenth: what nothing goes below */
+    int64_t typical[RS_N_COSTS]; /* the median */
+} rs_skeleton_costs;
+
+#define RS_SKELETON_FOLDS 8
+
+typedef struct rs_skeleton {
+    int64_t start, end; /* ns, the rank's clock: of the whole trace */
+    uint32_t last;      /* what the end is bound to: node << 1 | its end */
+
+    size_t n; /* nodes; node 0 is the start of the trace */
+    int64_t *time;
+    int64_t *duration; /* of work; 0 of points */
+    uint32_t *name;    /* kernel, or the call or operator at the point; in pool */
+    uint32_t
+        *operator_name; /* that launched the work; of a point the event that most of its time was spent in */
+    uint32_t *row;      /* RS_NO_ROW: node 0 */
+    int32_t *step;      /* index into steps, -1: none */
+    uint16_t *lane;
+    uint8_t *part, *flags; /* part: of work's own duration */
+    uint32_t *first;       /* n + 1 offsets into edges; the first edge of each is the binding one */
+    size_t n_first;        /* n + 1 */
+
+    size_t n_edges;
+    uint32_t *source; /* node << 1 | whether from its end */
+    uint32_t *base;   /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1 */
+    uint8_t *edge_part;
+    uint8_t *cost;   /* rs_cost */
+    uint8_t *origin; /* rs_origin */
+
+    rs_skeleton_lane *lanes;
+    size_t n_lanes;
+    rs_skeleton_step *steps; /* by start */
+    size_t n_steps;
+    rs_coll_rank *comm;    /* communication, as everybody has it */
+    uint32_t *comm_node;   /* by op: its node, RS_NO_NODE: what the host ran */
+    size_t n_comm;         /* of them */
+    rs_skeleton_costs all; /* learned from everything */
+    /* learned without every eighth step: fold k leaves out the steps k, k + 8, ... */
+    rs_skeleton_costs without[RS_SKELETON_FOLDS];
+    int64_t told_gap; /* ns: 9 in 10 told waits that nothing else held up took less; -1: too few */
+    rs_pool pool;
+    uint64_t n_events;       /* of the rank: what sizes are compared with */
+    uint64_t n_contradicted; /* dependencies that run against time and are left out */
+    uint64_t n_untold;       /* waits of which no work could be named */
+    bool strict;             /* its clocks contradict each other: some edges are left out */
+} rs_skeleton;
+
+extern const rs_layout rs_skeleton_layout;
+
+#define RS_SKELETON_COLUMNS (RS_COLL_HOST_COLUMNS | RS_SYNC_COLUMNS | RS_LINK_COLUMNS)
+
+#define RS_NO_COST (-1)
+
+/* Made once of a rank's whole trace. *out stays NULL where the rank has no events. */
+rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err);
+void rs_skeleton_free(void *skeleton); /* NULL is allowed */
+/* Bytes that it holds. */
+uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
+
+static inline int64_t rs_skeleton_end(const rs_skeleton *s, uint32_t node)
+{
+    return s->time[node] + s->duration[node];
+}
+/* The recorded time of an edge's source. */
+static inline int64_t rs_skeleton_source_time(const rs_skeleton *s, uint32_t source)
+{
+    return s->time[source >> 1] + (source & 1 ? s->duration[source >> 1] : 0);
+}
+
+#endif

@@ -1,0 +1,122 @@
+#include "match/group_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "match/collective_internal.h"
+
+/* Recorder and profiler read different clocks of one machine, and the recorder notes an operation while its operator
+ * runs: an entry may seem this much earlier than the operator's start, ns. */
+#define EARLIEST INT64_C(1000000)
+/* How many entries around an operation's start are looked at, each way. */
+#define NEAREST 64
+
+void rs_group_table_clear(rs_group_table *table)
+{
+    rs_free(table->entries);
+    if (table->release) table->release(table->owner);
+    *table = (rs_group_table){0};
+}
+
+static int by_rank_and_time(const void *a, const void *b)
+{
+    const rs_group_entry *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->created != y->created) return x->created < y->created ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+void rs_group_table_sort(rs_group_table *table)
+{
+    if (table->n) qsort(table->entries, table->n, sizeof *table->entries, by_rank_and_time);
+}
+
+/* The first entry that is not before (rank, time). */
+static size_t entry_at(const rs_group_table *t, int64_t rank, int64_t time)
+{
+    size_t low = 0, high = t->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const rs_group_entry *e = &t->entries[middle];
+        if (e->rank < rank || (e->rank == rank && e->created < time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The entry that an operation was submitted with: the nearest to its start of those of its kind that no other operation
+ * has taken. NULL if there is none. */
+static rs_group_entry *entry_of(rs_group_table *t, int64_t rank, const rs_coll_op *op, int64_t base)
+{
+    int64_t start = rs_add_sat(op->start, base), end = rs_add_sat(op->end, base), least = INT64_MAX;
+    size_t from = entry_at(t, rank, start), first = from > NEAREST ? from - NEAREST : 0;
+    rs_group_entry *found = NULL;
+    for (size_t i = first; i < t->n && i < from + NEAREST; i++) {
+        rs_group_entry *e = &t->entries[i];
+        int64_t after = rs_sub_sat(e->created, start), distance = after < 0 ? -after : after;
+        if (e->rank != rank || e->taken || rs_coll_kind_on_host(e->kind) != rs_coll_kind_on_host(op->kind))
+            continue;
+        if (after < -EARLIEST || e->created > end || distance >= least) continue;
+        least = distance;
+        found = e;
+    }
+    return found;
+}
+
+static uint32_t add_text(rs_coll_rank *r, const char *text, bool *ok)
+{
+    if (!text) return RS_NO_STRING;
+    uint32_t id = rs_strings_add(&r->pool.strings, text, strlen(text));
+    if (id == RS_NO_STRING) *ok = false;
+    return id;
+}
+
+static rs_coll_rank *copy_of(const rs_coll_rank *in)
+{
+    rs_coll_rank *r = rs_malloc(sizeof *r);
+    if (!r) return NULL;
+    *r = *in;
+    r->ops = rs_malloc((in->n + 1) * sizeof *r->ops);
+    bool ok = rs_pool_init(&r->pool) && r->ops;
+    if (ok && in->n) memcpy(r->ops, in->ops, in->n * sizeof *r->ops);
+    r->capacity = in->n + 1;
+    /* ids count up in the order of first appearance: they are those of the original */
+    for (size_t i = 0; ok && i < in->pool.strings.n; i++)
+        ok = rs_strings_add(&r->pool.strings, in->pool.strings.items[i].text,
+                            in->pool.strings.items[i].length) == i;
+    if (ok) return r;
+    rs_coll_rank_free(r);
+    return NULL;
+}
+
+rs_status rs_coll_rank_name(const rs_coll_rank *in, int64_t rank, rs_group_table *table, rs_coll_rank **out,
+                            size_t *n_named, rs_error *err)
+{
+    rs_coll_rank *r = copy_of(in);
+    bool ok = r != NULL;
+    for (size_t i = 0; ok && i < r->n; i++) {
+        rs_coll_op *op = &r->ops[i];
+        rs_group_entry *e = op->kind == RS_COLL_SEND_RECV ? NULL : entry_of(table, rank, op, r->base_time_ns);
+        if (!e) continue;
+        e->taken = true;
+        ++*n_named;
+        r->n_nameless -= op->group == RS_NO_STRING && op->members == RS_NO_STRING;
+        op->seq = e->seq;
+        op->group_size = e->group_size;
+        op->group = add_text(r, e->group, &ok);
+        op->description = add_text(r, e->description, &ok);
+        op->members = add_text(r, e->members, &ok);
+        if (op->dtype == RS_NO_STRING) op->dtype = add_text(r, e->dtype, &ok);
+        if (op->in_elements < 0) op->in_elements = e->in_elements;
+        if (op->out_elements < 0) op->out_elements = e->out_elements;
+    }
+    if (!ok) {
+        rs_coll_rank_free(r);
+        return rs_fail_nomem(err, "collectives");
+    }
+    *out = r;
+    return RS_OK;
+}

@@ -1,0 +1,253 @@
+/* `whatif` for people: the job in a few lines, what they point to, the heat map of workers, who is slow. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "output/face_tools.h"
+#include "text/numbers.h"
+
+#define KEYS 10
+#define MOST_COLUMNS 32 /* of the heat map: beyond, the slowest workers are a list */
+#define MOST_ROWS 64
+#define LISTED 10
+#define NONE SIZE_MAX
+
+static void human_us(double us, char out[32])
+{
+    if (isnan(us))
+        snprintf(out, 32, "-");
+    else
+        rs_human_time((int64_t)(us < 9e15 ? us * 1000 : 9e18), out);
+}
+
+/* ---- the job -------------------------------------------------------------------------------------------- */
+
+static void put_job(const rs_table *job, rs_page *layout)
+{
+    char text[256], a[32], b[32], c[32], d[32];
+    rs_page_heading(layout, "Job", true);
+    int64_t stages = rs_face_int(job, 0, "stages", -1), dp = rs_face_int(job, 0, "dp_ranks", -1);
+    int used = snprintf(text, sizeof text, "%lld workers", (long long)rs_face_int(job, 0, "ranks", 0));
+    if (stages >= 0 && dp >= 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ": %lld data ranks x %lld stages",
+                         (long long)dp, (long long)stages);
+    snprintf(text + used, sizeof text - (size_t)used, ", %lld steps",
+             (long long)rs_face_int(job, 0, "steps", 0));
+    rs_page_value(layout, "size", KEYS, text);
+    human_us(rs_face_number(job, 0, "actual_us"), a);
+    human_us(rs_face_number(job, 0, "replayed_us"), b);
+    human_us(rs_face_number(job, 0, "ideal_us"), c);
+    human_us(rs_face_number(job, 0, "repaired_us"), d);
+    snprintf(text, sizeof text, "%s as recorded, %s replayed", a, b);
+    rs_page_value(layout, "step", KEYS, text);
+    snprintf(text, sizeof text, "%s; slowdown %s", c, RS_FIXED(rs_face_number(job, 0, "slowdown"), 3));
+    rs_page_value(layout, "ideal", KEYS, text);
+    if (!isnan(rs_face_number(job, 0, "repaired_us"))) {
+        snprintf(text, sizeof text, "%s; slowdown %s", d,
+                 RS_FIXED(rs_face_number(job, 0, "repair_slowdown"), 3));
+        rs_page_value(layout, "mended", KEYS, text);
+    }
+    if (!isnan(rs_face_number(job, 0, "replay_error_pct"))) {
+        snprintf(text, sizeof text, "replay %s %%, transplant %s %%, unexplained %s %%",
+                 RS_FIXED(rs_face_number(job, 0, "replay_error_pct"), 2),
+                 RS_FIXED(rs_face_number(job, 0, "transplant_error_pct"), 2),
+                 RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
+        rs_page_value(layout, "doubt", KEYS, text);
+    }
+}
+
+/* ---- what it points to ---------------------------------------------------------------------------------- */
+
+static const char *ranks_of(const rs_table *parts, const char *part)
+{
+    for (size_t i = 0; i < rs_table_n_rows(parts); i++)
+        if (strcmp(rs_face_string(parts, i, "part"), part) == 0) return rs_face_string(parts, i, "ranks");
+    return "";
+}
+
+/* Thresholds: docs/whatif.md. */
+static void put_reading(const rs_result *result, const rs_table *job, rs_page *layout)
+{
+    char text[512];
+    bool any = false;
+    double m_w = rs_face_number(job, 0, "m_w"), m_s = rs_face_number(job, 0, "m_s");
+    double s = rs_face_number(job, 0, "slowdown"), repair = rs_face_number(job, 0, "repair_slowdown");
+    double r = rs_face_number(job, 0, "fb_correlation"), spread = rs_face_number(job, 0, "fb_variation");
+    double delay = rs_face_number(job, 0, "delay_slowdown");
+    rs_page_heading(layout, "Points to", false);
+    if (m_w >= 0.5 && fmax(s, repair) >= 1.02) {
+        const char *ranks = ranks_of(rs_result_table(result, "parts"), "slowest-workers");
+        snprintf(text, sizeof text,
+                 "a few workers: mending rank%s %.80s alone takes %s%s of the loss away (M_W %s)",
+                 strchr(ranks, ',') ? "s" : "", ranks, m_w >= 1 ? "all" : RS_FIXED(100 * m_w, 0),
+                 m_w >= 1 ? "" : " %", RS_FIXED(m_w, 2));
+        rs_page_wrap(layout, "  ", text);
+        any = true;
+    }
+    if (m_s >= 0.5 && s >= 1.02 && !(repair >= 1.05)) {
+        snprintf(text, sizeof text,
+                 "uneven stages: the last one holds %s of the loss (M_S), and mending workers would give %s "
+                 "%%",
+                 RS_FIXED(m_s, 2), RS_FIXED(100 * (repair - 1), 1));
+        rs_page_wrap(layout, "  ", text);
+        any = true;
+    }
+    if (r >= 0.9 && spread >= 0.05) {
+        snprintf(text, sizeof text,
+                 "unequal sequence lengths: forward and backward times go together (correlation %s) and vary "
+                 "by %s %%",
+                 RS_FIXED(r, 2), RS_FIXED(100 * spread, 0));
+        rs_page_wrap(layout, "  ", text);
+        any = true;
+    }
+    if (delay >= 1.03) {
+        snprintf(text, sizeof text, "the host: late launches (data loading, Python) cost %s %%; table delays",
+                 RS_FIXED(100 * (delay - 1), 1));
+        rs_page_wrap(layout, "  ", text);
+        any = true;
+    }
+    if (!any)
+        rs_page_wrap(layout, "  ",
+                     s >= 1.05 ? "no single cause: see the tables kinds, workers and steps"
+                               : "no stragglers worth the name");
+}
+
+/* ---- the heat map --------------------------------------------------------------------------------------- */
+
+typedef struct heat {
+    const rs_table *workers;
+    int64_t least_dp, n_dp, n_stages;
+    size_t *row; /* by stage * n_dp + data rank */
+} heat;
+
+/* The colours of the study: nothing up to 1, full from 1.5 on. */
+static void put_cell(rs_page *layout, double slowdown)
+{
+    static const char *const colors[] = {"", "\033[48;5;223m", "\033[48;5;216m", "\033[48;5;209m",
+                                         "\033[48;5;196m"};
+    static const char *const shades[] = {" ", "\xe2\x96\x91", "\xe2\x96\x92", "\xe2\x96\x93", "\xe2\x96\x88"};
+    static const char *const signs[] = {" ", ".", ":", "*", "#"};
+    char text[48];
+    double share = (slowdown - 1) / 0.5;
+    size_t level = !(share > 0) ? 0 : share >= 1 ? 4 : (size_t)(share * 4);
+    if (share >= 0.1 && level == 0) level = 1;
+    if (isnan(slowdown))
+        snprintf(text, sizeof text, "     -");
+    else
+        snprintf(text, sizeof text, "%6s", RS_FIXED(slowdown, 2));
+    if (layout->color && level) rs_writer_text(layout->writer, colors[level]);
+    rs_writer_text(layout->writer, text);
+    rs_writer_text(layout->writer, layout->utf8 ? shades[level] : signs[level]);
+    if (layout->color && level) rs_writer_text(layout->writer, "\033[0m");
+}
+
+static void put_heat_line(const heat *h, int64_t stage, rs_page *layout)
+{
+    char lead[32];
+    snprintf(lead, sizeof lead, "  stage %-4lld", (long long)stage);
+    rs_writer_text(layout->writer, lead);
+    for (int64_t d = 0; d < h->n_dp; d++) {
+        size_t row = h->row[stage * h->n_dp + d];
+        put_cell(layout, row == NONE ? (double)NAN : rs_face_number(h->workers, row, "slowdown"));
+    }
+    rs_writer_char(layout->writer, '\n');
+}
+
+static void put_heat(const heat *h, rs_page *layout)
+{
+    char text[32];
+    rs_page_heading(layout, "Slowdown of each worker (1 none, from 1.5 on full colour)", false);
+    rs_writer_text(layout->writer, "  data rank ");
+    for (int64_t d = 0; d < h->n_dp; d++) {
+        snprintf(text, sizeof text, "%5lld  ", (long long)(h->least_dp + d));
+        rs_writer_text(layout->writer, text);
+    }
+    rs_writer_char(layout->writer, '\n');
+    for (int64_t s = 0; s < h->n_stages; s++) put_heat_line(h, s, layout);
+}
+
+/* false: the places of workers are unknown, or too many for a map. */
+static bool find_heat(const rs_table *workers, heat *h)
+{
+    int64_t last_dp = -1;
+    size_t n = rs_table_n_rows(workers);
+    *h = (heat){.workers = workers, .least_dp = INT64_MAX};
+    for (size_t i = 0; i < n; i++) {
+        int64_t dp = rs_face_int(workers, i, "dp_rank", -1), stage = rs_face_int(workers, i, "stage", -1);
+        if (dp < 0 || stage < 0 || stage >= MOST_ROWS) return false;
+        if (dp < h->least_dp) h->least_dp = dp;
+        if (dp > last_dp) last_dp = dp;
+        if (stage >= h->n_stages) h->n_stages = stage + 1;
+    }
+    h->n_dp = n ? last_dp - h->least_dp + 1 : 0;
+    if (n == 0 || h->n_dp > MOST_COLUMNS) return false;
+    h->row = rs_malloc((size_t)(h->n_dp * h->n_stages) * sizeof *h->row);
+    if (!h->row) return false;
+    for (int64_t k = 0; k < h->n_dp * h->n_stages; k++) h->row[k] = NONE;
+    for (size_t i = 0; i < n; i++)
+        h->row[rs_face_int(workers, i, "stage", 0) * h->n_dp + rs_face_int(workers, i, "dp_rank", 0) -
+               h->least_dp] = i;
+    return true;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------------- */
+
+/* The rows with the greatest slowdown, the greatest first. */
+static size_t slowest_rows(const rs_table *table, size_t *rows, size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rs_table_n_rows(table); i++) {
+        double value = rs_face_number(table, i, "slowdown");
+        size_t k = n < most ? n++ : most;
+        if (k == most && !(value > rs_face_number(table, rows[most - 1], "slowdown"))) continue;
+        if (k == most) k--;
+        for (; k > 0 && value > rs_face_number(table, rows[k - 1], "slowdown"); k--) rows[k] = rows[k - 1];
+        rows[k] = i;
+    }
+    return n;
+}
+
+static rs_status put_slowest(const rs_table *table, const char *heading, const char *const *columns,
+                             rs_page *layout, rs_error *err)
+{
+    size_t rows[LISTED], n = slowest_rows(table, rows, LISTED);
+    if (n == 0) return RS_OK;
+    rs_page_heading(layout, heading, false);
+    return rs_face_part(layout, table, columns, rows, n, err);
+}
+
+rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    static const char *const kinds[] = {"kind", "slowdown", NULL};
+    static const char *const workers[] = {"rank", "dp_rank", "stage", "slowdown", "slowest", NULL};
+    static const char *const ranks[] = {"rank", "host", "role", "slowdown", "gain_us", "gain_pct", NULL};
+    const rs_table *job = rs_result_table(result, "whatif");
+    const rs_table *each = rs_result_table(result, "workers");
+    heat h;
+    if (rs_table_n_rows(job) == 0) return rs_page_table(layout, job, err);
+    put_job(job, layout);
+    put_reading(result, job, layout);
+    bool map = find_heat(each, &h), traces = !isnan(rs_face_number(job, 0, "replay_error_pct"));
+    if (map) put_heat(&h, layout);
+    rs_free(h.row);
+    rs_status status =
+        put_slowest(rs_result_table(result, "kinds"), "Kinds that cost most", kinds, layout, err);
+    if (status == RS_OK && (traces || !map))
+        status = put_slowest(each, "Slowest workers", traces ? ranks : workers, layout, err);
+    const rs_table *parts = rs_result_table(result, "parts");
+    if (status == RS_OK && rs_table_n_rows(parts)) {
+        rs_page_heading(layout, "Mended together", false);
+        status = rs_page_table(layout, parts, err);
+    }
+    const rs_table *scales = rs_result_table(result, "scales");
+    if (status == RS_OK && rs_table_n_rows(scales)) {
+        rs_page_heading(layout, "What if", false);
+        status = rs_page_table(layout, scales, err);
+    }
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "",
+                 "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, "
+                 "dp_rank_steps, stage_steps, delays, balances");
+    return status;
+}
