@@ -52,6 +52,7 @@ struct rs_work {
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
     bool shares_rows, shares_details; /* which arrays are another one's */
+    bool shares_lists;                /* row and launch are those of the facets it stands on */
     int64_t *stream, *device;         /* -1 when unknown */
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
