@@ -205,20 +205,30 @@ static void average_launches(const rs_selector *selector, const rs_work *w, cons
     s->mean_launch = n_calls ? calls / n_calls : -1;
 }
 
-static void count_host(const rs_trace *t, const rs_selector *selector, rs_rank_summary *s)
+static size_t count_selected_calls(const rs_trace *t, const rs_selector *selector)
 {
-    const rs_events *e = t->events;
+    size_t n = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
-        rs_kind kind = rs_event_kind(e, row);
-        bool call = rs_kind_is_call(kind);
-        if (!call && kind != RS_KIND_USER_ANNOTATION) continue;
-        if (!rs_selects_row(selector, row)) continue;
-        if (call) s->n_host++;
-        if (kind != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
+        n += rs_kind_is_call(rs_event_kind(t->events, row)) && rs_selects_row(selector, row);
+    }
+    return n;
+}
+
+static rs_status count_host(rs_trace *t, const rs_selector *selector, rs_rank_summary *s, rs_error *err)
+{
+    const rs_events *e = t->events;
+    const uint32_t *marks;
+    size_t n;
+    RS_TRY(rs_trace_marks(t, &marks, &n, &s->n_host, err));
+    if (selector->selection) s->n_host = count_selected_calls(t, selector);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t row = marks[i];
+        if (!rs_event_is_span(e, row) || e->duration[row] < 0 || !rs_selects_row(selector, row)) continue;
         if (strncmp(rs_event_name(e, row), "enumerate(DataLoader)", 21) == 0)
             s->data_loading = rs_add_sat(s->data_loading, e->duration[row]);
     }
+    return RS_OK;
 }
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -252,9 +262,9 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;
-    count_host(t, &selector, s);
+    status = count_host(t, &selector, s, err);
     average_launches(&selector, work, links, s);
-    status = divide_time(run, t, work, s, origin, err);
+    if (status == RS_OK) status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);
     return status;
 }

@@ -133,6 +133,8 @@ extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_f
 
 /* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
+/* Rows of the host's annotations, ascending, and how many calls to a device there are. */
+rs_status rs_trace_marks(rs_trace *trace, const uint32_t **rows, size_t *n, size_t *n_calls, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
