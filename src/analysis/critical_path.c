@@ -198,6 +198,8 @@ static rs_status read_window(const rs_run *run, rs_path_window *out, rs_error *e
 {
     const char *text = rs_options_text(run->options, "instance"), *end = NULL;
     out->annotation = rs_options_text(run->options, "annotation");
+    out->or_steps =
+        !rs_options_is_set(run->options, "annotation") && rs_options_is_set(run->options, "instance");
     bool ok = rs_parse_whole(text, &out->first, &end);
     out->data_load = rs_options_text(run->options, "data-load");
     out->last = out->first;
@@ -434,6 +436,8 @@ const rs_analysis rs_analysis_critical_path = {
         "window.\n"
         "The window ends when the GPU work that was launched in it has ended, if that is after the "
         "annotation.\n"
+        "Where nothing is called ProfilerStep, --instance counts the steps that the GPU work tells by\n"
+        "repeating itself.\n"
         "\n"
         "--sync-edges lists every synchronization between GPU and host and between streams, on the path or "
         "not, from\n"

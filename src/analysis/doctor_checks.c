@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/repeated_steps.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "format/format.h"
 #include "match/host_job.h"
 #include "text/numbers.h"
+#include "trace/calls.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
 #define MIN_CALLS 2
@@ -108,21 +110,6 @@ static bool starts_with(const rs_string *s, const char *word)
     return s->length >= n && memcmp(s->text, word, n) == 0;
 }
 
-static bool has_word(const rs_string *s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; s->length >= n && i <= s->length - n; i++)
-        if (memcmp(s->text + i, word, n) == 0) return true;
-    return false;
-}
-
-/* Calls that put work on a device; others carry correlations too but own nothing. */
-static bool launches_work(const rs_string *s)
-{
-    return has_word(s, "Launch") || has_word(s, "MemcpyAsync") || has_word(s, "MemsetAsync") ||
-           has_word(s, "job_prep_and_submit_for_execution") || has_word(s, "MemcpyWithStream");
-}
-
 static void count_rows(const rs_trace *t, counts *c)
 {
     const rs_events *e = t->events;
@@ -187,7 +174,8 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
             at < links->n_calls && links->call[at] == row ? links->first[at + 1] - links->first[at] : 0;
         const rs_string *name = &e->strings.items[e->name[row]];
         call_name *known = &names[e->name[row]];
-        if (work == 0 && !known->launches) known->launches = launches_work(name) ? 1 : 2;
+        if (work == 0 && !known->launches)
+            known->launches = rs_call_flags(name->text) & RS_CALL_LAUNCHES ? 1 : 2;
         if (work == 0 && known->launches == 2) continue;
         if (!known->place && !add_coverage(f, name)) break;
         if (!known->place) known->place = (uint32_t)f->n_calls;
@@ -208,7 +196,7 @@ static void judge_calls(rs_findings *f, bool has_gpu)
         calls += c->calls;
         with_work += c->with_work;
         if (!has_gpu || c->with_work == c->calls) continue;
-        bool graph = strstr(c->name, "GraphLaunch") != NULL;
+        bool graph = rs_call_flags(c->name) & RS_CALL_GRAPH;
         double covered = 100.0 * (double)c->with_work / (double)c->calls;
         if (graph)
             rs_finding_add(f, RS_UNFIT, &graphs, c->calls - c->with_work,
@@ -326,7 +314,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
 /* ---- what the recording left out -------------------------------------------------------------------- */
 
 /* What is not there. Of a text that breaks off nobody knows: it may lie behind the cut. */
-static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps, bool repeated)
 {
     const rs_file_info *info = &t->events->info;
     bool torch = tells_operators(f->events);
@@ -337,7 +325,11 @@ static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, si
         rs_finding_add(f, RS_REMARK, &rank, 0,
                        torch ? "the file does not name its rank (no distributedInfo.rank)"
                              : "the file does not name its rank");
-    if (n_steps == 0)
+    if (repeated)
+        rs_finding_add(f, RS_REMARK, &steps, (int64_t)n_steps,
+                       "no training steps (ProfilerStep#N): %zu are told by the repetition of the GPU work",
+                       n_steps);
+    else if (n_steps == 0)
         rs_finding_add(f, RS_WEAK, &steps, 0, "no training steps (ProfilerStep#N)");
     else if (n_steps == 1)
         rs_finding_add(f, RS_REMARK, &steps, 1, "only one training step: nothing to compare it with");
@@ -347,11 +339,12 @@ static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, si
         rs_finding_add(f, RS_REMARK, &sync, 0, "no CUDA synchronization events (cuda_sync)");
 }
 
-static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps)
+static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, size_t n_steps, bool repeated)
 {
     const rs_events *e = t->events;
-    if (!e->truncated) check_missing(t, f, c, n_steps);
-    if (n_steps > 1) rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
+    if (!e->truncated) check_missing(t, f, c, n_steps, repeated);
+    if (n_steps > 1 && !repeated)
+        rs_finding_add(f, RS_FINE, &steps, (int64_t)n_steps, "%zu training steps", n_steps);
     if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
         rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
                        (long long)c->cpu_ops);
@@ -458,10 +451,13 @@ rs_status rs_doctor_examine(rs_trace *t, rs_findings *f, rs_error *err)
     check_damage(t, f);
     count_rows(t, &c);
     rs_status status = check_links(t, f, &c, err);
-    if (status == RS_OK) status = rs_trace_steps(t, &list, &n_steps, err);
+    if (status == RS_OK) status = rs_trace_annotated_steps(t, &list, &n_steps, err);
+    const rs_repeated_steps *told = NULL;
+    if (status == RS_OK && n_steps == 0) status = rs_trace_repeated_steps(t, &told, err);
     if (status == RS_OK) status = rs_trace_span(t, &first, &last, err);
     if (status != RS_OK) return status;
-    check_contents(t, f, &c, n_steps);
+    bool repeated = told && told->found.n_steps > 0;
+    check_contents(t, f, &c, repeated ? told->found.n_steps : n_steps, repeated);
     check_clock(t, f, &c, first, last);
     check_log(t, f);
     return RS_OK;

@@ -67,7 +67,8 @@ static const char *const no_yes[] = {"no", "yes"};
          "first event on the epoch clock, ns; unknown without baseTimeNanoseconds", NULL)                    \
     CELL(IF(info, first, has_span), "first_us", TIME, US, "first event on the file's own clock", "first")    \
     CELL(SET, "span_us", TIME, US, "first start to last end of all complete events", "span")                 \
-    CELL(OF(info, n_steps), "steps", INT, COUNT, "training steps (ProfilerStep#N)", NULL)                    \
+    CELL(OF(info, n_steps), "steps", INT, COUNT,                                                             \
+         "steps: ProfilerStep#N, or told by the repetition of the GPU work", NULL)                           \
     CELL(IF(info, first_step, n_steps), "first_step", INT, ID, "number of the first step", NULL)             \
     CELL(IF(info, last_step, n_steps), "last_step", INT, ID, "number of the last step", NULL)                \
     CELL(OF(info, n_gpu), "gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events")             \

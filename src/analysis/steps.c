@@ -173,7 +173,9 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_re
     rank_row row = {.n_outside = p->n_outside};
     if (p->n == 0) {
         rs_result_note(result, "rank %lld: no steps: the recording has no ProfilerStep#N annotations%s",
-                       (long long)partial->rank, p->n_gpu ? "" : ", nor GPU work");
+                       (long long)partial->rank,
+                       p->n_gpu ? ", and its GPU work does not repeat itself from a border that steps have"
+                                : ", nor GPU work");
         return RS_OK;
     }
     if (!find_ordinary(p, &o)) return rs_fail_nomem(err, "steps");
@@ -227,7 +229,10 @@ const rs_analysis rs_analysis_steps = {
     .name = "steps",
     .help = "Each training step: its length, what its GPU time went to, and which steps stand out",
     .about =
-        "A step is a ProfilerStep#N annotation of the host. GPU work belongs to the step it was launched in, "
+        "A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order of "
+        "launches is searched for what comes again and again and begins at a border that steps have: a data "
+        "loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the host; "
+        "such steps count from 0 and a note says so. GPU work belongs to the step it was launched in, "
         "wherever it runs; its span, from the first start to the last end, is divided into computation, "
         "exposed "
         "communication, exposed copies and idle. Idle time is host wait as long as the next work had not "

@@ -9,6 +9,7 @@
 #include "match/host_job.h"
 #include "trace/busy.h"
 #include "trace/launch_ops.h"
+#include "trace/data_loader.h"
 #include "trace/selection.h"
 
 /* Names beyond this many are added up under "(others)": a partial stays small. */
@@ -215,19 +216,15 @@ static size_t count_selected_calls(const rs_trace *t, const rs_selector *selecto
     return n;
 }
 
-static rs_status count_host(rs_trace *t, const rs_selector *selector, rs_rank_summary *s, rs_error *err)
+static rs_status count_host(rs_trace *t, const rs_selector *selector, const rs_data_loader *loads,
+                            rs_rank_summary *s, rs_error *err)
 {
-    const rs_events *e = t->events;
-    const uint32_t *marks;
-    size_t n;
-    RS_TRY(rs_trace_marks(t, &marks, &n, &s->n_host, err));
+    RS_TRY(rs_trace_n_calls(t, &s->n_host, err));
     if (selector->selection) s->n_host = count_selected_calls(t, selector);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t row = marks[i];
-        if (!rs_event_is_span(e, row) || e->duration[row] < 0 || !rs_selects_row(selector, row)) continue;
-        if (strncmp(rs_event_name(e, row), "enumerate(DataLoader)", 21) == 0)
-            s->data_loading = rs_add_sat(s->data_loading, e->duration[row]);
-    }
+    for (size_t i = 0; i < loads->n; i++)
+        if (rs_selects_row(selector, loads->calls[i].row))
+            s->data_loading =
+                rs_add_sat(s->data_loading, rs_sub_sat(loads->calls[i].end, loads->calls[i].from));
     return RS_OK;
 }
 
@@ -243,12 +240,14 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     size_t n_steps = 0;
     int64_t origin, first, last, sum = 0;
     rs_host_job host;
+    const rs_data_loader *loads;
     rs_status status = rs_trace_span(t, &origin, &last, err);
     if (status == RS_OK) status = rs_trace_host_job(t, &host, err);
     if (status == RS_OK) status = rs_trace_selected_span(t, &first, &last, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_links(t, &links, err);
+    if (status == RS_OK) status = rs_trace_data_loader(t, &loads, err);
     if (status == RS_OK) status = rs_trace_steps(t, &steps, &n_steps, err);
     if (status != RS_OK) return status;
     s->span = first == RS_NO_TIME ? 0 : rs_sub_sat(last, first);
@@ -262,7 +261,7 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;
-    status = count_host(t, &selector, s, err);
+    status = count_host(t, &selector, loads, s, err);
     average_launches(&selector, work, links, s);
     if (status == RS_OK) status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);

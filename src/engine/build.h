@@ -13,6 +13,7 @@
 typedef struct rs_path_window {
     const char *annotation;
     int64_t first, last;
+    bool or_steps; /* where no event has that name, the steps that the work tells by repeating itself */
     const char
         *data_load; /* names, comma-separated: events whose names contain one load data; NULL: none said */
     bool whole;     /* with "": the whole trace, whatever is selected */

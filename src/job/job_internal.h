@@ -146,6 +146,7 @@ typedef struct rs_question {
     rs_told told;      /* to a map only; borrowed */
     bool moments;      /* a table has a column of them */
     bool due;          /* to be asked in the next pass over the inputs */
+    size_t n_repeated; /* ranks whose steps are told by repetition */
     bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;
 

@@ -1,5 +1,6 @@
 /* From what the inputs gave to the tables: which files could be used, how the ranks are called, and the
  * merge. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,6 +252,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
         for (size_t i = 0; i < n; i++) {
             if (!rs_ranking_wants(ranking, all[i]->rank)) continue;
             selected[kept - *n_partials] = &all[i]->selected;
+            q->n_repeated += all[i]->selected.steps_by == RS_STEPS_REPETITION;
             grown[kept++] = (rs_partial){.rank = all[i]->rank,
                                          .value = all[i]->at->partial,
                                          .first = all[i]->begin,
@@ -296,17 +298,54 @@ static int64_t find_origin(const rs_run *run, const rs_partial *partials, size_t
     return origin == RS_NO_TIME ? 0 : origin;
 }
 
+#define MANY_ABSENT 4 /* from so many ranks on they are told in one line */
+
+/* "ranks 0-3, 8: no GPU work" of ranks without a partial, which come in ascending order. */
+static void note_absent(const rs_partial *partials, size_t n, const char *why, rs_result *result)
+{
+    char list[160];
+    size_t used = 0, absent = 0, listed = 0;
+    for (size_t i = 0; i < n; i++) absent += !partials[i].value;
+    for (size_t i = 0; i < n && used < sizeof list - 48; i++) {
+        if (partials[i].value) continue;
+        size_t first = i;
+        while (i + 1 < n && !partials[i + 1].value && partials[i + 1].rank == partials[i].rank + 1) i++;
+        listed += i - first + 1;
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, i > first ? "%s%lld-%lld" : "%s%lld",
+                             used ? ", " : "", (long long)partials[first].rank, (long long)partials[i].rank);
+    }
+    if (listed < absent)
+        rs_result_note(result, "ranks %s and %zu more: %s", list, absent - listed, why);
+    else
+        rs_result_note(result, "ranks %s: %s", list, why);
+}
+
 /* Ranks that have nothing to say are told of and left out. Returns how many are left. */
 static size_t leave_out_absent(const rs_method *how, rs_partial *partials, size_t n, rs_result *result)
 {
-    size_t kept = 0;
+    size_t kept = 0, absent = 0;
+    for (size_t i = 0; i < n; i++) absent += !partials[i].value;
+    if (how->absent && absent >= MANY_ABSENT) note_absent(partials, n, how->absent, result);
     for (size_t i = 0; i < n; i++) {
         if (partials[i].value)
             partials[kept++] = partials[i];
-        else if (how->absent)
+        else if (how->absent && absent < MANY_ABSENT)
             rs_result_note(result, "rank %lld: %s", (long long)partials[i].rank, how->absent);
     }
     return kept;
+}
+
+/* What is not annotated is an inference, and the reader is to know that. */
+static void tell_steps(rs_question *const *sides, unsigned n_sides, rs_result *result)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < n_sides; i++) n += sides[i]->n_repeated;
+    if (n)
+        rs_result_note(result,
+                       "steps of %zu rank%s: no annotation tells them (ProfilerStep#N); they are told by the "
+                       "repetition of the GPU work",
+                       n, n == 1 ? "" : "s");
 }
 
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
@@ -318,6 +357,7 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     for (unsigned i = 0; status == RS_OK && i < n_sides; i++)
         status = rs_question_gather(sides[i], rankings[i], i, &partials, &n_partials, err);
     if (status == RS_OK) status = rs_question_tables(sides[0], result, err);
+    if (status == RS_OK) tell_steps(sides, n_sides, result);
     sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
     if (status == RS_OK) n_partials = leave_out_absent(&sides[0]->how, partials, n_partials, result);
     if (status == RS_OK) status = sides[0]->how.merge(&sides[0]->run, partials, n_partials, result, err);

@@ -108,6 +108,16 @@ static rs_status note_times(const run_side *s, rs_trace *t, rs_rank_answer *u, r
     return RS_OK;
 }
 
+/* Whether a question is about steps: its row asks for them, or steps are selected. */
+static bool is_about_steps(const rs_question *q, const rs_trace *t)
+{
+    if (q->run.compat != RS_COMPAT_NONE) return false;
+    if (t->selection && t->selection->by_step) return true;
+    for (size_t i = 0; i < RS_FACET_NEEDS && q->analysis->facets[i]; i++)
+        if (q->analysis->facets[i] == &rs_facet_steps) return true;
+    return false;
+}
+
 /* Puts the first round of a question to every rank of a loaded input. */
 static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, size_t at,
                            rs_input_answer *answer, rs_error *err)
@@ -127,6 +137,8 @@ static rs_status ask_ranks(run_side *s, const rs_question *q, rs_input *input, s
         if (timed != RS_OK) return timed;
         if (!u->asked) continue;
         rs_status looked = rs_trace_look(t, &u->selected, err);
+        if (looked == RS_OK && is_about_steps(q, t))
+            looked = rs_trace_step_source(t, &u->selected.steps_by, err);
         if (looked != RS_OK) return looked;
         t->problems = &answer->problems;
         int64_t last;
@@ -522,8 +534,11 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         if (told) q->told = told[k];
     }
     if (status == RS_OK) {
+        bool again = false;
         pass_over_inputs(&side);
-        status = fail_early(&side, err);
+        status = join_recordings(&side, &again, err);
+        if (again && status == RS_OK) pass_over_inputs(&side);
+        if (status == RS_OK) status = fail_early(&side, err);
     }
     if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
     end_side(&side);

@@ -111,7 +111,11 @@ static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const c
     size_t total = 0;
     for (size_t i = 0; i < n; i++) total += ranks[i]->steps.n;
     if (!total)
-        return rs_fail(err, RS_ERR_USAGE, "no step %.80s: the traces have no steps (ProfilerStep#N)", wanted);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "no step %.80s: the traces have no steps, neither ProfilerStep#N nor by the repetition of "
+            "their work",
+            wanted);
     int64_t *numbers = rs_malloc(total * sizeof *numbers);
     if (!numbers) return rs_fail_nomem(err, "steps");
     total = 0;

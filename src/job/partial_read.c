@@ -227,6 +227,7 @@ static void read_selected(rs_wire_reader *r, rs_selected *out)
 {
     *out = (rs_selected){.any = rs_wire_bool(r)};
     out->any_step = rs_wire_bool(r);
+    out->steps_by = (rs_step_source)rs_wire_below(r, RS_N_STEP_SOURCES);
     uint64_t n = rs_wire_unsigned(r);
     for (uint64_t i = 0; !r->bad && i < n; i++) {
         int64_t number = rs_wire_signed(r);

@@ -44,6 +44,7 @@ static void write_selected(rs_wire_writer *w, const rs_selected *selected)
 {
     rs_wire_put_unsigned(w, selected->any);
     rs_wire_put_unsigned(w, selected->any_step);
+    rs_wire_put_unsigned(w, selected->steps_by);
     rs_wire_put_unsigned(w, selected->steps.n);
     for (size_t i = 0; i < selected->steps.n; i++) rs_wire_put_signed(w, selected->steps.items[i].first);
 }

@@ -1,7 +1,5 @@
 #include "match/host_job.h"
 
-#include <string.h>
-
 #include "base/interval.h"
 #include "base/memory.h"
 #include "match/collective_names.h"
@@ -19,25 +17,9 @@ static bool add(spans *s, const rs_events *e, uint32_t row)
     return true;
 }
 
-static bool begins(const char *text, const char *word)
+static bool on_host_backend(const rs_events *e)
 {
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
-/* c10d::allreduce_ submits communication, _c10d_functional::wait_tensor waits for it: neither computes. */
-static bool communicates(const char *op)
-{
-    return begins(op, "c10d::") || begins(op, "_c10d_functional") || begins(op, "c10d_functional");
-}
-
-static bool host_backend(const rs_events *e)
-{
-    static const char *const names[] = {"gloo", "mpi", "ucc"};
-    if (e->info.backend == RS_NO_STRING) return false;
-    const char *backend = e->strings.items[e->info.backend].text;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(backend, names[i]) == 0) return true;
-    return false;
+    return e->info.backend != RS_NO_STRING && rs_coll_is_host_backend(e->strings.items[e->info.backend].text);
 }
 
 static bool unite(spans *s)
@@ -57,7 +39,7 @@ static rs_status collect(const rs_trace *trace, const rs_selector *selector, boo
         uint32_t row = rs_trace_row(trace, i);
         if (rs_event_kind(e, row) != wanted || !rs_event_is_span(e, row) || e->duration[row] <= 0) continue;
         const char *name = rs_event_name(e, row);
-        if (talk != (talk ? rs_coll_is_host_span(name) : communicates(name))) continue;
+        if (talk != (talk ? rs_coll_is_host_span(name) : rs_coll_is_operator(name))) continue;
         if (rs_selects_row(selector, row) && !add(out, e, row))
             return rs_fail_nomem(err, "communication of the host");
     }
@@ -86,7 +68,7 @@ rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err)
     /* without communication nothing waits for it, whatever the operators do */
     if (status == RS_OK && talk.n) status = collect(trace, &selector, false, &ops, err);
     if (status == RS_OK) {
-        out->on_host = talk.n > 0 || host_backend(trace->events);
+        out->on_host = talk.n > 0 || on_host_backend(trace->events);
         out->communication = rs_intervals_length(talk.items, talk.n);
         out->waiting = out->communication - rs_intervals_intersection(talk.items, talk.n, ops.items, ops.n);
     }

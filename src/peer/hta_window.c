@@ -247,7 +247,7 @@ static rs_status work_of(rs_trace *trace, const rs_policy *policy, rs_work **out
     for (size_t i = 0; i < f->n; i++) n += f->stream[i] != -1;
     rs_work *w = rs_work_create(n);
     if (!w || !rs_work_reserve_details(w, n)) status = rs_fail_nomem(err, "GPU work");
-    if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
+    if (status == RS_OK) status = rs_trace_annotated_steps(trace, &steps, &n_steps, err);
     const rs_events *e = trace->events;
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (f->stream[i] == -1) continue;

@@ -74,6 +74,7 @@ typedef struct rs_selected {
     bool any_time;      /* some host event starts in the window, or something is selected */
     rs_ranges steps;    /* the numbers of its steps */
     int64_t last_start; /* ns from the job's first event: start of the rank's last event; RS_NO_TIME: none */
+    rs_step_source steps_by; /* what tells its steps, where the question is about steps */
 } rs_selected;
 
 /* Release with rs_selected_clear, also after a failure. */

@@ -1,10 +1,12 @@
-/* Training steps: ProfilerStep#N, as the host and as the GPU show them. */
+/* Steps, as the host and as the GPU show them: ProfilerStep#N; without such, what repeats itself. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/ranges.h"
 #include "base/try.h"
 #include "trace/facet.h"
+#include "trace/repeated_steps.h"
 #include "trace/trace_internal.h"
 
 #define STEP_PREFIX "ProfilerStep#"
@@ -88,17 +90,21 @@ static bool collect(const rs_trace *trace, const int64_t *numbers, step_list *ho
 
 typedef struct both_steps {
     step_list host, gpu;
+    rs_step_source source;
+    bool shared; /* the lists are those of the annotated steps */
 } both_steps;
 
 static void free_steps(void *value)
 {
     both_steps *steps = value;
-    rs_free(steps->host.items);
-    rs_free(steps->gpu.items);
+    if (!steps->shared) {
+        rs_free(steps->host.items);
+        rs_free(steps->gpu.items);
+    }
     rs_free(steps);
 }
 
-static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_error *err)
+static rs_status make_annotated(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
     int64_t *numbers = NULL;
@@ -112,27 +118,158 @@ static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_err
         if (made) free_steps(made);
         return rs_fail_nomem(err, "steps");
     }
+    if (made->host.n + made->gpu.n) made->source = RS_STEPS_ANNOTATED;
     *out = made;
     return RS_OK;
 }
 
-const rs_facet rs_facet_steps = {.name = "steps", .make = make_steps, .release = free_steps};
+const rs_facet rs_facet_annotated_steps = {
+    .name = "annotated steps", .make = make_annotated, .release = free_steps};
+
+/* ---- where nothing is annotated ------------------------------------------------------------------------ */
+
+static bool add(step_list *list, rs_step step)
+{
+    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
+    list->items[list->n++] = step;
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The processes that launch, or on whose rows the GPU's work stands: a step is one of each of them, since a
+ * step is looked up by process. */
+static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu, int64_t **out, size_t *n)
+{
+    const rs_events *e = trace->events;
+    uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
+    int64_t *pids = rs_malloc((e->n_threads + 1) * sizeof *pids);
+    size_t found = 0, kept = 0;
+    bool ok = seen && pids;
+    for (size_t i = 0; ok && i < o->n; i++) {
+        uint32_t row = gpu ? o->row[i] : o->launch[i];
+        if (row == RS_NO_ROW || seen[e->thread[row]]) continue;
+        seen[e->thread[row]] = 1;
+        pids[found++] = e->threads[e->thread[row]].pid;
+    }
+    if (ok && found) qsort(pids, found, sizeof *pids, by_number);
+    for (size_t i = 0; ok && i < found; i++)
+        if (i == 0 || pids[i] != pids[kept - 1]) pids[kept++] = pids[i];
+    rs_free(seen);
+    *out = pids;
+    *n = kept;
+    return ok;
+}
+
+static bool add_side(const rs_trace *trace, const rs_launch_order *o, const rs_repeated_steps *r, bool gpu,
+                     step_list *out)
+{
+    int64_t *pids;
+    size_t n;
+    bool ok = list_pids(trace, o, gpu, &pids, &n);
+    for (size_t i = 0; ok && i < r->found.n_steps; i++) {
+        const rs_step_time *t = &r->when[i];
+        if (!gpu && t->begin == RS_NO_TIME) continue;
+        rs_step step = {.number = (int64_t)i,
+                        .row = gpu ? t->row : t->launch,
+                        .start = gpu ? t->gpu_begin : t->begin,
+                        .end = gpu ? t->gpu_end : t->end};
+        for (size_t k = 0; ok && k < n; k++) {
+            step.pid = pids[k];
+            ok = add(out, step);
+        }
+    }
+    rs_free(pids);
+    return ok && order_steps(out->items, out->n);
+}
+
+static rs_status add_repeated(rs_trace *trace, both_steps *made, rs_error *err)
+{
+    const rs_repeated_steps *repeated;
+    const rs_launch_order *order;
+    RS_TRY(rs_trace_repeated_steps(trace, &repeated, err));
+    RS_TRY(rs_trace_launch_order(trace, &order, err));
+    if (!repeated->found.n_steps) return RS_OK;
+    made->source = RS_STEPS_REPETITION;
+    bool ok = add_side(trace, order, repeated, false, &made->host) &&
+              add_side(trace, order, repeated, true, &made->gpu);
+    return ok ? RS_OK : rs_fail_nomem(err, "steps");
+}
+
+static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    const both_steps *annotated;
+    void *value;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_annotated_steps, NULL, &value, err));
+    annotated = value;
+    both_steps *made = rs_calloc(1, sizeof *made);
+    if (!made) return rs_fail_nomem(err, "steps");
+    rs_status status = RS_OK;
+    if (annotated->source == RS_STEPS_NONE) {
+        status = add_repeated(trace, made, err);
+    } else {
+        *made = *annotated;
+        made->shared = true;
+    }
+    if (status == RS_OK)
+        *out = made;
+    else
+        free_steps(made);
+    return status;
+}
+
+const rs_facet rs_facet_steps = {.name = "steps",
+                                 .needs = {&rs_facet_annotated_steps, &rs_facet_repeated_steps},
+                                 .make = make_steps,
+                                 .release = free_steps};
+
+/* ---- by name ------------------------------------------------------------------------------------------- */
+
+static rs_status get(rs_trace *trace, const rs_facet *facet, const both_steps **out, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, facet, NULL, &value, err);
+    *out = status == RS_OK ? value : NULL;
+    return status;
+}
 
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_steps, NULL, &value, err);
-    *out = status == RS_OK ? ((const both_steps *)value)->host.items : NULL;
-    *n = status == RS_OK ? ((const both_steps *)value)->host.n : 0;
+    const both_steps *steps;
+    rs_status status = get(trace, &rs_facet_steps, &steps, err);
+    *out = steps ? steps->host.items : NULL;
+    *n = steps ? steps->host.n : 0;
     return status;
 }
 
 rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err)
 {
-    void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_steps, NULL, &value, err);
-    *out = status == RS_OK ? ((const both_steps *)value)->gpu.items : NULL;
-    *n = status == RS_OK ? ((const both_steps *)value)->gpu.n : 0;
+    const both_steps *steps;
+    rs_status status = get(trace, &rs_facet_steps, &steps, err);
+    *out = steps ? steps->gpu.items : NULL;
+    *n = steps ? steps->gpu.n : 0;
+    return status;
+}
+
+rs_status rs_trace_annotated_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err)
+{
+    const both_steps *steps;
+    rs_status status = get(trace, &rs_facet_annotated_steps, &steps, err);
+    *out = steps ? steps->host.items : NULL;
+    *n = steps ? steps->host.n : 0;
+    return status;
+}
+
+rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *err)
+{
+    const both_steps *steps;
+    rs_status status = get(trace, &rs_facet_steps, &steps, err);
+    *out = steps ? steps->source : RS_STEPS_NONE;
     return status;
 }
 

@@ -20,8 +20,6 @@ void rs_trace_clear(rs_trace *trace)
 typedef struct row_list {
     uint32_t *rows;
     size_t n, room;
-    uint32_t *marks; /* rows of the host's annotations */
-    size_t n_marks, marks_room;
     size_t n_calls; /* of the host to a device */
 } row_list;
 
@@ -29,7 +27,6 @@ static void free_rows(void *value)
 {
     row_list *list = value;
     rs_free(list->rows);
-    rs_free(list->marks);
     rs_free(list);
 }
 
@@ -43,10 +40,6 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         uint32_t row = rs_trace_row(trace, i);
         rs_kind kind = rs_event_kind(e, row);
         list->n_calls += rs_kind_is_call(kind);
-        if (kind == RS_KIND_USER_ANNOTATION) {
-            ok = RS_GROW_ONE(list->marks, list->n_marks, list->marks_room);
-            if (ok) list->marks[list->n_marks++] = row;
-        }
         if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
         ok = RS_GROW_ONE(list->rows, list->n, list->room);
         if (ok) list->rows[list->n++] = row;
@@ -71,16 +64,12 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
     return RS_OK;
 }
 
-rs_status rs_trace_marks(rs_trace *trace, const uint32_t **rows, size_t *n, size_t *n_calls, rs_error *err)
+rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err)
 {
     void *value;
     rs_status status = rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err);
-    if (status != RS_OK) return status;
-    const row_list *list = value;
-    *rows = list->marks;
-    *n = list->n_marks;
-    *n_calls = list->n_calls;
-    return RS_OK;
+    if (status == RS_OK) *n = ((const row_list *)value)->n_calls;
+    return status;
 }
 
 /* ---- the span ------------------------------------------------------------------------------------------ */

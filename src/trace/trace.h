@@ -58,11 +58,18 @@ struct rs_work {
     int64_t *step;                    /* number of its step, -1 if none */
 };
 
-/* A training step: ProfilerStep#N of the host. In a list they stand by start, then longest first, then row.
- */
+/* What tells the steps of a rank. */
+typedef enum rs_step_source {
+    RS_STEPS_NONE,
+    RS_STEPS_ANNOTATED,  /* ProfilerStep#N */
+    RS_STEPS_REPETITION, /* the same work comes again and again (trace/repeated_steps.h) */
+    RS_N_STEP_SOURCES
+} rs_step_source;
+
+/* A step of training or serving. In a list they stand by start, then longest first, then row. */
 typedef struct rs_step {
-    int64_t number;
-    uint32_t row;
+    int64_t number; /* the annotation's; else counted from 0 */
+    uint32_t row;   /* the annotation; of a step by repetition, its first launch or work */
     int64_t start, end;
     int64_t reach; /* latest end of this and all earlier ones in the list */
     int64_t pid;
@@ -128,23 +135,30 @@ void rs_trace_clear(rs_trace *trace);
  * one trace. */
 typedef struct rs_facet rs_facet; /* trace/facet.h */
 typedef struct rs_facet_value rs_facet_value;
-extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_facet_steps, rs_facet_span,
-    rs_facet_classes, rs_facet_work, rs_facet_work_details, rs_facet_work_by_start;
+extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_facet_steps,
+    rs_facet_annotated_steps, rs_facet_span, rs_facet_classes, rs_facet_work, rs_facet_work_details,
+    rs_facet_work_by_start;
 
 /* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
-/* Rows of the host's annotations, ascending, and how many calls to a device there are. */
-rs_status rs_trace_marks(rs_trace *trace, const uint32_t **rows, size_t *n, size_t *n_calls, rs_error *err);
+/* How many calls of the host to a device there are. */
+rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
+/* The steps as the host shows them: ProfilerStep#N where the rank has such, on the host or the GPU; else what
+ * its work tells by repeating itself. */
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
+rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *err);
+/* ProfilerStep#N only: what other tools know. */
+rs_status rs_trace_annotated_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_work(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
 rs_status rs_trace_work_details(rs_trace *trace, const rs_policy *policy, const rs_work **out, rs_error *err);
 /* The indices of the work by start, then row; the trace's. */
 rs_status rs_trace_work_by_start(rs_trace *trace, const rs_policy *policy, const uint32_t **out,
                                  rs_error *err);
-/* The GPU's own view of the steps (gpu_user_annotation), for work whose launch is not in the file. */
+/* The GPU's own view of the steps (gpu_user_annotation, or where the work repeats itself), for work whose
+ * launch is not in the file. */
 rs_status rs_trace_gpu_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs_error *err);
 
