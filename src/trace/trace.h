@@ -52,6 +52,7 @@ struct rs_work {
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
     bool shares_rows, shares_details; /* which arrays are another one's */
+    bool shares_lists;                /* row and launch are those of the facets it stands on */
     int64_t *stream, *device;         /* -1 when unknown */
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
@@ -140,6 +141,8 @@ extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_f
 
 /* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
+/* How many calls of the host to a device there are. */
+rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
