@@ -86,7 +86,8 @@ static bool list_steps(const rs_step *host, size_t n_host, const rs_step *gpu, s
     return true;
 }
 
-static bool list_serving(rs_trace *t, const rs_step *host, size_t n, const rs_selector *selector, rs_rank_steps *p)
+static bool list_serving(rs_trace *t, const rs_step *host, size_t n, const rs_selector *selector,
+                         rs_rank_steps *p)
 {
     p->serving = rs_calloc(n + 1, sizeof *p->serving);
     if (!p->serving) return false;

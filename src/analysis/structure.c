@@ -80,12 +80,13 @@ static const rs_column_spec fit_columns[] = {
 static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
 static const rs_table_spec phase_table =
     RS_TABLE("phases", "one row is one phase of one step of one rank", phase_columns);
-static const rs_table_spec micro_table =
-    RS_TABLE("micro_batches", "one row is one micro batch in one phase of one step of one rank", micro_columns);
+static const rs_table_spec micro_table = RS_TABLE(
+    "micro_batches", "one row is one micro batch in one phase of one step of one rank", micro_columns);
 static const rs_table_spec layer_table =
     RS_TABLE("layers", "one row is one layer in one phase of one rank, over all steps", layer_columns);
 static const rs_table_spec fit_table = RS_TABLE("fit", "one row is one question about one rank", fit_columns);
-static const rs_table_spec *const tables[] = {&step_table, &phase_table, &micro_table, &layer_table, &fit_table};
+static const rs_table_spec *const tables[] = {&step_table, &phase_table, &micro_table, &layer_table,
+                                              &fit_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
 enum { STEPS, PHASES, MICRO_BATCHES, LAYERS, FIT };
 
@@ -113,8 +114,8 @@ static rs_status put_phases(rs_table *t, int64_t rank, const rs_structure_rank *
     rs_status status = RS_OK;
     for (size_t i = 0, end; status == RS_OK && i < p->n_phases; i = end) {
         rs_structure_phase sum = p->phases[i];
-        for (end = i + 1; end < p->n_phases && p->phases[end].step == sum.step &&
-                          p->phases[end].phase == sum.phase;
+        for (end = i + 1;
+             end < p->n_phases && p->phases[end].step == sum.step && p->phases[end].phase == sum.phase;
              end++) {
             sum.works += p->phases[end].works;
             sum.gpu = rs_add_sat(sum.gpu, p->phases[end].gpu);
@@ -189,8 +190,8 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
         return put_fit(result->tables[FIT], rank, "steps", NULL, score, runner_up, reason, err);
     }
     if (p->source == RS_STEPS_REPETITION)
-        snprintf(answer, sizeof answer, "%zu steps of %zu pieces of work by repetition, border: %s", p->n_steps,
-                 p->period, rs_border_names[p->border]);
+        snprintf(answer, sizeof answer, "%zu steps of %zu pieces of work by repetition, border: %s",
+                 p->n_steps, p->period, rs_border_names[p->border]);
     else
         snprintf(answer, sizeof answer, "%zu steps by %s", p->n_steps, source_names[p->source]);
     if (p->weak) reason = "weak: events may be missing";
@@ -211,10 +212,12 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
         alike += p->steps[i].layers == s->layers && p->steps[i].micro_batches == s->micro_batches;
     if (s->micro_batches) {
         snprintf(answer, sizeof answer, "%zu in %zu of %zu steps", s->micro_batches, alike, p->n_steps);
-        RS_TRY(put_fit(result->tables[FIT], rank, "micro_batches", answer, s->likeness, (double)NAN, NULL, err));
+        RS_TRY(
+            put_fit(result->tables[FIT], rank, "micro_batches", answer, s->likeness, (double)NAN, NULL, err));
     } else {
         RS_TRY(put_fit(result->tables[FIT], rank, "micro_batches", NULL, (double)NAN, (double)NAN,
-                       "forward and backward are not told apart: nothing was launched by autograd's thread", err));
+                       "forward and backward are not told apart: nothing was launched by autograd's thread",
+                       err));
     }
     size_t in = 0, all = 0;
     for (size_t i = 0; i < p->n_layers; i++)
@@ -256,10 +259,8 @@ static const rs_field step_fields[] = {
 static const rs_layout step_layout = RS_LAYOUT(rs_structure_step, step_fields);
 
 static const rs_field phase_fields[] = {
-    RS_FIELD(rs_structure_phase, step),
-    RS_FIELD_BELOW(rs_structure_phase, phase, RS_N_PHASES),
-    RS_FIELD(rs_structure_phase, micro_batch),
-    RS_FIELD(rs_structure_phase, works),
+    RS_FIELD(rs_structure_phase, step),        RS_FIELD_BELOW(rs_structure_phase, phase, RS_N_PHASES),
+    RS_FIELD(rs_structure_phase, micro_batch), RS_FIELD(rs_structure_phase, works),
     RS_FIELD(rs_structure_phase, gpu),
 };
 static const rs_layout phase_layout = RS_LAYOUT(rs_structure_phase, phase_fields);

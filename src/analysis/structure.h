@@ -31,9 +31,9 @@ typedef struct rs_structure_layer {
 } rs_structure_layer;
 
 typedef struct rs_structure_rank {
-    uint8_t source;       /* rs_step_source */
-    uint8_t border;       /* rs_border */
-    bool weak, looked;    /* looked: period, score and runner_up are known */
+    uint8_t source;    /* rs_step_source */
+    uint8_t border;    /* rs_border */
+    bool weak, looked; /* looked: period, score and runner_up are known */
     size_t period;
     double score, runner_up;
     size_t works, outside; /* GPU work in all, of no step */

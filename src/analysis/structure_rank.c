@@ -87,7 +87,8 @@ static bool add_layers(cell *cells, size_t n, rs_structure_rank *p)
     return true;
 }
 
-static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted, rs_structure_rank *p)
+static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
+                   rs_structure_rank *p)
 {
     const rs_events *e = trace->events;
     cell *cells = rs_malloc((s->n + 1) * sizeof *cells);

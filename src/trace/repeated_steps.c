@@ -120,7 +120,8 @@ static void close_last(const int64_t *tails, size_t n_tails, int64_t last_launch
     out->end = end > last_launch ? end : rs_add_sat(last_launch, 1);
 }
 
-static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_repeated_steps *out, int64_t last_event)
+static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_repeated_steps *out,
+                           int64_t last_event)
 {
     const rs_repetition *r = &out->found;
     size_t n, n_tails = 0;

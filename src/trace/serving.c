@@ -4,7 +4,8 @@
 
 #include "base/ascii.h"
 
-const char *const rs_serving_phase_names[RS_N_SERVING_PHASES] = {"idle", "prefill", "decode", "mixed", "diffusion"};
+const char *const rs_serving_phase_names[RS_N_SERVING_PHASES] = {"idle", "prefill", "decode", "mixed",
+                                                                 "diffusion"};
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
@@ -70,7 +71,8 @@ static bool take_sums(text *t, rs_serving_sums *out)
 static bool take_tokens(text *t, rs_serving_sums *out)
 {
     int64_t more;
-    return take(t, "(") && take_number(t, &out->q) && (!take(t, "_") || take_number(t, &more)) && take(t, ")");
+    return take(t, "(") && take_number(t, &out->q) && (!take(t, "_") || take_number(t, &more)) &&
+           take(t, ")");
 }
 
 static bool parse_vllm_detailed(text t, rs_serving_step *s)
@@ -84,8 +86,9 @@ static bool parse_vllm_detailed(text t, rs_serving_step *s)
 
 static bool parse_vllm(text t, rs_serving_step *s)
 {
-    return take(&t, "execute_context_") && take_number(&t, &s->context.requests) && take_tokens(&t, &s->context) &&
-           take(&t, "_generation_") && take_number(&t, &s->generation.requests) && take_tokens(&t, &s->generation);
+    return take(&t, "execute_context_") && take_number(&t, &s->context.requests) &&
+           take_tokens(&t, &s->context) && take(&t, "_generation_") &&
+           take_number(&t, &s->generation.requests) && take_tokens(&t, &s->generation);
 }
 
 /* The older one counts requests and no tokens; a cached request computes one. */
@@ -126,7 +129,8 @@ static bool parse_sglang(text t, rs_serving_step *s)
     }
     if (!s->detailed) find_number(body, "toks", &s->context.q);
     s->context.requests = batch;
-    if (mixed && find_number(body, "c", &s->context.requests)) find_number(body, "g", &s->generation.requests);
+    if (mixed && find_number(body, "c", &s->context.requests))
+        find_number(body, "g", &s->generation.requests);
     return true;
 }
 
@@ -153,8 +157,8 @@ static bool parse_diffusion(text t, rs_serving_step *s)
 
 bool rs_serving_parse(const char *name, size_t length, rs_serving_step *out)
 {
-    static bool (*const formats[])(text, rs_serving_step *) = {parse_vllm_detailed, parse_vllm,   parse_vllm_old,
-                                                               parse_sglang,        parse_atom, parse_diffusion};
+    static bool (*const formats[])(text, rs_serving_step *) = {
+        parse_vllm_detailed, parse_vllm, parse_vllm_old, parse_sglang, parse_atom, parse_diffusion};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         *out = (rs_serving_step){.phase = RS_SERVING_IDLE};
         if (!formats[i]((text){name, name + length}, out)) continue;

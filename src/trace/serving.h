@@ -25,7 +25,7 @@ typedef struct rs_serving_sums {
 
 typedef struct rs_serving_step {
     rs_serving_phase phase;
-    bool detailed;                    /* k, qq and qk are told */
+    bool detailed;                       /* k, qq and qk are told */
     rs_serving_sums context, generation; /* prefill and decode */
 } rs_serving_step;
 

@@ -221,8 +221,10 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
     bool ok = judge_serving(trace, &is) && collect_serving(trace, is, &made->host, &made->gpu) &&
               order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     for (size_t i = 0; ok && i < made->host.n; i++) made->host.items[i].number = (int64_t)i;
-    for (size_t i = 0; ok && made->host.n == 0 && i < made->gpu.n; i++) made->gpu.items[i].number = (int64_t)i;
-    if (ok && made->host.n) ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
+    for (size_t i = 0; ok && made->host.n == 0 && i < made->gpu.n; i++)
+        made->gpu.items[i].number = (int64_t)i;
+    if (ok && made->host.n)
+        ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
     if (ok && made->host.n + made->gpu.n) made->source = RS_STEPS_SERVING;
     rs_free(is);
     return ok;

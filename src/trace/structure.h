@@ -51,7 +51,8 @@ typedef enum rs_structure_from {
 } rs_structure_from;
 
 /* Of all the rank's work, whatever is selected. The trace's. O(n log n) in the work of a step. */
-rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_structure **out, rs_error *err);
+rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_structure **out,
+                             rs_error *err);
 
 /* The index of a row of GPU work, or SIZE_MAX. O(log n). */
 size_t rs_structure_at(const rs_structure *structure, uint32_t row);

@@ -79,7 +79,8 @@ static int by_first(const void *a, const void *b)
 static bool holds(const rs_tandem *x, const rs_tandem *y)
 {
     size_t end = x->first + length_of(x);
-    return y->first >= x->first && y->first + length_of(y) <= end + x->period - 1 && length_of(y) <= x->period;
+    return y->first >= x->first && y->first + length_of(y) <= end + x->period - 1 &&
+           length_of(y) <= x->period;
 }
 
 static bool is_apart(const rs_tandem *x, const rs_tandem *y)

@@ -122,7 +122,6 @@ static void clear_spans(host_spans *s)
     rs_free(s->sync.items);
 }
 
-
 static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
 {
     const rs_events *e = trace->events;

@@ -8,9 +8,9 @@
 
 typedef struct rs_work_tokens {
     const rs_launch_order *order;
-    rs_tokens tokens; /* as many as order has */
-    int64_t *loader;  /* start of the loader's call before the work, RS_NO_TIME: none */
-    int64_t *reach;   /* end of the launches before the work, RS_NO_TIME: none */
+    rs_tokens tokens;  /* as many as order has */
+    int64_t *loader;   /* start of the loader's call before the work, RS_NO_TIME: none */
+    int64_t *reach;    /* end of the launches before the work, RS_NO_TIME: none */
     uint8_t *autograd; /* by thread of the events: it runs backward */
     uint32_t *token;   /* those of tokens, owned */
     uint8_t *mark;
