@@ -7,6 +7,10 @@ if(TARGET rankscope)
   install(TARGETS rankscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # PyTorch's flight-recorder analyzer under its own options, for scripts that call it.
   install(PROGRAMS scripts/rankscope-fr-trace DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # And TraceLens' report commands, under their own names.
+  foreach(name TraceLens_generate_perf_report_pytorch TraceLens_generate_multi_rank_collective_report_pytorch)
+    install(PROGRAMS scripts/rankscope-tracelens DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME ${name})
+  endforeach()
 endif()
 install(TARGETS rankscope_shared EXPORT rankscope-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS rankscope_static EXPORT rankscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

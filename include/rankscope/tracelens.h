@@ -18,10 +18,12 @@ extern "C" {
 #endif
 
 typedef struct rs_tracelens_settings {
-    size_t size;        /* sizeof(rs_tracelens_settings): needed, so that the struct can grow */
-    const char *device; /* a name of the table of devices, or a file in TraceLens' form, for the roofline
+    size_t size;           /* sizeof(rs_tracelens_settings): needed, so that the struct can grow */
+    const char *device;    /* a name of the table of devices, or a file in TraceLens' form, for the roofline
                            columns; NULL: there are none */
-    int64_t short_ns;   /* kernels shorter than this make the sheets of short kernels; 0: no such sheets */
+    int64_t short_ns;      /* kernels shorter than this make the sheets of short kernels; 0: no such sheets */
+    bool collectives_only; /* only the collective report over all ranks (rs_tracelens_report_job_sheets) */
+    bool detailed;         /* that with the sheets of single collectives */
 } rs_tracelens_settings;
 
 typedef struct rs_tracelens_report rs_tracelens_report;
@@ -40,6 +42,9 @@ RS_API int64_t rs_tracelens_report_rank(const rs_tracelens_report *report, size_
  * rows are left out. The tables are the report's. */
 RS_API const rs_table *const *rs_tracelens_report_sheets(const rs_tracelens_report *report, size_t index,
                                                          size_t *n);
+/* The sheets over all ranks, those of TraceLens' generate_multi_rank_collective_report_pytorch: of several ranks,
+ * or where only they were asked for. */
+RS_API const rs_table *const *rs_tracelens_report_job_sheets(const rs_tracelens_report *report, size_t *n);
 
 #ifdef __cplusplus
 }

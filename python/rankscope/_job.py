@@ -1,26 +1,19 @@
 """Jobs, and a method for every analysis of the registry."""
 import difflib
 import inspect
-import keyword
 import os
-import re
 import textwrap
 import warnings
 
 from . import _engine, _settings, sources as _sources
 from ._progress import progress as _progress
 from ._table import Result, Summary, Table
+from ._words import in_python, python_name
 from .errors import InputWarning, UsageError
 
 REGISTRY = {row["name"]: row for row in _engine.analyses()}
 # What open takes beside its own, as an analysis takes options. The first, --compat, is that of an analysis.
 SETTINGS = {"name": "open", "options": _engine.job_options()[1:]}
-
-
-def python_name(name):
-    """An option's or analysis' name as Python spells it."""
-    name = name.replace("-", "_")
-    return name + "_" if keyword.iskeyword(name) else name
 
 
 def make_options(row, given):
@@ -68,7 +61,7 @@ def warn(problems, stacklevel):
             where = problem["file"] or "input"
             detail = " (%s)" % problem["detail"] if problem["detail"] else ""
             times = ", %d times" % problem["count"] if problem["count"] > 1 else ""
-            warnings.warn("%s: %s%s%s" % (where, problem["message"], detail, times), InputWarning, stacklevel=stacklevel + 1)
+            warnings.warn("%s: %s%s%s" % (where, in_python(problem["message"]), detail, times), InputWarning, stacklevel=stacklevel + 1)
 
 
 def finish(engine_result, stacklevel):
@@ -270,16 +263,8 @@ def default_of(spec):
     return spec["default"]
 
 
-_OPTION = re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
-
-
-def _in_python(text):
-    """The registry speaks of the command line."""
-    return _OPTION.sub(lambda option: python_name(option.group(1)), text)
-
-
 def _wrap(text, first="", rest=""):
-    return textwrap.fill(_in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return textwrap.fill(in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def document_options(row):
@@ -293,7 +278,7 @@ def document_options(row):
 
 def document(row):
     """The docstring of an analysis' method."""
-    lines = [_in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
+    lines = [in_python(row["help"][:1].upper() + row["help"][1:]) + ".", ""]
     for paragraph in (row["about"] or "").strip().split("\n\n"):
         if paragraph:
             lines += [_wrap(paragraph), ""]

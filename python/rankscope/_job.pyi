@@ -104,17 +104,17 @@ class Job:
         time of an annotation includes what is nested in it. What the autograd thread launches is also
         inside the annotation that waits for it, on the thread of that process with most annotations.
 
-        With from_ gpu the annotations are the profiler's gpu_user_annotation events, and work belongs to
-        those of its stream that are open when it starts. Under compat hta the table is HTA's: lengths of
+        With from_="gpu" the annotations are the profiler's gpu_user_annotation events, and work belongs to
+        those of its stream that are open when it starts. Under compat="hta" the table is HTA's: lengths of
         these events, nested ones counted twice.
 
         Options:
             by: annotation: one row a name; kernel: the kernels under each; one of annotation, kernel
             from_: host: work launched inside the host's annotations (default); gpu: work inside the GPU's
                 own (gpu_user_annotation), as HTA has it; one of host, gpu
-            top: name at most N annotations of a rank; under compat hta num_kernels
-            duration_ratio: only under compat hta: its duration_ratio
-            keep: only under compat hta: names that contain one of these texts are never folded
+            top: name at most N annotations of a rank; under compat="hta" num_kernels
+            duration_ratio: only under compat="hta": its duration_ratio
+            keep: only under compat="hta": names that contain one of these texts are never folded
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -176,7 +176,7 @@ class Job:
             max_gbps [GB/s]: fastest single copy
             unknown [count]: copies that do not say how much they moved
 
-        Table series: one row is one change; filled with series
+        Table series: one row is one change; filled with series=True
             rank [id]: rank
             ts_us [us]: when it changes
             name: kind of copy
@@ -296,11 +296,11 @@ class Job:
 
         A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
         rank arrives where the operator that submitted one starts. Their ends are no common moment: clocks
-        stay as recorded. Of several process groups such a trace does not say which: flight DIR takes it
+        stay as recorded. Of several process groups such a trace does not say which: flight=DIR takes it
         from the flight-recorder dumps of the run, by the moment when an operation was submitted.
 
         Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
-        are corrected (clocks file leaves them); the table clocks tells by how much, and what distance
+        are corrected (clocks="file" leaves them); the table clocks tells by how much, and what distance
         remains.
 
         Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n for
@@ -327,7 +327,7 @@ class Job:
             message_bytes [bytes]: size as nccl-tests counts it: the larger of both buffers of a rank
             group_size [count]: ranks in the group
             ranks [count]: of them, those whose kernel is in the traces
-            start_us [us]: first arrival, from the job's first event (with absolute: on rank 0's clock)
+            start_us [us]: first arrival, from the job's first event (with absolute=True: on rank 0's clock)
             transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
             max_wait_us [us]: from the first arrival to the last
             sum_wait_us [us]: waits of all ranks for the last arrival
@@ -426,7 +426,7 @@ class Job:
         sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
         from cuda_sync events and, where there are none, from blocking calls (HIP's too).
 
-        compat hta builds the graph by HTA's rules, where gaps between host operators and waiting calls
+        compat="hta" builds the graph by HTA's rules, where gaps between host operators and waiting calls
         weigh nothing.
 
         Options:
@@ -465,7 +465,7 @@ class Job:
             contradicted [count]: dependencies of the rank that run against time by more than 1 us, and are
                 left out: clocks or links are wrong
 
-        Table breakdown: one row is a part of the path, in order; filled with breakdown
+        Table breakdown: one row is a part of the path, in order; filled with breakdown=True
             rank [id]: rank
             event [id]: position in traceEvents of the event the time is charged to
             name: its name
@@ -478,7 +478,7 @@ class Job:
             duration [us]: time on the path
             start_us [us]: where this part of the path begins
 
-        Table edges: one row is a dependency of the graph; filled with edges
+        Table edges: one row is a dependency of the graph; filled with edges=True
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             source_at: which end of it
@@ -494,7 +494,7 @@ class Job:
             source_name: name of the source
             target_name: name of the target
 
-        Table sync_edges: one row is a synchronization dependency; filled with sync_edges
+        Table sync_edges: one row is a synchronization dependency; filled with sync_edges=True
             rank [id]: rank
             source [id]: position in traceEvents of the work that is waited for
             target [id]: position of the call, or of the work, that waits
@@ -511,7 +511,8 @@ class Job:
             sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
             critical: 1: on the longest path
 
-        Table nodes: one row is the start or the end of an event in the graph, by time; filled with nodes
+        Table nodes: one row is the start or the end of an event in the graph, by time; filled with
+            nodes=True
             rank [id]: rank
             event [id]: position in traceEvents; unknown: the window's own border
             at: which end of it: start or end
@@ -520,7 +521,7 @@ class Job:
             blocking: 1: a call that waits for the GPU, by its name
             path [count]: its place on the longest path, from 0; unknown: not on it
 
-        Table overlay: one row is a dependency as the overlay shows it; filled with overlay
+        Table overlay: one row is a dependency as the overlay shows it; filled with overlay=
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             target [id]: position in traceEvents; unknown: the window's end
@@ -528,11 +529,11 @@ class Job:
             target_us [us]: where an arrow would end, on the file's own clock
             type: kind of the dependency
             weight [us]: what it adds to the path
-            arrow: 1: drawn as an arrow: all edges with overlay_edges all, else what leads from one lane to
-                another
+            arrow: 1: drawn as an arrow: all edges with overlay_edges="all", else what leads from one lane
+                to another
             critical: 1: on the longest path
 
-        Table files: one row is one rank's file; filled with overlay
+        Table files: one row is one rank's file; filled with overlay=
             rank [id]: rank
             file: the file it was read from"""
     def delays(self, *,
@@ -596,10 +597,10 @@ class Job:
         Names are compared over all ranks together. GPU work counts with its duration, operators and calls
         with their host time, operators nested in it included. ranks and steps apply to both.
 
-        Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+        Under compat="hta" the rows are those of HTA's TraceDiff; of its options kind="all", gpu or host and
         short_names apply.
 
-        With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+        With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
         the totals. The change in percent of a name that A does not have is unknown and meets nothing.
 
         Options:
@@ -678,13 +679,13 @@ class Job:
         fewer columns, and all others, and filters.
 
         The columns are always the same: the arguments that most analyses need. args all adds every other
-        argument of the rows, args NAME,NAME those, under the names that the file gives them, sorted; the
+        argument of the rows, args=NAME,NAME those, under the names that the file gives them, sorted; the
         columns then depend on the data. A name that a column of the frame has becomes args.NAME. A column
         is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
         number stands as its JSON text.
 
-        compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last step, its
-        order (GPU rows first), its columns' defaults.
+        compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
+        its order (GPU rows first), its columns' defaults.
 
         Options:
             of: rows of these ranks only; times still count from the first event of all
@@ -700,9 +701,9 @@ class Job:
             name: name
             pid [id]: process (device for GPU events)
             tid [id]: thread (stream for GPU events)
-            ts [us]: start, from the job's first event (with absolute: as in the file)
+            ts [us]: start, from the job's first event (with absolute=True: as in the file)
             dur [us]: duration
-            end [us]: end; under compat hta on the file's own clock, as HTA leaves it
+            end [us]: end; under compat="hta" on the file's own clock, as HTA leaves it
             stream [id]: stream
             correlation [id]: number that launch and work share
             index_correlation [id]: position of the other side of the correlation: launch of the work, work
@@ -888,7 +889,7 @@ class Job:
             uid [id]: position of the operator in traceEvents, from 0
             name: operator; the runtime call itself where no operator is around it
             op_category: kind of operator
-            start_us [us]: start, from the job's first event (with absolute: as in the file)
+            start_us [us]: start, from the job's first event (with absolute=True: as in the file)
             host_us [us]: duration on the host
             direct_kernel_time_us [us]: union of the work it launched itself, communication left out
             subtree_kernel_time_us [us]: union of all work below it, communication included
@@ -1054,7 +1055,7 @@ class Job:
             input_strides: strides of the inputs
             concrete_inputs: values of scalar inputs
 
-        Table across: one row is one operator, or kind with by category, over all ranks
+        Table across: one row is one operator, or kind with by="category", over all ranks
             name: operator or kind of operator
             ranks [count]: ranks it launched on
             count [count]: how often, on all of them
@@ -1119,7 +1120,7 @@ class Job:
             max [count]: most that waited at once
             empty_pct [percent]: of that time nothing waited
 
-        Table series: one row is one change; filled with series
+        Table series: one row is one change; filled with series=True
             rank [id]: rank
             index [id]: position in traceEvents of the launch or of the work
             ts_us [us]: when it changes
@@ -1133,6 +1134,74 @@ class Job:
             stream [id]: stream
             blocked_us [us]: the queue held max_length or more
             blocked_pct [percent]: of the time from the first launch to the last start"""
+    def replay(self, *,
+        edges: Literal['told', 'all'] = 'all',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        compat: None = None,
+        table: Optional[Literal['replay', 'path', 'edges']] = None,
+        progress: Progress = None) -> Table:
+        """The recording run again through its event graph, and how far off that is.
+
+        Every host point and every piece of GPU work waits for what came before it on its thread or stream,
+        for its launch, for what it synchronizes with, and in collectives for the other ranks. Of these
+        causes one held it up. Replayed with the recorded gaps the graph gives the recording to the
+        nanosecond; that is checked in each run, and says nothing about the model.
+
+        What does: model_error_pct replays with nothing but what is typical of each kind of latency;
+        held_out_error_pct learns that without the step; unexplained_us counts gaps on the step's path that
+        no known cause explains. Where more than 5 % is unexplained, or a model error is over 3 %, a what-if
+        would mislead (trusted is 0).
+
+        Waits that the trace does not tell (inner edges of CUDA graphs, ROCm) are inferred where the same
+        place of the program waits in step after step, and never starts too early (table edges).
+
+        Options:
+            edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
+                one of told, all
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+
+        Table replay: one row is a step of a rank, or a rank as a whole
+            rank [id]: rank of the job
+            step [id]: training step; unknown: all of the rank's together
+            recorded_us [us]: from the end of the step before to its own: of its annotation or of the last
+                GPU work launched in it
+            model_error_pct [percent]: a replay in which each latency is what is typical of its kind,
+                against the recording
+            held_out_error_pct [percent]: the same, learned without this step; of all steps together the
+                mean of the absolute errors
+            gpu_error_pct [percent]: model error of the time until the GPU's last work of the step has ended
+            unexplained_us [us]: on the path to its end: gaps of more than 20 us beyond what any known cause
+                takes
+            unexplained_pct [percent]: of recorded_us
+            inferred_edges [count]: dependencies that the trace does not tell but every step shows
+            contradicted [count]: dependencies of the rank that run against time and are left out
+            pinned [count]: work that keeps its recorded time: its launch, or its partners, are not in the
+                traces
+            trusted: 1: a what-if may stand on it
+            reason: why not
+
+        Table path: one row is a part of the path behind the end of a rank's trace; the parts add up to its
+            length
+            rank [id]: rank whose end the path leads to; it may run over others
+            part: computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication,
+                pinned, window
+            time_us [us]: what the path spends on it
+            share_pct [percent]: of the rank's whole trace
+
+        Table edges: one row is a dependency that was inferred from repetition
+            rank [id]: a rank that shows it
+            origin: repeated: inferred from repetition
+            source: work that is waited for
+            target: work that waits
+            source_stream [id]: stream of the source
+            target_stream [id]: stream of the target
+            source_event [id]: position in traceEvents of the source in the first of its steps
+            target_event [id]: and of the target
+            tight [count]: steps of ranks in which the target starts right behind the source and nothing
+                else explains it
+            instances [count]: steps of ranks that run the same program"""
     def roofline(self, *,
         by: Literal['args', 'op', 'model'] = 'args',
         device: Optional[Text] = None,
@@ -1151,7 +1220,7 @@ class Job:
         left out. Work belongs to the outermost operator around its launch that has a model, else to its
         launcher, so no time is counted twice. What has no model says so and keeps its row. The bound is the
         longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, theoretical rates.
-        device FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
+        device=FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
         "vector_fp32": ...}}; what it lacks is unknown. The table gemms says what would be gained if every
         matrix product ran at the best rate seen for its shape.
 
@@ -1254,7 +1323,8 @@ class Job:
         Options:
             op: look at the events whose names contain NAME (required)
             min_length: only sequences of at least N pieces of GPU work
-            top: the K most frequent of each rank; 0: all (under compat hta only the overlay is cut to them)
+            top: the K most frequent of each rank; 0: all (under compat="hta" only the overlay is cut to
+                them)
             overlay: write the trace with the sequences' events marked
             no_compress: keep names and arguments of the overlay's other events
 
@@ -1268,13 +1338,13 @@ class Job:
             gpu_us [us]: durations of that work, of all occurrences
             cpu_us [us]: durations of the operator on the host, of all occurrences
 
-        Table marks: one row is one event of a sequence; filled with overlay
+        Table marks: one row is one event of a sequence; filled with overlay=
             rank [id]: rank
             index [id]: position in traceEvents
             pattern: the pattern it belongs to
             count [count]: how often that occurs
 
-        Table files: one row is one rank's file; filled with overlay
+        Table files: one row is one rank's file; filled with overlay=
             rank [id]: rank
             file: the file it was read from"""
     def steps(self, *,
@@ -1351,7 +1421,7 @@ class Job:
         A job without GPU work communicates on the host: there the spans gloo:*, mpi:*, ucc:* count, and a
         rank arrives where the operator that submitted one starts.
 
-        clocks file leaves the times as they are.
+        clocks="file" leaves the times as they are.
 
         Options:
             by: rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are
@@ -1360,8 +1430,8 @@ class Job:
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
             flight: flight-recorder dumps of the same run: they name the process groups of what the host ran
-            candidates: only under compat hta: its num_candidates, how many of a step count as late
-            in_steps: only under compat hta: its profiler_steps
+            candidates: only under compat="hta": its num_candidates, how many of a step count as late
+            in_steps: only under compat="hta": its profiler_steps
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -1469,8 +1539,8 @@ class Job:
         """GPU time by kind: computation, exposed communication and copies, busy, idle, totals.
 
         One row for each kind of time. computation, exposed_comm, exposed_memcpy and idle add up to total;
-        memsets count as copies. Under compat tracelens only work whose launch is in the file counts, and a
-        memset is computation.
+        memsets count as copies. Under compat="tracelens" only work whose launch is in the file counts, and
+        a memset is computation.
 
         compat: tracelens give that tool's numbers and columns.
 
@@ -1497,8 +1567,8 @@ class Job:
         Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is
         one path of names and adds up the events that have it; each shows events one by one. GPU time of an
         event is the union of all work below it, wherever and whenever that ran. Modules (nn.Module) are
-        shown where Python functions were recorded, all Python functions with python. Work whose launch is
-        not in the file is in no tree; stats counts it.
+        shown where Python functions were recorded, all Python functions with python=True. Work whose launch
+        is not in the file is in no tree; stats counts it.
 
         format json nests the rows: each has its rows below it as children.
 
@@ -1526,7 +1596,7 @@ class Job:
             self_host_us [us]: ... outside of the rows below
             kernels [count]: pieces of GPU work
             uid [id]: position in traceEvents of the first event
-            start_us [us]: its start, from the job's first event (with absolute: as in the file)
+            start_us [us]: its start, from the job's first event (with absolute=True: as in the file)
 
         Table stats: one row is one rank
             rank [id]: rank
@@ -1560,7 +1630,7 @@ class Events(Table):
         Prints the event table. where keeps events for which every term holds. A term is FIELD OP VALUE;
         fields are name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds),
         step, device, stream, correlation, external_id, position (numbers: = != < <= > >=). ts counts from
-        the job's first event, or with absolute as in the file.
+        the job's first event, or with absolute=True as in the file.
 
         Options:
             where: only events for which every comma-separated term holds: FIELD OP VALUE
@@ -1574,7 +1644,7 @@ class Events(Table):
             name: the event's name
             pid [id]: process (device for GPU events)
             tid [id]: thread (stream for GPU events)
-            ts_us [us]: start, from the job's first event (with absolute: as in the file)
+            ts_us [us]: start, from the job's first event (with absolute=True: as in the file)
             dur_us [us]: duration
             step [id]: training step it belongs to
             device [id]: device ordinal
@@ -1600,10 +1670,10 @@ def diff(a: Any, b: Any, *,
     Names are compared over all ranks together. GPU work counts with its duration, operators and calls
     with their host time, operators nested in it included. ranks and steps apply to both.
 
-    Under compat hta the rows are those of HTA's TraceDiff; of its options kind all, gpu or host and
+    Under compat="hta" the rows are those of HTA's TraceDiff; of its options kind="all", gpu or host and
     short_names apply.
 
-    With fail_on the exit code is 1 when a row meets the expression: of the names, or with by total of
+    With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
     the totals. The change in percent of a name that A does not have is unknown and meets nothing.
 
     Options:
@@ -1670,7 +1740,7 @@ def memory(source: Any, *,
         freed_bytes [bytes]: sum of all releases recorded
 
     Table series: one row is what is held from one change to the next; empty without series
-        time_us [us]: from the first change; with absolute as in the file
+        time_us [us]: from the first change; with absolute=True as in the file
         parameter [bytes]: bytes held
         optimizer_state [bytes]: bytes held
         input [bytes]: bytes held
@@ -1714,7 +1784,7 @@ def open_job(source: Any, *,
         renumber: number ranks by sorted file name, whatever the files say
         single_rank: refuse files that hold several ranks
         absolute: times on the files' own clock, not from the job's first event
-        include_last_step: HTA's include_last_profiler_step; only with compat hta or hta-exact
+        include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
         max_ratio: refuse files that inflate to more than N times their size"""

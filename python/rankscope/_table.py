@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union, overload
 
 from . import _engine as native
+from ._words import in_python
 from .errors import InputWarning, UsageError
 
 if TYPE_CHECKING:
@@ -310,7 +311,7 @@ class Result:
         self.tables = {name: Table(table, self) for name, table in engine_result.tables.items()}
         self.main = engine_result.main
         self.problems = engine_result.problems
-        self.notes = engine_result.notes
+        self.notes = [in_python(note) for note in engine_result.notes]
         self.found = engine_result.found
 
     @property

@@ -1,7 +1,6 @@
 """What rankscope raises. Every error tells, in one line, the file, the place and what to do."""
 from __future__ import annotations
 
-import re as _re
 from typing import Any, Dict, List, Optional, Sequence
 
 __all__ = ["AmbiguousError", "Cancelled", "Error", "InputError", "InputOSError", "InputWarning", "LimitError",
@@ -75,13 +74,12 @@ class InputWarning(UserWarning):
 
 
 _CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, LimitError, AmbiguousError, Cancelled)}
-_OPTION = _re.compile(r"--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 
 def _make(status: str, message: str, causes: Sequence[Dict[str, Any]], problems: Sequence[Dict[str, Any]] = ()) -> BaseException:
-    """The exception for a status of the engine, whose messages speak of the command line."""
+    """The exception for a status of the engine, in the words of Python."""
     if status == "memory":
         return MemoryError(message)
-    if status in ("usage", "ambiguous"):
-        message = _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message)
-    return _CLASSES.get(status, Error)(message, causes, problems)
+    from ._words import in_python
+    causes = [dict(cause, message=in_python(cause["message"])) for cause in causes]
+    return _CLASSES.get(status, Error)(in_python(message), causes, problems)

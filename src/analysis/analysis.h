@@ -82,6 +82,7 @@ struct rs_analysis {
     size_t n_options;
     const rs_facet *facets[RS_FACET_NEEDS]; /* what it asks of a rank; NULL behind the last */
     uint64_t columns; /* RS_COLUMN_BIT(...) of the arguments it reads beside those of its facets */
+    uint64_t spares;  /* of RS_USUAL_COLUMNS, those that neither it nor its facets read under its own rules */
     /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
      * may still be wrong: rank says so. */
     uint64_t (*more_columns)(const rs_options *options);
@@ -159,10 +160,14 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat);
         name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
     }
 
+/* Loaded for every analysis that does not spare them: most ask on which device and stream work ran. */
+#define RS_USUAL_COLUMNS (RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE))
+
 /* All arguments it reads, those of its facets and of what they stand on among them. */
 static inline uint64_t rs_analysis_columns(const rs_analysis *analysis)
 {
-    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS);
+    return analysis->columns | rs_facet_columns(analysis->facets, RS_FACET_NEEDS) |
+           (RS_USUAL_COLUMNS & ~analysis->spares);
 }
 
 /* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is

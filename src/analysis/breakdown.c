@@ -57,6 +57,7 @@ const rs_analysis rs_analysis_breakdown = {
     .examples = "rankscope breakdown trace.json.gz\nrankscope breakdown --steps 3-5 traces/\n"
                 "rankscope breakdown --compat hta --format csv traces/",
     .facets = {&rs_facet_busy},
+    .spares = RS_USUAL_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

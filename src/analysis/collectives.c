@@ -73,16 +73,21 @@ static const rs_column_spec summary_columns[] = {
     {"algorithm_gbps", RS_REAL, RS_UNIT_GBPS, "all bytes / all transfer time", "alg. bandwidth"},
     {"bus_gbps", RS_REAL, RS_UNIT_GBPS, "the same for the links, as nccl-tests counts", "bus bandwidth"},
 };
-static const rs_column_spec late_columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
-    {"collectives", RS_INT, RS_UNIT_COUNT,
-     "collectives it takes part in with other ranks, send and receive left out", NULL},
-    {"times_last", RS_INT, RS_UNIT_COUNT, "of them, those it arrives last at", "last"},
-    {"lateness_us", RS_TIME, RS_UNIT_US, "arrivals after the first, added up", "lateness"},
-    {"wait_us", RS_TIME, RS_UNIT_US, "waits for the last, added up", "wait"},
-    {"others_waited_us", RS_TIME, RS_UNIT_US,
-     "what others waited for the last arrival where that was this rank's", "made others wait"},
-};
+typedef struct late {
+    int64_t rank, n, last, lateness, wait, others;
+} late;
+
+#define LATE_ROW(CELL)                                                                                       \
+    CELL(OF(late, rank), "rank", INT, ID, "rank", NULL)                                                      \
+    CELL(OF(late, n), "collectives", INT, COUNT,                                                             \
+         "collectives it takes part in with other ranks, send and receive left out", NULL)                   \
+    CELL(OF(late, last), "times_last", INT, COUNT, "of them, those it arrives last at", "last")              \
+    CELL(OF(late, lateness), "lateness_us", TIME, US, "arrivals after the first, added up", "lateness")      \
+    CELL(OF(late, wait), "wait_us", TIME, US, "waits for the last, added up", "wait")                        \
+    CELL(OF(late, others), "others_waited_us", TIME, US,                                                     \
+         "what others waited for the last arrival where that was this rank's", "made others wait")
+RS_RECORD(late, LATE_ROW);
+
 static const rs_column_spec clock_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
     {"aligned_by", RS_TEXT, RS_UNIT_NONE,
@@ -320,10 +325,6 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
 /* ---- who is late
  * -------------------------------------------------------------------------------------------- */
 
-typedef struct late {
-    int64_t rank, n, last, lateness, wait, others;
-} late;
-
 static int by_lateness(const void *a, const void *b)
 {
     const late *x = a, *y = b;
@@ -346,17 +347,6 @@ static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measu
     l->others = rs_add_sat(l->others, m->times.sum_wait);
 }
 
-static rs_status add_late(rs_table *t, const late *l, rs_error *err)
-{
-    rs_table_add_int(t, l->rank);
-    rs_table_add_int(t, l->n);
-    rs_table_add_int(t, l->last);
-    rs_table_add_time(t, l->lateness);
-    rs_table_add_time(t, l->wait);
-    rs_table_add_time(t, l->others);
-    return rs_table_end_row(t, err);
-}
-
 static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_table *t, rs_error *err)
 {
     const rs_coll_clock *c = &job->clocks[i];
@@ -366,13 +356,8 @@ static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_
     rs_table_add_time(t, base);
     rs_table_add_time(t, c->offset);
     rs_table_add_int(t, (int64_t)c->n);
-    if (c->aligned) {
-        rs_table_add_time(t, c->residual);
-        rs_table_add_time(t, c->worst);
-    } else {
-        rs_table_add_null(t);
-        rs_table_add_null(t);
-    }
+    rs_table_add_time_if(t, c->aligned, c->residual);
+    rs_table_add_time_if(t, c->aligned, c->worst);
     return rs_table_end_row(t, err);
 }
 
@@ -403,7 +388,7 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         status = add_bucket(result->tables[TABLE_SUMMARY], &a->buckets[i], err);
     if (a->ranks.n) qsort(a->late, a->ranks.n, sizeof *a->late, by_lateness);
     for (size_t i = 0; status == RS_OK && job->n && i < a->ranks.n; i++)
-        status = add_late(result->tables[TABLE_LATE], &a->late[i], err);
+        status = rs_table_put_row(result->tables[TABLE_LATE], &late_record, 0, &a->late[i], err);
     for (size_t i = 0; status == RS_OK && a->ranks.n > 1 && i < a->ranks.n; i++)
         status = add_clock(job, i, a->ranks.of[i]->rank, result->tables[TABLE_CLOCKS], err);
     return status;

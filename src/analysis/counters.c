@@ -6,6 +6,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "trace/calls.h"
 #include "trace/nest.h"
 #include "trace/selection.h"
 
@@ -83,11 +84,7 @@ static bool put(rs_row_list *l, int64_t start, uint32_t row)
 
 static bool is_launch(const char *name)
 {
-    return strncmp(name, "cudaLaunchKernel", 16) == 0 || strncmp(name, "cuLaunchKernel", 14) == 0 ||
-           strncmp(name, "cudaLaunchCooperativeKernel", 27) == 0 ||
-           strncmp(name, "cuLaunchCooperativeKernel", 25) == 0 || strncmp(name, "hipLaunchKernel", 15) == 0 ||
-           strncmp(name, "hipModuleLaunchKernel", 21) == 0 ||
-           strncmp(name, "hipExtModuleLaunchKernel", 24) == 0 || strncmp(name, "hipExtLaunchKernel", 18) == 0;
+    return rs_call_flags(name) & RS_CALL_KERNEL;
 }
 
 static bool has_launching_name(const rs_events *e, uint32_t row, rs_counters_rows *out)

@@ -12,6 +12,7 @@
 #include "format/format.h"
 #include "match/host_job.h"
 #include "text/numbers.h"
+#include "trace/calls.h"
 
 /* A call that never owns work has this many calls before its silence means something. */
 #define MIN_CALLS 2
@@ -109,21 +110,6 @@ static bool starts_with(const rs_string *s, const char *word)
     return s->length >= n && memcmp(s->text, word, n) == 0;
 }
 
-static bool has_word(const rs_string *s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; s->length >= n && i <= s->length - n; i++)
-        if (memcmp(s->text + i, word, n) == 0) return true;
-    return false;
-}
-
-/* Calls that put work on a device; others carry correlations too but own nothing. */
-static bool launches_work(const rs_string *s)
-{
-    return has_word(s, "Launch") || has_word(s, "MemcpyAsync") || has_word(s, "MemsetAsync") ||
-           has_word(s, "job_prep_and_submit_for_execution") || has_word(s, "MemcpyWithStream");
-}
-
 static void count_rows(const rs_trace *t, counts *c)
 {
     const rs_events *e = t->events;
@@ -188,7 +174,8 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
             at < links->n_calls && links->call[at] == row ? links->first[at + 1] - links->first[at] : 0;
         const rs_string *name = &e->strings.items[e->name[row]];
         call_name *known = &names[e->name[row]];
-        if (work == 0 && !known->launches) known->launches = launches_work(name) ? 1 : 2;
+        if (work == 0 && !known->launches)
+            known->launches = rs_call_flags(name->text) & RS_CALL_LAUNCHES ? 1 : 2;
         if (work == 0 && known->launches == 2) continue;
         if (!known->place && !add_coverage(f, name)) break;
         if (!known->place) known->place = (uint32_t)f->n_calls;
@@ -209,7 +196,7 @@ static void judge_calls(rs_findings *f, bool has_gpu)
         calls += c->calls;
         with_work += c->with_work;
         if (!has_gpu || c->with_work == c->calls) continue;
-        bool graph = strstr(c->name, "GraphLaunch") != NULL;
+        bool graph = rs_call_flags(c->name) & RS_CALL_GRAPH;
         double covered = 100.0 * (double)c->with_work / (double)c->calls;
         if (graph)
             rs_finding_add(f, RS_UNFIT, &graphs, c->calls - c->with_work,

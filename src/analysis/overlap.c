@@ -46,6 +46,7 @@ const rs_analysis rs_analysis_overlap = {
              "percentage.",
     .examples = "rankscope overlap traces/\nrankscope overlap --compat hta --format csv traces/",
     .facets = {&rs_facet_busy},
+    .spares = RS_USUAL_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "match/collective_names.h"
+#include "trace/data_loader.h"
 
 const char *const rs_bound_names[RS_N_BOUNDS] = {"cpu_bound",
                                                  "data_loading",
@@ -33,6 +34,7 @@ typedef struct maker {
     const rs_events *e;
     const rs_policy *policy;
     const rs_classes *classes;
+    const rs_data_loader *loads;
     const rs_path_graph *g;
     rs_path_answer *a;
     uint32_t *copied;         /* by the trace's string id: the answer's, + 1 */
@@ -97,9 +99,7 @@ static rs_bound bound_of(maker *m, size_t edge)
     if (is_gpu_side(m, row)) return type == RS_EDGE_OPERATOR ? bound_of_work(m, row) : RS_BOUND_GAP;
     const rs_string *name = &m->e->strings.items[m->e->name[row]];
     if (rs_text_contains_any(name, m->data_load)) return RS_BOUND_LOADING;
-    if (!m->peer && (rs_text_contains(name, "DataLoader") || rs_text_contains(name, "dataloader") ||
-                     rs_text_contains(name, "data_loader")))
-        return RS_BOUND_LOADING;
+    if (!m->peer && m->loads->named[m->e->name[row]]) return RS_BOUND_LOADING;
     return !m->peer && rs_coll_is_host_span(name->text) ? RS_BOUND_HOST_COMM : RS_BOUND_CPU;
 }
 
@@ -346,6 +346,7 @@ rs_status rs_path_answer_create(rs_trace *trace, const rs_policy *policy, const 
     if (!a || !m.copied || !rs_strings_init(&a->strings)) status = rs_fail_nomem(err, "critical path");
     if (status == RS_OK) status = rs_trace_span(trace, &a->base, &last, err);
     if (status == RS_OK) status = rs_trace_classes(trace, policy->classes, &m.classes, err);
+    if (status == RS_OK) status = rs_trace_data_loader(trace, &m.loads, err);
     if (status == RS_OK) a->absent = a->base == RS_NO_TIME;
     if (status == RS_OK && peer) status = peer->base(trace, policy, &a->base, err);
     if (status == RS_OK) status = fill(&m, window, default_window, wanted, err);

@@ -4,6 +4,8 @@
 #include "analysis/steps.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
+#include "trace/data_loader.h"
 #include "trace/selection.h"
 #include "trace/serving.h"
 
@@ -213,44 +215,21 @@ static rs_status divide_work(const rs_trace *t, const rs_work *w, rs_rank_steps 
 
 /* ---- data loading ------------------------------------------------------------------------------------- */
 
-static bool is_loader(const rs_string *name)
-{
-    static const char prefix[] = "enumerate(DataLoader)";
-    return name->length >= sizeof prefix - 1 && memcmp(name->text, prefix, sizeof prefix - 1) == 0;
-}
-
-/* The time of data loader calls, by the step they start in; simultaneous ones count once. */
-static bool add_loading(const rs_trace *t, const rs_step *steps, size_t n_steps, rs_rank_steps *p)
+/* The time of data loader calls, by the step they start in. */
+static rs_status add_loading(rs_trace *t, const rs_step *steps, size_t n_steps, rs_rank_steps *p,
+                             rs_error *err)
 {
     const rs_events *e = t->events;
-    uint8_t *loads = rs_calloc(e->strings.n + 1, 1);
-    rs_keyed *calls = NULL;
-    size_t n = 0, capacity = 0;
-    bool ok = loads != NULL, any = false;
-    for (size_t i = 0; ok && i < e->strings.n; i++) any |= loads[i] = is_loader(&e->strings.items[i]);
-    for (size_t i = 0; ok && any && i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i);
-        rs_kind kind = rs_event_kind(e, row);
-        if (!loads[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_CPU_OP) continue;
-        ok = RS_GROW_ONE(calls, n, capacity);
-        if (ok) calls[n++] = (rs_keyed){e->start[row], row};
-    }
-    ok = ok && rs_keyed_sort(calls, n);
-    int64_t reach = INT64_MIN;
-    for (size_t i = 0; ok && i < n; i++) {
-        uint32_t row = calls[i].value;
-        int64_t start = calls[i].key, end = rs_event_end(e, row);
-        int64_t number = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, start);
+    const rs_data_loader *loads;
+    RS_TRY(rs_trace_data_loader(t, &loads, err));
+    for (size_t i = 0; i < loads->n; i++) {
+        const rs_loader_call *c = &loads->calls[i];
+        int64_t number =
+            rs_trace_step_at(steps, n_steps, e->threads[e->thread[c->row]].pid, e->start[c->row]);
         rs_step_times *step = number < 0 ? NULL : find_step(p, number);
-        if (start < reach) start = reach;
-        if (end <= start) continue;
-        reach = end;
-        if (step) step->data_loading = rs_add_sat(step->data_loading, rs_sub_sat(end, start));
+        if (step) step->data_loading = rs_add_sat(step->data_loading, rs_sub_sat(c->end, c->from));
     }
-    rs_free(loads);
-    rs_free(calls);
-    return ok;
+    return RS_OK;
 }
 
 rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -274,6 +253,5 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     bool ok = source != RS_STEPS_SERVING || list_serving(t, host, n_host, &selector, p);
     if (!ok || !list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK) status = divide_work(t, work, p, err);
-    if (status == RS_OK && !add_loading(t, host, n_host, p)) status = rs_fail_nomem(err, "steps");
-    return status;
+    return status == RS_OK ? add_loading(t, host, n_host, p, err) : status;
 }

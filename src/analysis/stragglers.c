@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
+#include "table/cells.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
@@ -22,25 +23,32 @@ static const rs_option_spec options[] = {
     {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
 };
 
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("collectives", INT, COUNT, "collectives matched with other ranks", NULL),
-    RS_COLUMN("times_last", INT, COUNT, "of these, the rank arrived last", "last"),
-    RS_COLUMN("last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %"),
-    RS_COLUMN("late_us", TIME, US, "sum of how long after the first member it arrived", "late"),
-    RS_COLUMN("mean_late_us", REAL, US, "mean of it", "mean late"),
-    RS_COLUMN("max_late_us", TIME, US, "most of it", "max late"),
-    RS_COLUMN(
-        "cost_us", TIME, US,
-        "sum over collectives it was last at: how long after the last but one; what would be saved if it "
-        "were "
-        "not last",
-        "cost"),
-    RS_COLUMN("waited_us", TIME, US, "sum of how long it waited for the last member", "waited"),
-    RS_COLUMN("mean_waited_us", REAL, US, "mean of it", "mean waited"),
-    RS_COLUMN("clock_offset_us", TIME, US,
-              "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead"),
-};
+typedef struct sums {
+    int64_t last, cost;
+    rs_moments late, waited;
+} sums;
+
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(sums, late.n), "collectives", INT, COUNT, "collectives matched with other ranks", NULL)          \
+    CELL(OF(sums, last), "times_last", INT, COUNT, "of these, the rank arrived last", "last")                \
+    CELL(SET, "last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %")          \
+    CELL(OF(sums, late.sum), "late_us", TIME, US, "sum of how long after the first member it arrived",       \
+         "late")                                                                                             \
+    CELL(MEAN(sums, late), "mean_late_us", REAL, US, "mean of it", "mean late")                              \
+    CELL(OF(sums, late.max), "max_late_us", TIME, US, "most of it", "max late")                              \
+    CELL(OF(sums, cost), "cost_us", TIME, US,                                                                \
+         "sum over collectives it was last at: how long after the last but one; what would be saved if it "  \
+         "were "                                                                                             \
+         "not last",                                                                                         \
+         "cost")                                                                                             \
+    CELL(OF(sums, waited.sum), "waited_us", TIME, US, "sum of how long it waited for the last member",       \
+         "waited")                                                                                           \
+    CELL(MEAN(sums, waited), "mean_waited_us", REAL, US, "mean of it", "mean waited")                        \
+    CELL(SET, "clock_offset_us", TIME, US,                                                                   \
+         "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead")
+RS_RECORD(rank, RANK_ROW);
+
 static const rs_column_spec collective_columns[] = {
     RS_COLUMN("group", TEXT, NONE, "process group", NULL),
     RS_COLUMN("group_desc", TEXT, NONE, "its description", "description"),
@@ -85,20 +93,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
-typedef struct sums {
-    int64_t n, last, late, max_late, cost, waited;
-} sums;
-
 static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, sums *of_rank)
 {
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         sums *s = &of_rank[a->rank];
-        int64_t late = rs_sub_sat(rs_coll_start(job, a), w->first);
-        s->n++;
-        s->late = rs_add_sat(s->late, late);
-        if (late > s->max_late) s->max_late = late;
-        s->waited = rs_add_sat(s->waited, rs_sub_sat(w->last, rs_coll_start(job, a)));
+        rs_moments_add(&s->late, rs_sub_sat(rs_coll_start(job, a), w->first));
+        rs_moments_add(&s->waited, rs_sub_sat(w->last, rs_coll_start(job, a)));
         if (i != w->last_at) continue;
         s->last++;
         s->cost = rs_add_sat(s->cost, w->cost);
@@ -107,18 +108,9 @@ static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_c
 
 static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_coll_clock *clock, rs_error *err)
 {
-    double n = (double)s->n;
-    rs_table_add_int(t, rank);
-    rs_table_add_int(t, s->n);
-    rs_table_add_int(t, s->last);
-    rs_table_add_real(t, rs_percent(s->last, s->n));
-    rs_table_add_time(t, s->late);
-    rs_table_add_real(t, s->n ? (double)s->late / n / 1000 : (double)NAN);
-    rs_table_add_time(t, s->max_late);
-    rs_table_add_time(t, s->cost);
-    rs_table_add_time(t, s->waited);
-    rs_table_add_real(t, s->n ? (double)s->waited / n / 1000 : (double)NAN);
-    rs_table_add_time(t, clock->offset);
+    rs_table_put(t, &rank_record, rank, s);
+    rs_table_set_real(t, "last_pct", rs_percent(s->last, (int64_t)s->late.n));
+    rs_table_set_time(t, "clock_offset_us", clock->offset);
     return rs_table_end_row(t, err);
 }
 
@@ -139,14 +131,8 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
     rs_table_add_text(t, group && *group ? group : rs_pool_text(&r->pool, op->members));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
     rs_table_add_text(t, name ? name : rs_coll_kind_name(op->kind));
-    if (c->by_seq)
-        rs_table_add_int(t, c->number);
-    else
-        rs_table_add_null(t);
-    if (op->step < 0)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, op->step);
+    rs_table_add_int_if(t, c->by_seq, c->number);
+    rs_table_add_int_if(t, op->step >= 0, op->step);
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
     rs_table_add_int(t, a->ranks.of[job->arrivals[w->first_at].rank]->rank);

@@ -1,7 +1,7 @@
 /* One screen: where each rank's time goes, who is slowest, what to look at first. */
 #include "analysis/summary.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,51 +9,65 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "table/cells.h"
 
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank of the job", NULL),
-    RS_COLUMN("span_us", TIME, US, "first start to last end of all events", "span"),
-    RS_COLUMN("steps", INT, COUNT, "training steps", NULL),
-    RS_COLUMN("mean_step_us", TIME, US, "mean length of a step on the host", "step"),
-    RS_COLUMN("gpu_span_us", TIME, US, "first start to last end of GPU work; the next four make it up",
-              "GPU span"),
-    RS_COLUMN("computation_us", TIME, US, "at least one computation kernel runs", "compute"),
-    RS_COLUMN("exposed_comm_us", TIME, US, "communication runs and no computation", "exposed comm"),
-    RS_COLUMN("exposed_copies_us", TIME, US, "copies or memsets run, no computation, no communication",
-              "exposed copies"),
-    RS_COLUMN("idle_us", TIME, US, "nothing runs", "idle"),
-    RS_COLUMN("busy_pct", REAL, PERCENT, "share of gpu_span in which anything runs", "busy"),
-    RS_COLUMN("communication_us", TIME, US, "at least one communication kernel runs", "comm"),
-    RS_COLUMN("host_wait_us", TIME, US, "idle while the next work had not even been launched", "host wait"),
-    RS_COLUMN("launch_latency_us", TIME, US, "idle between that work's launch and its start", "after launch"),
-    RS_COLUMN("launch_bound_pct", REAL, PERCENT, "host_wait as a share of gpu_span", "launch-bound"),
-    RS_COLUMN("mean_kernel_us", TIME, US, "mean duration of linked GPU work", "mean kernel"),
-    RS_COLUMN("mean_launch_us", TIME, US, "mean duration of the calls that launch it", "mean launch"),
-    RS_COLUMN("gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events"),
-    RS_COLUMN("unlinked", INT, COUNT, "of these, without their launch in the file", NULL),
-    RS_COLUMN("unlinked_pct", REAL, PERCENT, "their share of the GPU time", "unlinked time"),
-    RS_COLUMN("own_time_us", TIME, US,
-              "gpu_span without exposed communication: what the rank needed for itself; of a job without a "
-              "GPU, span without the host's communication while no operator runs",
-              "own time"),
-    RS_COLUMN("behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by"),
-};
-static const rs_column_spec kernel_columns[] = {
-    RS_COLUMN("name", TEXT, NONE, "kernel, copy or memset", "kernel"),
-    RS_COLUMN("class", TEXT, NONE, "computation, communication or memory", NULL),
-    RS_COLUMN("count", INT, COUNT, "executions on all ranks", NULL),
-    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
-    RS_COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
-    RS_COLUMN("mean_us", TIME, US, "mean duration", "mean"),
-};
-static const rs_column_spec operator_columns[] = {
-    RS_COLUMN("name", TEXT, NONE,
-              "innermost operator around the launch; the launching call where there is none", "operator"),
-    RS_COLUMN("count", INT, COUNT, "GPU events it launched on all ranks", "GPU events"),
-    RS_COLUMN("time_us", TIME, US, "sum of their durations", "time"),
-    RS_COLUMN("share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share"),
-};
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(rs_rank_summary, span), "span_us", TIME, US, "first start to last end of all events", "span")    \
+    CELL(OF(rs_rank_summary, n_steps), "steps", INT, COUNT, "training steps", NULL)                          \
+    CELL(ID(rs_rank_summary, mean_step), "mean_step_us", TIME, US, "mean length of a step on the host",      \
+         "step")                                                                                             \
+    CELL(OF(rs_rank_summary, gpu_span), "gpu_span_us", TIME, US,                                             \
+         "first start to last end of GPU work; the next four make it up", "GPU span")                        \
+    CELL(OF(rs_rank_summary, computation), "computation_us", TIME, US,                                       \
+         "at least one computation kernel runs", "compute")                                                  \
+    CELL(OF(rs_rank_summary, exposed_comm), "exposed_comm_us", TIME, US,                                     \
+         "communication runs and no computation", "exposed comm")                                            \
+    CELL(OF(rs_rank_summary, exposed_copies), "exposed_copies_us", TIME, US,                                 \
+         "copies or memsets run, no computation, no communication", "exposed copies")                        \
+    CELL(OF(rs_rank_summary, idle), "idle_us", TIME, US, "nothing runs", "idle")                             \
+    CELL(SET, "busy_pct", REAL, PERCENT, "share of gpu_span in which anything runs", "busy")                 \
+    CELL(OF(rs_rank_summary, communication), "communication_us", TIME, US,                                   \
+         "at least one communication kernel runs", "comm")                                                   \
+    CELL(OF(rs_rank_summary, host_wait), "host_wait_us", TIME, US,                                           \
+         "idle while the next work had not even been launched", "host wait")                                 \
+    CELL(OF(rs_rank_summary, latency), "launch_latency_us", TIME, US,                                        \
+         "idle between that work's launch and its start", "after launch")                                    \
+    CELL(SHARE(rs_rank_summary, host_wait, gpu_span), "launch_bound_pct", REAL, PERCENT,                     \
+         "host_wait as a share of gpu_span", "launch-bound")                                                 \
+    CELL(ID(rs_rank_summary, mean_kernel), "mean_kernel_us", TIME, US, "mean duration of linked GPU work",   \
+         "mean kernel")                                                                                      \
+    CELL(ID(rs_rank_summary, mean_launch), "mean_launch_us", TIME, US,                                       \
+         "mean duration of the calls that launch it", "mean launch")                                         \
+    CELL(OF(rs_rank_summary, n_gpu), "gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events")  \
+    CELL(OF(rs_rank_summary, n_unlinked), "unlinked", INT, COUNT,                                            \
+         "of these, without their launch in the file", NULL)                                                 \
+    CELL(SHARE(rs_rank_summary, unlinked_time, gpu_sum), "unlinked_pct", REAL, PERCENT,                      \
+         "their share of the GPU time", "unlinked time")                                                     \
+    CELL(SET, "own_time_us", TIME, US,                                                                       \
+         "gpu_span without exposed communication: what the rank needed for itself; of a job without a "      \
+         "GPU, span without the host's communication while no operator runs",                                \
+         "own time")                                                                                         \
+    CELL(SET, "behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by")
+RS_RECORD(rank, RANK_ROW);
+
+#define KERNEL_ROW(CELL)                                                                                     \
+    CELL(OF(rs_name_total, name), "name", TEXT, NONE, "kernel, copy or memset", "kernel")                    \
+    CELL(WORD(rs_name_total, class, rs_class_names), "class", TEXT, NONE,                                    \
+         "computation, communication or memory", NULL)                                                       \
+    CELL(OF(rs_name_total, count), "count", INT, COUNT, "executions on all ranks", NULL)                     \
+    CELL(OF(rs_name_total, time), "time_us", TIME, US, "sum of their durations", "time")                     \
+    CELL(SET, "share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share")                  \
+    CELL(SET, "mean_us", TIME, US, "mean duration", "mean")
+RS_RECORD(kernel, KERNEL_ROW);
+
+#define OPERATOR_ROW(CELL)                                                                                   \
+    CELL(OF(rs_name_total, name), "name", TEXT, NONE,                                                        \
+         "innermost operator around the launch; the launching call where there is none", "operator")         \
+    CELL(OF(rs_name_total, count), "count", INT, COUNT, "GPU events it launched on all ranks", "GPU events") \
+    CELL(OF(rs_name_total, time), "time_us", TIME, US, "sum of their durations", "time")                     \
+    CELL(SET, "share_pct", REAL, PERCENT, "share of the sum of all GPU durations", "share")
+RS_RECORD(operator, OPERATOR_ROW);
+
 static const rs_column_spec finding_columns[] = {
     RS_COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
     RS_COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
@@ -76,40 +90,19 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "5", "kernels and operators to show"},
 };
 
-/* ---- small sums ------------------------------------------------------------------------------------- */
-
-static void add_percent(rs_table *table, int64_t part, int64_t whole)
+static double percent(int64_t part, int64_t whole)
 {
-    if (whole > 0)
-        rs_table_add_real(table, 100.0 * (double)part / (double)whole);
-    else
-        rs_table_add_null(table);
+    return whole > 0 ? 100.0 * (double)part / (double)whole : (double)NAN;
 }
 
 static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *s, int64_t median_own,
                           rs_error *err)
 {
-    rs_table_add_int(table, rank);
-    rs_table_add_time(table, s->span);
-    rs_table_add_int(table, (int64_t)s->n_steps);
-    rs_table_add_time_if(table, s->mean_step >= 0, s->mean_step);
-    rs_table_add_time(table, s->gpu_span);
-    rs_table_add_time(table, s->computation);
-    rs_table_add_time(table, s->exposed_comm);
-    rs_table_add_time(table, s->exposed_copies);
-    rs_table_add_time(table, s->idle);
-    add_percent(table, s->gpu_span - s->idle, s->gpu_span);
-    rs_table_add_time(table, s->communication);
-    rs_table_add_time(table, s->host_wait);
-    rs_table_add_time(table, s->latency);
-    add_percent(table, s->host_wait, s->gpu_span);
-    rs_table_add_time_if(table, s->mean_kernel >= 0, s->mean_kernel);
-    rs_table_add_time_if(table, s->mean_launch >= 0, s->mean_launch);
-    rs_table_add_int(table, (int64_t)s->n_gpu);
-    rs_table_add_int(table, (int64_t)s->n_unlinked);
-    add_percent(table, s->unlinked_time, s->gpu_sum);
-    rs_table_add_time(table, rs_summary_own_time(s));
-    add_percent(table, rs_summary_own_time(s) - median_own, median_own);
+    int64_t own = rs_summary_own_time(s);
+    rs_table_put(table, &rank_record, rank, s);
+    rs_table_set_real(table, "busy_pct", percent(s->gpu_span - s->idle, s->gpu_span));
+    rs_table_set_time(table, "own_time_us", own);
+    rs_table_set_real(table, "behind_median_pct", percent(own - median_own, median_own));
     return rs_table_end_row(table, err);
 }
 
@@ -174,12 +167,9 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     rs_status status = add_up(partials, n, kernels, &names, &n_names, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; status == RS_OK && i < n_names && (int64_t)i < top; i++) {
-        rs_table_add_text(table, names[i].name);
-        if (kernels) rs_table_add_text(table, rs_class_names[names[i].class]);
-        rs_table_add_int(table, names[i].count);
-        rs_table_add_time(table, names[i].time);
-        add_percent(table, names[i].time, whole);
-        if (kernels) rs_table_add_time(table, names[i].time / names[i].count);
+        rs_table_put(table, kernels ? &kernel_record : &operator_record, 0, &names[i]);
+        rs_table_set_real(table, "share_pct", percent(names[i].time, whole));
+        if (kernels) rs_table_set_time(table, "mean_us", names[i].time / names[i].count);
         status = rs_table_end_row(table, err);
     }
     rs_free(names);
@@ -228,33 +218,18 @@ static const rs_field name_fields[] = {
 static const rs_layout name_layout = RS_LAYOUT_CHECKED(rs_name_total, name_fields, was_seen);
 
 static const rs_field summary_fields[] = {
-    RS_FIELD(rs_rank_summary, span),
-    RS_FIELD(rs_rank_summary, n_steps),
-    RS_FIELD(rs_rank_summary, mean_step),
     RS_FIELD(rs_rank_summary, n_host),
-    RS_FIELD(rs_rank_summary, n_gpu),
-    RS_FIELD(rs_rank_summary, gpu_span),
-    RS_FIELD(rs_rank_summary, computation),
-    RS_FIELD(rs_rank_summary, exposed_comm),
-    RS_FIELD(rs_rank_summary, exposed_copies),
-    RS_FIELD(rs_rank_summary, idle),
-    RS_FIELD(rs_rank_summary, communication),
     RS_FIELD(rs_rank_summary, gpu_sum),
-    RS_FIELD(rs_rank_summary, host_wait),
-    RS_FIELD(rs_rank_summary, latency),
-    RS_FIELD(rs_rank_summary, n_unlinked),
     RS_FIELD(rs_rank_summary, unlinked_time),
     RS_FIELD(rs_rank_summary, longest_gap),
     RS_FIELD(rs_rank_summary, longest_gap_at),
-    RS_FIELD(rs_rank_summary, mean_kernel),
-    RS_FIELD(rs_rank_summary, mean_launch),
     RS_FIELD(rs_rank_summary, on_host),
     RS_FIELD(rs_rank_summary, host_waiting),
     RS_FIELD(rs_rank_summary, data_loading),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
 };
-static const rs_layout summary_layout = RS_LAYOUT(rs_rank_summary, summary_fields);
+static const rs_layout summary_layout = RS_RECORD_LAYOUT_AND(rs_rank_summary, rank, summary_fields);
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",

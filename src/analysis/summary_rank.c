@@ -9,6 +9,7 @@
 #include "match/host_job.h"
 #include "trace/busy.h"
 #include "trace/launch_ops.h"
+#include "trace/data_loader.h"
 #include "trace/selection.h"
 
 /* Names beyond this many are added up under "(others)": a partial stays small. */
@@ -205,20 +206,17 @@ static void average_launches(const rs_selector *selector, const rs_work *w, cons
     s->mean_launch = n_calls ? calls / n_calls : -1;
 }
 
-static void count_host(const rs_trace *t, const rs_selector *selector, rs_rank_summary *s)
+static void count_host(const rs_trace *t, const rs_selector *selector, const rs_data_loader *loads,
+                       rs_rank_summary *s)
 {
-    const rs_events *e = t->events;
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
-        rs_kind kind = rs_event_kind(e, row);
-        bool call = rs_kind_is_call(kind);
-        if (!call && kind != RS_KIND_USER_ANNOTATION) continue;
-        if (!rs_selects_row(selector, row)) continue;
-        if (call) s->n_host++;
-        if (kind != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        if (strncmp(rs_event_name(e, row), "enumerate(DataLoader)", 21) == 0)
-            s->data_loading = rs_add_sat(s->data_loading, e->duration[row]);
+        if (rs_kind_is_call(rs_event_kind(t->events, row)) && rs_selects_row(selector, row)) s->n_host++;
     }
+    for (size_t i = 0; i < loads->n; i++)
+        if (rs_selects_row(selector, loads->calls[i].row))
+            s->data_loading =
+                rs_add_sat(s->data_loading, rs_sub_sat(loads->calls[i].end, loads->calls[i].from));
 }
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -233,12 +231,14 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     size_t n_steps = 0;
     int64_t origin, first, last, sum = 0;
     rs_host_job host;
+    const rs_data_loader *loads;
     rs_status status = rs_trace_span(t, &origin, &last, err);
     if (status == RS_OK) status = rs_trace_host_job(t, &host, err);
     if (status == RS_OK) status = rs_trace_selected_span(t, &first, &last, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status == RS_OK) status = rs_trace_work(t, run->policy, &work, err);
     if (status == RS_OK) status = rs_trace_links(t, &links, err);
+    if (status == RS_OK) status = rs_trace_data_loader(t, &loads, err);
     if (status == RS_OK) status = rs_trace_steps(t, &steps, &n_steps, err);
     if (status != RS_OK) return status;
     s->span = first == RS_NO_TIME ? 0 : rs_sub_sat(last, first);
@@ -252,7 +252,7 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;
-    count_host(t, &selector, s);
+    count_host(t, &selector, loads, s);
     average_launches(&selector, work, links, s);
     status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);

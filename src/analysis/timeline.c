@@ -57,6 +57,7 @@ const rs_analysis rs_analysis_timeline = {
     .examples =
         "rankscope timeline trace.json.gz\nrankscope timeline --compat tracelens --format csv trace.json.gz",
     .facets = {&rs_facet_busy},
+    .spares = RS_USUAL_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
     .follows = RS_FOLLOWS_ALL,

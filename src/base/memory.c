@@ -31,14 +31,35 @@ uint64_t rs_test_fail_allocation(uint64_t n)
 }
 #endif
 
+/* From this size on a block is asked into huge pages: filling one costs more in page faults than in stores. */
+#define LARGE_BLOCK ((size_t)4 << 20)
+
+/* Whole pages are advised, the one before the block with them: so the C library's mapping of a large block
+ * stays one, and can still grow in place. A block of the heap leaves its advice to what lies there later. */
+static void *in_huge_pages(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+    if (p && n >= LARGE_BLOCK) {
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1),
+                  to = ((uintptr_t)p + n + page - 1) & ~(page - 1);
+        madvise((void *)from, to - from, MADV_HUGEPAGE);
+    }
+#else
+    (void)n;
+#endif
+    return p;
+}
+
 void *rs_malloc(size_t n)
 {
-    return allocation_fails() ? NULL : malloc(n ? n : 1);
+    return allocation_fails() ? NULL : in_huge_pages(malloc(n ? n : 1), n);
 }
 
 void *rs_calloc(size_t n, size_t size)
 {
-    return allocation_fails() ? NULL : calloc(n ? n : 1, size ? size : 1);
+    if (allocation_fails()) return NULL;
+    void *p = calloc(n ? n : 1, size ? size : 1);
+    return in_huge_pages(p, p ? n * size : 0);
 }
 
 void *rs_realloc(void *p, size_t n)

@@ -187,9 +187,10 @@ rs_status rs_arguments_parse(const rs_command *command, int argc, char **argv, r
     bool options_end = false;
     for (int i = 0; i < argc && status == RS_OK; i++) {
         const char *word = argv[i];
-        if (options_end || word[0] != '-' || !word[1])
+        if (options_end || word[0] != '-' || !word[1]) {
+            rs_output_protect(word);
             out->paths[out->n_paths++] = word;
-        else if (strcmp(word, "--") == 0)
+        } else if (strcmp(word, "--") == 0)
             options_end = true;
         else if (word[1] == '-')
             status = parse_long(command, argc, argv, &i, out, err);

@@ -13,14 +13,18 @@ static const rs_option_spec specs[] = {
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,
      "also show the rank metrics of a run; given again, the second is compared with the first"},
-    {"tracelens", RS_OPTION_TEXT, "DIR", NULL, NULL,
-     "instead of the page: TraceLens' performance report, sheet for sheet as CSV files in DIR, its numbers "
-     "with its faults"},
+    {"tracelens", RS_OPTION_TEXT, "DIR|FILE.xlsx", NULL, NULL,
+     "instead of the page: TraceLens' performance report, sheet for sheet as CSV files in DIR or as a "
+     "workbook, its numbers with its faults"},
     {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
      "with --tracelens: the device whose rates make the roofline columns: a name of `roofline --table "
      "devices`, or a file in TraceLens' form"},
     {"short-kernels", RS_OPTION_REAL, "US", NULL, NULL,
      "with --tracelens: also the sheets of kernels shorter than US microseconds (TraceLens: 10)"},
+    {"collectives", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --tracelens: only its collective report over all ranks, which stands beside the others otherwise"},
+    {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --tracelens: also the sheets nccl_long and nccl_implicit_sync, a row for each collective"},
 };
 
 typedef struct runs {
@@ -59,8 +63,10 @@ static void clear(rs_request *r)
 static rs_status check(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
-    if (rs_request_is_set(r, "device") || rs_request_is_set(r, "short-kernels"))
-        return rs_fail(err, RS_ERR_USAGE, "--device and --short-kernels go with --tracelens");
+    static const char *const with_it[] = {"device", "short-kernels", "collectives", "detailed"};
+    for (size_t i = 0; i < sizeof with_it / sizeof *with_it; i++)
+        if (rs_request_is_set(r, with_it[i]))
+            return rs_fail(err, RS_ERR_USAGE, "--%s goes with --tracelens", with_it[i]);
     RS_TRY(rs_report_check(err));
     if (!rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "into which file? rankscope report -o FILE.html PATH...");
@@ -118,7 +124,8 @@ static int deliver(rs_request *r, const rs_result *told)
 const rs_command rs_report_command = {
     .name = "report",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... | --tracelens DIR [options] PATH...",
+    .usage =
+        "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... | --tracelens DIR|FILE.xlsx [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
@@ -130,7 +137,8 @@ const rs_command rs_report_command = {
         "lost. What doctor and flight find is on the page and does not change it.\n\n"
         "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
         "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
-        "ranks stand in DIR/rank0, DIR/rank1, ...",
+        "ranks stand in DIR/rank0, DIR/rank1, ... or FILE.rank0.xlsx, FILE.rank1.xlsx, ..., and beside them "
+        "those of its generate_multi_rank_collective_report_pytorch.",
     .examples = "rankscope report -o report.html traces/\n"
                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
                 "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/\n"

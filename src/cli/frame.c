@@ -144,7 +144,12 @@ static rs_status check(rs_request *r, rs_error *err)
 rs_status rs_request_open(const rs_request *r, const char *const *paths, size_t n, rs_job **out,
                           rs_error *err)
 {
-    return rs_job_open(paths, n, &r->job, out, err);
+    RS_TRY(rs_job_open(paths, n, &r->job, out, err));
+    for (size_t i = 0; i < rs_job_n_files(*out); i++) {
+        const char *path = rs_job_get_file(*out, i).name;
+        if (path) rs_output_protect(path);
+    }
+    return RS_OK;
 }
 
 void rs_request_close(rs_request *r, rs_job *job)

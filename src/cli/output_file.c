@@ -16,21 +16,79 @@ static rs_status fail_file(rs_error *err, const char *path, const char *doing)
     return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "%s: %s", doing, strerror(errno));
 }
 
-/* The name next to the file under which it grows. */
-static char *temporary_name(const char *path)
+/* ---- the inputs, which no answer replaces -------------------------------------------------------------- */
+
+static struct {
+    dev_t device;
+    ino_t number;
+} * inputs;
+static size_t n_inputs, inputs_capacity;
+
+void rs_output_protect(const char *path)
 {
-    size_t size = strlen(path) + 40;
-    char *name = rs_malloc(size);
-    if (name) snprintf(name, size, "%s.tmp-%ld", path, (long)getpid());
-    return name;
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return;
+    if (!RS_GROW_ONE(inputs, n_inputs, inputs_capacity)) return;
+    inputs[n_inputs].device = info.st_dev;
+    inputs[n_inputs++].number = info.st_ino;
+}
+
+static bool is_input(const struct stat *info)
+{
+    for (size_t i = 0; i < n_inputs; i++)
+        if (inputs[i].device == info->st_dev && inputs[i].number == info->st_ino) return true;
+    return false;
+}
+
+/* ---- one file ------------------------------------------------------------------------------------------ */
+
+#define TRIES 1000
+
+/* Creates the file under which the answer grows, next to its place. The name is short, whatever the answer's,
+ * and one that a killed process left behind is passed over. */
+static int create_temporary(const char *path, char **name)
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path + 1) : 0;
+    size_t size = (size_t)folder + 64;
+    *name = rs_malloc(size);
+    if (!*name) return -1;
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(*name, size, "%.*s.rankscope-%ld-%d", folder, path, (long)getpid(), i);
+        int fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+/* Where a chain of links ends that leads to no file yet; NULL: path is none. */
+static char *end_of_links(const char *path)
+{
+    char *at = NULL, target[4096];
+    for (int i = 0; i < 40; i++) {
+        ssize_t n = readlink(at ? at : path, target, sizeof target - 1);
+        if (n <= 0) return at;
+        target[n] = '\0';
+        const char *from = at ? at : path, *slash = target[0] == '/' ? NULL : strrchr(from, '/');
+        size_t folder = slash ? (size_t)(slash - from + 1) : 0;
+        char *next = rs_malloc(folder + (size_t)n + 1);
+        if (next) {
+            memcpy(next, from, folder);
+            memcpy(next + folder, target, (size_t)n + 1);
+        }
+        rs_free(at);
+        if (!next) return NULL;
+        at = next;
+    }
+    return at;
 }
 
 static rs_status open_regular(rs_output *output, const char *path, mode_t mode, rs_error *err)
 {
     output->path = rs_strdup(path);
-    output->temporary = temporary_name(path);
-    if (!output->path || !output->temporary) return rs_fail_nomem(err, "a file name");
-    output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (!output->path) return rs_fail_nomem(err, "a file name");
+    output->fd = create_temporary(path, &output->temporary);
+    if (!output->temporary) return rs_fail_nomem(err, "a file name");
     if (output->fd < 0) {
         rs_status status = fail_file(err, path, "cannot create the file");
         rs_free(output->temporary);
@@ -50,13 +108,16 @@ rs_status rs_output_open(rs_output *output, const char *path, rs_error *err)
     struct stat info;
     bool exists = stat(path, &info) == 0;
     rs_status status;
-    if (exists && !S_ISREG(info.st_mode)) {
+    if (exists && is_input(&info)) {
+        status = rs_fail_at(err, RS_ERR_USAGE, path, RS_NO_OFFSET,
+                            "is one of the inputs, which an answer never replaces; give another name");
+    } else if (exists && !S_ISREG(info.st_mode)) {
         /* a device or a pipe is written to, never replaced */
         output->fd = open(path, O_WRONLY | O_CLOEXEC);
         status = output->fd < 0 ? fail_file(err, path, "cannot write to it") : RS_OK;
         if (status == RS_OK && !(output->path = rs_strdup(path))) status = rs_fail_nomem(err, "a file name");
     } else {
-        char *real = exists ? realpath(path, NULL) : NULL; /* a link stays a link */
+        char *real = exists ? realpath(path, NULL) : end_of_links(path); /* a link stays a link */
         status = open_regular(output, real ? real : path, exists ? info.st_mode : 0, err);
         free(real);
     }
@@ -94,8 +155,13 @@ rs_status rs_output_commit(rs_output *output, rs_error *err)
     if (!output->to_file) return RS_OK;
     int fd = output->fd;
     output->fd = -1;
-    bool ok = close(fd) == 0;
+    /* the bytes are on the disk before the name says so */
+    bool ok = !output->temporary || fsync(fd) == 0 || errno == EINVAL || errno == EROFS;
     if (!ok) output->error = errno;
+    if (close(fd) != 0 && ok) {
+        output->error = errno;
+        ok = false;
+    }
     if (ok && output->temporary && rename(output->temporary, output->path) != 0) {
         output->error = errno;
         ok = false;

@@ -1,4 +1,4 @@
-/* report --tracelens: TraceLens' sheets as one CSV file each. */
+/* report --tracelens: TraceLens' sheets as one CSV file each, or as a workbook. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/report_tracelens.h"
+#include "output/xlsx.h"
 
 static rs_status make_folder(const char *path, rs_error *err)
 {
@@ -39,20 +40,69 @@ static rs_status write_sheets(const char *folder, const rs_table *const *sheets,
     return status;
 }
 
-/* One rank's sheets stand in the folder itself, those of several in folders rank0, rank1, ... */
-static rs_status write_report(const char *folder, const rs_tracelens_report *report, rs_error *err)
+/* ---- workbooks ----------------------------------------------------------------------------------------- */
+
+typedef struct workbook {
+    const rs_sheet *sheets;
+    size_t n;
+} workbook;
+
+static rs_status write_workbook(void *context, const rs_sink *sink, rs_error *err)
 {
-    size_t n_ranks = rs_tracelens_report_n_ranks(report), room = strlen(folder) + 40;
+    const workbook *w = context;
+    return rs_xlsx_write(w->sheets, w->n, sink, err);
+}
+
+static rs_status write_book(const char *path, const rs_table *const *sheets, size_t n, rs_error *err)
+{
+    rs_sheet *items = rs_calloc(n + 1, sizeof *items);
+    if (!items) return rs_fail_nomem(err, "a workbook");
+    for (size_t i = 0; i < n; i++) items[i] = (rs_sheet){rs_table_get_spec(sheets[i])->name, sheets[i], NULL};
+    workbook w = {items, n};
+    rs_status status = rs_output_put(path, false, NULL, write_workbook, &w, err);
+    rs_free(items);
+    return status;
+}
+
+/* The length of the path without its ending .xlsx; 0: it has another. */
+static size_t book_stem(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".xlsx") == 0 ? n - 5 : 0;
+}
+
+/* ---- the report ---------------------------------------------------------------------------------------- */
+
+static rs_status write_tables(const char *path, const rs_table *const *sheets, size_t n, rs_error *err)
+{
+    if (n == 0) return RS_OK;
+    if (book_stem(path)) return write_book(path, sheets, n, err);
+    RS_TRY(make_folder(path, err));
+    return write_sheets(path, sheets, n, err);
+}
+
+/* The sheets over all ranks, and those of one rank, stand in DIR or FILE.xlsx itself, those of several ranks in
+ * DIR/rank0, ... or FILE.rank0.xlsx, ... */
+static rs_status write_report(const char *place, const rs_tracelens_report *report, rs_error *err)
+{
+    size_t n_ranks = rs_tracelens_report_n_ranks(report), room = strlen(place) + 40, stem = book_stem(place),
+           n_job;
+    const rs_table *const *job = rs_tracelens_report_job_sheets(report, &n_job);
     char *path = rs_malloc(room);
     if (!path) return rs_fail_nomem(err, "a file name");
-    rs_status status = make_folder(folder, err);
+    rs_status status = stem ? RS_OK : make_folder(place, err);
+    if (status == RS_OK) status = write_tables(place, job, n_job, err);
     for (size_t i = 0; status == RS_OK && i < n_ranks; i++) {
         size_t n;
         const rs_table *const *sheets = rs_tracelens_report_sheets(report, i, &n);
         long long rank = rs_tracelens_report_rank(report, i);
-        snprintf(path, room, n_ranks > 1 ? "%s/rank%lld" : "%s", folder, rank);
-        if (n_ranks > 1) status = make_folder(path, err);
-        if (status == RS_OK) status = write_sheets(path, sheets, n, err);
+        if (n_ranks == 1)
+            snprintf(path, room, "%s", place);
+        else if (stem)
+            snprintf(path, room, "%.*s.rank%lld.xlsx", (int)stem, place, rank);
+        else
+            snprintf(path, room, "%s/rank%lld", place, rank);
+        status = write_tables(path, sheets, n, err);
     }
     rs_free(path);
     return status;
@@ -77,7 +127,9 @@ rs_status rs_report_write_tracelens(rs_request *r, rs_result *told, rs_error *er
     const rs_tracelens_settings settings = {
         .size = sizeof settings,
         .device = rs_request_text(r, "device"),
-        .short_ns = rs_request_is_set(r, "short-kernels") ? (int64_t)llround(short_us * 1000) : 0};
+        .short_ns = rs_request_is_set(r, "short-kernels") ? (int64_t)llround(short_us * 1000) : 0,
+        .collectives_only = rs_request_flag(r, "collectives"),
+        .detailed = rs_request_flag(r, "detailed")};
     rs_tracelens_report *report = NULL;
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));

@@ -5,19 +5,12 @@
 #include "base/interval.h"
 #include "clock/clocks.h"
 #include "clock/solve.h"
+#include "trace/calls.h"
 
 static int64_t drift_over(int64_t at, int64_t middle)
 {
     int64_t far = at < middle ? rs_sub_sat(middle, at) : rs_sub_sat(at, middle);
     return far / (1000000 / RS_CLOCK_DRIFT);
-}
-
-/* cudaDeviceSynchronize, hipDeviceSynchronize, cuCtxSynchronize */
-static bool waits_for_device(const char *name)
-{
-    const char *at = strstr(name, "Synchronize");
-    return at && !at[strlen("Synchronize")] &&
-           (at - name >= 6 && (strncmp(at - 6, "Device", 6) == 0 || strncmp(at - 3, "Ctx", 3) == 0));
 }
 
 static void by_launches(const rs_events *e, const rs_work *work, int64_t middle, rs_clock_gpu *out)
@@ -38,7 +31,7 @@ static void by_waits(const rs_trace *trace, const rs_work *work, const rs_keyed 
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         if (rs_event_kind(e, row) != RS_KIND_RUNTIME || !rs_event_is_span(e, row) ||
-            !waits_for_device(rs_event_name(e, row)))
+            !(rs_call_flags(rs_event_name(e, row)) & RS_CALL_WAITS_DEVICE))
             continue;
         int64_t end = rs_add_sat(e->start[row], e->duration[row]), last = RS_NO_TIME;
         for (size_t k = 0; k < n && launched[k].key < e->start[row]; k++)

@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "engine/own_graph.h"
 #include "match/collective_names.h"
+#include "trace/calls.h"
 #include "trace/selection.h"
 
 /* ---- the window and its items ------------------------------------------------------------------------ */
@@ -92,34 +93,13 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
     return n == 0 && w->or_steps ? find_steps(b, w, n_instances, err) : RS_OK;
 }
 
-static bool is_loader(const rs_string *s)
-{
-    static const char *const words[] = {"DataLoader", "dataloader", "data_loader"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (rs_text_contains(s, words[k])) return true;
-    return false;
-}
-
-/* Calls that a thread makes which looks after the GPU and gives it nothing to do. */
-static bool is_poll(const rs_string *s)
-{
-    static const char *const words[] = {
-        "Query",     "EventDestroy", "EventElapsedTime", "PointerGetAttributes", "ExchangeStreamCaptureMode",
-        "SetDevice", "GetDevice",    "LastError"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (rs_text_contains(s, words[k])) return true;
-    return false;
-}
-
 static bool tell_names(rs_own *b)
 {
     const rs_strings *s = &b->e->strings;
-    b->loading = rs_malloc(s->n + 1);
     b->role = rs_malloc(s->n + 1);
-    if (!b->loading || !b->role) return false;
+    if (!b->role) return false;
     for (size_t i = 0; i < s->n; i++) {
         const char *text = s->items[i].text;
-        b->loading[i] = is_loader(&s->items[i]);
         b->role[i] = rs_coll_is_host_span(text)                                      ? RS_OWN_RUNS
                      : rs_coll_is_submission(text)                                   ? RS_OWN_SUBMITS
                      : strncmp(text, "autograd::engine::evaluate_function", 35) == 0 ? RS_OWN_BACKWARD
@@ -133,8 +113,8 @@ static bool is_host_item(const rs_own *b, uint32_t row)
 {
     const rs_events *e = b->e;
     rs_kind kind = rs_event_kind(e, row);
-    bool named =
-        kind == RS_KIND_USER_ANNOTATION && (b->loading[e->name[row]] || b->role[e->name[row]] == RS_OWN_RUNS);
+    bool named = kind == RS_KIND_USER_ANNOTATION &&
+                 (b->loads->named[e->name[row]] || b->role[e->name[row]] == RS_OWN_RUNS);
     return (is_host(kind) || named) && rs_event_is_span(e, row) && e->duration[row] >= 0;
 }
 
@@ -149,7 +129,8 @@ static bool tell_threads(rs_own *b)
         rs_free(polls);
         return false;
     }
-    for (size_t i = 0; i < e->strings.n; i++) polls[i] = is_poll(&e->strings.items[i]);
+    for (size_t i = 0; i < e->strings.n; i++)
+        polls[i] = (rs_call_flags(e->strings.items[i].text) & RS_CALL_POLLS) != 0;
     for (size_t i = 0; i < e->n_threads; i++) b->polls[i] = 1;
     for (size_t i = 0; i < b->w->n; i++)
         if (b->w->launch[i] != RS_NO_ROW) b->launches[e->thread[b->w->launch[i]]] = 1;
@@ -336,6 +317,7 @@ rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_wi
     all.whole = true;
     rs_status status = rs_trace_work_details(trace, &all, &b->w, err);
     if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &b->by_start, err);
+    if (status == RS_OK) status = rs_trace_data_loader(trace, &b->loads, err);
     if (status == RS_OK) status = find_window(b, window, n_instances, err);
     if (status == RS_OK && b->start != RS_NO_TIME) status = build(b, err);
     return status;
@@ -347,7 +329,6 @@ void rs_own_close(rs_own *b)
     rs_free(b->item_of);
     rs_free(b->work_of);
     rs_free(b->room);
-    rs_free(b->loading);
     rs_free(b->role);
     rs_free(b->launches);
     rs_free(b->polls);

@@ -4,6 +4,7 @@
 
 #include "engine/build.h"
 #include "engine/causes.h"
+#include "trace/data_loader.h"
 
 #define RS_OWN_WINDOW 0 /* the item that stands for the window itself */
 
@@ -26,7 +27,7 @@ typedef struct rs_own {
     uint32_t *item_of; /* by row */
     uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */
     uint32_t *room; /* by item: index of the work that made room for what this call launches, or RS_NO_ITEM */
-    uint8_t *loading;  /* by string id: the name of a data loader */
+    const rs_data_loader *loads;
     uint8_t *role;     /* by string id: rs_own_role */
     uint8_t *launches; /* by thread: it launched GPU work */
     uint8_t *polls;    /* by thread: it only asks whether the GPU is done; its events are no items */

@@ -77,7 +77,7 @@ static bool walk_thread(rs_own *b, host *h, uint32_t thread, size_t n_order)
         }
         if (!leaves) {
             h->stack[depth++] = item;
-            if (loader == RS_NO_ITEM && b->loading[b->e->name[b->g->row[item]]]) {
+            if (loader == RS_NO_ITEM && b->loads->named[b->e->name[b->g->row[item]]]) {
                 loader = item;
                 loader_depth = depth;
             }

@@ -72,7 +72,7 @@ static rs_part part_of_edge(const maker *m, uint32_t i)
     if (g->type[i] == RS_EDGE_SYNC) return RS_PART_SYNC;
     if (owner == RS_NO_ITEM || g->row[owner] == RS_NO_ROW) return RS_PART_HOST;
     uint32_t name = m->e->name[g->row[owner]];
-    if (m->own.loading[name]) return RS_PART_LOADER;
+    if (m->own.loads->named[name]) return RS_PART_LOADER;
     return m->own.role[name] == RS_OWN_RUNS ? RS_PART_HOST_COMM : RS_PART_HOST;
 }
 

@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/keymap.h"
 #include "engine/lanes.h"
+#include "trace/calls.h"
 
 /* Work that starts so much later, ns, than its launch and its stream allow was held up by something else. */
 #define HELD_UP 5000
@@ -38,28 +39,18 @@ typedef enum call_role {
     CALL_STREAM_WAIT /* makes a stream wait */
 } call_role;
 
-static bool ends_with(const rs_string *s, const char *tail)
+static call_role role_of(const char *name)
 {
-    size_t n = strlen(tail);
-    return s->length >= n && memcmp(s->text + s->length - n, tail, n) == 0;
-}
-
-/* cuda, cu, hip and mu names; the driver's have suffixes (_v2, _ptsz). MTIA's runtime has words of its own.
- */
-static call_role role_of(const rs_string *s)
-{
-    const char *t = s->text;
-    if (strcmp(t, "synchronizeStream") == 0) return CALL_STREAM;
-    if (strcmp(t, "recordEvent") == 0) return CALL_RECORD;
-    if (s->length < 4 || (memcmp(t, "cu", 2) != 0 && memcmp(t, "hip", 3) != 0 && memcmp(t, "mu", 2) != 0))
-        return CALL_NONE;
-    if (ends_with(s, "DeviceSynchronize") || ends_with(s, "CtxSynchronize")) return CALL_DEVICE;
-    if (strstr(t, "StreamSynchronize")) return CALL_STREAM;
-    if (strstr(t, "EventSynchronize")) return CALL_EVENT;
-    if (strstr(t, "EventQuery") || strstr(t, "StreamQuery")) return CALL_QUERY;
-    if (strstr(t, "EventRecord")) return CALL_RECORD;
-    if (strstr(t, "StreamWaitEvent")) return CALL_STREAM_WAIT;
-    if (strstr(t, "Memcpy")) return CALL_COPY;
+    static const struct {
+        unsigned flag;
+        call_role role;
+    } roles[] = {{RS_CALL_WAITS_DEVICE, CALL_DEVICE}, {RS_CALL_WAITS_STREAM, CALL_STREAM},
+                 {RS_CALL_WAITS_EVENT, CALL_EVENT},   {RS_CALL_ASKS, CALL_QUERY},
+                 {RS_CALL_RECORDS, CALL_RECORD},      {RS_CALL_STREAM_WAITS, CALL_STREAM_WAIT},
+                 {RS_CALL_COPIES, CALL_COPY}};
+    unsigned flags = rs_call_flags(name);
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (flags & roles[i].flag) return roles[i].role;
     return CALL_NONE;
 }
 
@@ -233,7 +224,7 @@ static bool find_calls(finder *x)
     if (x->n_told == 0) return true;
     if (!ask_for_calls(x)) return false;
     for (size_t i = 0; i < c->n; i++) {
-        uint32_t row = c->rows[i], at = rs_keymap_get(&x->asked, c->ints[i]);
+        uint32_t row = c->rows[i], at = rs_keymap_get(&x->asked, rs_sparse_int(c, i));
         if (at == RS_KEYMAP_NONE || x->calls[at] != RS_NO_ROW) continue;
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
         if (is_of_rank(x->trace, row)) x->calls[at] = row;
@@ -488,7 +479,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};
     x.roles = rs_malloc(e->strings.n + 1);
     bool ok = x.roles != NULL;
-    for (size_t i = 0; ok && i < e->strings.n; i++) x.roles[i] = (uint8_t)role_of(&e->strings.items[i]);
+    for (size_t i = 0; ok && i < e->strings.n; i++) x.roles[i] = (uint8_t)role_of(e->strings.items[i].text);
     ok = ok && index_work(&x) && list_waiting(&x) && find_calls(&x);
     uint64_t budget = ((uint64_t)trace->n_rows + 65536) * MAX_LOOKS;
     for (size_t i = 0; ok && x.looked <= budget && i < x.n_waiting; i++) {

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char schema[] =
     "PRAGMA foreign_keys = ON;"
@@ -59,27 +60,36 @@ static bool prepare(database *d)
     return d->rc == SQLITE_OK;
 }
 
-static void text(sqlite3_stmt *s, int at, const char *value)
+/* The first failure stays in d->rc, and insert() then inserts nothing. */
+static void bound(database *d, int rc)
 {
-    if (value)
-        sqlite3_bind_text(s, at, value, -1, SQLITE_TRANSIENT);
-    else
-        sqlite3_bind_null(s, at);
+    if (d->rc == SQLITE_OK) d->rc = rc;
 }
 
-static void number(sqlite3_stmt *s, int at, int64_t value, bool known)
+static void text(database *d, sqlite3_stmt *s, int at, const char *value)
 {
-    if (known)
-        sqlite3_bind_int64(s, at, value);
-    else
-        sqlite3_bind_null(s, at);
+    bound(d, value ? sqlite3_bind_text(s, at, value, -1, SQLITE_TRANSIENT) : sqlite3_bind_null(s, at));
+}
+
+static void number(database *d, sqlite3_stmt *s, int at, int64_t value, bool known)
+{
+    bound(d, known ? sqlite3_bind_int64(s, at, value) : sqlite3_bind_null(s, at));
 }
 
 static bool insert(database *d, sqlite3_stmt *s)
 {
-    d->rc = sqlite3_step(s);
+    if (d->rc == SQLITE_OK) {
+        d->rc = sqlite3_step(s);
+        if (d->rc == SQLITE_DONE) d->rc = SQLITE_OK;
+    }
     sqlite3_reset(s);
-    return d->rc == SQLITE_DONE;
+    return d->rc == SQLITE_OK;
+}
+
+static rs_status fail_insert(const database *d, rs_error *err)
+{
+    if (d->rc == SQLITE_NOMEM) return rs_fail_nomem(err, "the database");
+    return rs_fail(err, RS_ERR_IO, "cannot write the database: %s", sqlite3_errstr(d->rc));
 }
 
 static bool insert_groups(database *d)
@@ -87,22 +97,24 @@ static bool insert_groups(database *d)
     rs_flight *flight = d->flight;
     for (size_t g = 0; g < flight->n_groups; g++) {
         const rs_fl_group *group = &flight->groups[g];
-        number(d->group, 1, (int64_t)g + 1, true);
-        text(d->group, 2, rs_fl_text(flight, group->uid));
-        text(d->group, 3, rs_fl_text(flight, group->desc));
-        number(d->group, 4, (int64_t)group->n, true);
+        number(d, d->group, 1, (int64_t)g + 1, true);
+        text(d, d->group, 2, rs_fl_text(flight, group->uid));
+        text(d, d->group, 3, rs_fl_text(flight, group->desc));
+        number(d, d->group, 4, (int64_t)group->n, true);
         if (!insert(d, d->group)) return false;
         for (size_t s = 0; s < group->n; s++) {
-            number(d->membership, 1, (int64_t)g + 1, true);
-            number(d->membership, 2, group->ranks[s], true);
-            number(d->membership, 3, (int64_t)s, true);
-            number(d->membership, 4, group->index[s] != RS_FL_NONE, true);
+            number(d, d->membership, 1, (int64_t)g + 1, true);
+            number(d, d->membership, 2, group->ranks[s], true);
+            number(d, d->membership, 3, (int64_t)s, true);
+            number(d, d->membership, 4, group->index[s] != RS_FL_NONE, true);
             if (!insert(d, d->membership)) return false;
         }
     }
     for (uint32_t i = 1; i < flight->n_stacks; i++) {
-        number(d->traceback, 1, i, true);
-        text(d->traceback, 2, rs_flight_stack(flight, i));
+        number(d, d->traceback, 1, i, true);
+        const char *stack = rs_flight_stack(flight, i);
+        if (!stack) bound(d, SQLITE_NOMEM);
+        text(d, d->traceback, 2, stack);
         if (!insert(d, d->traceback)) return false;
     }
     return true;
@@ -112,26 +124,23 @@ static bool insert_call(database *d, int64_t collective, const rs_fl_rank *rank,
 {
     const rs_fl_call *c = rs_fl_call_of(d->flight, e);
     sqlite3_stmt *s = d->call;
-    number(s, 1, collective, collective > 0);
-    number(s, 2, (int64_t)e->group + 1, true);
-    number(s, 3, rank->rank, true);
-    number(s, 4, e->stack, e->stack > 0);
-    text(s, 5, rs_fl_text(d->flight, c->name));
-    text(s, 6, rs_fl_text(d->flight, c->in_sizes));
-    text(s, 7, rs_fl_text(d->flight, c->out_sizes));
-    text(s, 8, rs_fl_text(d->flight, c->in_dtypes));
-    text(s, 9, rs_fl_text(d->flight, c->out_dtypes));
-    number(s, 10, e->record_id, true);
-    number(s, 11, e->seq, !e->is_p2p);
-    number(s, 12, e->p2p_seq, e->is_p2p);
-    text(s, 13, rs_fl_state_name((rs_fl_state)e->state));
-    number(s, 14, e->created, e->created != 0);
-    number(s, 15, e->started, e->started != 0);
-    number(s, 16, e->completed, e->completed != 0);
-    if (e->duration_ms >= 0)
-        sqlite3_bind_double(s, 17, e->duration_ms);
-    else
-        sqlite3_bind_null(s, 17);
+    number(d, s, 1, collective, collective > 0);
+    number(d, s, 2, (int64_t)e->group + 1, true);
+    number(d, s, 3, rank->rank, true);
+    number(d, s, 4, e->stack, e->stack > 0);
+    text(d, s, 5, rs_fl_text(d->flight, c->name));
+    text(d, s, 6, rs_fl_text(d->flight, c->in_sizes));
+    text(d, s, 7, rs_fl_text(d->flight, c->out_sizes));
+    text(d, s, 8, rs_fl_text(d->flight, c->in_dtypes));
+    text(d, s, 9, rs_fl_text(d->flight, c->out_dtypes));
+    number(d, s, 10, e->record_id, true);
+    number(d, s, 11, e->seq, !e->is_p2p);
+    number(d, s, 12, e->p2p_seq, e->is_p2p);
+    text(d, s, 13, rs_fl_state_name((rs_fl_state)e->state));
+    number(d, s, 14, e->created, e->created != 0);
+    number(d, s, 15, e->started, e->started != 0);
+    number(d, s, 16, e->completed, e->completed != 0);
+    bound(d, e->duration_ms >= 0 ? sqlite3_bind_double(s, 17, e->duration_ms) : sqlite3_bind_null(s, 17));
     return insert(d, s);
 }
 
@@ -165,27 +174,28 @@ static bool insert_collective(database *d, const row *r)
     const rs_fl_call *c = rs_fl_call_of(flight, r->first);
     sqlite3_stmt *s = d->collective;
     char *expected = list_text(r->expected, r->n_expected), *missing = list_text(r->missing, r->n_missing);
+    if ((r->n_expected && !expected) || (r->n_missing && !missing)) bound(d, SQLITE_NOMEM);
     char desc[512];
     const char *uid = rs_fl_text(flight, group->uid), *name = rs_fl_text(flight, group->desc);
     snprintf(desc, sizeof desc, "%s%s%s", uid, name ? ":" : "", name ? name : "");
     d->next_collective++;
-    number(s, 1, d->next_collective, true);
-    number(s, 2, (int64_t)r->group + 1, true);
-    number(s, 3, r->pass, true);
-    number(s, 4, r->seq, !r->p2p);
-    number(s, 5, r->seq, r->p2p);
-    number(s, 6, r->first->record_id, true);
-    text(s, 7, desc);
-    text(s, 8, rs_fl_text(flight, c->name));
-    text(s, 9, rs_fl_text(flight, c->in_sizes));
-    text(s, 10, rs_fl_text(flight, c->out_sizes));
-    text(s, 11, expected);
-    text(s, 12, rs_fl_state_name((rs_fl_state)r->first->state));
-    number(s, 13, r->first->stack, r->first->stack > 0);
-    number(s, 14, r->in_numel, true);
-    number(s, 15, r->out_numel, true);
-    text(s, 16, missing);
-    text(s, 17, r->mismatch);
+    number(d, s, 1, d->next_collective, true);
+    number(d, s, 2, (int64_t)r->group + 1, true);
+    number(d, s, 3, r->pass, true);
+    number(d, s, 4, r->seq, !r->p2p);
+    number(d, s, 5, r->seq, r->p2p);
+    number(d, s, 6, r->first->record_id, true);
+    text(d, s, 7, desc);
+    text(d, s, 8, rs_fl_text(flight, c->name));
+    text(d, s, 9, rs_fl_text(flight, c->in_sizes));
+    text(d, s, 10, rs_fl_text(flight, c->out_sizes));
+    text(d, s, 11, expected);
+    text(d, s, 12, rs_fl_state_name((rs_fl_state)r->first->state));
+    number(d, s, 13, r->first->stack, r->first->stack > 0);
+    number(d, s, 14, r->in_numel, true);
+    number(d, s, 15, r->out_numel, true);
+    text(d, s, 16, missing);
+    text(d, s, 17, r->mismatch);
     bool good = insert(d, s);
     rs_free(expected);
     rs_free(missing);
@@ -224,7 +234,7 @@ static rs_status insert_op(void *context, rs_flight *flight, const rs_fl_op *op,
             good = insert_call(d, d->next_collective, &flight->ranks[op->units[i].rank],
                                rs_fl_unit_entry(flight, &op->units[i], p));
     rs_free(missing);
-    return good ? RS_OK : rs_fail(err, RS_ERR_IO, "cannot write the database: %s", sqlite3_errmsg(d->db));
+    return good ? RS_OK : fail_insert(d, err);
 }
 
 static bool insert_pair(database *d, uint32_t g, const rs_fl_p2p *p2p, const rs_fl_pair *pair)
@@ -275,15 +285,13 @@ static rs_status insert_all(database *d, rs_error *err)
     d->votes = rs_malloc(2 * widest * sizeof *d->votes);
     d->culprits = rs_malloc(widest * sizeof *d->culprits);
     if (!d->votes || !d->culprits) return rs_fail_nomem(err, "the database");
-    if (!insert_groups(d))
-        return rs_fail(err, RS_ERR_IO, "cannot write the database: %s", sqlite3_errmsg(d->db));
+    if (!insert_groups(d)) return fail_insert(d, err);
     for (uint32_t g = 0; g < flight->n_groups && status == RS_OK; g++) {
         const rs_fl_p2p *p2p;
         status = rs_fl_scan_group(flight, g, insert_op, d, err);
         if (status == RS_OK) status = rs_fl_p2p_of(flight, g, &p2p, err);
         for (size_t i = 0; status == RS_OK && i < p2p->n_pairs; i++)
-            if (!insert_pair(d, g, p2p, &p2p->pairs[i]))
-                status = rs_fail(err, RS_ERR_IO, "cannot write the database: %s", sqlite3_errmsg(d->db));
+            if (!insert_pair(d, g, p2p, &p2p->pairs[i])) status = fail_insert(d, err);
     }
     return status;
 }
@@ -309,10 +317,9 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     rs_status status = rs_flight_get_report(flight, &report, err);
     if (status != RS_OK) return status;
     size_t n = strlen(path);
-    char *temporary = rs_malloc(n + 10);
+    char *temporary = rs_malloc(n + 32);
     if (!temporary) return rs_fail_nomem(err, path);
-    memcpy(temporary, path, n);
-    strcpy(temporary + n, ".unfinish");
+    snprintf(temporary, n + 32, "%s.tmp-%ld", path, (long)getpid());
     remove(temporary);
     database d = {.flight = flight, .rc = SQLITE_OK};
     status = make(&d, temporary, err);

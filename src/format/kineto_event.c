@@ -306,16 +306,19 @@ static bool push(reading *r, rs_column_id column, int64_t i, double d, uint32_t 
     rs_events *e = r->core->events;
     rs_sparse *s = &e->args[column];
     uint32_t row = (uint32_t)e->n;
+    if (rs_column_infos[column].type == RS_COLUMN_INT) {
+        rs_status status = rs_events_push_int(e, column, row, i, r->core->err);
+        return status == RS_OK || rs_kineto_fail(r->core, status);
+    }
     if (s->n == s->capacity) {
         rs_status status = rs_events_reserve_column(e, column, 1, r->core->err);
         if (status != RS_OK) return rs_kineto_fail(r->core, status);
     }
     s->rows[s->n] = row;
-    switch (rs_column_infos[column].type) {
-    case RS_COLUMN_INT: s->ints[s->n++] = i; break;
-    case RS_COLUMN_REAL: s->reals[s->n++] = d; break;
-    default: s->texts[s->n++] = text; break;
-    }
+    if (rs_column_infos[column].type == RS_COLUMN_REAL)
+        s->reals[s->n++] = d;
+    else
+        s->texts[s->n++] = text;
     return true;
 }
 

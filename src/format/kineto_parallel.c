@@ -179,6 +179,16 @@ static void append_rows(const ahead_slot *s, rs_events *to)
     for (size_t i = 0; i < n; i++) to->category[at + i] = s->categories[from->category[i]];
 }
 
+static void append_ints(const rs_sparse *from, rs_sparse *into)
+{
+    if (into->is_wide && !from->is_wide)
+        for (size_t i = 0; i < from->n; i++) into->wide[into->n + i] = from->narrow[i];
+    else if (into->is_wide)
+        memcpy(into->wide + into->n, from->wide, from->n * sizeof *from->wide);
+    else
+        memcpy(into->narrow + into->n, from->narrow, from->n * sizeof *from->narrow);
+}
+
 static void append_column(const ahead_slot *s, rs_column_id column, rs_events *to)
 {
     const rs_sparse *from = &s->core.events->args[column];
@@ -187,8 +197,10 @@ static void append_column(const ahead_slot *s, rs_column_id column, rs_events *t
     for (size_t i = 0; i < from->n; i++) into->rows[into->n + i] = from->rows[i] + base;
     if (rs_column_infos[column].type == RS_COLUMN_TEXT)
         for (size_t i = 0; i < from->n; i++) into->texts[into->n + i] = s->strings[from->texts[i]];
+    else if (rs_column_infos[column].type == RS_COLUMN_INT)
+        append_ints(from, into);
     else
-        memcpy(into->ints + into->n, from->ints, from->n * sizeof *from->ints);
+        memcpy(into->reals + into->n, from->reals, from->n * sizeof *from->reals);
     into->n += from->n;
 }
 
@@ -228,13 +240,19 @@ void rs_ahead_drop(rs_ahead *ahead, unsigned slot)
     empty(&ahead->slots[slot]);
 }
 
+static rs_status reserve_column(const rs_events *from, rs_events *to, rs_column_id column, rs_error *err)
+{
+    rs_status status = rs_events_reserve_column(to, column, from->args[column].n, err);
+    return status == RS_OK && from->args[column].is_wide ? rs_events_widen(to, column, err) : status;
+}
+
 rs_status rs_ahead_take(rs_ahead *ahead, unsigned slot, rs_events *to, uint64_t *end, rs_error *err)
 {
     ahead_slot *s = &ahead->slots[slot];
     rs_events *from = s->core.events;
     rs_status status = rs_events_reserve(to, from->n, err);
     for (size_t i = 0; status == RS_OK && i < RS_N_COLUMNS; i++)
-        if (from->args[i].n) status = rs_events_reserve_column(to, (rs_column_id)i, from->args[i].n, err);
+        if (from->args[i].n) status = reserve_column(from, to, (rs_column_id)i, err);
     if (status != RS_OK) return status;
     if (!map_ids(s, to)) return rs_fail_nomem(err, "names");
     append_rows(s, to);

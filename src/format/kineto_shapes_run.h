@@ -284,6 +284,16 @@ static RS_HOT bool push_row(rs_kineto *core, rs_sparse *s, unsigned column)
     return true;
 }
 
+/* A number of more than four bytes, or one in a column that has such. */
+static __attribute__((noinline)) bool push_wide(rs_kineto *core, unsigned column, int64_t value)
+{
+    rs_sparse *s = &core->events->args[column];
+    rs_status status = rs_events_widen(core->events, (rs_column_id)column, core->err);
+    if (status != RS_OK) return rs_kineto_fail(core, status);
+    s->wide[s->n++] = value;
+    return true;
+}
+
 /* rs_kineto_commit for the usual case: there is room, and the thread is the last one's. */
 static RS_HOT bool commit(rs_kineto *core, const rs_event_now *now)
 {
@@ -357,7 +367,10 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         case RS_OP_INT: {
             int64_t v;
             if (!read_integer_at(edge, &q, &v) || !push_row(core, s, edge->column)) return false;
-            s->ints[s->n++] = v;
+            if (!s->is_wide && v == (int32_t)v)
+                s->narrow[s->n++] = (int32_t)v;
+            else if (!push_wide(core, edge->column, v))
+                return false;
             break;
         }
         case RS_OP_REAL: {

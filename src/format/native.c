@@ -9,12 +9,7 @@
 static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_error *err)
 {
     if (value == RS_NO_VALUE || !(e->loaded >> column & 1)) return RS_OK;
-    rs_status status = rs_events_reserve_column(e, column, 1, err);
-    if (status != RS_OK) return status;
-    rs_sparse *s = &e->args[column];
-    s->rows[s->n] = (uint32_t)e->n;
-    s->ints[s->n++] = value;
-    return RS_OK;
+    return rs_events_push_int(e, column, (uint32_t)e->n, value, err);
 }
 
 static rs_status add_text(rs_events *e, rs_column_id column, uint32_t id, rs_error *err)

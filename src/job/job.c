@@ -14,9 +14,7 @@
 
 /* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
  * is read when it turns out to be one. */
-#define BASE_COLUMNS                                                                                         \
-    (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(RANK) |      \
-     RS_COLUMN_BIT(META_NAME))
+#define BASE_COLUMNS (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(RANK) | RS_COLUMN_BIT(META_NAME))
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
@@ -426,6 +424,32 @@ static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_set
     return status;
 }
 
+/* Recordings of one run count their steps on. Where a number comes again, two runs may lie in one folder. */
+static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
+{
+    const rs_step *steps;
+    size_t n;
+    uint64_t repeated = 0;
+    rs_status status = rs_trace_steps(t, &steps, &n, err);
+    rs_keyed *seen = status == RS_OK ? rs_malloc((n + 1) * sizeof *seen) : NULL; /* number, recording */
+    for (size_t i = 0; seen && i < n; i++) {
+        uint32_t at = 0;
+        while (at + 1 < input->n_recordings && input->marks[at + 1].first_row <= steps[i].row) at++;
+        seen[i] = (rs_keyed){steps[i].number, at};
+    }
+    if (status == RS_OK && (!seen || !rs_keyed_sort(seen, n))) status = rs_fail_nomem(err, "recordings");
+    for (size_t i = 1; status == RS_OK && i < n; i++)
+        repeated += seen[i].key == seen[i - 1].key && seen[i].value != seen[i - 1].value;
+    rs_free(seen);
+    if (repeated)
+        rs_problems_add_many(
+            &input->problems, input->path, -1, RS_WARNING, "repeated_steps",
+            "recordings of this rank repeat step numbers, and steps of one number count as one: if "
+            "two runs lie here, give the files of one",
+            RS_NO_OFFSET, repeated, NULL);
+    return status;
+}
+
 /* All recordings together are the one rank that each of them is. */
 static rs_status make_recorded_trace(rs_input *input, const rs_selection *selection, rs_error *err)
 {
@@ -440,7 +464,7 @@ static rs_status make_recorded_trace(rs_input *input, const rs_selection *select
     t->n_recordings = input->n_recordings;
     t->problems = &input->problems;
     t->selection = selection;
-    return RS_OK;
+    return warn_of_repeats(input, t, err);
 }
 
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)

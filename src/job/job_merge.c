@@ -1,5 +1,6 @@
 /* From what the inputs gave to the tables: which files could be used, how the ranks are called, and the
  * merge. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -297,14 +298,39 @@ static int64_t find_origin(const rs_run *run, const rs_partial *partials, size_t
     return origin == RS_NO_TIME ? 0 : origin;
 }
 
+#define MANY_ABSENT 4 /* from so many ranks on they are told in one line */
+
+/* "ranks 0-3, 8: no GPU work" of ranks without a partial, which come in ascending order. */
+static void note_absent(const rs_partial *partials, size_t n, const char *why, rs_result *result)
+{
+    char list[160];
+    size_t used = 0, absent = 0, listed = 0;
+    for (size_t i = 0; i < n; i++) absent += !partials[i].value;
+    for (size_t i = 0; i < n && used < sizeof list - 48; i++) {
+        if (partials[i].value) continue;
+        size_t first = i;
+        while (i + 1 < n && !partials[i + 1].value && partials[i + 1].rank == partials[i].rank + 1) i++;
+        listed += i - first + 1;
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, i > first ? "%s%lld-%lld" : "%s%lld",
+                             used ? ", " : "", (long long)partials[first].rank, (long long)partials[i].rank);
+    }
+    if (listed < absent)
+        rs_result_note(result, "ranks %s and %zu more: %s", list, absent - listed, why);
+    else
+        rs_result_note(result, "ranks %s: %s", list, why);
+}
+
 /* Ranks that have nothing to say are told of and left out. Returns how many are left. */
 static size_t leave_out_absent(const rs_method *how, rs_partial *partials, size_t n, rs_result *result)
 {
-    size_t kept = 0;
+    size_t kept = 0, absent = 0;
+    for (size_t i = 0; i < n; i++) absent += !partials[i].value;
+    if (how->absent && absent >= MANY_ABSENT) note_absent(partials, n, how->absent, result);
     for (size_t i = 0; i < n; i++) {
         if (partials[i].value)
             partials[kept++] = partials[i];
-        else if (how->absent)
+        else if (how->absent && absent < MANY_ABSENT)
             rs_result_note(result, "rank %lld: %s", (long long)partials[i].rank, how->absent);
     }
     return kept;

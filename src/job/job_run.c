@@ -45,7 +45,8 @@ static const rs_error *keep_error(run_side *s, const rs_error *err)
 static uint64_t columns_of(const rs_question *q)
 {
     const rs_analysis *a = q->analysis;
-    return rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
+    uint64_t columns = rs_analysis_columns(a) | (a->more_columns ? a->more_columns(q->run.options) : 0);
+    return q->run.policy->work ? columns | RS_USUAL_COLUMNS : columns;
 }
 
 /* ---- one input -------------------------------------------------------------------------------------- */
@@ -533,8 +534,11 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         if (told) q->told = told[k];
     }
     if (status == RS_OK) {
+        bool again = false;
         pass_over_inputs(&side);
-        status = fail_early(&side, err);
+        status = join_recordings(&side, &again, err);
+        if (again && status == RS_OK) pass_over_inputs(&side);
+        if (status == RS_OK) status = fail_early(&side, err);
     }
     if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
     end_side(&side);

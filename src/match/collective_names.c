@@ -85,10 +85,31 @@ bool rs_coll_is_call(const char *name)
     return rs_coll_is_submission(name) || starts_with_one(name, words, sizeof words / sizeof *words);
 }
 
+bool rs_coll_is_operator(const char *name)
+{
+    static const char *const words[] = {"c10d::", "_c10d_functional", "c10d_functional"};
+    return starts_with_one(name, words, sizeof words / sizeof *words);
+}
+
+/* The back ends that a host thread runs. What stands behind the name; NULL: it begins with none of them. */
+static const char *behind_host_backend(const char *name)
+{
+    static const char *const words[] = {"gloo", "mpi", "ucc"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0) return name + strlen(words[i]);
+    return NULL;
+}
+
 bool rs_coll_is_host_span(const char *name)
 {
-    static const char *const words[] = {"gloo:", "mpi:", "ucc:"};
-    return starts_with_one(name, words, sizeof words / sizeof *words);
+    const char *rest = behind_host_backend(name);
+    return rest && *rest == ':';
+}
+
+bool rs_coll_is_host_backend(const char *backend)
+{
+    const char *rest = behind_host_backend(backend);
+    return rest && !*rest;
 }
 
 /* c10::ScalarType's names (c10/core/ScalarType.h) and their sizes. */

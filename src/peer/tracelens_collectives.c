@@ -1,8 +1,9 @@
-/* coll_analysis: the collectives of one rank by group, kind, type and size. */
+/* coll_analysis and nccl_summary_long: collectives by rank, group, kind, type and size. */
 #include <math.h>
 #include <string.h>
 
 #include "base/try.h"
+#include "peer/tracelens_nccl.h"
 #include "peer/tracelens_rank.h"
 
 #define COLUMN(name, type, unit, help)                                                                       \
@@ -11,7 +12,7 @@
     }
 
 static const rs_column_spec columns[] = {
-    COLUMN("rank", INT, ID, "always 0: TraceLens counts files"),
+    COLUMN("rank", INT, ID, "rank; in coll_analysis always 0: TraceLens counts files"),
     COLUMN("Process Group Name", TEXT, NONE, "process group"),
     COLUMN("Process Group Ranks", TEXT, NONE, "its ranks"),
     COLUMN("Collective name", TEXT, NONE, "collective"),
@@ -31,16 +32,21 @@ static const rs_column_spec columns[] = {
     COLUMN("dur_max", REAL, US, "longest"),
     COLUMN("operation_count", INT, COUNT, "calls"),
 };
-static const rs_table_spec sheet = {"coll_analysis", "one row is one kind of collective of one size", columns,
-                                    sizeof columns / sizeof *columns};
 
+/* In common strings, with the numbers of one collective. */
 typedef struct collective_key {
-    int64_t group_size, in, out, stream;
-    uint32_t group, ranks, name, dtype, in_split, out_split; /* string ids */
+    int64_t rank, group_size, in, out, stream;
+    uint32_t group, ranks, name, dtype, in_split, out_split;
 } collective_key;
 
-/* Bytes of an element; 0 for types that TraceLens has no size for. */
-static int64_t size_of(const char *dtype)
+typedef struct found {
+    rs_strings strings;
+    collective_key *keys;
+    int64_t *durations;
+    size_t n;
+} found;
+
+int64_t rs_tl_nccl_size(const char *dtype)
 {
     static const struct {
         const char *name;
@@ -52,64 +58,91 @@ static int64_t size_of(const char *dtype)
     return 0;
 }
 
-/* False when something of the key is unknown: pandas drops such rows. A group without a name is a group. */
-static bool key_of(const rs_events *e, uint32_t row, uint32_t unknown, collective_key *k)
+bool rs_tl_collectives_are_simple(const rs_tl_collectives *const *ranks, size_t n)
 {
-    k->group = rs_events_text(e, RS_COL_GROUP_NAME, row);
-    if (k->group == RS_NO_STRING) k->group = unknown;
-    k->ranks = rs_events_text(e, RS_COL_GROUP_RANKS, row);
-    k->name = rs_events_text(e, RS_COL_COLLECTIVE, row);
-    k->dtype = rs_events_text(e, RS_COL_DTYPE, row);
-    k->in_split = rs_events_text(e, RS_COL_IN_SPLIT, row);
-    k->out_split = rs_events_text(e, RS_COL_OUT_SPLIT, row);
-    return rs_events_int(e, RS_COL_GROUP_SIZE, row, &k->group_size) &&
-           rs_events_int(e, RS_COL_IN_NELEMS, row, &k->in) &&
-           rs_events_int(e, RS_COL_OUT_NELEMS, row, &k->out) &&
-           rs_events_int(e, RS_COL_STREAM, row, &k->stream) && k->ranks != RS_NO_STRING &&
-           k->name != RS_NO_STRING && k->dtype != RS_NO_STRING && k->in_split != RS_NO_STRING &&
-           k->out_split != RS_NO_STRING;
-}
-
-typedef struct found {
-    collective_key *keys;
-    uint32_t *rows;
-    size_t n;
-} found;
-
-/* RS_NO_STRING stands for "Unknown_Group" where the file has no such text. */
-static bool find(const rs_tl_rank *r, const uint32_t *rows, size_t n, found *out)
-{
-    out->keys = rs_calloc(n + 1, sizeof *out->keys);
-    out->rows = rs_malloc((n + 1) * sizeof *out->rows);
-    if (!out->keys || !out->rows) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (rs_event_kind(r->e, rows[i]) != RS_KIND_KERNEL || !rs_tl_is_comm(r, rows[i])) continue;
-        out->rows[out->n] = rows[i];
-        if (key_of(r->e, rows[i], RS_NO_STRING, &out->keys[out->n])) out->n++;
-    }
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < ranks[r]->n; i++)
+            if (ranks[r]->items[i].group != RS_NO_STRING ||
+                ranks[r]->items[i].stream != ranks[r]->items[0].stream)
+                return false;
     return true;
 }
 
-static const char *text_of(const rs_events *e, uint32_t id, const char *otherwise)
+/* A rank's text among the common ones; what is not recorded stays so. */
+static uint32_t common(found *f, const rs_tl_collectives *c, uint32_t id, const char *otherwise, bool *ok)
 {
-    return id == RS_NO_STRING ? otherwise : e->strings.items[id].text;
+    const char *text = id == RS_NO_STRING ? otherwise : c->strings.items[id].text;
+    if (!text || !*ok) return RS_NO_STRING;
+    uint32_t own = rs_strings_add(&f->strings, text, strlen(text));
+    if (own == RS_NO_STRING) *ok = false;
+    return own;
 }
 
-static rs_status add_row(const rs_tl_rank *r, const collective_key *k, double *values, size_t n, int64_t sum,
-                         rs_table *t, rs_error *err)
+/* pandas drops rows whose key has something unknown. */
+static bool is_whole(const collective_key *k)
 {
-    int64_t size = size_of(text_of(r->e, k->dtype, ""));
+    return k->group_size != RS_NO_VALUE && k->in != RS_NO_VALUE && k->out != RS_NO_VALUE &&
+           k->stream != RS_NO_VALUE && k->ranks != RS_NO_STRING && k->name != RS_NO_STRING &&
+           k->dtype != RS_NO_STRING && k->in_split != RS_NO_STRING && k->out_split != RS_NO_STRING;
+}
+
+static bool find(const rs_tl_collectives *const *ranks, size_t n, found *f)
+{
+    size_t total = 0;
+    const char *unnamed = rs_tl_collectives_are_simple(ranks, n) ? "all" : "Unknown_Group";
+    for (size_t r = 0; r < n; r++) total += ranks[r]->n;
+    f->keys = rs_calloc(total + 1, sizeof *f->keys);
+    f->durations = rs_malloc((total + 1) * sizeof *f->durations);
+    bool ok = rs_strings_init(&f->strings) && f->keys && f->durations;
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; ok && i < ranks[r]->n; i++) {
+            const rs_tl_collectives *c = ranks[r];
+            const rs_tl_collective *k = &c->items[i];
+            f->keys[f->n] = (collective_key){.rank = c->rank,
+                                             .group_size = k->group_size,
+                                             .in = k->in,
+                                             .out = k->out,
+                                             .stream = k->stream,
+                                             .group = common(f, c, k->group, unnamed, &ok),
+                                             .ranks = common(f, c, k->ranks, NULL, &ok),
+                                             .name = common(f, c, k->name, NULL, &ok),
+                                             .dtype = common(f, c, k->dtype, NULL, &ok),
+                                             .in_split = common(f, c, k->in_split, NULL, &ok),
+                                             .out_split = common(f, c, k->out_split, NULL, &ok)};
+            f->durations[f->n] = k->dur;
+            if (is_whole(&f->keys[f->n])) f->n++;
+        }
+    }
+    return ok;
+}
+
+static const char *text_of(const found *f, uint32_t id)
+{
+    return id == RS_NO_STRING ? NULL : f->strings.items[id].text;
+}
+
+static rs_status add_row(const found *f, const uint32_t *items, size_t n, rs_table *t, rs_error *err)
+{
+    const collective_key *k = &f->keys[items[0]];
+    int64_t size = rs_tl_nccl_size(text_of(f, k->dtype)), sum = 0;
+    double *values = rs_malloc((n + 1) * sizeof *values);
+    if (!values) return rs_fail_nomem(err, "collectives");
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (double)f->durations[items[i]] / 1000;
+        sum = rs_add_sat(sum, f->durations[items[i]]);
+    }
     rs_tl_stats s = rs_tl_stats_of(values, n);
-    rs_table_add_int(t, 0);
-    rs_table_add_text(t, text_of(r->e, k->group, "Unknown_Group"));
-    rs_table_add_text(t, text_of(r->e, k->ranks, NULL));
-    rs_table_add_text(t, text_of(r->e, k->name, NULL));
+    rs_free(values);
+    rs_table_add_int(t, k->rank);
+    rs_table_add_text(t, text_of(f, k->group));
+    rs_table_add_text(t, text_of(f, k->ranks));
+    rs_table_add_text(t, text_of(f, k->name));
     rs_table_add_int(t, k->group_size);
-    rs_table_add_text(t, text_of(r->e, k->dtype, NULL));
+    rs_table_add_text(t, text_of(f, k->dtype));
     rs_table_add_int(t, k->in);
     rs_table_add_int(t, k->out);
-    rs_table_add_text(t, text_of(r->e, k->in_split, NULL));
-    rs_table_add_text(t, text_of(r->e, k->out_split, NULL));
+    rs_table_add_text(t, text_of(f, k->in_split));
+    rs_table_add_text(t, text_of(f, k->out_split));
     rs_table_add_int(t, k->stream);
     rs_table_add_real(t, size ? (double)k->in * (double)size / (1 << 20) : (double)NAN);
     rs_table_add_real(t, size ? (double)k->out * (double)size / (1 << 20) : (double)NAN);
@@ -122,54 +155,49 @@ static rs_status add_row(const rs_tl_rank *r, const collective_key *k, double *v
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_group(const rs_tl_rank *r, const found *f, const uint32_t *items, size_t n, rs_table *t,
-                           rs_error *err)
-{
-    double *values = rs_malloc((n + 1) * sizeof *values);
-    int64_t sum = 0;
-    if (!values) return rs_fail_nomem(err, "collectives");
-    for (size_t i = 0; i < n; i++) {
-        int64_t duration = r->e->duration[f->rows[items[i]]];
-        values[i] = (double)duration / 1000;
-        sum = rs_add_sat(sum, duration);
-    }
-    rs_status status = add_row(r, &f->keys[items[0]], values, n, sum, t, err);
-    rs_free(values);
-    return status;
-}
-
-static bool order_groups(const rs_tl_rank *r, const found *f, const rs_tl_groups *groups, uint32_t **order)
+static bool order_groups(const found *f, const rs_tl_groups *groups, uint32_t **order)
 {
     double *sums = rs_calloc(groups->n + 1, sizeof *sums);
     for (size_t g = 0; sums && g < groups->n; g++)
         for (size_t i = groups->first[g]; i < groups->first[g + 1]; i++)
-            sums[g] += (double)r->e->duration[f->rows[groups->item[i]]];
+            sums[g] += (double)f->durations[groups->item[i]];
     bool ok = sums && rs_tl_order(sums, NULL, groups->n, order);
     rs_free(sums);
     return ok;
 }
 
-rs_status rs_tl_add_collectives(rs_tl_rank *r, rs_sheets *out, rs_error *err)
+rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, size_t n, const char *sheet,
+                                       rs_sheets *out, rs_error *err)
 {
-    const uint32_t *rows;
-    size_t n;
     found f = {0};
     rs_tl_groups groups = {0};
     uint32_t *order = NULL;
-    RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
-    rs_table *t = rs_table_create(&sheet);
-    bool ok = t && find(r, rows, n, &f) && rs_tl_group(f.keys, sizeof *f.keys, NULL, f.n, &groups) &&
-              order_groups(r, &f, &groups, &order);
+    const rs_table_spec spec = {sheet, "one row is one kind of collective of one size", columns,
+                                sizeof columns / sizeof *columns};
+    rs_table *t = rs_table_create_dynamic(&spec);
+    bool ok = t && find(ranks, n, &f) && rs_tl_group(f.keys, sizeof *f.keys, NULL, f.n, &groups) &&
+              order_groups(&f, &groups, &order);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "collectives");
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         uint32_t first = groups.first[order[i]];
-        status = add_group(r, &f, groups.item + first, groups.first[order[i] + 1] - first, t, err);
+        status = add_row(&f, groups.item + first, groups.first[order[i] + 1] - first, t, err);
     }
+    rs_strings_clear(&f.strings);
     rs_tl_groups_clear(&groups);
     rs_free(f.keys);
-    rs_free(f.rows);
+    rs_free(f.durations);
     rs_free(order);
     if (status == RS_OK) return rs_sheets_add(out, t, err);
     rs_table_free(t);
+    return status;
+}
+
+rs_status rs_tl_add_collectives(rs_tl_rank *r, rs_sheets *out, rs_error *err)
+{
+    rs_tl_collectives c;
+    const rs_tl_collectives *one = &c;
+    rs_status status = rs_tl_collectives_of(r->trace, &c, err);
+    if (status == RS_OK) status = rs_tl_add_collective_summary(&one, 1, "coll_analysis", out, err);
+    rs_tl_collectives_clear(&c);
     return status;
 }

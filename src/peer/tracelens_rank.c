@@ -50,7 +50,7 @@ static bool take_flow(const rs_events *e, uint32_t row, rs_cursor *ids, flows *o
 {
     if (rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(ids, row)) return true;
     bool is_new;
-    uint32_t *place = rs_map64_put(&out->places, (uint64_t)ids->column->ints[ids->at], &is_new);
+    uint32_t *place = rs_map64_put(&out->places, (uint64_t)rs_sparse_int(ids->column, ids->at), &is_new);
     if (!place || (is_new && !RS_GROW_ONE(out->items, out->n, out->capacity))) return false;
     if (is_new) {
         *place = (uint32_t)out->n;

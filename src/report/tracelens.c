@@ -5,33 +5,77 @@
 #include "base/try.h"
 #include "job/job.h"
 #include "peer/tracelens.h"
+#include "peer/tracelens_nccl.h"
 
 struct rs_tracelens_report {
     rs_tracelens_options options;
     rs_rates rates;
-    rs_rank_value *ranks; /* of rs_sheets */
+    bool collectives_only, detailed;
+    rs_rank_value *ranks; /* of rank_sheets */
     size_t n;
+    rs_sheets job; /* over all ranks */
 };
 
-static void free_sheets(void *value)
+/* What a rank contributes. */
+typedef struct rank_sheets {
+    rs_sheets sheets;
+    rs_tl_collectives collectives;
+} rank_sheets;
+
+static void free_rank(void *value)
 {
-    rs_sheets *sheets = value;
-    if (!sheets) return;
-    rs_sheets_clear(sheets);
-    rs_free(sheets);
+    rank_sheets *r = value;
+    if (!r) return;
+    rs_sheets_clear(&r->sheets);
+    rs_tl_collectives_clear(&r->collectives);
+    rs_free(r);
 }
 
 static rs_status make_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
     const rs_tracelens_report *report = run->context;
-    rs_sheets *sheets = rs_calloc(1, sizeof *sheets);
-    if (!sheets) return rs_fail_nomem(err, "sheets");
-    rs_status status = rs_tracelens_sheets(trace, &report->options, sheets, err);
+    rank_sheets *r = rs_calloc(1, sizeof *r);
+    if (!r) return rs_fail_nomem(err, "sheets");
+    rs_status status = rs_tl_collectives_of(trace, &r->collectives, err);
+    if (status == RS_OK && !report->collectives_only)
+        status = rs_tracelens_sheets(trace, &report->options, &r->sheets, err);
     if (status == RS_OK)
-        *value = sheets;
+        *value = r;
     else
-        free_sheets(sheets);
+        free_rank(r);
     return status;
+}
+
+/* The sheets over all ranks. */
+static rs_status make_job(rs_tracelens_report *report, rs_result *told, rs_error *err)
+{
+    size_t mismatched = 0;
+    const rs_tl_collectives **ranks = rs_calloc(report->n + 1, sizeof *ranks);
+    if (!ranks) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < report->n; i++) {
+        rank_sheets *r = report->ranks[i].value;
+        r->collectives.rank = report->ranks[i].rank;
+        ranks[i] = &r->collectives;
+    }
+    rs_status status =
+        rs_tl_collective_sheets(ranks, report->n, report->detailed, &report->job, &mismatched, err);
+    rs_free((void *)ranks);
+    if (mismatched)
+        rs_result_note(
+            told,
+            "ranks disagree about what %zu collectives are, so these are matched wrongly (TraceLens counts "
+            "them from each file's beginning, and gives up here); `collectives` matches them right",
+            mismatched);
+    return status;
+}
+
+static void tell_empty(const rs_tracelens_report *report, rs_result *told)
+{
+    for (size_t i = 0; i < report->n; i++)
+        if (!report->collectives_only && ((const rank_sheets *)report->ranks[i].value)->sheets.n == 0)
+            rs_result_note(told, "rank %lld: nothing for a sheet: no GPU work",
+                           (long long)report->ranks[i].rank);
+    if (report->collectives_only && report->job.n == 0) rs_result_note(told, "no collectives on a GPU");
 }
 
 rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *settings,
@@ -44,6 +88,8 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
     if (!report) return rs_fail_nomem(err, "a report");
     rs_status status = RS_OK;
     report->options.short_ns = settings->short_ns;
+    report->collectives_only = settings->collectives_only;
+    report->detailed = settings->detailed;
     if (settings->device) {
         status = rs_rates_of_option(settings->device, &report->rates, err);
         report->options.rates = &report->rates;
@@ -51,13 +97,11 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
     const rs_each_rank each = {.name = "report --tracelens",
                                .columns = RS_TRACELENS_COLUMNS,
                                .rank = make_rank,
-                               .free_value = free_sheets,
+                               .free_value = free_rank,
                                .context = report};
     if (status == RS_OK) status = rs_job_each_rank(job, &each, &report->ranks, &report->n, told, err);
-    for (size_t i = 0; status == RS_OK && i < report->n; i++)
-        if (((const rs_sheets *)report->ranks[i].value)->n == 0)
-            rs_result_note(told, "rank %lld: nothing for a sheet: no GPU work",
-                           (long long)report->ranks[i].rank);
+    if (status == RS_OK && (report->collectives_only || report->n > 1)) status = make_job(report, told, err);
+    if (status == RS_OK) tell_empty(report, told);
     if (status == RS_OK)
         *out = report;
     else
@@ -68,8 +112,9 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
 void rs_tracelens_report_free(rs_tracelens_report *report)
 {
     if (!report) return;
-    for (size_t i = 0; i < report->n; i++) free_sheets(report->ranks[i].value);
+    for (size_t i = 0; i < report->n; i++) free_rank(report->ranks[i].value);
     rs_free(report->ranks);
+    rs_sheets_clear(&report->job);
     rs_free(report);
 }
 
@@ -85,7 +130,13 @@ int64_t rs_tracelens_report_rank(const rs_tracelens_report *report, size_t index
 
 const rs_table *const *rs_tracelens_report_sheets(const rs_tracelens_report *report, size_t index, size_t *n)
 {
-    const rs_sheets *sheets = report->ranks[index].value;
-    *n = sheets->n;
-    return (const rs_table *const *)sheets->items;
+    const rank_sheets *r = report->ranks[index].value;
+    *n = r->sheets.n;
+    return (const rs_table *const *)r->sheets.items;
+}
+
+const rs_table *const *rs_tracelens_report_job_sheets(const rs_tracelens_report *report, size_t *n)
+{
+    *n = report->job.n;
+    return (const rs_table *const *)report->job.items;
 }

@@ -87,7 +87,7 @@ static void take_identifiers(const rs_trace *t, rs_fuse_rank *r)
         rs_cursor cursor = rs_cursor_of(e, columns[c].column);
         for (size_t i = 0; i < t->n_rows; i++)
             if (rs_cursor_seek(&cursor, rs_trace_row(t, i)))
-                raise(&r->greatest[columns[c].id], cursor.column->ints[cursor.at]);
+                raise(&r->greatest[columns[c].id], rs_sparse_int(cursor.column, cursor.at));
     }
 }
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/finder.h"
 #include "base/interval.h"
-#include "base/keymap.h"
 #include "trace/domains_internal.h"
 #include "trace/trace_internal.h"
 
@@ -54,39 +54,45 @@ static void pids_clear(rs_pids *p)
     rs_free(p->flags);
 }
 
+/* How many calls have the correlation of another one that their process launched last under it. */
+static bool count_repeats(const rs_events *e, const rs_pids *p, size_t n_calls, size_t *n_repeated)
+{
+    const rs_sparse *c = &e->args[RS_COL_CORRELATION];
+    rs_finder last; /* the last call under each correlation, as a place in the column */
+    bool ok = rs_finder_init(&last, n_calls);
+    for (size_t i = 0; ok && n_calls && i < c->n; i++) {
+        if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
+        size_t at = rs_finder_first(&last, (uint64_t)rs_sparse_int(c, i));
+        while (last.slots[at] != RS_FINDER_NONE && rs_sparse_int(c, last.slots[at]) != rs_sparse_int(c, i))
+            at = rs_finder_next(&last, at);
+        uint32_t other = last.slots[at];
+        *n_repeated += other != RS_FINDER_NONE &&
+                       p->of_thread[e->thread[c->rows[other]]] == p->of_thread[e->thread[c->rows[i]]];
+        last.slots[at] = (uint32_t)i;
+    }
+    rs_finder_clear(&last);
+    return ok;
+}
+
 /* Which processes launch and which hold GPU work; whether one process launched twice under one correlation.
  */
 static bool survey_launches(const rs_events *e, rs_pids *p, size_t *n_calls, size_t *n_repeated)
 {
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
-    int64_t min = INT64_MAX, max = INT64_MIN;
     uint8_t *on_thread = rs_calloc(e->n_threads, 1);
-    bool ok = on_thread != NULL;
     *n_calls = *n_repeated = 0;
-    for (size_t i = 0; ok && i < c->n; i++) {
+    if (!on_thread) return false;
+    for (size_t i = 0; i < c->n; i++) {
         rs_kind kind = rs_event_kind(e, c->rows[i]);
         uint8_t *flags = &on_thread[e->thread[c->rows[i]]];
         if (rs_kind_is_gpu_work(kind)) *flags |= RS_PID_WORKS;
         if (!rs_kind_is_call(kind)) continue;
         *flags |= RS_PID_CALLS;
         ++*n_calls;
-        if (c->ints[i] < min) min = c->ints[i];
-        if (c->ints[i] > max) max = c->ints[i];
     }
-    for (size_t i = 0; ok && i < e->n_threads; i++) p->flags[p->of_thread[i]] |= on_thread[i];
+    for (size_t i = 0; i < e->n_threads; i++) p->flags[p->of_thread[i]] |= on_thread[i];
     rs_free(on_thread);
-    rs_keymap first = {.min = 0, .max = -1};
-    ok = ok && rs_keymap_init(&first, min, max, *n_calls);
-    for (size_t i = 0; ok && i < c->n; i++) {
-        if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
-        uint32_t pid = p->of_thread[e->thread[c->rows[i]]];
-        if (rs_keymap_get(&first, c->ints[i]) == pid)
-            ++*n_repeated;
-        else
-            ok = rs_keymap_put(&first, c->ints[i], pid);
-    }
-    rs_keymap_clear(&first);
-    return ok;
+    return count_repeats(e, p, *n_calls, n_repeated);
 }
 
 /* ---- from the domain of each row to row lists -------------------------------------------------------- */
@@ -168,7 +174,7 @@ static uint32_t rank_place(rank_list *list, int64_t rank)
 static bool ranks_differ(const rs_sparse *c)
 {
     for (size_t i = 1; i < c->n; i++)
-        if (c->ints[i] != c->ints[0]) return true;
+        if (rs_sparse_int(c, i) != rs_sparse_int(c, 0)) return true;
     return false;
 }
 
@@ -194,7 +200,7 @@ static rs_status split_by_argument(const rs_events *e, const rs_pids *p, uint32_
     rank_list list = {0};
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
-        uint32_t place = rank_place(&list, c->ints[i]);
+        uint32_t place = rank_place(&list, rs_sparse_int(c, i));
         if (place == RS_NO_DOMAIN)
             status = rs_fail_nomem(err, "ranks");
         else if (place >= MAX_RANKS)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/finder.h"
 #include "base/interval.h"
-#include "base/keymap.h"
 #include "trace/domains_internal.h"
 #include "trace/trace_internal.h"
 
@@ -16,7 +16,7 @@ typedef struct owners {
     size_t n_cpu, n_gpu;
     uint32_t *place;     /* by process: its place among the launching or the working ones, RS_NO_DOMAIN */
     uint32_t *cpu, *gpu; /* processes by place; cpu by ascending pid */
-    rs_map64 calls;      /* (process, correlation) -> row + 1 of the first such call */
+    rs_finder calls;     /* by process and correlation: the first such call, as a place in the column */
     uint32_t *shared;    /* [gpu][cpu]: GPU events whose correlation that process launched under */
     uint32_t *early;     /* [gpu][cpu]: ... but later than the event started */
     size_t *n_work;      /* by gpu: events with a correlation */
@@ -33,7 +33,7 @@ static void owners_clear(owners *o)
     rs_free(o->place);
     rs_free(o->cpu);
     rs_free(o->gpu);
-    rs_map64_clear(&o->calls);
+    rs_finder_clear(&o->calls);
     rs_free(o->shared);
     rs_free(o->early);
     rs_free(o->n_work);
@@ -67,17 +67,41 @@ static bool list_processes(owners *o)
     return ok;
 }
 
+static uint32_t process_at(const owners *o, size_t place)
+{
+    return o->p->of_thread[o->e->thread[o->e->args[RS_COL_CORRELATION].rows[place]]];
+}
+
+static uint32_t *call_slot(const owners *o, uint32_t process, int64_t correlation)
+{
+    const rs_sparse *ids = &o->e->args[RS_COL_CORRELATION];
+    const uint32_t *slots = o->calls.slots;
+    /* the ids of one process stay neighbours, those of two begin elsewhere */
+    size_t at = rs_finder_first(&o->calls, (uint64_t)correlation + ((uint64_t)process << 44));
+    while (slots[at] != RS_FINDER_NONE &&
+           (rs_sparse_int(ids, slots[at]) != correlation || process_at(o, slots[at]) != process))
+        at = rs_finder_next(&o->calls, at);
+    return &o->calls.slots[at];
+}
+
+/* The row of the first call of a process under a correlation, RS_NO_ROW. */
+static uint32_t call_of(const owners *o, uint32_t process, int64_t correlation)
+{
+    uint32_t place = *call_slot(o, process, correlation);
+    return place == RS_FINDER_NONE ? RS_NO_ROW : o->e->args[RS_COL_CORRELATION].rows[place];
+}
+
 static bool index_calls(owners *o)
 {
     const rs_events *e = o->e;
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
-    for (size_t i = 0; i < c->n; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) n += rs_kind_is_call(rs_event_kind(e, c->rows[i]));
+    if (!rs_finder_init(&o->calls, n)) return false;
+    for (size_t i = 0; n && i < c->n; i++) {
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
-        bool is_new;
-        uint64_t key = call_key(o->p->of_thread[e->thread[c->rows[i]]], c->ints[i]);
-        uint32_t *slot = rs_map64_put(&o->calls, key, &is_new);
-        if (!slot) return false;
-        if (is_new) *slot = c->rows[i];
+        uint32_t *slot = call_slot(o, process_at(o, i), rs_sparse_int(c, i));
+        if (*slot == RS_FINDER_NONE) *slot = (uint32_t)i;
     }
     return true;
 }
@@ -96,10 +120,10 @@ static bool count_shared(owners *o)
         uint32_t g = o->place[process];
         o->n_work[g]++;
         for (size_t k = 0; k < o->n_cpu; k++) {
-            const uint32_t *call = rs_map64_get(&o->calls, call_key(o->cpu[k], c->ints[i]));
-            if (!call) continue;
+            uint32_t call = call_of(o, o->cpu[k], rs_sparse_int(c, i));
+            if (call == RS_NO_ROW) continue;
             o->shared[g * o->n_cpu + k]++;
-            o->early[g * o->n_cpu + k] += e->start[row] < e->start[*call];
+            o->early[g * o->n_cpu + k] += e->start[row] < e->start[call];
         }
     }
     return true;
@@ -178,8 +202,8 @@ static bool neighbours_are_causal(const owners *o)
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
         if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
         uint32_t owner = o->owner[o->place[process]];
-        const uint32_t *call = rs_map64_get(&o->calls, call_key(o->cpu[owner], c->ints[i]));
-        if (call && e->start[row] < e->start[*call]) return false;
+        uint32_t call = call_of(o, o->cpu[owner], rs_sparse_int(c, i));
+        if (call != RS_NO_ROW && e->start[row] < e->start[call]) return false;
     }
     return true;
 }
@@ -295,7 +319,7 @@ static void mark_by_correlation(const owners *o, uint32_t *domain)
     for (size_t i = 0; i < c->n; i++) {
         if (!rs_kind_is_gpu_work(rs_event_kind(e, c->rows[i]))) continue;
         for (size_t k = 0; k < o->n_cpu; k++)
-            if (rs_map64_get(&o->calls, call_key(o->cpu[k], c->ints[i]))) domain[c->rows[i]] = (uint32_t)k;
+            if (call_of(o, o->cpu[k], rs_sparse_int(c, i)) != RS_NO_ROW) domain[c->rows[i]] = (uint32_t)k;
     }
 }
 
@@ -406,7 +430,7 @@ static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks
         if (next) block++;
         if (rs_event_kind(e, i) == RS_KIND_CPU_OP && rs_cursor_seek(&id, (uint32_t)i)) {
             bool is_new;
-            uint32_t *slot = rs_map64_put(&seen, (uint64_t)id.column->ints[id.at], &is_new);
+            uint32_t *slot = rs_map64_put(&seen, (uint64_t)rs_sparse_int(id.column, id.at), &is_new);
             ok = slot != NULL;
             if (ok && !is_new && *slot == block && !next) block++;
             if (ok) *slot = block;
@@ -449,7 +473,8 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, const uint32_t *
         uint32_t row = c->rows[i];
         if (!rs_kind_is_call(rs_event_kind(e, row))) continue;
         bool is_new;
-        uint32_t *slot = rs_map64_put(&last, call_key(p->of_thread[e->thread[row]], c->ints[i]), &is_new);
+        uint32_t *slot =
+            rs_map64_put(&last, call_key(p->of_thread[e->thread[row]], rs_sparse_int(c, i)), &is_new);
         ok = slot != NULL;
         if (!ok) break;
         *n += !is_new && *slot == domain[row];

@@ -118,15 +118,16 @@ rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **ou
     return RS_OK;
 }
 
-static size_t value_size(rs_column_id id)
+static size_t value_size(const rs_events *e, rs_column_id id)
 {
-    return column_type(id) == RS_COLUMN_TEXT ? sizeof(uint32_t) : 8;
+    bool eight = column_type(id) == RS_COLUMN_REAL || e->args[id].is_wide;
+    return eight ? 8 : 4;
 }
 
 static void sparse_free(rs_sparse *s)
 {
     rs_big_free(s->rows);
-    rs_big_free(s->ints);
+    rs_big_free(s->wide);
     *s = (rs_sparse){0};
 }
 
@@ -164,7 +165,7 @@ void rs_events_trim(rs_events *e)
     rs_big_trim(e->phase, e->n * sizeof *e->phase);
     for (size_t i = 0; i < RS_N_COLUMNS; i++) {
         rs_big_trim(e->args[i].rows, e->args[i].n * sizeof *e->args[i].rows);
-        rs_big_trim(e->args[i].ints, e->args[i].n * value_size((rs_column_id)i));
+        rs_big_trim(e->args[i].wide, e->args[i].n * value_size(e, (rs_column_id)i));
     }
     rs_others_trim(&e->others);
 }
@@ -215,7 +216,7 @@ static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t mor
     if (wanted < s->n + more) wanted = s->n + more;
     rs_status status = rs_events_charge(e, (wanted - s->capacity) * (size + 4), err);
     if (status != RS_OK) return status;
-    if (!resize((void **)&s->rows, wanted, sizeof *s->rows) || !resize((void **)&s->ints, wanted, size))
+    if (!resize((void **)&s->rows, wanted, sizeof *s->rows) || !resize((void **)&s->wide, wanted, size))
         return rs_fail_nomem(err, "arguments");
     s->capacity = wanted;
     return RS_OK;
@@ -223,7 +224,37 @@ static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t mor
 
 rs_status rs_events_reserve_column(rs_events *e, rs_column_id column, size_t more, rs_error *err)
 {
-    return sparse_grow(e, &e->args[column], value_size(column), more, err);
+    return sparse_grow(e, &e->args[column], value_size(e, column), more, err);
+}
+
+rs_status rs_events_widen(rs_events *e, rs_column_id column, rs_error *err)
+{
+    rs_sparse *s = &e->args[column];
+    if (s->is_wide) return RS_OK;
+    rs_status status = rs_events_charge(e, s->capacity * (sizeof *s->wide - sizeof *s->narrow), err);
+    if (status != RS_OK) return status;
+    int64_t *wide = s->capacity ? rs_big_resize(NULL, s->capacity * sizeof *wide) : NULL;
+    if (s->capacity && !wide) return rs_fail_nomem(err, "arguments");
+    for (size_t i = 0; i < s->n; i++) wide[i] = s->narrow[i];
+    rs_big_free(s->narrow);
+    s->wide = wide;
+    s->is_wide = true;
+    return RS_OK;
+}
+
+rs_status rs_events_push_int(rs_events *e, rs_column_id column, uint32_t row, int64_t value, rs_error *err)
+{
+    rs_sparse *s = &e->args[column];
+    bool fits = value >= INT32_MIN && value <= INT32_MAX;
+    rs_status status = rs_events_reserve_column(e, column, 1, err);
+    if (status == RS_OK && !fits) status = rs_events_widen(e, column, err);
+    if (status != RS_OK) return status;
+    s->rows[s->n] = row;
+    if (s->is_wide)
+        s->wide[s->n++] = value;
+    else
+        s->narrow[s->n++] = (int32_t)value;
+    return RS_OK;
 }
 
 rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, double value, rs_error *err)
@@ -264,7 +295,7 @@ bool rs_events_int(const rs_events *e, rs_column_id column, uint32_t row, int64_
 {
     size_t at;
     if (!find_row(&e->args[column], row, &at)) return false;
-    *value = e->args[column].ints[at];
+    *value = rs_sparse_int(&e->args[column], at);
     return true;
 }
 

@@ -50,16 +50,24 @@ static inline bool rs_kind_is_call(rs_kind kind)
     return kind >= RS_KIND_RUNTIME && kind <= RS_KIND_MTIA_RUNTIME;
 }
 
-/* A sparse column: values of the rows that have one, by ascending row. */
+/* A sparse column: values of the rows that have one, by ascending row. Whole numbers take four bytes until one
+ * comes that does not fit; most columns never have one. */
 typedef struct rs_sparse {
     size_t n, capacity;
     uint32_t *rows;
     union {
-        int64_t *ints;   /* INT */
+        int32_t *narrow; /* INT, unless wide */
+        int64_t *wide;   /* INT, if wide */
         double *reals;   /* REAL */
         uint32_t *texts; /* TEXT: string ids */
     };
+    bool is_wide;
 } rs_sparse;
+
+static inline int64_t rs_sparse_int(const rs_sparse *column, size_t at)
+{
+    return column->is_wide ? column->wide[at] : column->narrow[at];
+}
 
 typedef struct rs_thread {
     int64_t pid, tid;            /* numbers; for string ids a number below -2^62 stands for the string */
@@ -181,6 +189,11 @@ void rs_events_free(rs_events *events);
  */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
+/* Makes a column of whole numbers take eight bytes each. */
+rs_status rs_events_widen(rs_events *events, rs_column_id column, rs_error *err);
+/* Adds a whole number; rows must not descend. */
+rs_status rs_events_push_int(rs_events *events, rs_column_id column, uint32_t row, int64_t value,
+                             rs_error *err);
 /* Gives back memory that was reserved and not written; for a reader that is done. */
 void rs_events_trim(rs_events *events);
 /* Counts bytes that columns are to take; RS_ERR_NOMEM beyond max_memory. */
@@ -215,7 +228,7 @@ static inline bool rs_cursor_seek(rs_cursor *cursor, uint32_t row)
 }
 static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t otherwise)
 {
-    return rs_cursor_seek(cursor, row) ? cursor->column->ints[cursor->at] : otherwise;
+    return rs_cursor_seek(cursor, row) ? rs_sparse_int(cursor->column, cursor->at) : otherwise;
 }
 
 /* The number that stands for a pid or tid that is a string. */

@@ -25,9 +25,10 @@ static bool range_of(const rs_sparse *s, int64_t *least, int64_t *greatest)
     *least = INT64_MAX;
     *greatest = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->ints[i] <= 0) continue;
-        if (s->ints[i] < *least) *least = s->ints[i];
-        if (s->ints[i] > *greatest) *greatest = s->ints[i];
+        int64_t id = rs_sparse_int(s, i);
+        if (id <= 0) continue;
+        if (id < *least) *least = id;
+        if (id > *greatest) *greatest = id;
     }
     return *greatest > 0;
 }
@@ -45,6 +46,12 @@ static int64_t distance(const rs_events *to, const rs_events *from)
         clash = clash || (low_a <= high_b && low_b <= high_a);
     }
     return clash ? step : 0;
+}
+
+/* An id, or another number, of a column where ids move by so much. */
+static int64_t moved(int64_t value, rs_column_id column, int64_t step)
+{
+    return step && value > 0 && is_link(column) ? rs_add_sat(value, step) : value;
 }
 
 typedef struct maps {
@@ -108,15 +115,32 @@ static void append_column(rs_events *to, const rs_events *from, rs_column_id col
 {
     const rs_sparse *s = &from->args[column];
     rs_sparse *into = &to->args[column];
-    bool is_text = rs_column_infos[column].type == RS_COLUMN_TEXT, moves = step && is_link(column);
+    rs_column_type type = rs_column_infos[column].type;
     for (size_t i = 0; i < s->n; i++) {
-        into->rows[into->n + i] = s->rows[i] + (uint32_t)to->n;
-        if (is_text)
-            into->texts[into->n + i] = m->strings[s->texts[i]];
+        size_t at = into->n + i;
+        into->rows[at] = s->rows[i] + (uint32_t)to->n;
+        if (type == RS_COLUMN_TEXT)
+            into->texts[at] = m->strings[s->texts[i]];
+        else if (type == RS_COLUMN_REAL)
+            into->reals[at] = s->reals[i];
+        else if (into->is_wide)
+            into->wide[at] = moved(rs_sparse_int(s, i), column, step);
         else
-            into->ints[into->n + i] = moves && s->ints[i] > 0 ? rs_add_sat(s->ints[i], step) : s->ints[i];
+            into->narrow[at] = (int32_t)moved(s->narrow[i], column, step);
     }
     into->n += s->n;
+}
+
+/* Room for the values of a column, each of them as large as it becomes. */
+static rs_status reserve_column(rs_events *to, const rs_events *from, rs_column_id column, int64_t step,
+                                rs_error *err)
+{
+    const rs_sparse *s = &from->args[column];
+    int64_t least, greatest;
+    rs_status status = rs_events_reserve_column(to, column, s->n, err);
+    if (status != RS_OK || rs_column_infos[column].type != RS_COLUMN_INT) return status;
+    bool wide = s->is_wide || (range_of(s, &least, &greatest) && moved(greatest, column, step) > INT32_MAX);
+    return wide ? rs_events_widen(to, column, err) : RS_OK;
 }
 
 static rs_status append_rest(rs_events *to, const rs_events *from, const maps *m, rs_error *err)
@@ -141,7 +165,7 @@ rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, 
     int64_t step = distance(to, from);
     rs_status status = rs_events_reserve(to, from->n, err);
     for (size_t i = 0; status == RS_OK && i < RS_N_COLUMNS; i++)
-        if (from->args[i].n) status = rs_events_reserve_column(to, (rs_column_id)i, from->args[i].n, err);
+        if (from->args[i].n) status = reserve_column(to, from, (rs_column_id)i, step, err);
     if (status == RS_OK && !make_maps(to, from, &m)) status = rs_fail_nomem(err, "names");
     if (status == RS_OK) status = append_rest(to, from, &m, err);
     if (status == RS_OK) {

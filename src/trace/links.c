@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/finder.h"
 #include "base/interval.h"
-#include "base/keymap.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/trace_internal.h"
@@ -16,49 +16,63 @@ typedef struct gpu_list {
 
 /* ---- by correlation --------------------------------------------------------------------------------- */
 
-typedef struct call_list {
-    rs_keyed *items; /* correlation and row of every call that has one, in file order */
-    size_t n, capacity;
-    int64_t min, max;
-} call_list;
+/* The calls that may own work: those that have a correlation. */
+typedef struct call_walk {
+    const rs_trace *trace;
+    rs_membership member;
+} call_walk;
 
-static bool collect_calls(const rs_trace *trace, call_list *out)
+/* Whether the i-th correlation of the file is that of a call of this rank. i must not descend. */
+static bool is_call(call_walk *w, size_t i)
 {
-    const rs_events *e = trace->events;
-    const rs_sparse *c = &e->args[RS_COL_CORRELATION];
-    rs_membership member = {trace, 0};
-    *out = (call_list){.min = INT64_MAX, .max = INT64_MIN};
-    for (size_t i = 0; i < c->n; i++) {
-        uint32_t row = c->rows[i];
-        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
-        if (!rs_is_member(&member, row)) continue;
-        if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
-        out->items[out->n++] = (rs_keyed){c->ints[i], row};
-        if (c->ints[i] < out->min) out->min = c->ints[i];
-        if (c->ints[i] > out->max) out->max = c->ints[i];
+    const rs_events *e = w->trace->events;
+    uint32_t row = e->args[RS_COL_CORRELATION].rows[i];
+    return rs_kind_is_call(rs_event_kind(e, row)) && rs_event_is_span(e, row) &&
+           rs_is_member(&w->member, row);
+}
+
+/* The slot of a correlation: of the place in the column where a call was found that has it, or a free one. */
+static uint32_t *call_slot(const rs_finder *calls, const rs_sparse *c, int64_t correlation)
+{
+    size_t at = rs_finder_first(calls, (uint64_t)correlation);
+    while (calls->slots[at] != RS_FINDER_NONE && rs_sparse_int(c, calls->slots[at]) != correlation)
+        at = rs_finder_next(calls, at);
+    return &calls->slots[at];
+}
+
+/* Calls by their correlation; of several with the same the first in the file. */
+static bool index_calls(const rs_trace *trace, rs_finder *calls, rs_links *links)
+{
+    const rs_sparse *c = &trace->events->args[RS_COL_CORRELATION];
+    call_walk walk = {trace, {trace, 0}};
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) n += is_call(&walk, i);
+    if (!rs_finder_init(calls, n)) return false;
+    walk.member.at = 0;
+    for (size_t i = 0; n && i < c->n; i++) {
+        if (!is_call(&walk, i)) continue;
+        uint32_t *slot = call_slot(calls, c, rs_sparse_int(c, i));
+        if (*slot == RS_FINDER_NONE)
+            *slot = (uint32_t)i;
+        else
+            links->n_duplicate++;
     }
     return true;
 }
 
-static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, const call_list *calls, rs_links *links)
+static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
-    const rs_events *e = trace->events;
-    rs_keymap map;
-    bool ok = rs_keymap_init(&map, calls->min, calls->max, calls->n);
-    for (size_t i = 0; ok && i < calls->n; i++) {
-        if (rs_keymap_get(&map, calls->items[i].key) == RS_KEYMAP_NONE)
-            ok = rs_keymap_put(&map, calls->items[i].key, calls->items[i].value);
-        else
-            links->n_duplicate++;
-    }
-    rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION);
+    rs_finder calls;
+    bool ok = index_calls(trace, &calls, links);
+    rs_cursor correlation = rs_cursor_of(trace->events, RS_COL_CORRELATION);
+    const rs_sparse *c = correlation.column;
     for (size_t i = 0; ok && i < gpu.n; i++) {
-        uint32_t row = gpu.rows[i];
-        bool has = rs_cursor_seek(&correlation, row);
-        uint32_t call = has ? rs_keymap_get(&map, correlation.column->ints[correlation.at]) : RS_NO_ROW;
-        links->launch_of[i] = call;
+        links->launch_of[i] = RS_NO_ROW;
+        if (!rs_cursor_seek(&correlation, gpu.rows[i])) continue;
+        uint32_t place = *call_slot(&calls, c, rs_sparse_int(c, correlation.at));
+        if (place != RS_FINDER_NONE) links->launch_of[i] = c->rows[place];
     }
-    rs_keymap_clear(&map);
+    rs_finder_clear(&calls);
     return ok;
 }
 
@@ -120,7 +134,7 @@ static bool find_ends(flow_search *s, const rs_links *links)
         const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
         if (!work || !same_place(e, row, s->gpu.rows[*work]) || !rs_cursor_seek(&id, row)) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
-        int64_t number = id.column->ints[id.at];
+        int64_t number = rs_sparse_int(id.column, id.at);
         s->flows[s->n] = (flow){.work = *work, .id = number, .from = RS_NO_ROW, .call = RS_NO_ROW};
         if (!put_first(&s->ids, (uint64_t)number, (uint32_t)s->n++)) return false;
     }
@@ -136,7 +150,7 @@ static bool find_starts(flow_search *s)
         uint32_t row = rs_trace_row(t, i);
         if (e->phase[row] != 's' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(&id, row))
             continue;
-        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)id.column->ints[id.at]);
+        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)rs_sparse_int(id.column, id.at));
         if (!first || s->flows[*first].from != RS_NO_ROW) continue;
         s->flows[*first].from = row;
         if (!put_first(&s->places, place_key(e, row), *first)) return false;
@@ -233,12 +247,9 @@ static bool group_by_call(const rs_trace *trace, gpu_list gpu, rs_links *links)
 
 static bool build(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
-    call_list calls;
     links->launch_of = rs_malloc(gpu.n * sizeof *links->launch_of);
     if (!links->launch_of) return false;
-    bool ok = collect_calls(trace, &calls) && link_by_correlation(trace, gpu, &calls, links);
-    rs_free(calls.items);
-    if (!ok) return false;
+    if (!link_by_correlation(trace, gpu, links)) return false;
     bool all = true;
     for (size_t i = 0; i < gpu.n; i++) all = all && links->launch_of[i] != RS_NO_ROW;
     if (!all && (trace->events->loaded & RS_COLUMN_BIT(FLOW_ID)) && !link_by_flow(trace, gpu, links))
@@ -279,7 +290,7 @@ static rs_status make_launches(rs_trace *trace, const void *key, void **out, rs_
 }
 
 const rs_facet rs_facet_launches = {.name = "launches of GPU work",
-                                    .columns = RS_LINK_COLUMNS,
+                                    .columns = RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(FLOW_ID),
                                     .needs = {&rs_facet_gpu_rows},
                                     .make = make_launches,
                                     .release = free_launches};

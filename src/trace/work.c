@@ -176,6 +176,7 @@ static rs_status make_details(rs_trace *trace, const void *key, void **out, rs_e
 }
 
 const rs_facet rs_facet_work_details = {.name = "details of GPU work",
+                                        .columns = RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE),
                                         .needs = {&rs_facet_work},
                                         .key_size = sizeof(rs_policy),
                                         .same = rs_policy_same,

@@ -30,7 +30,7 @@ static void same_sparse(const rs_events *a, const rs_sparse *s, const rs_events 
         PROMISE(s->rows[i] == t->rows[i] && s->rows[i] < a->n);
         PROMISE(i == 0 || s->rows[i - 1] < s->rows[i]);
         if (type == RS_COLUMN_INT)
-            PROMISE(s->ints[i] == t->ints[i]);
+            PROMISE(rs_sparse_int(s, i) == rs_sparse_int(t, i));
         else if (type == RS_COLUMN_REAL)
             PROMISE(memcmp(&s->reals[i], &t->reals[i], sizeof *s->reals) == 0);
         else

@@ -204,3 +204,30 @@ def test_same_answer_again(job):
     for name in TRACES:
         again = job.run(name, **NEEDS.get(name, {}))
         assert {t.name: t.json() for t in again.tables.values()} == first[name]
+
+
+@pytest.mark.parametrize("said, ours", [
+    ("--steps 3-5 selects nothing", "steps=3-5 selects nothing"),
+    ("say it with --device", "say it with device="),
+    ("--jobs takes 1 to 4096, not 0", "jobs takes 1 to 4096, not 0"),
+    ("; --from gpu uses the GPU's", "; from_=\"gpu\" uses the GPU's"),
+    ("number them by name with --renumber", "number them by name with renumber=True"),
+    ("give it as RANK=PATH", "give it as {rank: path}"),
+])
+def test_messages_speak_python(said, ours):
+    from rankscope._words import in_python
+    assert in_python(said) == ours
+
+
+def test_settings_come_from_the_engine(small):
+    import inspect
+    parameters = inspect.signature(rs.open).parameters
+    assert list(parameters)[:3] == ["source", "ranks", "steps"] and parameters["max_ratio"].default == 1000
+    with pytest.raises(TypeError, match="did you mean recursive"):
+        rs.open(small, recursiv=True)
+    with pytest.raises(rs.UsageError, match="jobs takes 1 to 4096, not 5000"):
+        rs.open(small, jobs=5000)
+    with pytest.raises(rs.UsageError, match="max_ratio must be at least 1"):
+        rs.open(small, max_ratio=0)
+    with rs.open(small, jobs=0, max_memory="1.5G", steps=range(10, 11)) as job:
+        assert job.kernels()

@@ -103,7 +103,7 @@ def test_names_tell_ranks(tmp_path):
     assert rs.open([trace, trace, trace]).ranks == [0, 1, 2]
     with pytest.raises(TypeError):
         rs.open({4: [trace, trace]})
-    with pytest.raises(rs.AmbiguousError, match="both are rank 4.*RANK=PATH"):
+    with pytest.raises(rs.AmbiguousError, match="both are rank 4.*{rank: path}"):
         rs.open(["4=" + str(tmp_path / "a"), "4=" + str(tmp_path / "b")]).breakdown()
 
 

@@ -37,10 +37,7 @@ static inline uint32_t add_row(builder *b, char phase, const char *category, con
 /* Adds a number to the row added last. */
 static inline void add_arg(builder *b, rs_column_id column, int64_t value)
 {
-    assert_int_equal(rs_events_reserve_column(b->e, column, 1, NULL), RS_OK);
-    rs_sparse *s = &b->e->args[column];
-    s->rows[s->n] = (uint32_t)(b->e->n - 1);
-    s->ints[s->n++] = value;
+    assert_int_equal(rs_events_push_int(b->e, column, (uint32_t)(b->e->n - 1), value, NULL), RS_OK);
 }
 
 static inline uint32_t add_call(builder *b, const char *name, int64_t pid, int64_t start, int64_t correlation)

@@ -232,8 +232,9 @@ static bool same_values(const rs_events *a, const rs_sparse *s, size_t from_a, c
         if (!more_a && !more_b) return true;
         if (more_a != more_b) return differ(what, more_a ? s->rows[i] : t->rows[j]);
         if (s->rows[i] - from_a != t->rows[j] - from_b) return differ(what, s->rows[i]);
-        bool same = type == RS_COLUMN_TEXT ? same_string(a, s->texts[i], b, t->texts[j])
-                                           : memcmp(&s->ints[i], &t->ints[j], 8) == 0;
+        bool same = type == RS_COLUMN_TEXT  ? same_string(a, s->texts[i], b, t->texts[j])
+                    : type == RS_COLUMN_INT ? rs_sparse_int(s, i) == rs_sparse_int(t, j)
+                                            : memcmp(&s->reals[i], &t->reals[j], 8) == 0;
         if (!same) return differ(what, s->rows[i]);
     }
 }

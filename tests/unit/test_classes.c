@@ -1,4 +1,4 @@
-/* Kernel classes: names as real profilers write them. */
+/* Kernel classes and calls of device runtimes: names as real profilers write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "trace/calls.h"
 #include "trace/trace.h"
 
 typedef struct sample {
@@ -84,11 +85,48 @@ static void test_hta_looks_at_the_first_line(void **state)
     assert_int_equal(rs_class_of_hta(name, strlen(name)), RS_CLASS_COMM);
 }
 
+static void test_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        unsigned flags;
+    } calls[] = {
+        {"cudaLaunchKernel", RS_CALL_LAUNCHES | RS_CALL_KERNEL},
+        {"cuLaunchKernelEx", RS_CALL_LAUNCHES | RS_CALL_KERNEL},
+        {"hipExtModuleLaunchKernel", RS_CALL_LAUNCHES | RS_CALL_KERNEL},
+        {"cudaLaunchCooperativeKernelMultiDevice", RS_CALL_LAUNCHES | RS_CALL_KERNEL},
+        {"urEnqueueKernelLaunch", RS_CALL_LAUNCHES},
+        {"hipGraphLaunch", RS_CALL_LAUNCHES | RS_CALL_GRAPH},
+        {"cudaMemcpyAsync", RS_CALL_LAUNCHES | RS_CALL_COPIES},
+        {"cuMemcpyHtoD_v2", RS_CALL_COPIES},
+        {"hipMemcpyWithStream", RS_CALL_LAUNCHES | RS_CALL_COPIES},
+        {"cudaDeviceSynchronize", RS_CALL_WAITS_DEVICE},
+        {"cuCtxSynchronize", RS_CALL_WAITS_DEVICE},
+        {"cuStreamSynchronize_ptsz", RS_CALL_WAITS_STREAM},
+        {"hipEventSynchronize", RS_CALL_WAITS_EVENT},
+        {"synchronizeStream", RS_CALL_WAITS_STREAM},
+        {"cudaEventQuery", RS_CALL_ASKS | RS_CALL_POLLS},
+        {"cudaEventRecordWithFlags", RS_CALL_RECORDS},
+        {"musaStreamWaitEvent", RS_CALL_STREAM_WAITS},
+        {"cudaGetDeviceCount", RS_CALL_POLLS},
+        {"runFunction - job_prep_and_submit_for_execution", RS_CALL_LAUNCHES},
+        {"aten::EventRecord", 0},
+        {"cudaMalloc", 0},
+        {"cu", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (rs_call_flags(calls[i].name) != calls[i].flags)
+            fail_msg("%s: %u", calls[i].name, rs_call_flags(calls[i].name));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_names_of_any_length),
+        cmocka_unit_test(test_calls),
         cmocka_unit_test(test_hta_looks_at_the_first_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

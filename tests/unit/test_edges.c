@@ -251,6 +251,49 @@ static void test_guesses_are_of_one_kind(void **state)
     text_clear(&t);
 }
 
+/* What the i-th event says: numbers of four bytes, and beyond them from some event on, or never. */
+static int64_t number_at(size_t i, size_t from)
+{
+    static const int64_t edges[] = {
+        INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1, 1, INT64_C(123456789012345678)};
+    size_t n = i < from ? 2 : 6;
+    return edges[i % n] - (i % 7 == 3 && i % n < 2 ? edges[i % n] : 0);
+}
+
+/* Columns get wider in whichever block, and on whichever thread, the first number stands that needs it. */
+static void test_wide_numbers(void **state)
+{
+    (void)state;
+    enum { N = 12000 };
+    static const size_t from[] = {N, 0, 1, N / 2, N - 3};
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        text t = {0};
+        text_puts(&t, "[");
+        for (size_t i = 0; i < N; i++)
+            text_printf(&t,
+                        "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 1, \"tid\": 2, "
+                        "\"ts\": %zu, \"dur\": 1, \"args\": {\"bytes\": %lld, \"stream\": %zu}}",
+                        i ? ",\n" : "", i, (long long)number_at(i, from[k]), i % 9);
+        text_puts(&t, "]");
+        assert_true(t.n > 2 * BLOCK);
+        for (size_t w = 0; w < N_WAYS; w++) {
+            rs_events *e;
+            assert_int_equal(load_with((const uint8_t *)t.s, t.n, &ways[w], &e, NULL), RS_OK);
+            assert_int_equal(e->args[RS_COL_BYTES].n, N);
+            assert_int_equal(e->args[RS_COL_BYTES].is_wide, from[k] < N);
+            assert_false(e->args[RS_COL_STREAM].is_wide);
+            for (size_t i = 0; i < N; i++) {
+                int64_t v;
+                assert_true(rs_events_int(e, RS_COL_BYTES, (uint32_t)i, &v));
+                assert_true(v == number_at(i, from[k]));
+                assert_true(rs_events_int(e, RS_COL_STREAM, (uint32_t)i, &v) && v == (int64_t)(i % 9));
+            }
+            rs_events_free(e);
+        }
+        text_clear(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_event_larger_than_a_window),
         cmocka_unit_test(test_layouts_stay_inside_an_array),
         cmocka_unit_test(test_guesses_are_of_one_kind),
+        cmocka_unit_test(test_wide_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

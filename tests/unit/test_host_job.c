@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "match/group_table.h"
 #include "match/host_job.h"
+#include "trace/data_loader.h"
 
 #define X(cat, name, tid, ts, dur)                                                                           \
     ",{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts        \
@@ -97,6 +98,29 @@ static void test_waiting(void **state)
         end(&f);
         text_clear(&t);
     }
+}
+
+/* Data loading: the annotation holds the operator and counts once; what follows a pause counts again. */
+static void test_data_loading(void **state)
+{
+    (void)state;
+    fixture f;
+    const rs_data_loader *d;
+    begin(&f,
+          HEAD("") X("user_annotation", "my dataloader", 1, 10, 30) X("cpu_op", "step", 1, 0, 100)
+              X("cpu_op", "enumerate(DataLoader)#x.__next__", 1, 20, 40) X("kernel", "dataloader", 7, 0, 90)
+                  X("user_annotation", "enumerate(DataLoader)#x.__next__", 1, 80, 5) "]}");
+    assert_int_equal(rs_trace_data_loader(&f.t, &d, NULL), RS_OK);
+    assert_int_equal(d->n, 3);
+    assert_int_equal(d->calls[1].from, 40000);
+    assert_int_equal(d->calls[1].end, 60000);
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_run run = {.policy = &policy};
+    void *summary;
+    assert_int_equal(rs_summary_rank(&run, &f.t, &summary, NULL), RS_OK);
+    assert_int_equal(((rs_rank_summary *)summary)->data_loading, 55000);
+    rs_summary_free(summary);
+    end(&f);
 }
 
 static bool on_host(const char *trace)
@@ -226,9 +250,9 @@ static void test_names_of_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_time),    cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_no_host_job), cmocka_unit_test(test_names_of_groups),
-        cmocka_unit_test(test_doctor),
+        cmocka_unit_test(test_own_time),        cmocka_unit_test(test_data_loading),
+        cmocka_unit_test(test_waiting),         cmocka_unit_test(test_no_host_job),
+        cmocka_unit_test(test_names_of_groups), cmocka_unit_test(test_doctor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

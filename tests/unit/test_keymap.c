@@ -2,6 +2,7 @@
  */
 #include "base/keymap.h"
 
+#include "base/finder.h"
 #include "base/memory.h"
 #include "support.h"
 #include "trace/call_stacks.h"
@@ -55,9 +56,52 @@ static void test_keys(void **state)
     check_keys(-(1LL << 60), 1ULL << 61, 500, "hash"); /* too wide for a directory */
 }
 
+/* The places of keys, each found at its first; as full as a finder gets, and emptier. */
+static void check_places(uint64_t spread, size_t n)
+{
+    static uint64_t keys[N];
+    rng r = {spread};
+    rs_finder f;
+    assert_true(rs_finder_init(&f, n));
+    assert_true(f.mask + 1 > n);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = rng_next(&r) % spread;
+        size_t at = rs_finder_first(&f, keys[i]);
+        while (f.slots[at] != RS_FINDER_NONE && keys[f.slots[at]] != keys[i]) at = rs_finder_next(&f, at);
+        if (f.slots[at] == RS_FINDER_NONE) f.slots[at] = (uint32_t)i;
+    }
+    for (size_t k = 0; k < 2 * n + 10; k++) {
+        uint64_t key = k < n ? keys[k] : rng_next(&r) % spread;
+        uint32_t expected = RS_FINDER_NONE, found;
+        for (size_t i = n; i-- > 0;)
+            if (keys[i] == key) expected = (uint32_t)i;
+        size_t at = rs_finder_first(&f, key);
+        while ((found = f.slots[at]) != RS_FINDER_NONE && keys[found] != key) at = rs_finder_next(&f, at);
+        assert_int_equal(found, expected);
+    }
+    rs_finder_clear(&f);
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    check_places(10, 0);
+    check_places(1, 40);
+    check_places(2000, 42);
+    check_places(3000, 1365);
+    check_places(UINT64_MAX, N);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
+    rs_finder finder;
+    rs_test_fail_allocation(1);
+    assert_false(rs_finder_init(&finder, 10));
+    rs_test_fail_allocation(0);
+    assert_false(rs_finder_init(&finder, SIZE_MAX));
+    rs_finder_clear(&finder);
+
     bool done = false;
     for (uint64_t fail = 1; !done; fail++) {
         rs_keymap map;
@@ -154,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_stack_order),
     };

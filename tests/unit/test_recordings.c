@@ -89,6 +89,51 @@ static void test_joined(void **state)
     for (size_t i = 0; i < 3; i++) text_clear(&files[i]);
 }
 
+/* A step that both recordings have is one step, and that is told. */
+static void test_repeated_steps(void **state)
+{
+    (void)state;
+    text files[] = {recording(0, 1, 100, 200, "one"), recording(0, 1, 101, 200, "two"),
+                    recording(0, 2, 102, 200, "three")};
+    rs_result result = {0};
+    for (size_t first = 0; first < 2; first++) {
+        assert_int_equal(run(files + first, 2, "steps", &result, NULL), RS_OK);
+        assert_int_equal(rs_table_n_rows(rs_result_table(&result, "steps")), first + 1);
+        size_t told = 0;
+        for (size_t i = 0; i < result.problems.n; i++)
+            if (strcmp(result.problems.items[i].kind, "repeated_steps") == 0)
+                told += result.problems.items[i].count;
+        assert_int_equal(told, first ? 0 : 1);
+        rs_result_clear(&result);
+    }
+    for (size_t i = 0; i < 3; i++) text_clear(&files[i]);
+}
+
+/* A part of a job that holds the recordings of a rank joins them as the job would. */
+static void test_mapped(void **state)
+{
+    (void)state;
+    text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early")};
+    const rs_query query = {.analysis = rs_analysis_find("steps")};
+    const rs_job_settings settings = {.jobs = 1};
+    rs_job *job;
+    rs_bytes packed;
+    rs_result result = {0};
+    assert_int_equal(rs_job_open_bytes(files[0].s, files[0].n, "a.json", &settings, &job, NULL), RS_OK);
+    rs_job_file file = {.name = "b.json", .bytes = files[1].s, .n_bytes = files[1].n, .rank = -1};
+    assert_int_equal(rs_job_add(job, &file, NULL), RS_OK);
+    assert_int_equal(rs_job_map(job, &query, 1, &packed, NULL), RS_OK);
+    assert_int_equal(rs_merge_packed(&packed, 1, &query, 1, &result, NULL), RS_OK);
+    const rs_table *steps = rs_result_table(&result, "steps");
+    assert_int_equal(rs_table_n_rows(steps), 2);
+    for (size_t i = 0; i < 2; i++) assert_int_equal(cell(steps, i, "rank"), 0);
+    assert_int_equal(cell(steps, 1, "step"), 4);
+    rs_result_clear(&result);
+    rs_bytes_free(&packed);
+    rs_job_close(job);
+    for (size_t i = 0; i < 2; i++) text_clear(&files[i]);
+}
+
 /* Two that overlap by 50 us are two claims to one rank. */
 static void test_refused(void **state)
 {
@@ -112,7 +157,7 @@ static void test_append(void **state)
     (void)state;
     text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
     rs_events *x = load(a.s, a.n), *y = load(b.s, b.n);
-    y->args[RS_COL_CORRELATION].ints[0] = -1;
+    y->args[RS_COL_CORRELATION].narrow[0] = -1;
     assert_int_equal(rs_events_append(x, y, 5000, NULL), RS_OK);
     assert_int_equal(x->n, 8);
     assert_int_equal(x->start[4], 405000);
@@ -129,12 +174,36 @@ static void test_append(void **state)
     text_clear(&b);
 }
 
+/* Ids that take eight bytes in one recording only, and such as do so once they have moved. */
+static void test_append_wide(void **state)
+{
+    (void)state;
+    static const int64_t ids[][2] = {{7, INT64_C(1) << 40}, {INT64_C(1) << 40, 7}, {INT32_MAX, INT32_MAX}};
+    for (size_t k = 0; k < 3; k++) {
+        text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
+        rs_events *x = load(a.s, a.n), *y = load(b.s, b.n);
+        x->args[RS_COL_CORRELATION].n = y->args[RS_COL_CORRELATION].n = 0;
+        assert_int_equal(rs_events_push_int(x, RS_COL_CORRELATION, 2, ids[k][0], NULL), RS_OK);
+        assert_int_equal(rs_events_push_int(y, RS_COL_CORRELATION, 2, ids[k][1], NULL), RS_OK);
+        assert_int_equal(rs_events_append(x, y, 5000, NULL), RS_OK);
+        int64_t v;
+        assert_true(rs_events_int(x, RS_COL_CORRELATION, 2, &v) && v == ids[k][0]);
+        /* the operators' External ids clash in all of them, so that all ids move by the greatest */
+        assert_true(rs_events_int(x, RS_COL_CORRELATION, 6, &v) &&
+                    v == ids[k][1] + (ids[k][0] > 7 ? ids[k][0] : 7));
+        rs_events_free(x);
+        rs_events_free(y);
+        text_clear(&a);
+        text_clear(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_joined), cmocka_unit_test(test_repeated_steps),
+        cmocka_unit_test(test_mapped), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_append), cmocka_unit_test(test_append_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -351,9 +351,9 @@ static void test_leap(void **state)
 {
     (void)state;
     uint32_t rows[300];
-    int64_t values[300];
-    for (uint32_t i = 0; i < 300; i++) rows[i] = i * 3, values[i] = i;
-    rs_sparse column = {.n = 300, .rows = rows, .ints = values};
+    int32_t values[300];
+    for (uint32_t i = 0; i < 300; i++) rows[i] = i * 3, values[i] = (int32_t)i;
+    rs_sparse column = {.n = 300, .rows = rows, .narrow = values};
     for (uint32_t from = 0; from < 300; from += 7)
         for (uint32_t row = 0; row < 910; row += 5) {
             rs_cursor c = {&column, from};
