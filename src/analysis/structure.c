@@ -3,9 +3,15 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/interval.h"
+#include "base/memory.h"
 #include "base/try.h"
+#include "match/collective_ops.h"
+#include "match/mesh.h"
+#include "table/cells.h"
+#include "text/numbers.h"
 
 static const rs_option_spec options[] = {
     {"from", RS_OPTION_CHOICE, "WHAT", "auto|annotations|repetition", "auto",
@@ -64,14 +70,29 @@ RS_RECORD(micro, MICRO_ROW);
     CELL(SET, "mean_us", REAL, US, "gpu_us a step", "a step")
 RS_RECORD(layer, LAYER_ROW);
 
-static const rs_column_spec fit_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("question", TEXT, NONE, "steps, micro_batches, layers", NULL),
-    RS_COLUMN("answer", TEXT, NONE, "what was found; unknown: refused", NULL),
-    RS_COLUMN("score", REAL, NONE,
-              "share of the work that agrees with the answer: of steps, with the work a period later; of "
-              "micro batches, with the next one's; of layers, the share of forward that lies in layers",
+static const rs_column_spec mesh_columns[] = {
+    RS_COLUMN("axis", TEXT, NONE, "tp, dp, pp, ep, cp, sp; axis: nothing tells", NULL),
+    RS_COLUMN("named_by", TEXT, NONE,
+              "description: of the process group; behaviour: what is done in it; unknown: neither",
+              "named by"),
+    RS_COLUMN("size", INT, COUNT, "ranks of a group", NULL),
+    RS_COLUMN("stride", INT, COUNT, "from one rank of a group to the next; unknown: not the same for all",
               NULL),
+    RS_COLUMN("groups", INT, COUNT, "groups that some rank communicates in", NULL),
+    RS_COLUMN("ranks", INT, COUNT, "ranks in them", NULL),
+    RS_COLUMN("operations", INT, COUNT, "communication in them, as all ranks saw it", NULL),
+};
+
+static const rs_column_spec fit_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank; unknown: the whole job", NULL),
+    RS_COLUMN("question", TEXT, NONE, "steps, micro_batches, layers, mesh", NULL),
+    RS_COLUMN("answer", TEXT, NONE, "what was found; unknown: refused", NULL),
+    RS_COLUMN(
+        "score", REAL, NONE,
+        "share of the work that agrees with the answer: of steps, with the work a period later; of "
+        "micro batches, with the next one's; of layers, the share of forward that lies in layers; of the "
+        "mesh, the share of the job\'s ranks that its axes multiply to",
+        NULL),
     RS_COLUMN("runner_up", REAL, NONE, "score of the best period that is no multiple nor part; unknown: none",
               "runner-up"),
     RS_COLUMN("reason", TEXT, NONE, "of a refusal or a weak answer", NULL),
@@ -85,10 +106,12 @@ static const rs_table_spec micro_table = RS_TABLE(
 static const rs_table_spec layer_table =
     RS_TABLE("layers", "one row is one layer in one phase of one rank, over all steps", layer_columns);
 static const rs_table_spec fit_table = RS_TABLE("fit", "one row is one question about one rank", fit_columns);
-static const rs_table_spec *const tables[] = {&step_table, &phase_table, &micro_table, &layer_table,
-                                              &fit_table};
+static const rs_table_spec mesh_table =
+    RS_TABLE("mesh", "one row is one axis of the mesh of all ranks", mesh_columns);
+static const rs_table_spec *const tables[] = {&step_table,  &phase_table, &micro_table,
+                                              &layer_table, &mesh_table,  &fit_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
-enum { STEPS, PHASES, MICRO_BATCHES, LAYERS, FIT };
+enum { STEPS, PHASES, MICRO_BATCHES, LAYERS, MESH, FIT };
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
@@ -155,7 +178,7 @@ static rs_status put_layers(rs_table *t, int64_t rank, const rs_structure_rank *
 static rs_status put_fit(rs_table *t, int64_t rank, const char *question, const char *answer, double score,
                          double runner_up, const char *reason, rs_error *err)
 {
-    rs_table_add_int(t, rank);
+    rs_table_add_int_if(t, rank != RS_NO_VALUE, rank);
     rs_table_add_text(t, question);
     if (answer)
         rs_table_add_text(t, answer);
@@ -182,9 +205,10 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
                      : "no period fits, nor stands out from the others";
         if (p->looked)
             rs_result_note(result,
-                           "rank %lld: no steps: the best period, %zu pieces of work, scores %.3f (the next "
-                           "%.3f): %s",
-                           (long long)rank, p->period, p->score, p->runner_up, reason);
+                           "rank %lld: no steps: the best period, %zu pieces of work, scores %s (the next "
+                           "%s): %s",
+                           (long long)rank, p->period, RS_FIXED(p->score, 3), RS_FIXED(p->runner_up, 3),
+                           reason);
         else
             rs_result_note(result, "rank %lld: no steps: %s", (long long)rank, reason);
         return put_fit(result->tables[FIT], rank, "steps", NULL, score, runner_up, reason, err);
@@ -232,6 +256,78 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
     return put_fit(result->tables[FIT], rank, "layers", answer, share, (double)NAN, NULL, err);
 }
 
+/* ---- the mesh ------------------------------------------------------------------------------------------ */
+
+static rs_status put_axis(rs_table *t, const rs_mesh_axis *a, rs_error *err)
+{
+    bool named = strcmp(a->name, "axis") != 0;
+    rs_table_add_text(t, a->name);
+    if (named)
+        rs_table_add_text(t, a->described ? "description" : "behaviour");
+    else
+        rs_table_add_null(t);
+    rs_table_add_int(t, a->size);
+    rs_table_add_int_if(t, a->stride > 0, a->stride);
+    rs_table_add_int(t, (int64_t)a->groups);
+    rs_table_add_int(t, (int64_t)a->ranks);
+    rs_table_add_int(t, (int64_t)a->ops);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status put_mesh(rs_result *result, const rs_mesh *mesh, size_t unlisted, rs_error *err)
+{
+    char answer[RS_MESH_AXES * 48] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < mesh->n; i++) {
+        RS_TRY(put_axis(result->tables[MESH], &mesh->axes[i], err));
+        used += (size_t)snprintf(answer + used, sizeof answer - used, "%s%s %lld", i ? " x " : "",
+                                 mesh->axes[i].name, (long long)mesh->axes[i].size);
+    }
+    const char *reason = NULL;
+    if (mesh->n == 0)
+        reason = unlisted ? "the process groups do not tell their ranks" : "no communication";
+    else if (mesh->covered != mesh->world)
+        reason = "the axes that communicate do not multiply to the job's ranks";
+    if (mesh->n && reason)
+        rs_result_note(result, "mesh: %s make %lld of %lld ranks: on another axis nothing is communicated",
+                       answer, (long long)mesh->covered, (long long)mesh->world);
+    double score = mesh->n ? (double)mesh->covered / (double)mesh->world : (double)NAN;
+    return put_fit(result->tables[FIT], RS_NO_VALUE, "mesh", mesh->n ? answer : NULL, score, (double)NAN,
+                   reason, err);
+}
+
+/* Members stay the partials'. */
+static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    rs_mesh_group *groups = NULL;
+    size_t n_groups = 0, capacity = 0, unlisted = 0;
+    int64_t world = 0;
+    rs_mesh mesh;
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) {
+        const rs_structure_rank *p = partials[i].value;
+        unlisted += p->n_unlisted;
+        if (p->world > world) world = p->world;
+        for (size_t k = 0; ok && k < p->n_groups; k++) {
+            const rs_structure_group *g = &p->groups[k];
+            ok = RS_GROW_ONE(groups, n_groups, capacity);
+            if (ok)
+                groups[n_groups++] = (rs_mesh_group){.members = g->members,
+                                                     .n = g->n,
+                                                     .description = g->description,
+                                                     .ops = g->ops,
+                                                     .transfers = g->transfers,
+                                                     .all_to_alls = g->all_to_alls,
+                                                     .forward_sums = g->forward_sums,
+                                                     .behind = g->behind};
+        }
+    }
+    rs_status status =
+        ok ? rs_mesh_find(groups, n_groups, world, &mesh, err) : rs_fail_nomem(err, "the mesh");
+    rs_free(groups);
+    return status == RS_OK ? put_mesh(result, &mesh, unlisted, err) : status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     (void)run;
@@ -245,7 +341,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         RS_TRY(fit_steps(result, rank, p, err));
         RS_TRY(fit_inside(result, rank, p, err));
     }
-    return RS_OK;
+    return find_mesh(partials, n, result, err);
 }
 
 /* ---- what travels -------------------------------------------------------------------------------------- */
@@ -274,6 +370,25 @@ static const rs_field layer_fields[] = {
 };
 static const rs_layout layer_layout = RS_LAYOUT(rs_structure_layer, layer_fields);
 
+static const rs_field group_fields[] = {
+    RS_FIELD_OR_NULL(rs_structure_group, description),
+    RS_FIELD_VALUES(rs_structure_group, members, n),
+    RS_FIELD(rs_structure_group, ops),
+    RS_FIELD(rs_structure_group, transfers),
+    RS_FIELD(rs_structure_group, all_to_alls),
+    RS_FIELD(rs_structure_group, forward_sums),
+    RS_FIELD(rs_structure_group, behind),
+};
+/* What rs_mesh_find relies on. */
+static bool is_group(const void *value)
+{
+    const rs_structure_group *g = value;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->members[i] < 0 || (i && g->members[i] <= g->members[i - 1])) return false;
+    return true;
+}
+static const rs_layout group_layout = RS_LAYOUT_CHECKED(rs_structure_group, group_fields, is_group);
+
 static const rs_field rank_fields[] = {
     RS_FIELD_BELOW(rs_structure_rank, source, RS_N_STEP_SOURCES),
     RS_FIELD_BELOW(rs_structure_rank, border, RS_N_BORDERS),
@@ -287,12 +402,16 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_structure_rank, steps, n_steps, &step_layout),
     RS_FIELD_LIST(rs_structure_rank, phases, n_phases, &phase_layout),
     RS_FIELD_LIST(rs_structure_rank, layers, n_layers, &layer_layout),
+    RS_FIELD(rs_structure_rank, world),
+    RS_FIELD_LIST(rs_structure_rank, groups, n_groups, &group_layout),
+    RS_FIELD(rs_structure_rank, n_unlisted),
 };
 static const rs_layout rank_layout = RS_LAYOUT(rs_structure_rank, rank_fields);
 
 const rs_analysis rs_analysis_structure = {
     .name = "structure",
-    .help = "Steps, phases, micro batches and layers, told by what repeats itself and not by annotations",
+    .help =
+        "Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations",
     .about =
         "Each piece of GPU work is given its place in the model's program.\n\n"
         "Steps: annotations; where there are none (or with --from repetition), what comes again and again in "
@@ -306,12 +425,17 @@ const rs_analysis rs_analysis_structure = {
         "Layers: stretches of at least four pieces of work that stand at least three times in a row within a "
         "micro batch. Work of backward belongs to the micro batch and the layer of the forward operator whose "
         "sequence number its operator has.\n\n"
+        "Mesh, over all ranks: process groups of one size and stride that share no rank are an axis; axes "
+        "meet in one rank and their sizes multiply to the job's ranks. An axis is named by its groups' "
+        "description or else by what is done in them: sends and receives pp, all-to-alls ep, sums in forward "
+        "tp, sums behind it dp.\n\n"
         "The table fit says how well each answer fits, and why one was refused.",
     .examples = "rankscope structure traces/\nrankscope structure --table layers --format csv trace.json.gz\n"
                 "rankscope structure --from repetition --table fit traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_structure, &rs_facet_steps, &rs_facet_span},
+    .columns = RS_COLL_HOST_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS,

@@ -30,6 +30,13 @@ typedef struct rs_structure_layer {
     int64_t gpu;
 } rs_structure_layer;
 
+/* A process group as a rank sees it. */
+typedef struct rs_structure_group {
+    const char *description; /* owned; NULL: none */
+    int64_t *members;        /* owned */
+    size_t n, ops, transfers, all_to_alls, forward_sums, behind;
+} rs_structure_group;
+
 typedef struct rs_structure_rank {
     uint8_t source;    /* rs_step_source */
     uint8_t border;    /* rs_border */
@@ -43,6 +50,9 @@ typedef struct rs_structure_rank {
     size_t n_phases;
     rs_structure_layer *layers; /* by phase, layer */
     size_t n_layers;
+    int64_t world; /* ranks of the job by the file's own word; 0: not told */
+    rs_structure_group *groups;
+    size_t n_groups, n_unlisted; /* operations of groups that name no members */
 } rs_structure_rank;
 
 rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);

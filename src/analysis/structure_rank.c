@@ -5,6 +5,8 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/collective_ops.h"
+#include "match/mesh.h"
 #include "trace/repeated_steps.h"
 #include "trace/selection.h"
 
@@ -15,6 +17,11 @@ void rs_structure_free(void *partial)
     rs_free(p->steps);
     rs_free(p->phases);
     rs_free(p->layers);
+    for (size_t i = 0; i < p->n_groups; i++) {
+        rs_free((char *)p->groups[i].description);
+        rs_free(p->groups[i].members);
+    }
+    rs_free(p->groups);
     rs_free(p);
 }
 
@@ -156,6 +163,66 @@ static bool add_steps(const rs_trace *trace, const rs_structure *s, const rs_ran
     return true;
 }
 
+/* ---- process groups ------------------------------------------------------------------------------------ */
+
+static rs_structure_group *find_group(rs_structure_rank *p, rs_map64 *by_text, const rs_coll_rank *comm,
+                                      const rs_coll_op *op, size_t *capacity, bool *ok)
+{
+    bool is_new;
+    uint64_t key = ((uint64_t)op->members << 32 | op->description) ^ rs_hash_u64((uint64_t)op->group_size);
+    uint32_t *slot = rs_map64_put(by_text, key, &is_new);
+    *ok = slot != NULL;
+    if (slot && !is_new) return *slot == UINT32_MAX ? NULL : &p->groups[*slot];
+    if (!slot) return NULL;
+    *slot = UINT32_MAX;
+    int64_t *members;
+    size_t n;
+    const char *text = op->members == RS_NO_STRING ? "" : rs_pool_text(&comm->pool, op->members);
+    if (!rs_mesh_parse(text, op->group_size, &members, &n)) return NULL;
+    const char *description =
+        op->description == RS_NO_STRING ? NULL : rs_strdup(rs_pool_text(&comm->pool, op->description));
+    *ok = RS_GROW_ONE(p->groups, p->n_groups, *capacity);
+    if (!*ok) {
+        rs_free(members);
+        rs_free((char *)description);
+        return NULL;
+    }
+    *slot = (uint32_t)p->n_groups;
+    p->groups[p->n_groups] = (rs_structure_group){.description = description, .members = members, .n = n};
+    return &p->groups[p->n_groups++];
+}
+
+static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structure_rank *p, rs_error *err)
+{
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_coll_rank *comm;
+    RS_TRY(rs_coll_rank_any(trace, &policy, &comm, err));
+    rs_map64 by_text = {0};
+    size_t capacity = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < comm->n; i++) {
+        const rs_coll_op *op = &comm->ops[i];
+        rs_structure_group *g = find_group(p, &by_text, comm, op, &capacity, &ok);
+        if (!g) {
+            p->n_unlisted++;
+            continue;
+        }
+        size_t at = rs_structure_at(s, op->row);
+        uint8_t phase = at == SIZE_MAX ? RS_PHASE_UNKNOWN : s->phase[at];
+        bool sums = op->kind == RS_COLL_ALL_REDUCE || op->kind == RS_COLL_REDUCE_SCATTER;
+        g->ops++;
+        g->transfers += op->kind == RS_COLL_SEND_RECV;
+        g->all_to_alls += op->kind == RS_COLL_ALL_TO_ALL;
+        g->forward_sums += sums && phase == RS_PHASE_FORWARD;
+        g->behind += sums && (phase == RS_PHASE_BACKWARD || phase == RS_PHASE_OPTIMIZER);
+    }
+    rs_map64_clear(&by_text);
+    rs_coll_rank_free(comm);
+    int64_t world = trace->events->info.world_size;
+    p->world = world > 0 ? world : 0;
+    return ok ? RS_OK : rs_fail_nomem(err, "process groups");
+}
+
 rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     const rs_structure *s;
@@ -177,5 +244,5 @@ rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partia
     }
     const rs_ranges *wanted = trace->selection && trace->selection->by_step ? &trace->selection->steps : NULL;
     bool ok = add_steps(trace, s, wanted, p) && sum_up(trace, s, wanted, p);
-    return ok ? RS_OK : rs_fail_nomem(err, "structure");
+    return ok ? list_groups(trace, s, p, err) : rs_fail_nomem(err, "structure");
 }

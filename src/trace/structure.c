@@ -55,19 +55,19 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             uint32_t row = c->rows[i];
             while (at < trace->n_rows && rs_trace_row(trace, at) < row) at++;
             if (at == trace->n_rows) break;
-            if (rs_trace_row(trace, at) != row || c->ints[i] < 0) continue;
+            if (rs_trace_row(trace, at) != row || rs_sparse_int(c, i) < 0) continue;
             if (rs_event_kind(e, row) != RS_KIND_CPU_OP || !rs_event_is_span(e, row)) continue;
             bool backward = autograd[e->thread[row]] != 0, is_new = false;
             if (backward != (pass == 1)) continue;
             if (backward) {
-                const uint32_t *slot = rs_map64_get(&begun, (uint64_t)c->ints[i]);
+                const uint32_t *slot = rs_map64_get(&begun, (uint64_t)rs_sparse_int(c, i));
                 ok = RS_GROW_ONE(out->items, out->n, out->capacity);
                 if (ok)
                     out->items[out->n++] =
                         (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME};
                 continue;
             }
-            uint32_t *slot = rs_map64_put(&begun, (uint64_t)c->ints[i], &is_new);
+            uint32_t *slot = rs_map64_put(&begun, (uint64_t)rs_sparse_int(c, i), &is_new);
             ok = slot && (!is_new || RS_GROW_ONE(starts, n_starts, capacity));
             if (!ok) break;
             if (is_new) {
