@@ -100,6 +100,12 @@ RS_API rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_o
 RS_API rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                                  rs_compat compat, rs_result *result, rs_error *err);
 
+/* As rs_job_run for an analysis that compares any number of jobs, two or more: jobs[0] is what the others are
+ * compared with. A job may stand in the list more than once. Analyses of two jobs take it, too. */
+RS_API rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis *analysis,
+                                 const rs_options *options, rs_compat compat, rs_result *result,
+                                 rs_error *err);
+
 /* One of several questions to one job. options may be NULL (defaults). */
 typedef struct rs_query {
     const rs_analysis *analysis;

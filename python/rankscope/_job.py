@@ -71,6 +71,17 @@ def finish(engine_result, stacklevel):
     return result
 
 
+def _check_jobs(row, n_others):
+    """Whether an analysis takes so many jobs beside the first."""
+    name = row["name"]
+    if row["input"] == "two_jobs" and n_others != 1:
+        raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name))
+    if row["input"] == "jobs" and not n_others:
+        raise UsageError("%s compares two jobs or more: rankscope.%s(a, b, ...)" % (name, name))
+    if row["input"] == "traces" and n_others:
+        raise UsageError("%s takes one job" % name)
+
+
 def _names(value):
     """One name or several, as the engine takes them."""
     return value if value is None or isinstance(value, str) else ",".join(value)
@@ -126,15 +137,14 @@ class Job:
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
         return self._run(name, compat, progress, options, 2)
 
-    def _run(self, name, compat, progress, options, stacklevel, other=None):
+    def _run(self, name, compat, progress, options, stacklevel, others=()):
         row = find(name)
         given = make_options(row, options)
-        pair = row["input"] == "two_jobs"
-        if pair != (other is not None):
-            raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name) if pair else "%s takes one job" % name)
+        _check_jobs(row, len(others))
         with _progress(self._progress if progress is None else progress, "reading") as call:
-            if pair:
-                result = _engine.run_pair(self._job, other._job, row["name"], given, compat, call)
+            if others:
+                jobs = (self._job,) + tuple(other._job for other in others)
+                result = _engine.run_jobs(jobs, row["name"], given, compat, call)
             else:
                 result = self._job.run(row["name"], given, compat, call)
         return finish(result, stacklevel + 1)
@@ -229,16 +239,27 @@ class Events(Table):
 # ---- functions of other inputs ------------------------------------------------------------------------------------
 
 
+def _between(name, sources, compat, table, progress, options):
+    """Runs an analysis of several jobs over jobs, or sources that open takes."""
+    jobs = []
+    try:
+        for source in sources:
+            jobs.append(source if isinstance(source, Job) else open_job(source, keep=False))
+        return choose(jobs[0]._run(name, compat, progress, options, 3, jobs[1:]), table)
+    finally:
+        for job, source in zip(jobs, sources):
+            if job is not source:
+                job.close()
+
+
 def diff(a, b, *, compat=None, table=None, progress=None, **options):
     """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged."""
-    first = a if isinstance(a, Job) else open_job(a, keep=False)
-    second = b if isinstance(b, Job) else open_job(b, keep=False)
-    try:
-        return choose(first._run("diff", compat, progress, options, 2, second), table)
-    finally:
-        for job, given in ((first, a), (second, b)):
-            if job is not given:
-                job.close()
+    return _between("diff", (a, b), compat, table, progress, options)
+
+
+def compare(a, *others, compat=None, table=None, progress=None, **options):
+    """Compares any number of jobs, or sources that open takes, with the first of them."""
+    return _between("compare", (a,) + others, compat, table, progress, options)
 
 
 def memory(source, *, compat=None, table=None, progress=None, **options):
@@ -299,7 +320,8 @@ def document(row):
 def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None))):
     """The signature of an analysis' method."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    positional, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    parameters = [inspect.Parameter(name.lstrip("*"), several if name[0] == "*" else positional) for name in first]
     for spec in row["options"]:
         parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
     for name, default in last:
@@ -323,7 +345,16 @@ def _make_pair_method(row):
     name = row["name"]
 
     def method(self, other, *, compat=None, table=None, progress=None, **options):
-        return choose(self._run(name, compat, progress, options, 2, other), table)
+        return choose(self._run(name, compat, progress, options, 2, (other,)), table)
+
+    return method
+
+
+def _make_many_method(row):
+    name = row["name"]
+
+    def method(self, *others, compat=None, table=None, progress=None, **options):
+        return choose(self._run(name, compat, progress, options, 2, others), table)
 
     return method
 
@@ -333,13 +364,13 @@ def _add_methods():
         name = python_name(row["name"])
         if row["input"] == "file" or name == "events":
             continue
-        pair = row["input"] == "two_jobs"
-        method = _make_pair_method(row) if pair else _make_method(row)
+        make = {"two_jobs": _make_pair_method, "jobs": _make_many_method}.get(row["input"], _make_method)
+        method = make(row)
         method.__name__ = name
         method.__qualname__ = "Job." + name
         method.__module__ = __name__
         method.__doc__ = document(row)
-        method.__signature__ = make_signature(row, ["self", "other"] if pair else ["self"])
+        method.__signature__ = make_signature(row, {"two_jobs": ["self", "other"], "jobs": ["self", "*others"]}.get(row["input"], ["self"]))
         setattr(Job, name, method)
     call = _make_method(REGISTRY["events"])
 
@@ -355,7 +386,7 @@ OPEN_LAST = (("keep", True), ("storage_options", None), ("progress", "auto"))
 
 
 def _document_functions():
-    for function, first in ((diff, ["a", "b"]), (memory, ["source"])):
+    for function, first in ((diff, ["a", "b"]), (compare, ["a", "*others"]), (memory, ["source"])):
         row = REGISTRY[function.__name__]
         function.__doc__ += "\n\n" + document(row)
         function.__signature__ = make_signature(row, first)

@@ -36,7 +36,7 @@ class Job:
     def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, **options: Any) -> Result:
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens" or "aorta" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
              without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
@@ -378,6 +378,140 @@ class Job:
             collectives [count]: collectives that tell it
             residual_us [us]: median distance of its ends from the others' after correction
             worst_us [us]: the greatest"""
+    def compare(self, *others: Job,
+        by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+        per: Literal['total', 'step'] = 'total',
+        top: int = 0,
+        axis: Optional[Text] = None,
+        device: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+        progress: Progress = None) -> Table:
+        """Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+        A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+        directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+        communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+        so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+        launch in the file is (unlinked).
+
+        By args and op the key is the operator that owns the work, as in roofline, so that traces of
+        different vendors meet although their kernels have other names. By category operators are told by
+        their names, and work without an operator by the kernel's. By tree the operators of both sides are
+        aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+        three small operators against a fused one are one row under what both have in common. Ranks are
+        paired in order, and the threads of a rank by their first operator.
+
+        axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+        makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+        with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+        mean.
+
+        Efficiency is the least time that the side's own device would need, of the time it took.
+
+        Options:
+            by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+                nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+                category, module, tree
+            per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+                step
+            top: only the N rows of each variant that differ most; 0: all
+            axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+                between
+            device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+                default: as each trace says
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+                1.1'
+
+        Table inputs: one row is one input
+            variant [id]: 0 is the first input, what the others are compared with
+            input: the trace, or the folder of all ranks' traces
+            ranks [count]: ranks
+            steps [count]: steps, of all ranks together
+            device: what it ran on, of the first rank
+            work [count]: pieces of GPU work
+            gpu_us [us]: their durations added up
+            unlinked_us [us]: ... of those without a launch in the file
+            time_diff_us [us]: gpu_us less that of variant 0
+            change_pct [percent]: time_diff_us of variant 0's gpu_us
+            mean_step_us [us]: mean length of a step on the host
+
+        Table args: one row is one operator with one set of arguments, in one variant; with by args
+            variant [id]: which input is compared with the first
+            name: operator that owns the work, as in roofline; of communication the launcher
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table names: one row is one name in one variant; with by op, kernel, category or module
+            variant [id]: which input is compared with the first
+            name: operator, kernel, category or module, as by says
+            change: added, removed, more, fewer or same, by count
+            count_a [count]: calls in the first input; pieces of work by kernel
+            count_b [count]: calls in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            mean_a_us [us]: time_a_us of one call
+            mean_b_us [us]: time_b_us of one call
+            time_diff_us [us]: time_b_us less time_a_us
+            ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            tflops_a: TFLOP/s in the first input, where FLOPs are known
+            tflops_b: TFLOP/s in the variant
+            efficiency_a_pct [percent]: least time of the first input's device, of its time
+            efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+        Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            count [count]: pairs of such operators
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+            variant [id]: which input is compared with the first
+            name: lowest operator that both have above the work; unknown: there is none
+            uid_a [id]: its position in traceEvents of the first input
+            uid_b [id]: its position in traceEvents of the variant
+            depth [count]: operators above it, and 1; 0: the root
+            ops_a: what launched the work in the first input
+            ops_b: what launched it in the variant
+            rank_a [id]: rank of the first input
+            rank_b [id]: rank of the variant
+            module: nn.Module around it, where modules were recorded
+            work_a [count]: pieces of work in the first input
+            work_b [count]: pieces of work in the variant
+            time_a_us [us]: GPU time in the first input: durations added up
+            time_b_us [us]: GPU time in the variant
+            time_diff_us [us]: time_b_us less time_a_us
+            impact_pct [percent]: time_diff_us of all GPU time of the first input
+            verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+        Table pivot: one row is one value of the axis; with axis
+            axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counters', 'launches']] = None,
@@ -1614,6 +1748,84 @@ class Job:
         Table folded: one row is one stack
             stack: names from the rank down, joined by ;
             time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+    def variance(self, *,
+        by: Literal['kernel', 'op'] = 'kernel',
+        class_: Literal['computation', 'communication', 'memory', 'all', 'gemm', 'attention', 'convolution'] = 'computation',
+        top: int = 20,
+        min_count: int = 2,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['variance', 'across', 'ranks']] = None,
+        progress: Progress = None) -> Table:
+        """Which kernels or operators vary though their work is equal, when the slowest ran, and beside what.
+
+        Runs of one kernel, or of one operator with equal shapes, do the same work; where their times
+        differ, something else is the cause. The rows are sorted by the time that the slower runs took
+        beyond the median: what steadiness would gain.
+
+        Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the
+        runs that lie beside communication for more than half of their time with those that lie beside none;
+        it is unknown where one kind is missing. A shared name does not always mean equal work: kernels of
+        one name may run on several shapes, which by op keeps apart.
+
+        The table ranks compares GPUs: each rank's runs at its own medians against the medians over all
+        ranks. A ratio above 1 on one rank alone means a slow GPU.
+
+        Options:
+            by: kernel: by name; op: by operator and shapes, a run is all work of one call; one of kernel,
+                op
+            class_: which work; gemm, attention and convolution are told by the kernels' names; one of
+                computation, communication, memory, all, gemm, attention, convolution
+            top: only the first N rows of a rank; 0: all
+            min_count: only what ran N times or more on the rank
+            fail_on: exit 1 when a row meets the expression: 'cv > 0.5, above_median_us > 1000'
+
+        Table variance: one row is one kernel, or operator with shapes, of one rank
+            rank [id]: rank
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            count [count]: runs
+            sum_us [us]: their GPU time
+            above_median_us [us]: GPU time of the slower half beyond the median, added up
+            mean_us [us]: mean
+            min_us [us]: fastest run
+            p50_us [us]: median
+            p90_us [us]: nine of ten runs were no longer
+            p99_us [us]: 99 of 100 runs were no longer
+            max_us [us]: slowest run
+            std_us [us]: standard deviation of a sample; unknown for one run
+            cv [ratio]: coefficient of variation: std_us over mean_us
+            spread [ratio]: max_us less min_us, over min_us
+            slowest_at_us [us]: when the slowest run started
+            slowest_step [id]: step of the slowest run
+            slowest_uid [id]: its position in traceEvents; of the operator with by op
+            fastest_at_us [us]: when the fastest run started
+            slowest_comm_us [us]: communication that ran beside the slowest
+            slowest_comm_pct [percent]: slowest_comm_us of max_us
+            collectives: which communication that was, and how often
+            slowest_copies_us [us]: copies and memsets that ran beside the slowest
+            overlapped [count]: runs beside communication for more than half of their time
+            alone [count]: runs beside no communication
+            slowdown_when_overlapped [ratio]: mean of the overlapped over the mean of those alone
+            overlap_correlation: correlation of a run's time and the share of it beside communication, -1 to
+                1
+
+        Table across: one row is one kernel, or operator with shapes, on several ranks
+            name: kernel, or operator
+            input_dims: shapes of the operator's inputs; unknown for kernels
+            ranks [count]: ranks that ran it
+            median_us [us]: median over ranks of their medians
+            slowest_rank [id]: rank with the largest median
+            slowest_us [us]: its median
+            ratio [ratio]: slowest_us over median_us
+            excess_us [us]: what the slowest rank's runs took more, all of them
+
+        Table ranks: one row is one rank against the others at the same work
+            rank [id]: rank
+            names [count]: kernels or operators that other ranks ran, too
+            typical_us [us]: its runs of them at the rank's own medians
+            expected_us [us]: the same at the median over ranks of each
+            ratio [ratio]: typical_us over expected_us: how slow the rank's GPU is"""
 
 class Events(Table):
     """The table of all events. Called, it runs the analysis `events` with its options."""
@@ -1709,6 +1921,143 @@ def diff(a: Any, b: Any, *,
         b: in B
         diff: B less A
         change_pct [percent]: diff of A; unknown where A has none"""
+
+def compare(a: Any, *others: Any,
+    by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
+    per: Literal['total', 'step'] = 'total',
+    top: int = 0,
+    axis: Optional[Text] = None,
+    device: Optional[Text] = None,
+    fail_on: Optional[Text] = None,
+    compat: None = None,
+    table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
+    progress: Progress = None) -> Table:
+    """Compares any number of jobs, or sources that open takes, with the first of them.
+
+    Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
+
+    A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
+    directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
+    communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+    so the differences of all rows of a variant add up to the change of its GPU time. Work without a
+    launch in the file is (unlinked).
+
+    By args and op the key is the operator that owns the work, as in roofline, so that traces of
+    different vendors meet although their kernels have other names. By category operators are told by
+    their names, and work without an operator by the kernel's. By tree the operators of both sides are
+    aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
+    three small operators against a fused one are one row under what both have in common. Ranks are
+    paired in order, and the threads of a rank by their first operator.
+
+    axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+    makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
+    with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
+    mean.
+
+    Efficiency is the least time that the side's own device would need, of the time it took.
+
+    Options:
+        by: args: operator and arguments; op: operator; kernel; category: kind of operator; module:
+            nn.Module; tree: lowest common ancestors in the call tree; one of args, op, kernel,
+            category, module, tree
+        per: total: sums over all ranks; step: divided by each input's number of steps; one of total,
+            step
+        top: only the N rows of each variant that differ most; 0: all
+        axis: what differs along a number in the paths: 'threads={}thread', or two of them with a comma
+            between
+        device: what the device can do, of every input: a name of the built-in table, or a JSON file;
+            default: as each trace says
+        fail_on: exit 1 when a row of the chosen table meets the expression: 'impact_pct > 1, ratio >
+            1.1'
+
+    Table inputs: one row is one input
+        variant [id]: 0 is the first input, what the others are compared with
+        input: the trace, or the folder of all ranks' traces
+        ranks [count]: ranks
+        steps [count]: steps, of all ranks together
+        device: what it ran on, of the first rank
+        work [count]: pieces of GPU work
+        gpu_us [us]: their durations added up
+        unlinked_us [us]: ... of those without a launch in the file
+        time_diff_us [us]: gpu_us less that of variant 0
+        change_pct [percent]: time_diff_us of variant 0's gpu_us
+        mean_step_us [us]: mean length of a step on the host
+
+    Table args: one row is one operator with one set of arguments, in one variant; with by args
+        variant [id]: which input is compared with the first
+        name: operator that owns the work, as in roofline; of communication the launcher
+        input_dims: shapes of the inputs
+        input_types: types of the inputs
+        input_strides: strides of the inputs
+        concrete_inputs: values of scalar inputs
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table names: one row is one name in one variant; with by op, kernel, category or module
+        variant [id]: which input is compared with the first
+        name: operator, kernel, category or module, as by says
+        change: added, removed, more, fewer or same, by count
+        count_a [count]: calls in the first input; pieces of work by kernel
+        count_b [count]: calls in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        mean_a_us [us]: time_a_us of one call
+        mean_b_us [us]: time_b_us of one call
+        time_diff_us [us]: time_b_us less time_a_us
+        ratio [ratio]: time_b_us over time_a_us; unknown where a side has none
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        tflops_a: TFLOP/s in the first input, where FLOPs are known
+        tflops_b: TFLOP/s in the variant
+        efficiency_a_pct [percent]: least time of the first input's device, of its time
+        efficiency_b_pct [percent]: least time of the variant's device, of its time
+
+    Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        count [count]: pairs of such operators
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+        variant [id]: which input is compared with the first
+        name: lowest operator that both have above the work; unknown: there is none
+        uid_a [id]: its position in traceEvents of the first input
+        uid_b [id]: its position in traceEvents of the variant
+        depth [count]: operators above it, and 1; 0: the root
+        ops_a: what launched the work in the first input
+        ops_b: what launched it in the variant
+        rank_a [id]: rank of the first input
+        rank_b [id]: rank of the variant
+        module: nn.Module around it, where modules were recorded
+        work_a [count]: pieces of work in the first input
+        work_b [count]: pieces of work in the variant
+        time_a_us [us]: GPU time in the first input: durations added up
+        time_b_us [us]: GPU time in the variant
+        time_diff_us [us]: time_b_us less time_a_us
+        impact_pct [percent]: time_diff_us of all GPU time of the first input
+        verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
+
+    Table pivot: one row is one value of the axis; with axis
+        axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
 
 def memory(source: Any, *,
     series: bool = False,

@@ -294,42 +294,67 @@ static void job_dealloc(PyObject *object)
 /* ---- running ------------------------------------------------------------------------------------------ */
 
 typedef struct run {
-    shared_job *jobs[2]; /* held */
-    unsigned n_jobs;
+    shared_job **jobs; /* held; a job may stand there more than once */
+    size_t n_jobs;
     rs_py_task *task; /* not held: it outlives its context */
     const rs_analysis *analysis;
     rs_options *options;
     rs_compat compat;
     rs_result result;
+    shared_job **locked; /* the jobs, each once, by address */
+    size_t n_locked;
+    rs_job **sides;
 } run;
 
 static void clear_run(void *context)
 {
     run *r = context;
-    for (unsigned i = 0; i < r->n_jobs; i++) rs_py_job_drop(r->jobs[i]);
+    for (size_t i = 0; i < r->n_jobs; i++) rs_py_job_drop(r->jobs[i]);
     rs_options_free(r->options);
     rs_result_clear(&r->result);
+    free(r->jobs);
+    free(r->locked);
+    free(r->sides);
     free(r);
+}
+
+/* Jobs are always locked in the same order, so that two comparisons never wait for each other. */
+static void lock_jobs(run *r)
+{
+    r->n_locked = 0;
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        shared_job *s = r->jobs[i];
+        size_t at = r->n_locked;
+        while (at && (uintptr_t)r->locked[at - 1] > (uintptr_t)s) at--;
+        if (at && r->locked[at - 1] == s) continue;
+        memmove(&r->locked[at + 1], &r->locked[at], (r->n_locked - at) * sizeof *r->locked);
+        r->locked[at] = s;
+        r->n_locked++;
+    }
+    for (size_t i = 0; i < r->n_locked; i++) {
+        pthread_mutex_lock(&r->locked[i]->lock);
+        atomic_store(&r->locked[i]->task, r->task);
+    }
+}
+
+static void unlock_jobs(run *r)
+{
+    for (size_t i = r->n_locked; i-- > 0;) {
+        atomic_store(&r->locked[i]->task, NULL);
+        pthread_mutex_unlock(&r->locked[i]->lock);
+    }
 }
 
 static rs_status do_run(void *context, rs_error *err)
 {
     run *r = context;
-    shared_job *a = r->jobs[0], *b = r->n_jobs > 1 ? r->jobs[1] : a;
-    /* always in the same order, so that two comparisons never wait for each other */
-    shared_job *first = (uintptr_t)a < (uintptr_t)b ? a : b, *second = first == a ? b : a;
-    pthread_mutex_lock(&first->lock);
-    if (second != first) pthread_mutex_lock(&second->lock);
-    atomic_store(&a->task, r->task);
-    atomic_store(&b->task, r->task);
+    lock_jobs(r);
+    for (size_t i = 0; i < r->n_jobs; i++) r->sides[i] = r->jobs[i]->job;
     rs_status status =
-        !rs_py_task_progress(r->task, 0, 0) ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
-        : r->n_jobs > 1 ? rs_job_run_pair(a->job, b->job, r->analysis, r->options, r->compat, &r->result, err)
-                        : rs_job_run(a->job, r->analysis, r->options, r->compat, &r->result, err);
-    atomic_store(&a->task, NULL);
-    atomic_store(&b->task, NULL);
-    if (second != first) pthread_mutex_unlock(&second->lock);
-    pthread_mutex_unlock(&first->lock);
+        !rs_py_task_progress(r->task, 0, 0)
+            ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
+            : rs_job_run_jobs(r->sides, r->n_jobs, r->analysis, r->options, r->compat, &r->result, err);
+    unlock_jobs(r);
     return status;
 }
 
@@ -378,7 +403,7 @@ static rs_status check_compat(const rs_analysis *analysis, rs_compat compat, rs_
     return rs_fail(err, RS_ERR_USAGE, "%s does not know that compat mode", rs_analysis_name(analysis));
 }
 
-static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *name, PyObject *options,
+static PyObject *make_run(job_object *const *jobs, size_t n_jobs, const char *name, PyObject *options,
                           PyObject *compat, PyObject *progress)
 {
     rs_error err = RS_ERROR_INIT;
@@ -390,19 +415,26 @@ static PyObject *make_run(job_object *const *jobs, unsigned n_jobs, const char *
         return rs_py_raise(&err);
     }
     if (check_compat(analysis, mode, &err) != RS_OK) return rs_py_raise(&err);
-    for (unsigned i = 0; i < n_jobs; i++)
+    for (size_t i = 0; i < n_jobs; i++)
         if (!jobs[i]->shared) return rs_py_refuse("the job is closed");
     run *r = calloc(1, sizeof *r);
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     if (!r) return PyErr_NoMemory();
+    r->jobs = calloc(n_jobs, sizeof *r->jobs);
+    r->locked = calloc(n_jobs + 1, sizeof *r->locked);
+    r->sides = calloc(n_jobs, sizeof *r->sides);
+    if (!r->jobs || !r->locked || !r->sides) {
+        clear_run(r);
+        return PyErr_NoMemory();
+    }
     if (rs_options_create(specs, n, &r->options, &err) != RS_OK) {
-        free(r);
+        clear_run(r);
         return rs_py_raise(&err);
     }
     r->analysis = analysis;
     r->compat = mode;
-    for (unsigned i = 0; i < n_jobs; i++) {
+    for (size_t i = 0; i < n_jobs; i++) {
         r->jobs[r->n_jobs++] = jobs[i]->shared;
         atomic_fetch_add(&jobs[i]->shared->holders, 1);
     }
@@ -431,16 +463,32 @@ static PyObject *job_run(PyObject *self, PyObject *args, PyObject *words)
     return make_run((job_object *[]){(job_object *)self}, 1, name, options, compat, progress);
 }
 
-static PyObject *run_pair(PyObject *module, PyObject *args, PyObject *words)
+static PyObject *run_jobs(PyObject *module, PyObject *args, PyObject *words)
 {
     (void)module;
-    static char *names[] = {"a", "b", "analysis", "options", "compat", "progress", NULL};
+    static char *names[] = {"jobs", "analysis", "options", "compat", "progress", NULL};
     const char *name;
-    PyObject *a, *b, *options, *compat = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "O!O!sO!|OO:run_pair", names, job_type, &a, job_type, &b,
-                                     &name, &PyDict_Type, &options, &compat, &progress))
+    PyObject *jobs, *options, *compat = Py_None, *progress = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O!sO!|OO:run_jobs", names, &PyTuple_Type, &jobs, &name,
+                                     &PyDict_Type, &options, &compat, &progress))
         return NULL;
-    return make_run((job_object *[]){(job_object *)a, (job_object *)b}, 2, name, options, compat, progress);
+    size_t n = (size_t)PyTuple_Size(jobs);
+    if (n == 0) return rs_py_refuse("there is no job");
+    job_object **items = calloc(n, sizeof *items);
+    if (!items) return PyErr_NoMemory();
+    PyObject *result = NULL;
+    size_t k = 0;
+    for (; k < n; k++) {
+        PyObject *one = PyTuple_GetItem(jobs, (Py_ssize_t)k); /* borrowed: the tuple is immutable */
+        if (!PyObject_TypeCheck(one, job_type)) break;
+        items[k] = (job_object *)one;
+    }
+    if (k < n)
+        PyErr_SetString(PyExc_TypeError, "run_jobs takes a tuple of jobs");
+    else
+        result = make_run(items, n, name, options, compat, progress);
+    free(items);
+    return result;
 }
 
 static PyObject *job_stats(PyObject *object, PyObject *args)
@@ -510,8 +558,8 @@ static PyType_Spec job_spec = {
 };
 
 static PyMethodDef functions[] = {
-    {"run_pair", (PyCFunction)(void (*)(void))run_pair, METH_VARARGS | METH_KEYWORDS,
-     "run_pair(a, b, analysis, options, compat=None, progress=None) -> Result"},
+    {"run_jobs", (PyCFunction)(void (*)(void))run_jobs, METH_VARARGS | METH_KEYWORDS,
+     "run_jobs(jobs, analysis, options, compat=None, progress=None) -> Result; jobs is a tuple"},
     {NULL, NULL, 0, NULL},
 };
 

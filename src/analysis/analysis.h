@@ -29,7 +29,7 @@ typedef struct rs_partial {
     const char *source;      /* the file, for messages */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
-    unsigned side;           /* 0, or 1 for the ranks of the second job of a comparison, which come last */
+    unsigned side;           /* of a comparison: which of its jobs, in their order; else 0 */
 } rs_partial;
 
 /* One round of a question over ranks, before the last one (which is rank and merge of the analysis itself).
@@ -91,6 +91,7 @@ struct rs_analysis {
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
     const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
     bool two_sided;          /* compares two jobs: rs_job_run_pair */
+    bool many_sided;         /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

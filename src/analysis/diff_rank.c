@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"
@@ -105,34 +104,6 @@ static bool add_host(totals *t, const rs_trace *trace, const rs_step *steps, siz
     return true;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    int64_t x = ((const rs_step *)a)->number, y = ((const rs_step *)b)->number;
-    return x < y ? -1 : x > y;
-}
-
-/* How many steps there are, and how long they are together. */
-static bool add_steps(const rs_step *steps, size_t n, const rs_selector *selector, rs_diff_rank *p)
-{
-    rs_step *sorted = rs_malloc((n + 1) * sizeof *sorted);
-    size_t kept = 0;
-    if (!sorted) return false;
-    for (size_t i = 0; i < n; i++)
-        if (rs_selects_step(selector, &steps[i])) sorted[kept++] = steps[i];
-    if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
-    for (size_t i = 0, next; i < kept; i = next) {
-        int64_t start = sorted[i].start, end = sorted[i].end;
-        for (next = i + 1; next < kept && sorted[next].number == sorted[i].number; next++) {
-            if (sorted[next].start < start) start = sorted[next].start;
-            if (sorted[next].end > end) end = sorted[next].end;
-        }
-        p->n_steps++;
-        p->step_length = rs_add_sat(p->step_length, rs_sub_sat(end, start));
-    }
-    rs_free(sorted);
-    return true;
-}
-
 /* The work that belongs to a step, as a view of arrays of its own. */
 static bool work_in_steps(const rs_work *w, rs_work *out, void **memory)
 {
@@ -181,7 +152,7 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK) status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
-    if (!add_steps(steps, n_steps, &selector, p)) status = rs_fail_nomem(err, "steps");
+    status = rs_trace_count_steps(trace, &p->n_steps, &p->step_length, err);
     if (status == RS_OK && in_steps) {
         rs_work part;
         void *memory = NULL;

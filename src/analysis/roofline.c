@@ -103,28 +103,10 @@ enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
 
 /* ---- bounds -------------------------------------------------------------------------------------------- */
 
-typedef struct bound {
-    double us; /* NaN: unknown */
-    const char *what;
-} bound;
-
-/* The least time of one call: the longest of what its matrix FLOPs, its vector FLOPs and its bytes take. */
-static bound bound_of(const rs_roof_row *r, const rs_rates *rates)
+static rs_least_time bound_of(const rs_roof_row *r, const rs_rates *rates)
 {
-    bound b = {(double)NAN, NULL};
-    if (!rates || !r->family || !r->has_bytes || r->host_link) return b;
-    rs_precision vector = r->precision == RS_TF32 ? RS_FP32 : (rs_precision)r->precision;
-    double parts[3] = {
-        r->matrix ? (double)r->matrix / rs_rates_matrix(rates, (rs_precision)r->precision) / 1e6 : 0,
-        r->vector ? (double)r->vector / rs_rates_vector(rates, vector) / 1e6 : 0,
-        r->bytes ? (double)r->bytes / rates->mem_gbps / 1e3 : 0,
-    };
-    static const char *const words[3] = {"matrix", "vector", "memory"};
-    for (unsigned i = 0; i < 3; i++) {
-        if (isnan(parts[i])) return (bound){(double)NAN, NULL};
-        if (!b.what || parts[i] > b.us) b = (bound){parts[i], words[i]};
-    }
-    return b;
+    if (!rates || !r->family || !r->has_bytes || r->host_link) return (rs_least_time){(double)NAN, NULL};
+    return rs_rates_bound(rates, (rs_precision)r->precision, r->matrix, r->vector, r->bytes);
 }
 
 static double ratio(double part, double whole)
@@ -153,7 +135,7 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
     const double unknown = (double)NAN;
     bool flops = r->family && r->has_flops, bytes = r->family && r->has_bytes;
     double all = (double)r->matrix + (double)r->vector, ns = (double)r->time.sum;
-    bound b = bound_of(r, rates);
+    rs_least_time b = bound_of(r, rates);
     rs_table_add_int(t, rank);
     rs_table_add_text(t, rs_pool_text(pool, r->name));
     rs_table_add_text(t, r->family);
@@ -193,7 +175,7 @@ static int64_t times_sat(int64_t a, uint64_t n)
 
 static void add_to_total(total *t, const rs_roof_row *r, const rs_rates *rates)
 {
-    bound b = bound_of(r, rates);
+    rs_least_time b = bound_of(r, rates);
     t->count += r->time.n;
     t->time = rs_add_sat(t->time, r->time.sum);
     if (r->family) t->modelled = rs_add_sat(t->modelled, r->time.sum);

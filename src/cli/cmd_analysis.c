@@ -1,9 +1,12 @@
 /* rankscope NAME [options] PATH...: runs the analysis of that name and shows its tables. */
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
 #include "cli/trace_files.h"
+#include "cli/workbook.h"
+#include "output/xlsx.h"
 #include "rankscope/gate.h"
 
 static const char *const compat_names[] = {"",          "hta",   "hta-exact",
@@ -52,6 +55,13 @@ static rs_status check_paths(const rs_request *r, rs_error *err)
             err, RS_ERR_USAGE,
             "compares two inputs, not %zu: rankscope %s [options] A B (each a trace or a directory)", n,
             name);
+    case RS_INPUT_JOBS:
+        if (n >= 2) return RS_OK;
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "compares two inputs or more, not %zu: rankscope %s [options] A B [C...] (each a trace or a "
+            "directory)",
+            n, name);
     case RS_INPUT_FILE:
         if (n == 1) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE,
@@ -69,18 +79,22 @@ static rs_status check(rs_request *r, rs_error *err)
     rs_gate *gate = NULL;
     if (text && rs_gate_parse(text, &gate, err) != RS_OK) return rs_error_wrap(err, "--fail-on");
     rs_gate_free(gate);
+    if (rs_request_is_set(r, "xlsx")) RS_TRY(rs_xlsx_check(err));
     return check_paths(r, err);
 }
 
-static rs_status run_pair(rs_request *r, const rs_options *options, rs_result *result, rs_error *err)
+/* Each path is a job of its own. */
+static rs_status run_jobs(rs_request *r, const rs_options *options, rs_result *result, rs_error *err)
 {
-    rs_job *a = NULL, *b = NULL;
-    rs_status status = rs_request_open(r, &r->arguments.paths[0], 1, &a, err);
-    if (status == RS_OK) status = rs_request_open(r, &r->arguments.paths[1], 1, &b, err);
+    size_t n = r->arguments.n_paths;
+    rs_job **jobs = rs_calloc(n, sizeof *jobs);
+    rs_status status = jobs ? RS_OK : rs_fail_nomem(err, "jobs");
+    for (size_t i = 0; status == RS_OK && i < n; i++)
+        status = rs_request_open(r, &r->arguments.paths[i], 1, &jobs[i], err);
     if (status == RS_OK)
-        status = rs_job_run_pair(a, b, r->command->analysis, options, r->compat, result, err);
-    rs_request_close(r, a);
-    rs_request_close(r, b);
+        status = rs_job_run_jobs(jobs, n, r->command->analysis, options, r->compat, result, err);
+    for (size_t i = 0; jobs && i < n; i++) rs_request_close(r, jobs[i]);
+    rs_free(jobs);
     return status;
 }
 
@@ -89,7 +103,8 @@ static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
     const rs_analysis *analysis = r->command->analysis;
     const rs_options *options = r->arguments.options[0];
     rs_job *job = NULL;
-    if (rs_analysis_input(analysis) == RS_INPUT_TWO_JOBS) return run_pair(r, options, result, err);
+    rs_input_kind input = rs_analysis_input(analysis);
+    if (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS) return run_jobs(r, options, result, err);
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
     rs_status status = rs_job_run(job, analysis, options, r->compat, result, err);
     rs_request_close(r, job);
@@ -141,16 +156,25 @@ static int deliver(rs_request *r, const rs_result *result)
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = rs_request_deliver(r, &shown);
+    if (code == RS_EXIT_OK && rs_request_text(r, "xlsx"))
+        code = rs_deliver_workbook(r, result, rs_request_text(r, "xlsx"));
     if (code != RS_EXIT_OK || !overlay) return code;
     settings.compress = !rs_request_flag(r, "no-compress");
     settings.keep_all = edges && strcmp(edges, "all") == 0;
     return rs_write_traces(result, overlay, name, &settings);
 }
 
+/* What compares jobs can write a workbook. */
+static const rs_option_spec workbook_options[] = {
+    {"xlsx", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write a workbook, too: a sheet for each table, and a line chart over an axis"},
+};
+
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
 {
     static const char *const usages[] = {[RS_INPUT_TRACES] = "[options] PATH...",
                                          [RS_INPUT_TWO_JOBS] = "[options] A B",
+                                         [RS_INPUT_JOBS] = "[options] A B [C...]",
                                          [RS_INPUT_FILE] = "[options] FILE"};
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
@@ -169,4 +193,9 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
                         .body = run_analysis,
                         .show = show,
                         .deliver = deliver};
+    if (rs_analysis_input(analysis) == RS_INPUT_JOBS)
+        out->groups[out->n_groups++] =
+            (rs_option_group){.title = "Workbook",
+                              .specs = workbook_options,
+                              .n = sizeof workbook_options / sizeof *workbook_options};
 }

@@ -197,7 +197,7 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
 /* What usable inputs said in the round that was settled last, sorted by rank, added behind *partials. */
 rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned side, rs_partial **partials,
                              size_t *n_partials, rs_error *err);
-/* Makes the tables of all ranks. n_sides: 2 for a comparison, the second one's ranks come last. */
+/* Makes the tables of all ranks, those of the first side first. n_sides: the jobs of a comparison, else 1. */
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err);
 /* As many empty tables as the analysis has. */

@@ -310,7 +310,7 @@ static void end_side(run_side *s)
     }
 }
 
-/* ---- one job, or two -------------------------------------------------------------------------------- */
+/* ---- one job, or several ---------------------------------------------------------------------------- */
 
 /* An analysis of something that is no trace. */
 static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *result, rs_error *err)
@@ -407,20 +407,64 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
     }
 }
 
-static void answer(run_side *sides, unsigned n_sides, size_t k, outcome *o, rs_result *result)
+/* The questions and rankings of the k-th query, one a side. */
+typedef struct side_views {
+    rs_question **questions;
+    const rs_ranking **rankings;
+} side_views;
+
+static void answer(run_side *sides, const side_views *v, unsigned n_sides, size_t k, outcome *o,
+                   rs_result *result)
 {
-    rs_question *questions[2] = {NULL, NULL};
-    const rs_ranking *rankings[2] = {NULL, NULL};
     rs_error err = RS_ERROR_INIT;
     for (unsigned i = 0; i < n_sides; i++) {
-        questions[i] = &sides[i].questions[k];
-        rankings[i] = &sides[i].ranking;
+        v->questions[i] = &sides[i].questions[k];
+        v->rankings[i] = &sides[i].ranking;
     }
     settle(o,
-           questions[0]->analysis->file ? run_file(sides[0].job, questions[0], result, &err)
-                                        : rs_question_answer(questions, rankings, n_sides, result, &err),
+           v->questions[0]->analysis->file
+               ? run_file(sides[0].job, v->questions[0], result, &err)
+               : rs_question_answer(v->questions, v->rankings, n_sides, result, &err),
            &err);
-    for (unsigned i = 0; i < n_sides; i++) rs_question_clear(questions[i]); /* before the next one's tables */
+    for (unsigned i = 0; i < n_sides; i++)
+        rs_question_clear(v->questions[i]); /* before the next one's tables */
+}
+
+/* Whether an analysis takes that many jobs. */
+static rs_status check_sides(const rs_analysis *a, size_t n_jobs, rs_error *err)
+{
+    if (a->many_sided)
+        return n_jobs >= 2 ? RS_OK : rs_fail(err, RS_ERR_USAGE, "%s compares two jobs or more", a->name);
+    if (n_jobs == (a->two_sided ? 2u : 1u)) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "%s %s", a->name, a->two_sided ? "compares two jobs" : "takes one job");
+}
+
+static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_views *views, unsigned n_jobs,
+                           const rs_query *queries, outcome *outcomes, size_t n, rs_result *results,
+                           rs_error *err)
+{
+    rs_status status = RS_OK;
+    for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
+        status = begin_side(&sides[i], jobs[i], queries, n, err);
+    if (status != RS_OK) return status;
+    for (size_t k = 0; k < n; k++) {
+        const rs_analysis *a = queries[k].analysis;
+        outcomes[k].status = check_sides(a, n_jobs, &outcomes[k].error);
+        for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
+    }
+    for (unsigned i = 0; i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
+    size_t failed = n;
+    for (size_t k = 0; k < n; k++) {
+        if (outcomes[k].status == RS_OK) answer(sides, views, n_jobs, k, &outcomes[k], &results[k]);
+        if (outcomes[k].status == RS_OK) continue;
+        rs_result_drop_tables(&results[k]);
+        if (failed == n) failed = k;
+    }
+    if (failed == n) return RS_OK;
+    *err = outcomes[failed].error;
+    if (n > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
+    return outcomes[failed].status;
 }
 
 static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_query *queries, size_t n,
@@ -429,34 +473,18 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
-    run_side sides[2] = {{0}};
+    run_side *sides = rs_calloc(n_jobs, sizeof *sides);
     outcome *outcomes = rs_calloc(n, sizeof *outcomes);
-    rs_status status = outcomes || !n ? RS_OK : rs_fail_nomem(err, "run");
-    for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
-        status = begin_side(&sides[i], jobs[i], queries, n, err);
-    for (size_t k = 0; status == RS_OK && k < n; k++) {
-        const rs_analysis *a = queries[k].analysis;
-        if (n_jobs != (a->two_sided ? 2u : 1u))
-            outcomes[k].status = rs_fail(&outcomes[k].error, RS_ERR_USAGE, "%s %s", a->name,
-                                         a->two_sided ? "compares two jobs" : "takes one job");
-        for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
-            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
-    }
-    for (unsigned i = 0; status == RS_OK && i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
-    size_t failed = n;
-    for (size_t k = 0; status == RS_OK && k < n; k++) {
-        if (outcomes[k].status == RS_OK) answer(sides, n_jobs, k, &outcomes[k], &results[k]);
-        if (outcomes[k].status == RS_OK) continue;
-        rs_result_drop_tables(&results[k]);
-        if (failed == n) failed = k;
-    }
-    if (failed < n) {
-        status = outcomes[failed].status;
-        *err = outcomes[failed].error;
-        if (n > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
-    }
-    for (unsigned i = 0; i < n_jobs; i++) end_side(&sides[i]);
+    side_views views = {rs_calloc(n_jobs, sizeof *views.questions),
+                        rs_calloc(n_jobs, sizeof *views.rankings)};
+    bool ok = sides && (outcomes || !n) && views.questions && views.rankings;
+    rs_status status = ok ? run_sides(jobs, sides, &views, n_jobs, queries, outcomes, n, results, err)
+                          : rs_fail_nomem(err, "run");
+    for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
+    rs_free(sides);
     rs_free(outcomes);
+    rs_free(views.questions);
+    rs_free(views.rankings);
     return status;
 }
 
@@ -629,4 +657,14 @@ rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, con
                           rs_compat compat, rs_result *result, rs_error *err)
 {
     return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, result, err);
+}
+
+rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis *analysis,
+                          const rs_options *options, rs_compat compat, rs_result *result, rs_error *err)
+{
+    if (n_jobs == 0 || n_jobs > INT32_MAX) {
+        *result = (rs_result){0};
+        return rs_fail(err, RS_ERR_USAGE, "%s cannot compare %zu jobs", analysis->name, n_jobs);
+    }
+    return run_queries(jobs, (unsigned)n_jobs, &(rs_query){analysis, options, compat}, 1, result, err);
 }

@@ -18,6 +18,8 @@ rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const
 rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_compare(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_variance(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_tree(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_doctor(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err);

@@ -8,6 +8,7 @@ static const struct {
 } faces[] = {
     {"annotations", rs_face_annotations},
     {"collectives", rs_face_collectives},
+    {"compare", rs_face_compare},
     {"delays", rs_face_delays},
     {"diff", rs_face_diff},
     {"doctor", rs_face_doctor},
@@ -17,6 +18,7 @@ static const struct {
     {"stragglers", rs_face_stragglers},
     {"summary", rs_face_summary},
     {"tree", rs_face_tree},
+    {"variance", rs_face_variance},
     {"whatif", rs_face_whatif},
     {NULL, NULL}, /* the end */
 };

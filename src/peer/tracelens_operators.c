@@ -101,6 +101,7 @@ static void clear_summary(summary *s)
     rs_free(s->direct);
     rs_free(s->subtree);
     rs_free(s->order);
+    *s = (summary){0};
 }
 
 /* scale: 1000 where TraceLens makes percentages of milliseconds. */

@@ -237,3 +237,21 @@ double rs_rates_vector(const rs_rates *r, rs_precision precision)
 {
     return isnan(r->vector[precision]) ? r->vector[RS_FP32] : r->vector[precision];
 }
+
+rs_least_time rs_rates_bound(const rs_rates *rates, rs_precision precision, int64_t matrix, int64_t vector,
+                             int64_t bytes)
+{
+    rs_precision of_vector = precision == RS_TF32 ? RS_FP32 : precision;
+    double parts[3] = {
+        matrix ? (double)matrix / rs_rates_matrix(rates, precision) / 1e6 : 0,
+        vector ? (double)vector / rs_rates_vector(rates, of_vector) / 1e6 : 0,
+        bytes ? (double)bytes / rates->mem_gbps / 1e3 : 0,
+    };
+    static const char *const words[3] = {"matrix", "vector", "memory"};
+    rs_least_time b = {(double)NAN, NULL};
+    for (unsigned i = 0; i < 3; i++) {
+        if (isnan(parts[i])) return (rs_least_time){(double)NAN, NULL};
+        if (!b.what || parts[i] > b.us) b = (rs_least_time){parts[i], words[i]};
+    }
+    return b;
+}

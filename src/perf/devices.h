@@ -32,4 +32,14 @@ double rs_rates_matrix(const rs_rates *rates, rs_precision precision);
 /* ... and vector FLOPs: where the precision has no rate of its own, fp32's. */
 double rs_rates_vector(const rs_rates *rates, rs_precision precision);
 
+/* The least time of one call, and what it is bound by. */
+typedef struct rs_least_time {
+    double us;        /* NaN: unknown */
+    const char *what; /* "matrix", "vector", "memory"; NULL */
+} rs_least_time;
+
+/* The longest of what matrix FLOPs of the precision, vector FLOPs and bytes take. */
+rs_least_time rs_rates_bound(const rs_rates *rates, rs_precision precision, int64_t matrix, int64_t vector,
+                             int64_t bytes);
+
 #endif

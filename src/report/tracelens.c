@@ -75,7 +75,18 @@ static void tell_empty(const rs_tracelens_report *report, rs_result *told)
         if (!report->collectives_only && ((const rank_sheets *)report->ranks[i].value)->sheets.n == 0)
             rs_result_note(told, "rank %lld: nothing for a sheet: no GPU work",
                            (long long)report->ranks[i].rank);
-    if (report->collectives_only && report->job.n == 0) rs_result_note(told, "no collectives on a GPU");
+    const bool is_asked = report->collectives_only || report->n > 1;
+    if (!is_asked || report->job.n > 0) return;
+    size_t n_collectives = 0;
+    for (size_t i = 0; i < report->n; i++)
+        n_collectives += ((const rank_sheets *)report->ranks[i].value)->collectives.n;
+    if (n_collectives)
+        rs_result_note(told,
+                       "no sheets of collectives: of %zu on a GPU the trace does not say what they are; "
+                       "`collectives` goes by their kernels",
+                       n_collectives);
+    else if (report->collectives_only)
+        rs_result_note(told, "no collectives on a GPU");
 }
 
 rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *settings,

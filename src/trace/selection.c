@@ -1,8 +1,10 @@
 #include "trace/selection.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "trace/trace_internal.h"
 
 /* ---- the texts ----------------------------------------------------------------------------------------- */
@@ -161,6 +163,41 @@ bool rs_row_test_next(rs_row_test *t, uint32_t row)
     if (!rs_kind_is_gpu_work(rs_event_kind(t->selector.e, row))) return rs_selects_row(&t->selector, row);
     while (t->at < t->work->n && t->work->row[t->at] < row) t->at++;
     return t->at < t->work->n && t->work->row[t->at] == row;
+}
+
+/* ---- how many steps ------------------------------------------------------------------------------------ */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int64_t x = ((const rs_step *)a)->number, y = ((const rs_step *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err)
+{
+    const rs_step *steps;
+    size_t n_steps, kept = 0;
+    rs_selector selector;
+    RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
+    RS_TRY(rs_trace_selector(trace, &selector, err));
+    rs_step *sorted = rs_malloc((n_steps + 1) * sizeof *sorted);
+    if (!sorted) return rs_fail_nomem(err, "steps");
+    for (size_t i = 0; i < n_steps; i++)
+        if (rs_selects_step(&selector, &steps[i])) sorted[kept++] = steps[i];
+    if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
+    *n = 0;
+    *length = 0;
+    for (size_t i = 0, next; i < kept; i = next) {
+        int64_t start = sorted[i].start, end = sorted[i].end;
+        for (next = i + 1; next < kept && sorted[next].number == sorted[i].number; next++) {
+            if (sorted[next].start < start) start = sorted[next].start;
+            if (sorted[next].end > end) end = sorted[next].end;
+        }
+        ++*n;
+        *length = rs_add_sat(*length, rs_sub_sat(end, start));
+    }
+    rs_free(sorted);
+    return RS_OK;
 }
 
 /* ---- what a rank has of it ----------------------------------------------------------------------------- */

@@ -49,6 +49,9 @@ bool rs_selects_work(const rs_selector *selector, uint32_t row, uint32_t launch)
 /* Whether a step is, by its number and its start. */
 bool rs_selects_step(const rs_selector *selector, const rs_step *step);
 
+/* How many different steps are selected, and their lengths on the host added up, ns. */
+rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err);
+
 /* Walks a rank's rows upwards: whether each is selected, GPU work by its launch. */
 typedef struct rs_row_test {
     rs_selector selector;

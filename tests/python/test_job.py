@@ -163,6 +163,16 @@ def test_two_jobs(job, small):
         job.run("diff")
 
 
+def test_many_jobs(job, small):
+    same = rs.compare(small, small, job, by="op")
+    assert set(same["variant"]) == {1, 2} and set(same["time_diff_us"]) == {0}
+    assert job.compare(job, job, by="op").to_dicts() == same.to_dicts()
+    with pytest.raises(rs.UsageError, match="two jobs or more"):
+        job.compare()
+    with pytest.raises(TypeError):
+        job.compare(by="op", other=job)
+
+
 def test_closed(small):
     with rs.open(small) as job:
         table = job.breakdown()

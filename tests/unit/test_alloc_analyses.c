@@ -20,8 +20,9 @@ static void write_rank(const char *folder, int rank, char path[64])
 static rs_status run(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                      rs_compat compat, rs_result *result, rs_error *err)
 {
-    return rs_analysis_input(analysis) == RS_INPUT_TWO_JOBS
-               ? rs_job_run_pair(a, b, analysis, options, compat, result, err)
+    rs_input_kind input = rs_analysis_input(analysis);
+    return input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS
+               ? rs_job_run_jobs((rs_job *[]){a, b}, 2, analysis, options, compat, result, err)
                : rs_job_run(a, analysis, options, compat, result, err);
 }
 

@@ -1,0 +1,377 @@
+/* What one rank contributes to compare: its work by key. */
+#include "analysis/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/roofline_rank.h"
+#include "base/interval.h"
+#include "base/try.h"
+#include "perf/owner.h"
+#include "trace/categories.h"
+#include "trace/kernel_kinds.h"
+#include "trace/launchers.h"
+#include "trace/selection.h"
+
+rs_compare_by rs_compare_by_of(const rs_options *options)
+{
+    static const char *const words[] = {"args", "op", "kernel", "category", "module", "tree"};
+    const char *by = rs_options_text(options, "by");
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(by, words[i]) == 0) return (rs_compare_by)i;
+    return RS_COMPARE_ARGS;
+}
+
+void rs_compare_add(rs_compare_sum *to, const rs_compare_sum *more)
+{
+    to->count += more->count;
+    to->time = rs_add_sat(to->time, more->time);
+    to->flops += more->flops;
+    to->bound += more->bound;
+    to->computed = rs_add_sat(to->computed, more->computed);
+    to->bounded = rs_add_sat(to->bounded, more->bounded);
+}
+
+void rs_compare_free(void *partial)
+{
+    rs_compare_rank *p = partial;
+    if (!p) return;
+    rs_pool_clear(&p->pool);
+    rs_free(p->rows);
+    rs_free(p->nodes);
+    rs_free(p->work);
+    rs_free(p->threads);
+    rs_free(p->device);
+    rs_free(p);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+/* Work of one kind that an event owns. A call is one event: an owner of communication and of other work
+ * stands twice, one behind the other. */
+typedef struct call {
+    uint32_t row, node;
+    uint32_t first_work; /* row of the first piece; RS_NO_ROW for none */
+    bool communication;
+    uint64_t pieces;
+    int64_t time;
+    const rs_owned *owned; /* NULL: communication */
+} call;
+
+typedef struct gatherer {
+    rs_trace *trace;
+    const rs_events *e;
+    const rs_tree *t;
+    const rs_classes *classes;
+    rs_op_shapes *shapes;
+    const rs_rates *rates; /* NULL: unknown */
+    rs_compare_by by;
+    rs_compare_rank *p;
+    size_t rows_capacity;
+    rs_map64 places;
+    uint32_t last_row, last_place; /* of the call before */
+    char *text;                    /* for names that are put together */
+    size_t text_capacity;
+} gatherer;
+
+static int64_t length_of(const rs_events *e, uint32_t row)
+{
+    return e->duration[row] > 0 ? e->duration[row] : 0;
+}
+
+static uint64_t hash_key(const rs_compare_key *k)
+{
+    uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
+    h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
+    return rs_hash_u64(h ^ k->concrete);
+}
+
+/* The place of a key; RS_NO_ROW when out of memory. */
+static uint32_t place_of(gatherer *g, const rs_compare_key *key)
+{
+    rs_compare_rank *p = g->p;
+    for (uint64_t hash = hash_key(key);; hash++) { /* a clash of hashes takes the next key */
+        bool is_new;
+        uint32_t *place = rs_map64_put(&g->places, hash, &is_new);
+        if (!place) return RS_NO_ROW;
+        if (!is_new && memcmp(&p->rows[*place].key, key, sizeof *key) == 0) return *place;
+        if (!is_new) continue;
+        if (!RS_GROW_ONE(p->rows, p->n, g->rows_capacity)) return RS_NO_ROW;
+        *place = (uint32_t)p->n;
+        p->rows[p->n++] = (rs_compare_row){.key = *key};
+        return *place;
+    }
+}
+
+static uint32_t add_text(gatherer *g, const char *text, size_t length, bool *ok)
+{
+    uint32_t id = rs_strings_add(&g->p->pool.strings, text, length);
+    if (id == RS_NO_STRING) *ok = false;
+    return id;
+}
+
+static uint32_t add_unlinked(gatherer *g, uint32_t row, bool *ok)
+{
+    static const char prefix[] = "(unlinked) ";
+    const rs_string *s = &g->e->strings.items[g->e->name[row]];
+    if (!rs_grow((void **)&g->text, &g->text_capacity, sizeof prefix + s->length, 1)) {
+        *ok = false;
+        return RS_NO_STRING;
+    }
+    memcpy(g->text, prefix, sizeof prefix - 1);
+    memcpy(g->text + sizeof prefix - 1, s->text, s->length);
+    return add_text(g, g->text, sizeof prefix - 1 + s->length, ok);
+}
+
+/* The kind of a call's work: that of the operator, else of the kernel. */
+static const char *category_of(const gatherer *g, const call *c)
+{
+    const rs_events *e = g->e;
+    if (c->communication) return "communication";
+    const rs_string *kernel = &e->strings.items[e->name[c->first_work]];
+    const char *kind = rs_kernel_kind(rs_event_kind(e, c->first_work), kernel->text, kernel->length);
+    if (strcmp(kind, "memory") == 0 || rs_event_kind(e, c->row) != RS_KIND_CPU_OP) return kind;
+    const char *category = rs_op_category(rs_event_name(e, c->row), kernel->text);
+    return strcmp(category, "other") == 0 ? kind : category;
+}
+
+static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
+{
+    const rs_events *e = g->e;
+    rs_pool *pool = &g->p->pool;
+    rs_compare_key k = {RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING};
+    if (g->by == RS_COMPARE_CATEGORY) {
+        const char *category = category_of(g, c);
+        k.name = add_text(g, category, strlen(category), ok);
+        return k;
+    }
+    if (g->by == RS_COMPARE_MODULE) {
+        static const char none[] = "(no module)";
+        uint32_t module = rs_tree_module(g->trace, g->t, c->node);
+        k.name = module == RS_NO_NODE ? add_text(g, none, sizeof none - 1, ok)
+                                      : rs_pool_add(pool, e, e->name[g->t->row[module]], ok);
+        return k;
+    }
+    k.name = rs_pool_add(pool, e, e->name[c->row], ok);
+    if (g->by != RS_COMPARE_ARGS || rs_event_kind(e, c->row) != RS_KIND_CPU_OP) return k;
+    k.dims = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_DIMS, c->row), ok);
+    k.types = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_TYPE, c->row), ok);
+    k.strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, c->row), ok);
+    k.concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, c->row), ok);
+    return k;
+}
+
+/* FLOPs and bound of a call whose operator has a model. */
+static void add_model(const gatherer *g, const rs_owned *o, rs_compare_sum *s)
+{
+    if (!o || o->answer == RS_NO_ANSWER) return;
+    const rs_model *m = &rs_shapes_at(g->shapes, o->answer)->model;
+    if (!m->family) return;
+    if (m->has_flops) {
+        s->flops = (double)m->matrix + (double)m->vector;
+        s->computed = o->time;
+    }
+    if (!g->rates || !m->has_bytes || o->host_link) return;
+    rs_precision precision = rs_dtype_precision(m->type);
+    if (o->tf32 && m->matrix > 0) precision = RS_TF32;
+    rs_least_time b = rs_rates_bound(g->rates, precision, m->matrix, m->vector, m->bytes);
+    if (isnan(b.us)) return;
+    s->bound = b.us * 1e3;
+    s->bounded = o->time;
+}
+
+static bool add_call(gatherer *g, const call *c)
+{
+    bool ok = true;
+    rs_compare_key key = key_of(g, c, &ok);
+    uint32_t place = ok ? place_of(g, &key) : RS_NO_ROW;
+    if (place == RS_NO_ROW) return false;
+    rs_compare_sum sum = {.count = c->row != g->last_row || place != g->last_place, .time = c->time};
+    add_model(g, c->owned, &sum);
+    rs_compare_add(&g->p->rows[place].sum, &sum);
+    g->last_row = c->row;
+    g->last_place = place;
+    return true;
+}
+
+/* A piece of work that is a row's by itself. */
+static bool add_piece(gatherer *g, uint32_t row, bool linked)
+{
+    const rs_events *e = g->e;
+    const rs_string *s = &e->strings.items[e->name[row]];
+    bool ok = true;
+    rs_compare_key k = {RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING};
+    if (g->by == RS_COMPARE_KERNEL) {
+        k.name = rs_pool_add(&g->p->pool, e, e->name[row], &ok);
+    } else if (g->by == RS_COMPARE_CATEGORY) {
+        const char *kind = rs_kernel_kind(rs_event_kind(e, row), s->text, s->length);
+        k.name = add_text(g, kind, strlen(kind), &ok);
+    } else if (g->by == RS_COMPARE_MODULE) {
+        k.name = add_text(g, "(unlinked)", 10, &ok);
+    } else {
+        k.name = linked ? rs_pool_add(&g->p->pool, e, e->name[row], &ok) : add_unlinked(g, row, &ok);
+    }
+    uint32_t place = ok ? place_of(g, &k) : RS_NO_ROW;
+    if (place == RS_NO_ROW) return false;
+    rs_compare_add(&g->p->rows[place].sum, &(rs_compare_sum){.count = 1, .time = length_of(e, row)});
+    return true;
+}
+
+/* ---- whose communication is ---------------------------------------------------------------------------- */
+
+static size_t own_end(const rs_tree *t, size_t node)
+{
+    return node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
+}
+
+/* Communication by its launcher, as (launcher's node, row). */
+static rs_keyed *list_communication(const gatherer *g, size_t *n)
+{
+    const rs_tree *t = g->t;
+    size_t capacity = 0;
+    rs_keyed *items = NULL;
+    *n = 0;
+    bool ok = RS_GROW_ONE(items, *n, capacity);
+    for (size_t node = 0; ok && node < t->n; node++) {
+        size_t end = own_end(t, node);
+        for (size_t i = t->gpu_first[node]; ok && i < end; i++) {
+            if (rs_class_at(g->classes, t->gpu_row[i]) != RS_CLASS_COMM) continue;
+            ok = RS_GROW_ONE(items, *n, capacity);
+            if (ok)
+                items[(*n)++] = (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]};
+        }
+    }
+    ok = ok && rs_keyed_sort(items, *n);
+    if (ok) return items;
+    rs_free(items);
+    return NULL;
+}
+
+static int by_event(const void *a, const void *b)
+{
+    const call *x = a, *y = b;
+    if (x->row != y->row) return x->row < y->row ? -1 : 1;
+    return (int)x->communication - (int)y->communication;
+}
+
+/* All calls, by event. */
+static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n)
+{
+    size_t n_comm = 0;
+    rs_keyed *comm = list_communication(g, &n_comm);
+    call *calls = comm ? rs_malloc((owners->n + n_comm + 1) * sizeof *calls) : NULL;
+    *n = 0;
+    for (size_t i = 0; calls && i < owners->n; i++) {
+        const rs_owned *o = &owners->items[i];
+        if (o->communication) continue;
+        calls[(*n)++] = (call){.row = o->row,
+                               .node = o->node,
+                               .first_work = owners->work_row[o->first_work],
+                               .pieces = o->n_work,
+                               .time = o->durations,
+                               .owned = o};
+    }
+    for (size_t i = 0, end; calls && i < n_comm; i = end) {
+        uint32_t node = (uint32_t)comm[i].key;
+        call *c = &calls[(*n)++];
+        *c = (call){.row = g->t->row[node], .node = node, .first_work = comm[i].value, .communication = true};
+        for (end = i; end < n_comm && comm[end].key == node; end++, c->pieces++)
+            c->time = rs_add_sat(c->time, length_of(g->e, comm[end].value));
+    }
+    rs_free(comm);
+    if (calls && *n) qsort(calls, *n, sizeof *calls, by_event);
+    return calls;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+static rs_status gather_calls(gatherer *g, rs_error *err)
+{
+    const rs_owners *owners;
+    RS_TRY(rs_trace_owners(g->trace, &owners, err));
+    RS_TRY(rs_trace_shapes(g->trace, &g->shapes, err));
+    size_t n = 0;
+    call *calls = list_calls(g, owners, &n);
+    bool ok = calls != NULL;
+    for (size_t i = 0; ok && i < n; i++) ok = add_call(g, &calls[i]);
+    rs_free(calls);
+    return ok ? RS_OK : rs_fail_nomem(err, "operators");
+}
+
+/* Work that is counted by itself: all of it by kernel, else what has no launch. */
+static rs_status gather_pieces(gatherer *g, const rs_work *work, rs_error *err)
+{
+    rs_compare_rank *p = g->p;
+    p->pieces = work->n;
+    for (size_t i = 0; i < work->n; i++) {
+        uint32_t row = work->row[i];
+        bool linked = work->launch[i] != RS_NO_ROW;
+        int64_t time = length_of(g->e, row);
+        p->time = rs_add_sat(p->time, time);
+        if (!linked) p->unlinked = rs_add_sat(p->unlinked, time);
+        if (g->by == RS_COMPARE_TREE || (linked && g->by != RS_COMPARE_KERNEL)) continue;
+        if (!add_piece(g, row, linked)) return rs_fail_nomem(err, "kernels");
+    }
+    return RS_OK;
+}
+
+static rs_status note_device(const rs_run *run, rs_trace *trace, rs_compare_rank *p, rs_rates *rates,
+                             rs_error *err)
+{
+    rs_status status;
+    const rs_device *device = rs_rank_device(trace, err, &status);
+    RS_TRY(status);
+    const char *known = device ? rs_device_known_as(trace->events, device) : NULL;
+    RS_TRY(rs_rank_rates(run, known, rates, &p->rates_known, err));
+    const char *name = p->rates_known ? rates->name
+                       : device && device->name != RS_NO_STRING
+                           ? trace->events->strings.items[device->name].text
+                           : NULL;
+    if (!name) return RS_OK;
+    p->device = rs_strdup(name);
+    return p->device ? RS_OK : rs_fail_nomem(err, "devices");
+}
+
+static rs_status gather(const rs_run *run, rs_trace *trace, gatherer *g, rs_error *err)
+{
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    const rs_work *work;
+    rs_tree *tree;
+    rs_rates rates;
+    rs_compare_rank *p = g->p;
+    RS_TRY(note_device(run, trace, p, &rates, err));
+    if (p->rates_known) g->rates = &rates;
+    RS_TRY(rs_trace_count_steps(trace, &p->n_steps, &p->step_length, err));
+    RS_TRY(rs_trace_work(trace, &policy, &work, err));
+    RS_TRY(rs_trace_tree(trace, false, &tree, err));
+    RS_TRY(rs_trace_classes(trace, RS_CLASSES_OWN, &g->classes, err));
+    g->t = tree;
+    if (g->by == RS_COMPARE_TREE)
+        RS_TRY(rs_compare_nodes(trace, p, err));
+    else if (g->by != RS_COMPARE_KERNEL)
+        RS_TRY(gather_calls(g, err));
+    return gather_pieces(g, work, err);
+}
+
+rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    RS_TRY(rs_check_device_option(run, err));
+    RS_TRY(rs_compare_check_axis(rs_options_text(run->options, "axis"), err));
+    rs_compare_rank *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "operators");
+    gatherer g = {.trace = trace,
+                  .e = trace->events,
+                  .by = rs_compare_by_of(run->options),
+                  .p = p,
+                  .last_row = RS_NO_ROW};
+    rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "operators");
+    if (status == RS_OK) status = gather(run, trace, &g, err);
+    rs_map64_clear(&g.places);
+    rs_free(g.text);
+    if (status == RS_OK)
+        *partial = p;
+    else
+        rs_compare_free(p);
+    return status;
+}

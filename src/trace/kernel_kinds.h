@@ -1,0 +1,14 @@
+/* What a kernel does, told by its name alone: for traces without operators, and for work without a launch. */
+#ifndef RS_TRACE_KERNEL_KINDS_H
+#define RS_TRACE_KERNEL_KINDS_H
+
+#include "trace/trace.h"
+
+/* "communication", "memory", "GEMM", "SDPA", ..., "other": static text. Communication is told first, by
+ * rs_class_of. */
+const char *rs_kernel_kind(rs_kind kind, const char *name, size_t length);
+
+/* All kinds, the i-th; NULL behind the last. */
+const char *rs_kernel_kind_at(size_t i);
+
+#endif
