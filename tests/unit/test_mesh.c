@@ -156,6 +156,14 @@ static void test_odd(void **state)
     assert_int_equal(mesh.n, 0);
     assert_int_equal(rs_mesh_find(j.groups, j.n, INT64_MAX, &mesh, NULL), RS_OK);
     assert_int_equal(mesh.n, 0);
+    clear(&j);
+    j = (job){.groups = rs_calloc(MOST, sizeof *j.groups)};
+    for (int64_t r = 0; r < 8; r += 4) add_group(&j, r, 4, 1, NULL, 1);
+    for (int64_t r = 0; r < 8; r += 2) add_group(&j, r, 2, 1, NULL, 0); /* within those: no second axis */
+    assert_int_equal(rs_mesh_find(j.groups, j.n, 8, &mesh, NULL), RS_OK);
+    assert_int_equal(mesh.n, 1);
+    assert_int_equal(mesh.axes[0].size, 4);
+    assert_int_equal(mesh.covered, 4);
     for (uint64_t at = 1;; at++) {
         rs_test_fail_allocation(at);
         rs_status status = rs_mesh_find(j.groups, 3, 6, &mesh, NULL);

@@ -41,6 +41,7 @@ static void test_by_hand(void **state)
     /* layers within micro batches */
     expect("eabcdabcdabcdlfeabcdabcdabcdlfeabcdabcdabcdlf", 4,
            (rs_tandem[]){{0, 15, 3, 0}, {1, 4, 3, 1}, {16, 4, 3, 1}, {31, 4, 3, 1}}, 4);
+    expect("abababaabaaba", 2, (rs_tandem[]){{4, 3, 3, 0}}, 1); /* overlaps a shorter one */
     expect("", 4, NULL, 0);
     expect("aaaaaaaaaaaaaaaa", 1, (rs_tandem[]){{0, 1, 16, 0}}, 1);
 }
