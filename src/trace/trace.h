@@ -62,6 +62,7 @@ struct rs_work {
 typedef enum rs_step_source {
     RS_STEPS_NONE,
     RS_STEPS_ANNOTATED,  /* ProfilerStep#N */
+    RS_STEPS_SERVING,    /* annotations of a serving engine (trace/serving.h) */
     RS_STEPS_REPETITION, /* the same work comes again and again (trace/repeated_steps.h) */
     RS_N_STEP_SOURCES
 } rs_step_source;
@@ -146,8 +147,8 @@ rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
-/* The steps as the host shows them: ProfilerStep#N where the rank has such, on the host or the GPU; else what
- * its work tells by repeating itself. */
+/* The steps as the host shows them: ProfilerStep#N where the rank has such, on the host or the GPU; else the
+ * annotations of a serving engine; else what its work tells by repeating itself. */
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *err);
 /* ProfilerStep#N only: what other tools know. */
