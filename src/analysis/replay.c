@@ -8,6 +8,16 @@
 #include "base/try.h"
 
 static const rs_option_spec options[] = {
+    {"what-if", RS_OPTION_LIST, "EDITS", NULL, NULL,
+     "a question: edits joined by ; act together; given again, a question of its own. scale SELECTOR=VALUE, "
+     "no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs, no-loader, no-sync NAME, fuse A+B, "
+     "coalesce GROUP:BYTES"},
+    {"scale", RS_OPTION_LIST, "SELECTOR=VALUE", NULL, NULL,
+     "a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5', "
+     "'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'"},
+    {"no-loader", RS_OPTION_FLAG, NULL, NULL, NULL, "a question: data is there when it is asked for"},
+    {"force", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "answer questions, too, where the replay cannot be relied on"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
      "told: only dependencies that the traces tell; all: also those inferred from repetition"},
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
@@ -88,15 +98,16 @@ static const rs_table_spec replay_table =
     RS_TABLE("replay", "one row is a step of a rank, or a rank as a whole", replay_columns);
 static const rs_table_spec edge_table =
     RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
-static const rs_table_spec *const tables[] = {&replay_table, &path_table, &edge_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
-enum { REPLAY, PATH, EDGES };
+static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
+enum { REPLAY, WHAT_IF, PATH, EDGES };
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_skeleton *s;
+    RS_TRY(rs_replay_check(run->options, err));
     RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
     *partial = s;
     return RS_OK;
@@ -202,6 +213,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK)
         status = rs_replay_judge(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, &replayed, err);
     if (status == RS_OK) status = put_rows(&replayed, rank_of, result, err);
+    if (status == RS_OK) status = rs_replay_ask(run, &replayed, rank_of, result->tables[WHAT_IF], err);
+    if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;
     if (status == RS_OK) explain(&replayed, result);
     rs_replayed_clear(&replayed);
     rs_engine_clear(&engine);
@@ -229,6 +242,7 @@ const rs_analysis rs_analysis_replay = {
     .examples = "rankscope replay traces/\nrankscope replay --edges told --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,

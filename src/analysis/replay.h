@@ -36,4 +36,12 @@ typedef struct rs_replayed {
 rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *out, rs_error *err);
 void rs_replayed_clear(rs_replayed *replayed);
 
+/* What-ifs: replay_what_if.c. */
+extern const rs_table_spec rs_what_if_table;
+/* Asks every question of the options --what-if, --scale and --no-loader; fills the table. */
+rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const int64_t *rank_of,
+                        rs_table *table, rs_error *err);
+/* Refuses a question that cannot be understood, before anything is read. */
+rs_status rs_replay_check(const rs_options *options, rs_error *err);
+
 #endif

@@ -25,6 +25,7 @@
 
 #define RS_NO_EDGE INT64_MIN /* a weight: the edge is not there */
 #define RS_NO_CAUSE UINT32_MAX
+#define RS_CAUSE_EXTRA 0x80000000u /* a cause: behind this bit the place in rs_weights.extra */
 
 /* Which inferred edges take part. */
 typedef enum rs_edges_used { RS_EDGES_TOLD, RS_EDGES_ALL } rs_edges_used;
@@ -100,10 +101,19 @@ void rs_engine_clear(rs_engine *engine);
 
 /* ---- how long things take ------------------------------------------------------------------------------ */
 
+/* An edge that a question adds. `from` must come before `to` in the order of the replay. */
+typedef struct rs_extra_edge {
+    uint32_t from, to; /* moment, node */
+    int64_t ns;
+} rs_extra_edge;
+
 typedef struct rs_weights {
     int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
     int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
-    int64_t *transfer; /* by meeting */
+    int64_t *transfer;    /* by meeting */
+    rs_extra_edge *extra; /* by node; NULL: none. Not copied by rs_weights_copy */
+    size_t n_extra, extra_capacity;
+    uint8_t *has_extra; /* by node; NULL: nothing is added */
 } rs_weights;
 
 /* As recorded: what held a node up weighs the recorded time, every other edge the least that its kind takes,
@@ -115,6 +125,9 @@ rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int 
                               rs_error *err);
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
 void rs_weights_clear(rs_weights *weights);
+/* Adds an edge; call rs_weights_sort_extra once behind the last. false when out of memory. */
+bool rs_weights_add(const rs_engine *engine, rs_weights *weights, rs_extra_edge edge);
+bool rs_weights_sort_extra(rs_weights *weights);
 
 /* ---- replay -------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,8 @@ void rs_weights_clear(rs_weights *w)
     rs_free(w->work);
     rs_free(w->edge);
     rs_free(w->transfer);
+    rs_free(w->extra);
+    rs_free(w->has_extra);
     *w = (rs_weights){0};
 }
 
@@ -36,6 +38,34 @@ rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights
     memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
     memcpy(out->transfer, from->transfer, e->n_meetings * sizeof *out->transfer);
     return RS_OK;
+}
+
+bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
+{
+    if (!w->has_extra && !(w->has_extra = rs_calloc(e->n_nodes + 1, 1))) return false;
+    if (!RS_GROW_ONE(w->extra, w->n_extra, w->extra_capacity)) return false;
+    w->extra[w->n_extra++] = edge;
+    w->has_extra[edge.to] = 1;
+    return true;
+}
+
+bool rs_weights_sort_extra(rs_weights *w)
+{
+    rs_keyed *keys = rs_malloc((w->n_extra + 1) * sizeof *keys);
+    rs_extra_edge *sorted = rs_malloc((w->n_extra + 1) * sizeof *sorted);
+    bool ok = keys && sorted;
+    for (uint32_t i = 0; ok && i < w->n_extra; i++) keys[i] = (rs_keyed){w->extra[i].to, i};
+    ok = ok && rs_keyed_sort(keys, w->n_extra);
+    for (size_t i = 0; ok && i < w->n_extra; i++) sorted[i] = w->extra[keys[i].value];
+    rs_free(keys);
+    if (!ok) {
+        rs_free(sorted);
+        return false;
+    }
+    rs_free(w->extra);
+    w->extra = sorted;
+    w->extra_capacity = w->n_extra;
+    return true;
 }
 
 static void set_work(const rs_engine *e, rs_weights *out)
@@ -225,6 +255,25 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
     }
 }
 
+static void follow_extra(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
+{
+    size_t low = 0, high = p->w->n_extra;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->w->extra[middle].to < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->w->n_extra && p->w->extra[low].to == node; low++) {
+        const rs_extra_edge *x = &p->w->extra[low];
+        int64_t at = rs_add_sat(rs_moment_time(p->t, x->from), x->ns);
+        if (*cause != RS_NO_CAUSE && at <= *start) continue;
+        *start = at;
+        *cause = RS_CAUSE_EXTRA | (uint32_t)low;
+    }
+}
+
 static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *order)
 {
     const rs_engine *e = p->e;
@@ -245,6 +294,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
             cause = edge_base + k;
         }
         if (kind & RS_ENGINE_ADDED) follow_added(p, node, &start, &cause);
+        if (p->w->has_extra && p->w->has_extra[node]) follow_extra(p, node, &start, &cause);
         if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
         start_of[local] = start;
         p->t->cause[node] = cause;
@@ -341,6 +391,13 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     if ((moment & 1) && (s->flags[node - base] & RS_NODE_WORK)) return link_of_end(e, t, node, rank);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
+    if (edge & RS_CAUSE_EXTRA) {
+        const rs_extra_edge *x = &w->extra[edge & ~RS_CAUSE_EXTRA];
+        l.from = x->from;
+        l.ns = x->ns;
+        l.part = RS_PART_GAP;
+        return l;
+    }
     l.ns = w->edge[edge];
     int64_t typical = RS_NO_EDGE;
     if (edge >= e->edge_base[e->n_ranks]) {

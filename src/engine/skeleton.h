@@ -42,6 +42,7 @@ typedef enum rs_origin {
     RS_ORIGIN_LAUNCH,
     RS_ORIGIN_TOLD,    /* a cuda_sync event tells it, or a call does */
     RS_ORIGIN_QUEUE,   /* a full queue */
+    RS_ORIGIN_CALL,    /* guessed from a call that makes a stream wait, without saying for what */
     RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
     RS_ORIGIN_REPEATED /* inferred: the same places wait in every step */
 } rs_origin;

@@ -155,13 +155,14 @@ static uint32_t held(int64_t ns)
     return ns < 0 ? 0 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-static bool is_told(const maker *m, uint32_t source_row, uint32_t target_row)
+static rs_origin origin_of_wait(const maker *m, uint32_t source_row, uint32_t target_row)
 {
     size_t from, to;
     rs_sync_into(m->own.sync, target_row, &from, &to);
     for (size_t k = from; k < to; k++)
-        if (m->own.sync->items[k].source == source_row) return true;
-    return false;
+        if (m->own.sync->items[k].source == source_row)
+            return m->own.sync->items[k].sync == RS_NO_ROW ? RS_ORIGIN_CALL : RS_ORIGIN_TOLD;
+    return RS_ORIGIN_DEVICE;
 }
 
 /* What the edge into work takes, and how it is known. */
@@ -181,7 +182,7 @@ static void set_work_cost(const maker *m, uint32_t i, edge *out)
         out->cost = (uint8_t)(RS_COST_STREAM + c->kind[work]);
     } else if (g->type[i] == RS_EDGE_SYNC) {
         out->cost = (uint8_t)(RS_COST_EVENT + c->kind[work]);
-        out->origin = is_told(m, source, g->row[g->to[i] >> 1]) ? RS_ORIGIN_TOLD : RS_ORIGIN_DEVICE;
+        out->origin = (uint8_t)origin_of_wait(m, source, g->row[g->to[i] >> 1]);
     }
 }
 
@@ -545,7 +546,8 @@ static bool fill_steps(maker *m, const rs_step *steps, size_t n)
         t->mark = point_before(s, of, n_of, t->start);
         t->after = rs_sub_sat(t->start, s->time[t->mark]);
         t->last = point_before(s, of, n_of, t->end);
-        t->tail = rs_sub_sat(t->end, s->time[t->last]);
+        /* a step whose thread has no point ends with its work */
+        t->tail = rs_sub_sat(t->last ? t->end : t->start, s->time[t->last]);
     }
     rs_free(first);
     rs_free(points);

@@ -42,6 +42,17 @@ static const char USAGE[] =
     "distributed\n"
     "  --mislabel PERCENT        of neighbouring kernels of a group have their sequence numbers swapped\n"
     "  --eager BYTES             sends of up to BYTES do not wait for their receivers\n"
+    "  --contention F            computation that starts while its rank communicates takes F times as long\n"
+    "\n"
+    "Twins: the same job, the same random numbers, something faster or slower\n"
+    "  --scale-kernel TEXT:F     kernels whose name contains TEXT take F times as long\n"
+    "  --scale-host RANK:F       RANK's host takes F times as long for everything but loading data\n"
+    "  --network F               what depends on a message's size is F times as fast\n"
+    "  --no-loader               data is there when it is asked for\n"
+    "  --launch-cost NS          each launching call takes so much longer\n"
+    "  --queue N                 a stream holds N launches (1022)\n"
+    "\n"
+    "More that goes wrong\n"
     "  --unlinked N              N kernels at the start whose launches lie before the recording\n"
     "\n"
     "How it was recorded\n"
@@ -147,6 +158,10 @@ static void apply_late(job *j, const late_option *l)
         int64_t factor = thousandths(l->option, rest);
         if (factor < 1 || factor > 1000000) misuse(l->option, l->text);
         o->factors[rank] = (int)factor;
+    } else if (!strcmp(l->option, "--scale-host")) {
+        int64_t factor = thousandths(l->option, rest);
+        if (factor < 1 || factor > 1000000) misuse(l->option, l->text);
+        o->host_factors[rank] = (int)factor;
     } else if (!strcmp(l->option, "--clock-offset-us")) {
         o->offsets[rank] = thousandths(l->option, rest);
     } else if (!strcmp(l->option, "--clock-drift-ppm")) {
@@ -204,6 +219,13 @@ enum {
     OPT_MISLABEL,
     OPT_EAGER,
     OPT_UNLINKED,
+    OPT_SCALE_KERNEL,
+    OPT_SCALE_HOST,
+    OPT_NETWORK,
+    OPT_NO_LOADER,
+    OPT_LAUNCH_COST,
+    OPT_QUEUE,
+    OPT_CONTENTION,
     OPT_GRAPH,
     OPT_ROCM,
     OPT_PYTHON,
@@ -241,6 +263,13 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"mislabel", 1, NULL, OPT_MISLABEL},
                                              {"eager", 1, NULL, OPT_EAGER},
                                              {"unlinked", 1, NULL, OPT_UNLINKED},
+                                             {"scale-kernel", 1, NULL, OPT_SCALE_KERNEL},
+                                             {"scale-host", 1, NULL, OPT_SCALE_HOST},
+                                             {"network", 1, NULL, OPT_NETWORK},
+                                             {"no-loader", 0, NULL, OPT_NO_LOADER},
+                                             {"launch-cost", 1, NULL, OPT_LAUNCH_COST},
+                                             {"queue", 1, NULL, OPT_QUEUE},
+                                             {"contention", 1, NULL, OPT_CONTENTION},
                                              {"cuda-graph", 0, NULL, OPT_GRAPH},
                                              {"rocm", 0, NULL, OPT_ROCM},
                                              {"python-stacks", 0, NULL, OPT_PYTHON},
@@ -254,6 +283,23 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"no-truth", 0, NULL, OPT_NO_TRUTH},
                                              {"help", 0, NULL, OPT_HELP},
                                              {NULL, 0, NULL, 0}};
+
+static int factor_of(const char *option, const char *text)
+{
+    int64_t factor = thousandths(option, text);
+    if (factor < 1 || factor > 1000000) misuse(option, text);
+    return (int)factor;
+}
+
+static void add_scale(options *o, char *text)
+{
+    char *colon = strrchr(text, ':');
+    if (!colon || colon == text) misuse("--scale-kernel", text);
+    *colon = '\0';
+    size_t capacity = o->scale_count;
+    o->scales = grow(o->scales, &capacity, o->scale_count + 1, sizeof *o->scales);
+    o->scales[o->scale_count++] = (kernel_scale){text, factor_of("--scale-kernel", colon + 1)};
+}
 
 static void set_option(options *o, int option)
 {
@@ -273,6 +319,12 @@ static void set_option(options *o, int option)
     case OPT_STAMP_JITTER: o->stamp_jitter = whole("--timestamp-jitter", optarg, 0, 1000000); break;
     case OPT_MISLABEL: o->mislabel = thousandths("--mislabel", optarg); break;
     case OPT_EAGER: o->eager = whole("--eager", optarg, 0, INT64_MAX); break;
+    case OPT_SCALE_KERNEL: add_scale(o, optarg); break;
+    case OPT_NETWORK: o->network = factor_of("--network", optarg); break;
+    case OPT_CONTENTION: o->contention = factor_of("--contention", optarg); break;
+    case OPT_NO_LOADER: o->no_loader = true; break;
+    case OPT_LAUNCH_COST: o->launch_cost = whole("--launch-cost", optarg, 0, 1000000000); break;
+    case OPT_QUEUE: o->queue = (int)whole("--queue", optarg, 1, QUEUE_LIMIT); break;
     case OPT_UNLINKED: o->unlinked = (int)whole("--unlinked", optarg, 0, 100000); break;
     case OPT_GRAPH: o->graph = true; break;
     case OPT_ROCM: o->rocm = true; break;
@@ -302,6 +354,9 @@ static void read_options(job *j, int count, char **words)
                    .steps = 2,
                    .first_step = 10,
                    .seed = 1,
+                   .network = 1000,
+                   .contention = 1000,
+                   .queue = QUEUE_LIMIT,
                    .only_rank = -1};
     late_option *late = take_memory((size_t)count * sizeof *late);
     size_t late_count = 0;
@@ -312,6 +367,8 @@ static void read_options(job *j, int count, char **words)
         }
         if (option == OPT_STRAGGLER)
             late[late_count++] = (late_option){"--straggler", optarg};
+        else if (option == OPT_SCALE_HOST)
+            late[late_count++] = (late_option){"--scale-host", optarg};
         else if (option == OPT_STALL)
             late[late_count++] = (late_option){"--stall", optarg};
         else if (option == OPT_CLOCK)
@@ -341,7 +398,8 @@ static void read_options(job *j, int count, char **words)
     o->factors = take_memory((size_t)ranks * sizeof *o->factors);
     o->offsets = take_memory((size_t)ranks * sizeof *o->offsets);
     o->clocks = take_memory((size_t)ranks * sizeof *o->clocks);
-    for (int64_t i = 0; i < ranks; i++) o->factors[i] = 1000;
+    o->host_factors = take_memory((size_t)ranks * sizeof *o->host_factors);
+    for (int64_t i = 0; i < ranks; i++) o->factors[i] = o->host_factors[i] = 1000;
     for (size_t i = 0; i < late_count; i++) apply_late(j, &late[i]);
     free(late);
     /* ranks of a host have the clock of its first rank */

@@ -32,6 +32,13 @@ static uint32_t current_operator(rank_state *r)
     return 0;
 }
 
+/* Time that a rank's host takes. */
+static int64_t of_host(const job *j, const rank_state *r, int64_t ns)
+{
+    int64_t factor = j->opt.host_factors[r->id];
+    return factor == 1000 ? ns : ns * factor / 1000;
+}
+
 /* ---- host events --------------------------------------------------------------------------------------- */
 
 /* What a thread has waited for on a stream, the next operator on it has waited for. */
@@ -50,7 +57,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
     const template *t = &j->templates[template_number];
     int list = t->category == CAT_PYTHON ? 2 : r->thread;
     records *to = list == 2 ? &r->python : &r->host[list];
-    r->time += 700 + random_below(&r->random, 2100);
+    r->time += of_host(j, r, 700 + random_below(&r->random, 2100));
     record *e = append(to);
     e->template = template_number;
     e->start = r->time;
@@ -71,7 +78,7 @@ static record *open_event(job *j, rank_state *r, int template_number)
 
 static void close_event(job *j, rank_state *r)
 {
-    r->time += 250 + random_below(&r->random, 700);
+    r->time += of_host(j, r, 250 + random_below(&r->random, 700));
     r->depth--;
     record *e = &open_list(r, r->depth)->items[r->open[r->depth]];
     e->duration = r->time - e->start;
@@ -165,11 +172,11 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
     }
 }
 
-static record new_call(rank_state *r, int template_number, int64_t base, int64_t spread)
+static record new_call(const job *j, rank_state *r, int template_number, int64_t base, int64_t spread)
 {
-    r->time += 90 + random_below(&r->random, 120);
+    r->time += of_host(j, r, 90 + random_below(&r->random, 120));
     record call = {.start = r->time,
-                   .duration = base + random_below(&r->random, spread),
+                   .duration = of_host(j, r, base + random_below(&r->random, spread)),
                    .sequence = -1,
                    .template = template_number,
                    .truth = -1,
@@ -189,14 +196,17 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
     if (r->in_graph) {
         *call = r->device_records.items[r->graph_call];
     } else {
-        *call = new_call(r, i->call, 2900, 2600);
+        *call = new_call(j, r, i->call, 2900, 2600);
+        call->duration += j->opt.launch_cost;
+        r->time += j->opt.launch_cost;
         call->launches = true;
         call->stream = i->stream;
-        int64_t oldest = s->launched >= QUEUE_LIMIT ? s->queue[s->launched % QUEUE_LIMIT] : 0;
+        uint64_t limit = (uint64_t)j->opt.queue;
+        int64_t oldest = s->launched >= limit ? s->queue[(s->launched - limit) % QUEUE_LIMIT] : 0;
         if (oldest > r->time) { /* the queue is full until that event starts */
             call->duration = oldest + 350 - call->start;
             r->time = oldest + 350;
-            if (keeps_truth(j, r)) truth_room(r, call, s->queued[s->launched % QUEUE_LIMIT]);
+            if (keeps_truth(j, r)) truth_room(r, call, s->queued[(s->launched - limit) % QUEUE_LIMIT]);
         }
         ready = r->time + 700 + random_below(&r->random, 900);
     }
@@ -222,6 +232,14 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
     }
 }
 
+/* Whether communication that has been issued is still under way then. */
+static bool communicates(const rank_state *r, int64_t time)
+{
+    for (int s = STREAM_TP; s < STREAM_COUNT; s++)
+        if (r->streams[s].last >= 0 && r->streams[s].free > time) return true;
+    return false;
+}
+
 static void do_launch(job *j, rank_state *r, const instruction *i)
 {
     record e, call;
@@ -229,6 +247,12 @@ static void do_launch(job *j, rank_state *r, const instruction *i)
     int32_t before;
     issue(j, r, i, &e, &call, &bound, &before);
     e.duration = jitter(&r->random, i->cost, -15, 25);
+    for (size_t k = 0; k < j->opt.scale_count; k++)
+        if (strstr(j->templates[i->template].name, j->opt.scales[k].text))
+            e.duration = e.duration * j->opt.scales[k].factor / 1000;
+    if (j->opt.contention != 1000 && j->templates[i->template].class == CLASS_COMPUTATION &&
+        communicates(r, e.start))
+        e.duration = e.duration * j->opt.contention / 1000;
     if (j->templates[i->template].class == CLASS_COMPUTATION)
         e.duration = e.duration / 1000 * r->factor + e.duration % 1000 * r->factor / 1000;
     place(j, r, &e, &call, bound, before);
@@ -240,8 +264,9 @@ static int64_t transfer_time(const job *j, size_t at, const instruction *i)
     const group *g = &j->groups[at];
     uint64_t seed = mix(j->opt.seed ^ mix(at * 0x10001u + (uint64_t)g->sequence));
     int64_t bytes = i->amount * 2, n = g->count;
-    if (g->kind == GROUP_PAIR) return jitter(&seed, 6000 + bytes / 45, -10, 30);
-    return jitter(&seed, 4000 + 1500 * n + bytes * 2 * (n - 1) / n / 180, -10, 30);
+    int64_t growing =
+        (g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180) * 1000 / j->opt.network;
+    return jitter(&seed, (g->kind == GROUP_PAIR ? 6000 : 4000 + 1500 * n) + growing, -10, 30);
 }
 
 static int member(const group *g, int rank)
@@ -327,7 +352,7 @@ static void do_record(job *j, rank_state *r, const instruction *i)
     ev->time = s->free;
     ev->source = s->last;
     if (r->in_graph) return;
-    record call = new_call(r, j->call_record, 500, 600);
+    record call = new_call(j, r, j->call_record, 500, 600);
     ev->correlation = call.correlation;
     *append(&r->device_records) = call;
 }
@@ -338,7 +363,7 @@ static void do_wait(job *j, rank_state *r, const instruction *i)
     stream_state *s = &r->streams[i->stream];
     int32_t sync = -1;
     if (!r->in_graph) {
-        record call = new_call(r, j->call_wait, 600, 700);
+        record call = new_call(j, r, j->call_wait, 600, 700);
         sync = add_sync(j, r, j->sync_wait, SYNC_STREAM_WAIT, &call, i->stream, ev);
         *append(&r->device_records) = call;
     }
@@ -358,7 +383,7 @@ static void do_sync(job *j, rank_state *r, const instruction *i)
 {
     int calls[] = {j->call_sync_stream, j->call_sync_event, j->call_sync_device};
     int what = i->action - DO_SYNC_STREAM;
-    record call = new_call(r, calls[what], 1400, 1200);
+    record call = new_call(j, r, calls[what], 1400, 1200);
     int64_t latency = 1500 + random_below(&r->random, 900), done = 0;
     int32_t sources[STREAM_COUNT], bound = -1;
     int count = 0;
@@ -400,7 +425,7 @@ static void do_sync(job *j, rank_state *r, const instruction *i)
 
 static void graph_begin(job *j, rank_state *r)
 {
-    record call = new_call(r, j->call_graph, 38000, 30000);
+    record call = new_call(j, r, j->call_graph, 38000, 30000);
     call.launches = true;
     r->graph_call = r->device_records.count;
     r->graph_first = r->gpu_count;
@@ -445,7 +470,7 @@ static void left_over(job *j, rank_state *r)
 static void step_begin(job *j, rank_state *r)
 {
     if (j->step == 0) left_over(j, r);
-    r->time += 2000 + random_below(&r->random, 3000);
+    r->time += of_host(j, r, 2000 + random_below(&r->random, 3000));
     int64_t start = r->time;
     if (!j->opt.no_steps) {
         record *e = open_event(j, r, j->step_call);
@@ -468,7 +493,9 @@ static void step_end(job *j, rank_state *r)
 
 static void do_load(job *j, rank_state *r, const instruction *i)
 {
-    r->time += jitter(&r->random, i->cost, -200, 300);
+    int64_t load = jitter(&r->random, i->cost, -200, 300);
+    if (j->opt.no_loader) return;
+    r->time += load;
     for (size_t k = 0; k < j->opt.stall_count; k++)
         if (j->opt.stalls[k].rank == r->id && j->opt.stalls[k].step == j->opt.first_step + j->step)
             r->time += j->opt.stalls[k].ns;
@@ -489,11 +516,11 @@ static void run(job *j, rank_state *r)
         switch ((action)i->action) {
         case DO_PUSH: do_push(j, r, i); break;
         case DO_POP: close_event(j, r); break;
-        case DO_HOST: r->time += jitter(&r->random, i->cost, -300, 500); break;
+        case DO_HOST: r->time += of_host(j, r, jitter(&r->random, i->cost, -300, 500)); break;
         case DO_LOAD: do_load(j, r, i); break;
         case DO_THREAD:
             r->thread = i->stream;
-            r->time += 3000 + random_below(&r->random, 2000);
+            r->time += of_host(j, r, 3000 + random_below(&r->random, 2000));
             break;
         case DO_LAUNCH: do_launch(j, r, i); break;
         case DO_COLLECTIVE:

@@ -203,6 +203,12 @@ typedef struct {
     int64_t mean, spread; /* ns */
 } end_skew;
 
+/* Work of kernels whose name contains text takes so many thousandths of its time. */
+typedef struct {
+    const char *text;
+    int64_t factor;
+} kernel_scale;
+
 typedef struct {
     const char *directory, *truth_path, *execution;
     int dp, tp, pp, layers, micro_batches, hidden, tokens, first_step, only_rank, unlinked;
@@ -219,6 +225,15 @@ typedef struct {
     int64_t stamp_jitter; /* ns */
     int64_t mislabel;     /* pairs of neighbouring numbers that are swapped, in thousandths of a percent */
     int64_t eager;        /* bytes up to which a send does not wait for its receiver */
+    /* twins: what changes durations alone. Factors in thousandths */
+    kernel_scale *scales;
+    size_t scale_count;
+    int *host_factors;   /* by rank */
+    int network;         /* what depends on the size of a message is so many times as fast */
+    int contention;      /* computation that starts while its rank communicates */
+    int64_t launch_cost; /* ns more a launching call */
+    int queue;           /* launches that a stream holds, at most QUEUE_LIMIT */
+    bool no_loader;
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;
 } options;
 

@@ -394,6 +394,20 @@ def main():
         check(not os.path.exists(os.path.join(out, "truth.json")), "--no-truth writes truth")
         load(os.path.join(out, "rank0.json"))
 
+        # twins: an option that changes one thing leaves every other draw alone
+        def durations(*options):
+            events = load(os.path.join(suite.make("--dp", 2, *small, "--steps", 3, "--seed", 5, *options), "rank1.json"))["traceEvents"]
+            return [(e["name"], round(1000 * (e["end"] - e["start"])) // 1000) for e in events
+                    if e.get("ph") == "X" and e.get("cat") == "kernel" and kind(e) == "computation"]
+        plain = durations()
+        for twin in (["--scale-host", "0:2"], ["--network", "3"], ["--no-loader"], ["--launch-cost", "5000"], ["--queue", "64"],
+                     ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"]):
+            check(durations(*twin) == plain, "a twin draws other numbers", twin)
+        halved = durations("--scale-kernel", "gemm:0.5")
+        check([n for n, _ in halved] == [n for n, _ in plain], "--scale-kernel changes what runs")
+        check(all(abs(a - b / 2) <= 1 if "gemm" in n else a == b for (n, a), (_, b) in zip(halved, plain)), "--scale-kernel")
+        check(sum(d for _, d in durations("--contention", "2")) > sum(d for _, d in plain), "--contention")
+
         for wrong in (["--dp", "0"], ["--straggler", "9:2"], ["--stall", "0:1"], ["--layers", "1", "--pp", "2"],
                       ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"], ["extra"], ["--wrong"]):
             done = subprocess.run([suite.binary, "--out", out, *wrong], capture_output=True, text=True, check=False)

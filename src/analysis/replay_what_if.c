@@ -1,0 +1,464 @@
+/* Questions put to a replay: how long steps would take, how sure that is, and what bounds it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/replay.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "engine/edits.h"
+
+typedef struct answer_row {
+    const char *what_if;
+    int64_t rank; /* -1: the job */
+    int64_t steps;
+    double before, after, gain, low, high, pct, bound; /* us; of a step, on average */
+    const char *then_bound_by;
+    int64_t trusted; /* RS_NO_VALUE: refused */
+    const char *assumption, *reason;
+} answer_row;
+
+#define ANSWER_ROW(CELL)                                                                                         \
+    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                              \
+    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                  \
+    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)        \
+    CELL(OF(answer_row, before), "before_us", REAL, US, "a step as recorded", "before")                          \
+    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                    \
+    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                 \
+    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                           \
+         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "       \
+         "spread over steps",                                                                                    \
+         "from")                                                                                                 \
+    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                   \
+    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                               \
+    CELL(                                                                                                        \
+        OF(answer_row, bound), "bound_us", REAL, US,                                                             \
+        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait " \
+        "that the path runs along",                                                                              \
+        "at most")                                                                                               \
+    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                          \
+         "what most of the path would be spent on then", "then bound by")                                        \
+    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                          \
+         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                        \
+    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                         \
+    CELL(MAYBE(answer_row, reason), "reason", TEXT, NONE, "why it is refused or not trusted", NULL)
+RS_RECORD(answer, ANSWER_ROW);
+
+const rs_table_spec rs_what_if_table =
+    RS_TABLE("what_if", "one row is a question of --what-if, --scale or --no-loader, for the job or a rank",
+             answer_columns);
+
+/* ---- questions ----------------------------------------------------------------------------------------- */
+
+typedef struct question {
+    char *text; /* as asked; owned */
+    rs_what_if edits;
+} question;
+
+typedef struct questions {
+    question *items;
+    size_t n, capacity;
+} questions;
+
+static void clear_questions(questions *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        rs_free(q->items[i].text);
+        rs_what_if_clear(&q->items[i].edits);
+    }
+    rs_free(q->items);
+    *q = (questions){0};
+}
+
+static rs_status add_question(questions *q, const char *text, size_t n, bool scale, rs_error *err)
+{
+    if (!RS_GROW_ONE(q->items, q->n, q->capacity)) return rs_fail_nomem(err, "a question");
+    question *x = &q->items[q->n++];
+    *x = (question){.text = rs_strndup(text, n)};
+    if (!x->text) return rs_fail_nomem(err, "a question");
+    rs_status status =
+        scale ? rs_what_if_scale(x->text, &x->edits, err) : rs_what_if_parse(x->text, &x->edits, err);
+    if (status == RS_ERR_USAGE) rs_error_wrap(err, scale ? "--scale" : "--what-if");
+    return status;
+}
+
+static rs_status add_list(questions *q, const char *list, bool scale, rs_error *err)
+{
+    while (list && *list) {
+        size_t n = strcspn(list, ",");
+        RS_TRY(add_question(q, list, n, scale, err));
+        list += n + (list[n] == ',');
+    }
+    return RS_OK;
+}
+
+static rs_status read_questions(const rs_options *options, questions *q, rs_error *err)
+{
+    *q = (questions){0};
+    RS_TRY(add_list(q, rs_options_text(options, "what-if"), false, err));
+    RS_TRY(add_list(q, rs_options_text(options, "scale"), true, err));
+    if (rs_options_flag(options, "no-loader")) RS_TRY(add_question(q, "no-loader", 9, false, err));
+    return RS_OK;
+}
+
+rs_status rs_replay_check(const rs_options *options, rs_error *err)
+{
+    questions q;
+    rs_status status = read_questions(options, &q, err);
+    clear_questions(&q);
+    return status;
+}
+
+/* ---- steps of the job ---------------------------------------------------------------------------------- */
+
+/* Lengths of the steps of a rank, or of the job: from the last end of all ranks to the next. Ranks' steps
+ * stand side by side in their order. Without steps the one length of the whole trace. */
+typedef struct lengths {
+    int64_t *ns;
+    size_t n;
+} lengths;
+
+static size_t n_steps_of(const rs_engine *e, size_t from, size_t to)
+{
+    size_t n = SIZE_MAX;
+    for (size_t k = from; k < to; k++)
+        if (e->ranks[k]->n_steps < n) n = e->ranks[k]->n_steps;
+    return n == SIZE_MAX ? 0 : n;
+}
+
+static uint32_t last_moment(const rs_engine *e, size_t rank)
+{
+    uint32_t last = e->ranks[rank]->last;
+    return (e->node_base[rank] + (last >> 1)) << 1 | (last & 1);
+}
+
+static void measure(const rs_engine *e, const rs_times *t, const int64_t *ends, size_t from, size_t to,
+                    lengths *out)
+{
+    size_t n = n_steps_of(e, from, to);
+    int64_t before = INT64_MAX;
+    for (size_t k = from; k < to; k++) {
+        int64_t begin = rs_engine_begin(e, t, k);
+        if (begin < before) before = begin;
+    }
+    out->n = n ? n : 1;
+    for (size_t s = 0; s < out->n; s++) {
+        int64_t end = INT64_MIN;
+        for (size_t k = from; k < to; k++) {
+            int64_t own = n ? ends[e->step_base[k] + s] : rs_moment_time(t, last_moment(e, k));
+            if (own > end) end = own;
+        }
+        out->ns[s] = rs_sub_sat(end, before);
+        before = end;
+    }
+}
+
+static double mean_of(const lengths *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->n; i++) sum += (double)l->ns[i];
+    return l->n ? sum / (double)l->n : 0;
+}
+
+/* ---- intervals ----------------------------------------------------------------------------------------- */
+
+#define RESAMPLES 1000
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The 95 % interval of the mean difference: a circular block bootstrap over steps with a fixed seed, blocks as
+ * long as the cube root of their number. Of fewer than three steps the least and the greatest difference. */
+static void spread(const lengths *before, const lengths *after, double *low, double *high)
+{
+    double means[RESAMPLES];
+    size_t n = before->n, block = 1;
+    uint64_t state = 0x72616e6b73636f70u;
+    *low = INFINITY;
+    *high = -INFINITY;
+    if (n < 3) {
+        for (size_t i = 0; i < n; i++) {
+            double d = (double)(before->ns[i] - after->ns[i]);
+            if (d < *low) *low = d;
+            if (d > *high) *high = d;
+        }
+        return;
+    }
+    while (block * block * block < n) block++;
+    for (size_t k = 0; k < RESAMPLES; k++) {
+        double sum = 0;
+        for (size_t done = 0; done < n; done += block) {
+            size_t from = (size_t)(next_random(&state) % n);
+            for (size_t i = 0; i < block && done + i < n; i++)
+                sum += (double)(before->ns[(from + i) % n] - after->ns[(from + i) % n]);
+        }
+        means[k] = sum / (double)n;
+    }
+    qsort(means, RESAMPLES, sizeof *means, by_value);
+    *low = means[RESAMPLES / 40];
+    *high = means[RESAMPLES - 1 - RESAMPLES / 40];
+}
+
+/* ---- paths --------------------------------------------------------------------------------------------- */
+
+/* The moment with which a range of ranks ends: of what belongs to a step, where there are steps. */
+static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, int64_t *begin)
+{
+    uint32_t best = RS_NO_CAUSE;
+    *begin = INT64_MAX;
+    for (size_t k = from; k < to; k++) {
+        int64_t start = rs_engine_begin(e, t, k);
+        if (start < *begin) *begin = start;
+        const rs_skeleton *s = e->ranks[k];
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (s->n_steps && s->step[i] < 0) continue;
+            uint32_t moment = (e->node_base[k] + i) << 1 | 1;
+            if (best == RS_NO_CAUSE || rs_moment_time(t, moment) > rs_moment_time(t, best)) best = moment;
+        }
+    }
+    return best == RS_NO_CAUSE ? last_moment(e, from) : best;
+}
+
+/* How much less the link weighs under other weights; RS_NO_EDGE: it is gone, and the path with it. */
+static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const rs_weights *was,
+                    const rs_weights *is)
+{
+    uint32_t node = moment >> 1;
+    if (l->edge != RS_NO_CAUSE)
+        return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE
+                                               : rs_sub_sat(was->edge[l->edge], is->edge[l->edge]);
+    int64_t less = rs_sub_sat(was->work[node], is->work[node]);
+    if (e->kind[node] & RS_ENGINE_MEETS) {
+        uint32_t k = e->meeting_of[rs_engine_member(e, node)];
+        less = rs_add_sat(less, rs_sub_sat(was->transfer[k], is->transfer[k]));
+    }
+    return less;
+}
+
+static double bound_of(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
+{
+    const rs_engine *e = r->engine;
+    int64_t begin, sum = 0;
+    uint32_t moment = end_of_ranks(e, &r->times, from, to, &begin);
+    while (rs_moment_time(&r->times, moment) > begin) {
+        rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);
+        if (l.from == RS_NO_CAUSE) break;
+        int64_t less = lost(e, &l, moment, &r->recorded, edited);
+        if (less == RS_NO_EDGE) return NAN;
+        sum = rs_add_sat(sum, less);
+        moment = l.from;
+    }
+    return (double)sum;
+}
+
+static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from,
+                            size_t to)
+{
+    int64_t begin, time[RS_N_PARTS] = {0};
+    uint32_t moment = end_of_ranks(e, t, from, to, &begin);
+    size_t best = 0;
+    while (rs_moment_time(t, moment) > begin) {
+        rs_link l = rs_engine_link(e, w, t, moment);
+        if (l.from == RS_NO_CAUSE) break;
+        time[l.part] = rs_add_sat(time[l.part], l.ns);
+        moment = l.from;
+    }
+    for (size_t i = 1; i < RS_N_PARTS; i++)
+        if (time[i] > time[best]) best = i;
+    return rs_part_names[best];
+}
+
+/* ---- one question -------------------------------------------------------------------------------------- */
+
+typedef struct asker {
+    const rs_replayed *r;
+    const int64_t *rank_of;
+    rs_roles roles;
+    int64_t *ends[2]; /* scratch: by step_base */
+    lengths before, after;
+    bool infer, force;
+    const char *reason; /* why the replay cannot be relied on; NULL */
+} asker;
+
+/* One of the four replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
+ * ranks. */
+static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, bool constant, double *low,
+                           double *high, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights was = {0}, is = {0};
+    rs_times before = {0}, after = {0};
+    size_t n_changed, n_ranges = e->n_ranks > 1 ? e->n_ranks + 1 : 1;
+    rs_status status =
+        constant ? rs_weights_constant(e, edges, -1, &was, err) : rs_weights_recorded(e, edges, &was, err);
+    if (status == RS_OK) status = rs_weights_copy(e, &was, &is, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &is, &n_changed, err);
+    if (status == RS_OK) status = rs_engine_replay(e, &was, &before, err);
+    if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
+    if (status == RS_OK) {
+        rs_engine_step_ends(e, &before, a->ends[0]);
+        rs_engine_step_ends(e, &after, a->ends[1]);
+        for (size_t i = 0; i < n_ranges; i++) {
+            size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
+            double l, h;
+            measure(e, &before, a->ends[0], from, to, &a->before);
+            measure(e, &after, a->ends[1], from, to, &a->after);
+            spread(&a->before, &a->after, &l, &h);
+            if (l < low[i]) low[i] = l;
+            if (h > high[i]) high[i] = h;
+        }
+    }
+    rs_weights_clear(&was);
+    rs_weights_clear(&is);
+    rs_times_clear(&before);
+    rs_times_clear(&after);
+    return status;
+}
+
+/* How much of a transfer grows with its size is known from three sizes on, and then by its lower envelope
+ * alone. So the interval of `network` reaches to where all of it does. false: there is no such edit. */
+static bool set_all_grow(const rs_what_if *q, bool all)
+{
+    bool any = false;
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->edits[i].kind != RS_EDIT_NETWORK) continue;
+        q->edits[i].all_grows = all;
+        any = true;
+    }
+    return any;
+}
+
+static rs_status refuse(const asker *a, const question *q, const char *reason, rs_table *t, rs_error *err)
+{
+    answer_row row = {.what_if = q->text,
+                      .rank = -1,
+                      .steps = (int64_t)n_steps_of(a->r->engine, 0, a->r->engine->n_ranks),
+                      .before = NAN,
+                      .after = NAN,
+                      .gain = NAN,
+                      .low = NAN,
+                      .high = NAN,
+                      .pct = NAN,
+                      .bound = NAN,
+                      .trusted = RS_NO_VALUE,
+                      .assumption = rs_edit_assumptions[q->edits.edits[0].kind],
+                      .reason = reason};
+    return rs_table_put_row(t, &answer_record, -1, &row, err);
+}
+
+static rs_status put_answers(asker *a, const question *q, const rs_weights *w, const rs_times *after,
+                             const double *low, const double *high, rs_table *t, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    size_t n_ranges = e->n_ranks > 1 ? e->n_ranks + 1 : 1;
+    rs_engine_step_ends(e, &a->r->times, a->ends[0]);
+    rs_engine_step_ends(e, after, a->ends[1]);
+    for (size_t i = 0; i < n_ranges; i++) {
+        size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
+        measure(e, &a->r->times, a->ends[0], from, to, &a->before);
+        measure(e, after, a->ends[1], from, to, &a->after);
+        double before = mean_of(&a->before) / 1e3, then = mean_of(&a->after) / 1e3, gain = before - then;
+        answer_row row = {.what_if = q->text,
+                          .rank = i ? a->rank_of[i - 1] : -1,
+                          .steps = (int64_t)n_steps_of(e, from, to),
+                          .before = before,
+                          .after = then,
+                          .gain = gain,
+                          .low = low[i] / 1e3 < gain ? low[i] / 1e3 : gain,
+                          .high = high[i] / 1e3 > gain ? high[i] / 1e3 : gain,
+                          .pct = before > 0 ? 100 * gain / before : NAN,
+                          .bound = bound_of(a->r, w, from, to) / 1e3 / (double)a->before.n,
+                          .then_bound_by = bound_by(e, w, after, from, to),
+                          .trusted = a->reason == NULL,
+                          .assumption = rs_edit_assumptions[q->edits.edits[0].kind],
+                          .reason = a->reason};
+        RS_TRY(rs_table_put_row(t, &answer_record, -1, &row, err));
+    }
+    return RS_OK;
+}
+
+static rs_status ask(asker *a, const question *q, rs_table *t, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights w = {0};
+    rs_times after = {0};
+    size_t n_changed = 0, n = e->n_ranks + 2;
+    double *low = rs_malloc(n * sizeof *low), *high = rs_malloc(n * sizeof *high);
+    rs_status status = low && high ? RS_OK : rs_fail_nomem(err, "a question");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        low[i] = INFINITY;
+        high[i] = -INFINITY;
+    }
+    if (status == RS_OK) status = rs_weights_copy(e, &a->r->recorded, &w, err);
+    if (status == RS_OK) status = rs_what_if_apply(&q->edits, e, &a->roles, a->rank_of, &w, &n_changed, err);
+    if (status == RS_OK && !n_changed) {
+        status = refuse(a, q, "nothing in the traces is what it names", t, err);
+    } else if (status == RS_OK && a->reason && !a->force) {
+        status = refuse(a, q, a->reason, t, err);
+    } else if (status == RS_OK) {
+        status = rs_engine_replay(e, &w, &after, err);
+        for (int k = 0; status == RS_OK && k < 4; k++)
+            if ((k & 1) == 0 || a->infer)
+                status = ask_under(a, &q->edits, k & 1 ? RS_EDGES_ALL : RS_EDGES_TOLD, k & 2, low, high, err);
+        if (status == RS_OK && set_all_grow(&q->edits, true))
+            status = ask_under(a, &q->edits, a->infer ? RS_EDGES_ALL : RS_EDGES_TOLD, false, low, high, err);
+        set_all_grow(&q->edits, false);
+        if (status == RS_OK) status = put_answers(a, q, &w, &after, low, high, t, err);
+    }
+    rs_weights_clear(&w);
+    rs_times_clear(&after);
+    rs_free(low);
+    rs_free(high);
+    return status;
+}
+
+/* The first rank whose replay cannot be relied on speaks for the job. */
+static const char *reason_of(const rs_replayed *r)
+{
+    for (size_t k = 0; k < r->engine->n_ranks; k++)
+        if (r->rows[r->row_base[k]].reason) return r->rows[r->row_base[k]].reason;
+    return NULL;
+}
+
+rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const int64_t *rank_of,
+                        rs_table *table, rs_error *err)
+{
+    const rs_engine *e = replayed->engine;
+    questions q;
+    asker a = {.r = replayed,
+               .rank_of = rank_of,
+               .infer = e->n_added > 0,
+               .force = rs_options_flag(run->options, "force"),
+               .reason = reason_of(replayed)};
+    rs_status status = read_questions(run->options, &q, err);
+    if (status == RS_OK && q.n && e->n_ranks) {
+        size_t n = e->step_base[e->n_ranks] + 2;
+        a.ends[0] = rs_malloc(n * sizeof(int64_t));
+        a.ends[1] = rs_malloc(n * sizeof(int64_t));
+        a.before.ns = rs_malloc(n * sizeof(int64_t));
+        a.after.ns = rs_malloc(n * sizeof(int64_t));
+        if (!a.ends[0] || !a.ends[1] || !a.before.ns || !a.after.ns)
+            status = rs_fail_nomem(err, "a question");
+        if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a.roles, err);
+        for (size_t i = 0; status == RS_OK && i < q.n; i++) status = ask(&a, &q.items[i], table, err);
+    }
+    rs_roles_clear(&a.roles);
+    rs_free(a.ends[0]);
+    rs_free(a.ends[1]);
+    rs_free(a.before.ns);
+    rs_free(a.after.ns);
+    clear_questions(&q);
+    return status;
+}

@@ -1,0 +1,434 @@
+/* Questions applied to weights: scaling, balance, network, loader. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "base/try.h"
+#include "engine/edits_terms.h"
+
+/* ---- selection ----------------------------------------------------------------------------------------- */
+
+static bool holds_text(const rs_edit_term *t, const char *text)
+{
+    bool like = text && strstr(text, t->text), is = text && strcmp(text, t->text) == 0;
+    switch (t->op) {
+    case RS_OP_IS: return is;
+    case RS_OP_NOT: return !is;
+    case RS_OP_LIKE: return like;
+    default: return !like;
+    }
+}
+
+static bool holds_number(const rs_edit_term *t, int64_t value)
+{
+    switch (t->op) {
+    case RS_OP_IS: return value == t->number;
+    case RS_OP_NOT: return value != t->number;
+    case RS_OP_BELOW: return value < t->number;
+    case RS_OP_AT_MOST: return value <= t->number;
+    case RS_OP_ABOVE: return value > t->number;
+    default: return value >= t->number;
+    }
+}
+
+static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
+{
+    const char *dtype = rs_pool_text(&r->pool, op->dtype);
+    int64_t size = dtype ? rs_dtype_size(dtype) : 0;
+    int64_t elements = op->in_elements > op->out_elements ? op->in_elements : op->out_elements;
+    return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
+}
+
+static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32_t local,
+                  const rs_coll_op *comm)
+{
+    const rs_skeleton *s = x->e->ranks[rank];
+    const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];
+    switch (t->field) {
+    case RS_FIELD_NAME: return holds_text(t, rs_pool_text(&s->pool, s->name[local]));
+    case RS_FIELD_OPERATOR: return holds_text(t, rs_pool_text(&s->pool, s->operator_name[local]));
+    case RS_FIELD_RANK: return holds_number(t, x->rank_of[rank]);
+    case RS_FIELD_STEP: return holds_number(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
+    case RS_FIELD_STREAM: return holds_number(t, lane->is_thread ? -1 : lane->stream);
+    case RS_FIELD_COLLECTIVE: return comm && holds_text(t, rs_coll_kind_name(comm->kind));
+    case RS_FIELD_GROUP:
+        return comm && (holds_text(t, rs_pool_text(&s->comm->pool, comm->group)) ||
+                        holds_text(t, rs_pool_text(&s->comm->pool, comm->description)));
+    case RS_FIELD_BYTES: return comm && holds_number(t, bytes_of(s->comm, comm));
+    default: return true; /* class and part choose what is changed */
+    }
+}
+
+bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint32_t local,
+                     const rs_coll_op *comm)
+{
+    for (size_t i = 0; i < edit->n_terms; i++)
+        if (!holds(&edit->terms[i], x, rank, local, comm)) return false;
+    return true;
+}
+
+rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
+{
+    static const rs_part parts[] = {RS_PART_HOST, RS_PART_LOADER, RS_PART_LAUNCH, RS_PART_GAP};
+    rs_edit_target target = RS_TARGET_WORK;
+    *part = RS_N_PARTS;
+    for (size_t i = 0; i < edit->n_terms; i++) {
+        const rs_edit_term *t = &edit->terms[i];
+        if (t->field == RS_FIELD_CLASS && t->number == 1) target = RS_TARGET_COMM;
+        if (t->field == RS_FIELD_CLASS && t->number != 1) *part = t->number ? RS_PART_COPY : RS_PART_COMPUTE;
+        bool of_comm =
+            t->field == RS_FIELD_COLLECTIVE || t->field == RS_FIELD_GROUP || t->field == RS_FIELD_BYTES;
+        if (of_comm) target = RS_TARGET_COMM;
+        if (t->field != RS_FIELD_PART) continue;
+        *part = parts[t->number];
+        target = t->number < 2 ? RS_TARGET_HOST : RS_TARGET_LATENCY;
+    }
+    return target;
+}
+
+/* ---- scale --------------------------------------------------------------------------------------------- */
+
+static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
+{
+    if (ns == RS_NO_EDGE) return ns;
+    if (edit->median) return median;
+    if (edit->ns != RS_NO_VALUE) return edit->ns;
+    double value = (double)ns * edit->factor;
+    return value > 9e17 ? (int64_t)9e17 : (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+static void change(rs_editor *x, int64_t *weight, int64_t to)
+{
+    *weight = to;
+    x->n_changed++;
+}
+
+static bool is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
+{
+    const rs_skeleton *s = x->e->ranks[rank];
+    return (s->flags[i] & RS_NODE_WORK) && s->part[i] != RS_PART_TRANSFER &&
+           !(x->e->kind[x->e->node_base[rank] + i] & RS_ENGINE_MEETS);
+}
+
+/* pass 0 collects values for the median, pass 1 changes them. */
+static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t *values, size_t *n,
+                       int64_t median)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++) {
+        const rs_skeleton *s = x->e->ranks[r];
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && s->part[i] != part)) continue;
+            if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
+            int64_t *w = &x->w->work[x->e->node_base[r] + i];
+            if (values)
+                values[(*n)++] = *w;
+            else
+                change(x, w, scaled(edit, *w, median));
+        }
+    }
+}
+
+/* Of meetings the transfer, of communication that stands alone its whole duration. */
+static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_t *n, int64_t median,
+                       uint8_t *done)
+{
+    const rs_engine *e = x->e;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (size_t i = 0; i < s->n_comm; i++) {
+            uint32_t local = s->comm_node[i], node = e->node_base[r] + local;
+            if (local == RS_NO_NODE || !rs_edit_selects(edit, x, r, local, &s->comm->ops[i])) continue;
+            int64_t *w = &x->w->work[node];
+            if (e->kind[node] & RS_ENGINE_MEETS) {
+                uint32_t k = e->meeting_of[rs_engine_member(e, node)];
+                if (done[k]) continue;
+                done[k] = 1;
+                w = &x->w->transfer[k];
+            } else if (e->kind[node] & RS_ENGINE_COMES) {
+                continue; /* it did not wait: its time is its peer's */
+            }
+            if (values)
+                values[(*n)++] = *w;
+            else
+                change(x, w, scaled(edit, *w, median));
+        }
+    }
+}
+
+/* Times of host threads are what edges between their points weigh; of a launch, its call's duration, too. */
+static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target, rs_part part,
+                        int64_t *values, size_t *n, int64_t median)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++) {
+        const rs_skeleton *s = x->e->ranks[r];
+        int64_t *weight = x->w->edge + x->e->edge_base[r];
+        for (uint32_t i = 1; i < s->n; i++) {
+            if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                bool host =
+                    s->edge_part[k] == part && (target == RS_TARGET_LATENCY || s->cost[k] >= RS_COST_CALL);
+                bool call = target == RS_TARGET_HOST && part == RS_PART_HOST && s->cost[k] < RS_COST_INSIDE;
+                if (weight[k] == RS_NO_EDGE || (!host && !call)) continue;
+                int64_t own = call ? s->base[k] : weight[k];
+                if (call && own > weight[k]) own = weight[k];
+                if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE)
+                    own = weight[k] - (int64_t)s->base[k];
+                if (values)
+                    values[(*n)++] = own;
+                else
+                    change(x, &weight[k], rs_add_sat(rs_sub_sat(weight[k], own), scaled(edit, own, median)));
+            }
+        }
+    }
+}
+
+static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    const rs_engine *e = x->e;
+    rs_part part;
+    rs_edit_target target = rs_edit_target_of(edit, &part);
+    int64_t *values = edit->median ? rs_malloc((e->n_nodes + e->n_edges + 1) * sizeof *values) : NULL;
+    uint8_t *done = rs_malloc(e->n_meetings + 1);
+    int64_t median = 0;
+    if ((edit->median && !values) || !done) {
+        rs_free(values);
+        rs_free(done);
+        return rs_fail_nomem(err, "a question");
+    }
+    for (int pass = edit->median ? 0 : 1; pass < 2; pass++) {
+        size_t n = 0;
+        int64_t *into = pass ? NULL : values;
+        memset(done, 0, e->n_meetings + 1);
+        if (target == RS_TARGET_WORK)
+            scale_work(edit, x, part, into, &n, median);
+        else if (target == RS_TARGET_COMM)
+            scale_comm(edit, x, into, &n, median, done);
+        else
+            scale_edges(edit, x, target, part, into, &n, median);
+        if (!pass) median = rs_median(values, n);
+    }
+    rs_free(values);
+    rs_free(done);
+    return RS_OK;
+}
+
+/* ---- balance ------------------------------------------------------------------------------------------- */
+
+static bool counts(const rs_editor *x, const rs_instance *in, uint32_t position, int64_t *value)
+{
+    uint32_t local = rs_instance_node(x->roles, in, position);
+    if (!is_plain_work(x, in->rank, local)) return false;
+    *value = x->w->work[x->e->node_base[in->rank] + local];
+    return true;
+}
+
+static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, uint32_t position,
+                    int64_t value, int64_t rank)
+{
+    for (size_t i = from; i < to; i++) {
+        const rs_instance *in = rs_role_instance(x->roles, role, i);
+        if (rank >= 0 && x->rank_of[in->rank] != rank) continue;
+        change(x, &x->w->work[x->e->node_base[in->rank] + rs_instance_node(x->roles, in, position)], value);
+    }
+}
+
+/* The instances of a role by step number, so that ranks stand side by side. order: indices in the role. */
+static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys)
+{
+    for (uint32_t i = 0; i < role->n; i++) {
+        const rs_instance *in = rs_role_instance(x->roles, role, i);
+        keys[i] = (rs_keyed){x->e->ranks[in->rank]->steps[in->step].number, i};
+    }
+    return rs_keyed_sort(keys, role->n);
+}
+
+/* One role: in each step every rank takes as long as the median rank at the same position, of two the faster.
+ */
+static bool no_stragglers_in(rs_editor *x, const rs_role *role, int64_t rank)
+{
+    rs_keyed *keys = rs_malloc((role->n + 1) * sizeof *keys);
+    int64_t *values = rs_malloc((role->n + 1) * sizeof *values);
+    bool ok = keys && values && sort_by_step(x, role, keys);
+    uint32_t length = rs_role_instance(x->roles, role, 0)->n;
+    for (size_t i = 0, next; ok && i < role->n; i = next) {
+        for (next = i; next < role->n && keys[next].key == keys[i].key; next++) {
+        }
+        if (next - i < 2) continue;
+        for (uint32_t p = 0; p < length; p++) {
+            size_t n = 0;
+            for (size_t k = i; k < next; k++)
+                n += counts(x, rs_role_instance(x->roles, role, keys[k].value), p, &values[n]);
+            if (n < next - i) continue;
+            int64_t median = rs_select_number(values, n, (n - 1) / 2);
+            for (size_t k = i; k < next; k++)
+                set_all(x, role, keys[k].value, keys[k].value + 1, p, median, rank);
+        }
+    }
+    rs_free(keys);
+    rs_free(values);
+    return ok;
+}
+
+static void balance_role(rs_editor *x, const rs_role *role)
+{
+    uint32_t length = rs_role_instance(x->roles, role, 0)->n;
+    for (uint32_t p = 0; p < length; p++) {
+        double sum = 0;
+        size_t n = 0;
+        int64_t value;
+        for (size_t i = 0; i < role->n; i++) {
+            if (!counts(x, rs_role_instance(x->roles, role, i), p, &value)) continue;
+            sum += (double)value;
+            n++;
+        }
+        if (n == role->n) set_all(x, role, 0, role->n, p, (int64_t)(sum / (double)n + 0.5), -1);
+    }
+}
+
+static rs_status even_out(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    for (size_t i = 0; i < x->roles->n_roles; i++) {
+        const rs_role *role = &x->roles->roles[i];
+        if (edit->kind == RS_EDIT_BALANCED)
+            balance_role(x, role);
+        else if (!no_stragglers_in(x, role, edit->number))
+            return rs_fail_nomem(err, "a question");
+    }
+    return RS_OK;
+}
+
+/* ---- network ------------------------------------------------------------------------------------------- */
+
+int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m)
+{
+    const rs_coll_instance *c = &e->coll.instances[m->instance];
+    int64_t most = -1;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &e->coll.arrivals[i];
+        int64_t bytes = bytes_of(e->comm[a->rank], &e->comm[a->rank]->ops[a->op]);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+typedef struct transfer {
+    int64_t bytes, ns;
+    uint32_t meeting, n; /* n: members of the group */
+    int kind;
+} transfer;
+
+static int by_class(const void *a, const void *b)
+{
+    const transfer *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind - y->kind;
+    if (x->n != y->n) return x->n < y->n ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
+    return x->meeting < y->meeting ? -1 : x->meeting > y->meeting;
+}
+
+/* Where the lower envelope of transfers over bytes meets 0 bytes; with fewer than three sizes the least
+ * transfer. points: one a size, the least of each, by bytes. */
+static int64_t intercept(const transfer *const *points, size_t n)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < n; i++)
+        if (points[i]->ns < least) least = points[i]->ns;
+    if (n < 3) return n ? least : 0;
+    /* the envelope's first edge is the one with the least slope from its first point */
+    double slope = INFINITY;
+    for (size_t i = 1; i < n; i++) {
+        double s = (double)(points[i]->ns - points[0]->ns) / (double)(points[i]->bytes - points[0]->bytes);
+        if (s < slope) slope = s;
+    }
+    double at = (double)points[0]->ns - slope * (double)points[0]->bytes;
+    if (at < 0) at = 0;
+    return at > (double)least ? least : (int64_t)at;
+}
+
+int64_t *rs_edit_latencies(const rs_engine *e)
+{
+    int64_t *out = rs_malloc((e->n_meetings + 1) * sizeof *out);
+    transfer *all = rs_malloc((e->n_meetings + 1) * sizeof *all);
+    const transfer **points = rs_malloc((e->n_meetings + 1) * sizeof *points);
+    size_t n = e->n_meetings;
+    bool ok = out && all && points;
+    for (uint32_t k = 0; ok && k < n; k++) {
+        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+        const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+        all[k] = (transfer){.bytes = rs_meeting_bytes(e, &e->meetings[k]),
+                            .ns = e->meetings[k].transfer,
+                            .meeting = k,
+                            .n = c->n,
+                            .kind = (int)e->comm[a->rank]->ops[a->op].kind};
+    }
+    if (ok && n) qsort(all, n, sizeof *all, by_class);
+    for (size_t i = 0, next; ok && i < n; i = next) {
+        size_t n_points = 0;
+        for (next = i; next < n && all[next].kind == all[i].kind && all[next].n == all[i].n; next++)
+            if (all[next].bytes >= 0 && (!n_points || points[n_points - 1]->bytes != all[next].bytes))
+                points[n_points++] = &all[next];
+        int64_t alpha = n_points ? intercept(points, n_points) : 0;
+        for (size_t k = i; k < next; k++)
+            out[all[k].meeting] = all[k].bytes < 0 ? all[k].ns : alpha < all[k].ns ? alpha : all[k].ns;
+    }
+    rs_free(all);
+    rs_free(points);
+    if (ok) return out;
+    rs_free(out);
+    return NULL;
+}
+
+static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    int64_t *alpha = rs_edit_latencies(x->e);
+    if (!alpha) return rs_fail_nomem(err, "a question");
+    for (size_t k = 0; k < x->e->n_meetings; k++) {
+        int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;
+        change(x, w, fixed + (int64_t)((double)(*w - fixed) / edit->factor + 0.5));
+    }
+    rs_free(alpha);
+    return RS_OK;
+}
+
+/* ---- loader -------------------------------------------------------------------------------------------- */
+
+static void no_loader(rs_editor *x)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++) {
+        const rs_skeleton *s = x->e->ranks[r];
+        for (uint32_t k = 0; k < s->n_edges; k++)
+            if (s->edge_part[k] == RS_PART_LOADER) change(x, &x->w->edge[x->e->edge_base[r] + k], 0);
+    }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_roles *roles,
+                           const int64_t *rank_of, rs_weights *weights, size_t *n_changed, rs_error *err)
+{
+    rs_editor x = {.e = e, .roles = roles, .rank_of = rank_of, .w = weights};
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < q->n; i++) {
+        const rs_edit *edit = &q->edits[i];
+        switch (edit->kind) {
+        case RS_EDIT_SCALE: status = scale(edit, &x, err); break;
+        case RS_EDIT_NO_STRAGGLERS:
+        case RS_EDIT_BALANCED: status = even_out(edit, &x, err); break;
+        case RS_EDIT_NETWORK: status = network(edit, &x, err); break;
+        case RS_EDIT_NO_LOADER: no_loader(&x); break;
+        case RS_EDIT_OVERLAP: status = rs_edit_overlap(edit, &x, err); break;
+        case RS_EDIT_GRAPHS: status = rs_edit_graphs(&x, err); break;
+        case RS_EDIT_NO_SYNC: status = rs_edit_no_sync(edit, &x); break;
+        case RS_EDIT_FUSE: status = rs_edit_fuse(edit, &x, err); break;
+        default: status = rs_edit_coalesce(edit, &x, err); break;
+        }
+    }
+    if (status == RS_OK && weights->n_extra && !rs_weights_sort_extra(weights))
+        status = rs_fail_nomem(err, "a question");
+    *n_changed = x.n_changed;
+    return status;
+}

@@ -1,0 +1,374 @@
+/* Questions that change what waits for what: overlap, graphs, no-sync, fuse, coalesce. Added edges lead from
+ * what comes earlier in the order of the replay to what comes later, so that one pass is still enough. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "engine/edits_terms.h"
+
+/* By node: its place in the order of the replay. NULL when out of memory. */
+static uint32_t *places(const rs_engine *e)
+{
+    uint32_t *place = rs_malloc((e->n_nodes + 1) * sizeof *place);
+    const uint32_t *order = e->order;
+    for (uint32_t i = 0, at = 0; place && i < e->n_runs; order += e->runs[i++].n)
+        for (uint32_t k = 0; k < e->runs[i].n; k++) place[e->node_base[e->runs[i].rank] + order[k]] = at++;
+    return place;
+}
+
+static void change(rs_editor *x, int64_t *weight, int64_t to)
+{
+    *weight = to;
+    x->n_changed++;
+}
+
+static bool contains(const rs_skeleton *s, uint32_t name, const char *part)
+{
+    const char *text = rs_pool_text(&s->pool, name);
+    return text && strstr(text, part);
+}
+
+static bool is_work(const rs_skeleton *s, uint32_t local)
+{
+    return s->flags[local] & RS_NODE_WORK;
+}
+
+/* ---- overlap ------------------------------------------------------------------------------------------- */
+
+static bool is_optimizer(const rs_skeleton *s, uint32_t i)
+{
+    static const char *const words[] = {"ptimizer", "::_fused_", "::_foreach_", "multi_tensor_apply"};
+    for (size_t k = 0; is_work(s, i) && s->part[i] != RS_PART_TRANSFER && k < sizeof words / sizeof *words;
+         k++)
+        if (contains(s, s->operator_name[i], words[k]) || contains(s, s->name[i], words[k])) return true;
+    return false;
+}
+
+/* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work behind it the earliest. */
+static void find_optimizers(const rs_editor *x, size_t r, const uint32_t *place, uint32_t *first)
+{
+    const rs_skeleton *s = x->e->ranks[r];
+    const uint32_t *at = place + x->e->node_base[r];
+    for (size_t k = 0; k < s->n_steps; k++) first[k] = RS_NO_NODE;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->step[i] >= 0 && is_optimizer(s, i) &&
+            (first[s->step[i]] == RS_NO_NODE || at[i] < at[first[s->step[i]]]))
+            first[s->step[i]] = i;
+}
+
+/* Whether the wait of `target` for the end of `source` is one of computation for communication. */
+static bool is_exposed(const rs_skeleton *s, const uint8_t *of_group, uint32_t source, uint32_t target)
+{
+    return of_group[source] && is_work(s, target) && s->part[target] != RS_PART_TRANSFER &&
+           s->lane[source] != s->lane[target];
+}
+
+static bool move_wait(rs_editor *x, size_t r, const uint32_t *place, const uint32_t *first, uint32_t source,
+                      uint32_t target, int64_t *weight)
+{
+    const rs_skeleton *s = x->e->ranks[r];
+    uint32_t base = x->e->node_base[r], to = s->step[source] < 0 ? RS_NO_NODE : first[s->step[source]];
+    if (*weight == RS_NO_EDGE || to == RS_NO_NODE || place[base + to] <= place[base + target]) return true;
+    change(x, weight, RS_NO_EDGE);
+    return rs_weights_add(x->e, x->w, (rs_extra_edge){(base + source) << 1 | 1, base + to, 0});
+}
+
+static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint32_t *place)
+{
+    const rs_engine *e = x->e;
+    const rs_skeleton *s = e->ranks[r];
+    uint8_t *of_group = rs_calloc(s->n + 1, 1);
+    uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
+    bool ok = of_group && first;
+    if (ok) find_optimizers(x, r, place, first);
+    for (size_t i = 0; ok && i < s->n_comm; i++) {
+        const rs_coll_op *op = &s->comm->ops[i];
+        const char *group = rs_pool_text(&s->comm->pool, op->group);
+        const char *description = rs_pool_text(&s->comm->pool, op->description);
+        bool named = !edit->text || (group && strcmp(group, edit->text) == 0) ||
+                     (description && strstr(description, edit->text));
+        if (named && s->comm_node[i] != RS_NO_NODE) of_group[s->comm_node[i]] = 1;
+    }
+    for (uint32_t i = 1; ok && i < s->n; i++)
+        for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++)
+            if ((s->source[k] & 1) && is_exposed(s, of_group, s->source[k] >> 1, i))
+                ok = move_wait(x, r, place, first, s->source[k] >> 1, i, &x->w->edge[e->edge_base[r] + k]);
+    for (size_t i = 0; ok && i < e->n_added; i++) {
+        const rs_added_edge *a = &e->added[i];
+        if (rs_engine_rank_of(e, a->target) != r) continue;
+        uint32_t source = a->source - e->node_base[r], target = a->target - e->node_base[r];
+        if (is_exposed(s, of_group, source, target))
+            ok = move_wait(x, r, place, first, source, target, &x->w->edge[e->edge_base[e->n_ranks] + i]);
+    }
+    rs_free(of_group);
+    rs_free(first);
+    return ok;
+}
+
+rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    uint32_t *place = places(x->e);
+    bool ok = place != NULL;
+    for (size_t r = 0; ok && r < x->e->n_ranks; r++) ok = overlap_rank(edit, x, r, place);
+    rs_free(place);
+    return ok ? RS_OK : rs_fail_nomem(err, "a question");
+}
+
+/* ---- graphs -------------------------------------------------------------------------------------------- */
+
+#define GRAPH_LAUNCH 10000 /* ns, where the trace has no graph */
+
+/* By point: it launches work. */
+static void mark_launches(const rs_skeleton *s, uint8_t *launches)
+{
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
+            if (s->cost[k] < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+}
+
+static bool waits(const rs_skeleton *s, uint32_t point)
+{
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+        if (s->cost[k] == RS_COST_ANSWER || s->cost[k] == RS_COST_CALL) return true;
+    return false;
+}
+
+/* Points of a thread between two waits are a region. What the host does in one costs nothing but a graph's
+ * launch at its first; loaders are left as they are. */
+static bool graph_rank(rs_editor *x, size_t r)
+{
+    const rs_skeleton *s = x->e->ranks[r];
+    int64_t *weight = x->w->edge + x->e->edge_base[r];
+    uint8_t *launches = rs_calloc(s->n + 1, 1), *open = rs_calloc(s->n_lanes + 1, 1);
+    if (!launches || !open) {
+        rs_free(launches);
+        rs_free(open);
+        return false;
+    }
+    int64_t launch = s->all.typical[RS_COST_INSIDE + RS_WORK_GRAPH];
+    if (launch <= 0) launch = GRAPH_LAUNCH;
+    mark_launches(s, launches);
+    for (uint32_t i = 1; i < s->n; i++) {
+        if (is_work(s, i)) {
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                if (weight[k] == RS_NO_EDGE || s->cost[k] >= RS_COST_EVENT) continue;
+                int64_t least = s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
+                if (least < weight[k]) change(x, &weight[k], least);
+            }
+            continue;
+        }
+        uint8_t *in_region = &open[s->lane[i]];
+        if (waits(s, i)) {
+            *in_region = 0;
+            continue;
+        }
+        bool begins = !*in_region && launches[i];
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            if (weight[k] == RS_NO_EDGE || s->cost[k] < RS_COST_CALL || s->edge_part[k] != RS_PART_HOST)
+                continue;
+            if (*in_region) change(x, &weight[k], 0);
+            if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
+        }
+        if (launches[i]) *in_region = 1;
+    }
+    rs_free(launches);
+    rs_free(open);
+    return true;
+}
+
+rs_status rs_edit_graphs(rs_editor *x, rs_error *err)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++)
+        if (!graph_rank(x, r)) return rs_fail_nomem(err, "a question");
+    return RS_OK;
+}
+
+/* ---- no-sync ------------------------------------------------------------------------------------------- */
+
+rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++) {
+        const rs_skeleton *s = x->e->ranks[r];
+        for (uint32_t i = 1; i < s->n; i++)
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
+                if (s->cost[k] == RS_COST_ANSWER &&
+                    (contains(s, s->name[i], edit->text) || contains(s, s->operator_name[i], edit->text)))
+                    change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
+    }
+    return RS_OK;
+}
+
+/* ---- fuse ---------------------------------------------------------------------------------------------- */
+
+rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    for (size_t r = 0; r < x->e->n_ranks; r++) {
+        const rs_skeleton *s = x->e->ranks[r];
+        int64_t *weight = x->w->edge + x->e->edge_base[r];
+        uint32_t *saved = rs_calloc(s->n + 1, sizeof *saved); /* by point: ns of a call that is not made */
+        if (!saved) return rs_fail_nomem(err, "a question");
+        for (uint32_t i = 1; i < s->n; i++) {
+            uint32_t stream = RS_NO_CAUSE;
+            if (!is_work(s, i) || !contains(s, s->name[i], edit->other)) continue;
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                bool behind = s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT;
+                if (behind && contains(s, s->name[s->source[k] >> 1], edit->text)) stream = k;
+            }
+            if (stream == RS_NO_CAUSE) continue;
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                if (s->cost[k] < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
+                change(x, &weight[k], k == stream ? 0 : s->cost[k] < RS_COST_STREAM ? RS_NO_EDGE : weight[k]);
+            }
+        }
+        for (uint32_t i = 1; i < s->n; i++)
+            for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
+                int64_t less = saved[s->source[k] >> 1];
+                if (!less || weight[k] == RS_NO_EDGE || s->cost[k] != RS_COST_NONE) continue;
+                weight[k] = weight[k] > less ? weight[k] - less : 0;
+            }
+        rs_free(saved);
+    }
+    return RS_OK;
+}
+
+/* ---- coalesce ------------------------------------------------------------------------------------------ */
+
+typedef struct merger {
+    rs_editor *x;
+    uint32_t *place;
+    uint32_t *needed; /* by meeting: place of the first that waits for its end and is no communication */
+    uint32_t *last;   /* by meeting: place of the last member's start */
+    uint32_t *into;   /* by meeting: that it is part of; itself: of none */
+    int64_t *alpha;
+    uint8_t *closed; /* by meeting: it has taken others in */
+} merger;
+
+#define LOOK_AHEAD 1024 /* meetings behind the first of those that become one */
+
+static uint32_t meeting_of_node(const rs_engine *e, uint32_t node)
+{
+    return e->kind[node] & RS_ENGINE_MEETS ? e->meeting_of[rs_engine_member(e, node)] : RS_NO_CAUSE;
+}
+
+static void find_needs(merger *m)
+{
+    const rs_engine *e = m->x->e;
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        m->needed[k] = UINT32_MAX;
+        m->last[k] = 0;
+        m->into[k] = (uint32_t)k;
+        for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++)
+            if (m->place[e->members[i]] > m->last[k]) m->last[k] = m->place[e->members[i]];
+    }
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint32_t base = e->node_base[r];
+        for (uint32_t i = 1; i < s->n; i++)
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                if (!(s->source[k] & 1) || (is_work(s, i) && s->part[i] == RS_PART_TRANSFER)) continue;
+                uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
+                if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of])
+                    m->needed[of] = m->place[base + i];
+            }
+    }
+}
+
+static bool is_of_group(const rs_edit *edit, const rs_engine *e, const rs_meeting *m)
+{
+    const rs_coll_instance *c = &e->coll.instances[m->instance];
+    const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+    const rs_coll_rank *r = e->comm[a->rank];
+    const rs_coll_op *op = &r->ops[a->op];
+    const char *group = rs_pool_text(&r->pool, op->group), *text = rs_pool_text(&r->pool, op->description);
+    if (op->kind == RS_COLL_SEND_RECV || m->n < 2) return false;
+    return (group && strcmp(group, edit->text) == 0) || (text && strstr(text, edit->text));
+}
+
+/* Whether two meetings are of one kind and have the same ranks. */
+static bool same_members(const rs_engine *e, const rs_meeting *a, const rs_meeting *b)
+{
+    const rs_coll_instance *x = &e->coll.instances[a->instance], *y = &e->coll.instances[b->instance];
+    if (x->n != y->n) return false;
+    for (uint32_t i = 0; i < x->n; i++) {
+        const rs_coll_arrival *p = &e->coll.arrivals[x->first + i], *q = &e->coll.arrivals[y->first + i];
+        if (p->rank != q->rank || e->comm[p->rank]->ops[p->op].kind != e->comm[q->rank]->ops[q->op].kind)
+            return false;
+    }
+    return true;
+}
+
+/* What waited for a merged collective waits for the one that it became a part of. */
+static bool wait_for_all(merger *m)
+{
+    const rs_engine *e = m->x->e;
+    bool ok = true;
+    for (size_t r = 0; ok && r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint32_t base = e->node_base[r];
+        for (uint32_t i = 1; ok && i < s->n; i++)
+            for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) {
+                if (!(s->source[k] & 1) || (is_work(s, i) && s->part[i] == RS_PART_TRANSFER)) continue;
+                uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
+                if (of == RS_NO_CAUSE || m->into[of] == of) continue;
+                const rs_meeting *last = &e->meetings[m->into[of]];
+                for (uint32_t j = last->first; ok && j < last->first + last->n; j++)
+                    if (rs_engine_rank_of(e, e->members[j]) == r)
+                        ok = rs_weights_add(e, m->x->w, (rs_extra_edge){e->members[j] << 1 | 1, base + i, 0});
+            }
+    }
+    return ok;
+}
+
+static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
+{
+    const rs_engine *e = m->x->e;
+    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0;
+    uint32_t needed = UINT32_MAX, end = k;
+    int64_t bytes = 0;
+    for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
+        if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
+        int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
+        if (m->into[i] != i || m->closed[i] || own < 0 || rs_add_sat(bytes, own) > edit->number ||
+            m->last[i] >= needed)
+            break;
+        bytes += own;
+        if (m->needed[i] < needed) needed = m->needed[i];
+        end = i;
+    }
+    for (uint32_t i = k; i <= end && end != k; i++) {
+        if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
+        int64_t alpha = m->alpha[i] < transfer[i] ? m->alpha[i] : transfer[i];
+        growing = rs_add_sat(growing, transfer[i] - alpha);
+        if (alpha > fixed) fixed = alpha;
+        m->into[i] = end;
+        if (i != end) change(m->x, &transfer[i], 0);
+    }
+    if (end == k) return;
+    m->closed[end] = 1;
+    change(m->x, &transfer[end], rs_add_sat(growing, fixed));
+}
+
+rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    const rs_engine *e = x->e;
+    size_t n = e->n_meetings + 1;
+    merger m = {.x = x,
+                .place = places(e),
+                .needed = rs_malloc(n * sizeof *m.needed),
+                .last = rs_malloc(n * sizeof *m.last),
+                .into = rs_malloc(n * sizeof *m.into),
+                .alpha = rs_edit_latencies(e),
+                .closed = rs_calloc(n, 1)};
+    bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
+    if (ok) find_needs(&m);
+    for (uint32_t k = 0; ok && k < e->n_meetings; k++)
+        if (m.into[k] == k && !m.closed[k] && is_of_group(edit, e, &e->meetings[k])) merge_from(edit, &m, k);
+    ok = ok && wait_for_all(&m);
+    rs_free(m.place);
+    rs_free(m.needed);
+    rs_free(m.last);
+    rs_free(m.into);
+    rs_free(m.alpha);
+    rs_free(m.closed);
+    return ok ? RS_OK : rs_fail_nomem(err, "a question");
+}

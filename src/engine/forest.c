@@ -1,0 +1,144 @@
+/* Paths through the tree of causes, and what was waited for. */
+#include "engine/forest.h"
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+
+const char *const rs_wait_names[RS_N_WAITS] = {"communication", "idle", "host"};
+
+static int64_t at(const rs_forest *f, uint32_t moment)
+{
+    return rs_moment_time(f->t, moment);
+}
+
+static rs_link link_to(const rs_forest *f, uint32_t moment)
+{
+    return rs_engine_link(f->e, f->w, f->t, moment);
+}
+
+bool rs_forest_chain(const rs_forest *f, uint32_t moment, int64_t since, rs_link_sink sink, void *context,
+                     uint64_t *steps)
+{
+    while (at(f, moment) > since) {
+        rs_link l = link_to(f, moment);
+        int64_t left = rs_sub_sat(at(f, moment), since);
+        ++*steps;
+        if (l.from == RS_NO_CAUSE || at(f, l.from) <= since) return sink(context, &l, left);
+        if (!sink(context, &l, rs_sub_sat(at(f, moment), at(f, l.from)))) return false;
+        moment = l.from;
+    }
+    return true;
+}
+
+bool rs_forest_difference(const rs_forest *f, uint32_t late, uint32_t early, rs_link_sink sink, void *context,
+                          uint64_t *steps)
+{
+    bool late_ends = false, early_ends = false; /* at a root */
+    while (late != early && !(late_ends && early_ends)) {
+        bool climb_late = early_ends || (!late_ends && at(f, late) >= at(f, early));
+        uint32_t *moment = climb_late ? &late : &early;
+        rs_link l = link_to(f, *moment);
+        ++*steps;
+        if (l.from == RS_NO_CAUSE) {
+            *(climb_late ? &late_ends : &early_ends) = true;
+            continue;
+        }
+        int64_t ns = rs_sub_sat(at(f, *moment), at(f, l.from));
+        if (!sink(context, &l, climb_late ? ns : rs_sub_sat(0, ns))) return false;
+        *moment = l.from;
+    }
+    if (late == early) return true;
+    rs_link roots = {.from = RS_NO_CAUSE, .node = late >> 1, .part = RS_PART_WINDOW, .edge = RS_NO_CAUSE};
+    int64_t ns = rs_sub_sat(at(f, late), at(f, early));
+    return ns == 0 || sink(context, &roots, ns);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------- */
+
+typedef struct waits {
+    rs_wait *items;
+    size_t n, capacity;
+} waits;
+
+static bool add(const rs_forest *f, waits *w, uint32_t rank, uint32_t node, uint32_t until, int64_t since)
+{
+    int64_t ns = rs_sub_sat(at(f, until), since);
+    if (ns <= 0) return true;
+    if (!RS_GROW_ONE(w->items, w->n, w->capacity)) return false;
+    w->items[w->n++] = (rs_wait){.rank = rank, .node = node, .until = until, .since = since, .ns = ns};
+    return true;
+}
+
+static bool find_communication(const rs_forest *f, uint32_t rank, waits *w)
+{
+    const rs_engine *e = f->e;
+    for (uint32_t node = e->node_base[rank]; node < e->node_base[rank + 1]; node++) {
+        if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
+        uint32_t last = e->members[f->t->last[e->meeting_of[rs_engine_member(e, node)]]];
+        if (last != node && !add(f, w, rank, node, last << 1, f->t->start[node])) return false;
+    }
+    return true;
+}
+
+/* By device: its work in order of start; a gap ends with the work that starts next. */
+static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
+{
+    const rs_skeleton *s = f->e->ranks[rank];
+    uint32_t base = f->e->node_base[rank];
+    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    size_t n = 0;
+    for (uint32_t i = 0; keys && i < s->n; i++)
+        if (s->flags[i] & RS_NODE_WORK) keys[n++] = (rs_keyed){f->t->start[base + i], i};
+    bool ok = keys && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) keys[i].key = s->lanes[s->lane[keys[i].value]].device;
+    ok = ok && rs_keyed_sort(keys, n);
+    int64_t reach = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t node = base + keys[i].value;
+        bool first = i == 0 || keys[i].key != keys[i - 1].key;
+        if (!first) ok = add(f, w, rank, node, node << 1, reach);
+        if (first || f->t->end[node] > reach) reach = f->t->end[node];
+    }
+    rs_free(keys);
+    return ok;
+}
+
+/* A call that was bound by what it waited for waits from its start, which lies `base` behind the point before
+ * it on its thread. */
+static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
+{
+    const rs_engine *e = f->e;
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t edge = f->t->cause[base + i], k = edge - e->edge_base[rank];
+        if (edge == RS_NO_CAUSE || edge & RS_CAUSE_EXTRA || edge >= e->edge_base[e->n_ranks]) continue;
+        if (s->cost[k] != RS_COST_ANSWER) continue;
+        for (uint32_t own = s->first[i]; own < s->first[i + 1]; own++) {
+            if (s->cost[own] != RS_COST_CALL) continue;
+            uint32_t until = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
+            uint32_t before = (base + (s->source[own] >> 1)) << 1 | (s->source[own] & 1);
+            if (!add(f, w, rank, base + i, until, rs_add_sat(at(f, before), s->base[own]))) return false;
+            break;
+        }
+    }
+    return true;
+}
+
+rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, rs_wait **out, size_t *n, rs_error *err)
+{
+    waits w = {0};
+    bool ok = true;
+    for (uint32_t r = 0; ok && r < f->e->n_ranks; r++)
+        ok = kind == RS_WAIT_COMMUNICATION ? find_communication(f, r, &w)
+             : kind == RS_WAIT_IDLE        ? find_idle(f, r, &w)
+                                           : find_host(f, r, &w);
+    if (!ok) {
+        rs_free(w.items);
+        return rs_fail_nomem(err, "waits");
+    }
+    *out = w.items;
+    *n = w.n;
+    return RS_OK;
+}

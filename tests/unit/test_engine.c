@@ -1,0 +1,322 @@
+/* The engine on small ranks built by hand: skeletons, replay, questions, paths. Times are in ns; a thread's id is
+ * its process's, the GPU's events lie on threads named by their stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/wire.h"
+#include "engine/edits.h"
+#include "engine/forest.h"
+#include "builder.h"
+
+#define US 1000
+#define MAIN 1
+#define STEPS 4
+
+/* Steps of: a loader, two kernels a and b on stream 7, and a wait for both. In the last step the device's queue
+ * of b runs behind. slow: how long a takes, us. */
+static rs_skeleton *make_rank(int64_t slow, const char *second)
+{
+    builder b = builder_create();
+    int64_t t = 0;
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t begin = t;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        uint32_t row = add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, 1);
+        add_row(&b, 'X', "user_annotation", "enumerate(DataLoader)#next", MAIN, MAIN, t + 5 * US, 50 * US);
+        t += 60 * US;
+        add_op(&b, "aten::mm", MAIN, t, 40 * US, step * 10 + 1);
+        add_call(&b, "cudaLaunchKernel", MAIN, t + 5 * US, step * 10 + 1);
+        add_kernel(&b, "gemm_a", 0, 7, t + 20 * US, slow * US, step * 10 + 1);
+        add_call(&b, "cudaLaunchKernel", MAIN, t + 30 * US, step * 10 + 2);
+        add_kernel(&b, second, 0, 7, t + (21 + slow) * US, 100 * US, step * 10 + 2);
+        uint32_t call = add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 50 * US,
+                                (21 + slow + 100 + 5 - 50) * US);
+        (void)call;
+        t += (21 + slow + 100 + 10) * US;
+        b.e->duration[row] = t - begin - US;
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+typedef struct job {
+    const rs_skeleton *ranks[2];
+    rs_engine e;
+    rs_weights w;
+    rs_times t;
+    rs_roles roles;
+    int64_t rank_of[2];
+} job;
+
+static void open_job(job *j, rs_skeleton *one, rs_skeleton *two)
+{
+    const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+    *j = (job){.ranks = {one, two}, .rank_of = {10, 11}};
+    assert_int_equal(rs_engine_join(j->ranks, two ? 2 : 1, &how, &j->e, NULL), RS_OK);
+    assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
+    assert_int_equal(rs_roles_find(j->ranks, two ? 2 : 1, &j->roles, NULL), RS_OK);
+}
+
+static void close_job(job *j)
+{
+    rs_roles_clear(&j->roles);
+    rs_times_clear(&j->t);
+    rs_weights_clear(&j->w);
+    rs_engine_clear(&j->e);
+    for (int i = 0; i < 2; i++) rs_skeleton_free((void *)j->ranks[i]);
+}
+
+/* When the last step of a rank is over under a question, from the begin of its first; -1: nothing changed. */
+static int64_t answer_to(job *j, const char *question, size_t rank)
+{
+    rs_what_if q;
+    rs_weights w;
+    rs_times t;
+    int64_t ends[2 * STEPS];
+    size_t n;
+    assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
+    assert_int_equal(rs_weights_copy(&j->e, &j->w, &w, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, &w, &n, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j->e, &w, &t, NULL), RS_OK);
+    rs_engine_step_ends(&j->e, &t, ends);
+    int64_t last = ends[j->e.step_base[rank + 1] - 1] - rs_engine_begin(&j->e, &t, rank);
+    rs_times_clear(&t);
+    rs_weights_clear(&w);
+    rs_what_if_clear(&q);
+    return n ? last : -1;
+}
+
+/* ---- tests --------------------------------------------------------------------------------------------- */
+
+static void test_identity(void **state)
+{
+    (void)state;
+    job j;
+    int64_t worst;
+    open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+    assert_int_equal(j.ranks[0]->n_steps, STEPS);
+    assert_int_equal(rs_engine_begin(&j.e, &j.t, 0), 0);
+    close_job(&j);
+}
+
+/* The step lasts 60 (loader and host) + 21 + a + 100 + 10 us. */
+static void test_questions(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
+    int64_t whole = STEPS * 391 * US - US;
+    assert_int_equal(answer_to(&j, "scale name=nothing=0.5", 0), -1);
+    assert_int_equal(answer_to(&j, "scale name~gemm=0.5", 0), whole - STEPS * 100 * US);
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank=11=0.5", 0), whole);
+    assert_int_equal(answer_to(&j, "scale name~gemm&step=2=0.5", 0), whole - 100 * US);
+    assert_int_equal(answer_to(&j, "scale name~gemm&step>=2=0.5", 0), whole - 200 * US);
+    assert_int_equal(answer_to(&j, "scale name~gemm=20us", 0), whole - STEPS * 180 * US);
+    /* without a, b is held up by its own launch, which ends 9.01 us behind a's start */
+    assert_int_equal(answer_to(&j, "scale name~gemm=none;scale name=b=2", 0), whole - STEPS * 90990);
+    assert_int_equal(answer_to(&j, "scale name~gemm=median", 1), whole + STEPS * 50 * US);
+    assert_int_equal(answer_to(&j, "no-stragglers", 1), whole); /* the faster of two */
+    assert_int_equal(answer_to(&j, "balanced", 0), whole + STEPS * 50 * US);
+    assert_int_equal(answer_to(&j, "no-loader", 0), whole - STEPS * 50 * US);
+    assert_int_equal(answer_to(&j, "fuse gemm_a+b", 0), whole - STEPS * US);
+    assert_int_equal(answer_to(&j, "network*2", 0), -1); /* nobody meets */
+    close_job(&j);
+}
+
+static void test_wrong_questions(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        ";",
+                                        "straggler",
+                                        "network",
+                                        "network*0",
+                                        "network*x",
+                                        "no-loader now",
+                                        "no-sync",
+                                        "fuse a",
+                                        "fuse a+",
+                                        "coalesce x:",
+                                        "coalesce x:-1",
+                                        "scale",
+                                        "scale =0.5",
+                                        "scale name~a",
+                                        "scale name~a=",
+                                        "scale name~a=-1",
+                                        "scale name~a=5 parsecs",
+                                        "scale nam~a=1",
+                                        "scale rank~1=1",
+                                        "scale rank=x=1",
+                                        "scale name<a=1",
+                                        "scale class=kernel=1",
+                                        "scale part=window=1",
+                                        "scale part!=host=1",
+                                        "no-stragglers:x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        rs_what_if q;
+        rs_error err = RS_ERROR_INIT;
+        assert_int_equal(rs_what_if_parse(wrong[i], &q, &err), RS_ERR_USAGE);
+        assert_true(err.causes[0].message[0] != '\0');
+        rs_what_if_clear(&q);
+    }
+}
+
+/* Every rank as it travels gives the same; every damaged one is refused or gives something, never a crash. */
+static void test_travels(void **state)
+{
+    (void)state;
+    rs_skeleton *s = make_rank(200, "b");
+    rs_wire_writer w = {0};
+    rs_layout_pack(&rs_skeleton_layout, s, &w);
+    assert_false(w.out_of_memory);
+    uint64_t random = 7;
+    size_t used = 0;
+    for (int turn = 0; turn < 3000; turn++) {
+        rs_arena arena = {0};
+        uint8_t *bytes = rs_malloc(w.n);
+        memcpy(bytes, w.bytes, w.n);
+        for (int k = 0; turn && k < 1 + turn % 3; k++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            bytes[(random >> 33) % w.n] = (uint8_t)(random >> 17);
+        }
+        rs_wire_reader r = {.p = bytes, .end = bytes + w.n, .arena = &arena};
+        const rs_skeleton *copy = rs_layout_unpack(&rs_skeleton_layout, &r);
+        if (!turn) assert_non_null(copy);
+        if (copy && !r.bad) {
+            rs_engine e;
+            rs_weights weights;
+            rs_times t;
+            int64_t worst;
+            const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+            assert_int_equal(rs_engine_join(&copy, 1, &how, &e, NULL), RS_OK);
+            assert_int_equal(rs_weights_recorded(&e, RS_EDGES_ALL, &weights, NULL), RS_OK);
+            assert_int_equal(rs_engine_replay(&e, &weights, &t, NULL), RS_OK);
+            if (!turn) assert_int_equal(rs_engine_deviations(&e, &t, &worst), 0);
+            rs_times_clear(&t);
+            rs_weights_clear(&weights);
+            rs_engine_clear(&e);
+            used++;
+        }
+        rs_arena_clear(&arena);
+        rs_free(bytes);
+    }
+    assert_true(used > 100);
+    rs_wire_clear(&w);
+    rs_skeleton_free(s);
+}
+
+static bool add_up(void *context, const rs_link *link, int64_t ns)
+{
+    (void)link;
+    *(int64_t *)context += ns;
+    return true;
+}
+
+static void test_paths_add_up(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
+    rs_forest f = {&j.e, &j.w, &j.t};
+    uint64_t steps = 0;
+    for (uint32_t a = 0; a < 2 * j.e.n_nodes; a += 3)
+        for (uint32_t b = 0; b < 2 * j.e.n_nodes; b += 5) {
+            int64_t sum = 0, distance = rs_moment_time(&j.t, a) - rs_moment_time(&j.t, b);
+            assert_true(rs_forest_difference(&f, a, b, add_up, &sum, &steps));
+            assert_int_equal(sum, distance);
+            sum = 0;
+            assert_true(rs_forest_chain(&f, a, rs_moment_time(&j.t, b), add_up, &sum, &steps));
+            assert_int_equal(sum, distance > 0 ? distance : 0);
+        }
+    close_job(&j);
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    job j;
+    rs_wait *waits;
+    size_t n;
+    open_job(&j, make_rank(200, "b"), NULL);
+    rs_forest f = {&j.e, &j.w, &j.t};
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_COMMUNICATION, &waits, &n, NULL), RS_OK);
+    assert_int_equal(n, 0);
+    rs_free(waits);
+    /* between a and b 1 us; from b's end 10 us to the next step, 60 to its operator, 20 to a */
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_IDLE, &waits, &n, NULL), RS_OK);
+    assert_int_equal(n, 2 * STEPS - 1);
+    for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, i % 2 ? 90 * US : US);
+    rs_free(waits);
+    /* the call is made at 50 us and waits until b has ended, 321 us behind the operator's start */
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_HOST, &waits, &n, NULL), RS_OK);
+    assert_int_equal(n, STEPS);
+    for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, 271 * US);
+    rs_free(waits);
+    close_job(&j);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    rs_skeleton *s = make_rank(200, "b");
+    const rs_skeleton *ranks[1] = {s};
+    const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+    for (uint64_t k = 1;; k++) {
+        rs_engine e = {0};
+        rs_weights w = {0};
+        rs_times t = {0};
+        rs_roles roles = {0};
+        rs_what_if q = {0};
+        const int64_t rank_of[1] = {0};
+        size_t n;
+        rs_test_fail_allocation(k);
+        rs_status status = rs_engine_join(ranks, 1, &how, &e, NULL);
+        if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
+        if (status == RS_OK) status = rs_roles_find(ranks, 1, &roles, NULL);
+        if (status == RS_OK)
+            status =
+                rs_what_if_parse("scale name~gemm=median;no-stragglers;balanced;network*2;overlap;graphs;"
+                                 "no-loader;no-sync Device;fuse gemm+b;coalesce x:100",
+                                 &q, NULL);
+        if (status == RS_OK) status = rs_what_if_apply(&q, &e, &roles, rank_of, &w, &n, NULL);
+        if (status == RS_OK) status = rs_engine_replay(&e, &w, &t, NULL);
+        rs_test_fail_allocation(0);
+        rs_times_clear(&t);
+        rs_weights_clear(&w);
+        rs_roles_clear(&roles);
+        rs_what_if_clear(&q);
+        rs_engine_clear(&e);
+        if (status == RS_OK) break;
+        assert_int_equal(status, RS_ERR_NOMEM);
+    }
+    rs_skeleton_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_travels),
+        cmocka_unit_test(test_paths_add_up),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
