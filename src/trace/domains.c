@@ -258,7 +258,8 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
     bool by_argument = ranks_differ(&e->args[RS_COL_RANK]) && most_have_rank(e);
     bool by_document = documents_differ(e);
     bool by_label = !by_argument && rs_domains_are_labelled(e, p);
-    if (!by_argument && !by_document && !by_label && n_launching < 2 && !rs_domains_repeat(n_calls, n_repeated))
+    if (!by_argument && !by_document && !by_label && n_launching < 2 &&
+        !rs_domains_repeat(n_calls, n_repeated))
         return one_rank(out, "one rank", err);
     *domain = rs_malloc(e->n * sizeof **domain);
     if (!*domain) return rs_fail_nomem(err, "ranks");
