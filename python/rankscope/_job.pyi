@@ -1048,21 +1048,23 @@ class Job:
             item: what the file says about itself
             value: its value"""
     def kernels(self, *,
-        by: Literal['type', 'name'] = 'name',
+        by: Literal['type', 'name', 'kind'] = 'name',
         top: int = 10,
         duration_ratio: float = 0.8,
         no_memory: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['kernels', 'types']] = None,
+        table: Optional[Literal['kernels', 'types', 'kinds']] = None,
         progress: Progress = None) -> Table:
         """Which kernels take the GPU time, by name and by what runs together.
 
         kernels: the kernels of each rank by total duration, until duration_ratio of it or top names are
-        reached; the rest is one row, others, with the statistics of its own runs. types: how long
-        computation, communication and memory work run alone and together.
+        reached; the rest is one row, others, with the statistics of its own runs. kinds (by="kind"): what
+        kernels do, told by their names, also where no operators were recorded. types: how long computation,
+        communication and memory work run alone and together.
 
         Options:
-            by: type: time of every combination of kinds; name: time of every kernel; one of type, name
+            by: type: time of every combination of kinds; name: time of every kernel; kind: what kernels do,
+                told by their names (GEMM, SDPA, CONV, NORM, ...); one of type, name, kind
             top: name at most N kernels of a rank, the rest is others
             duration_ratio: stop naming kernels once they make up this share (0 to 1)
             no_memory: leave copies and memsets out
@@ -1087,7 +1089,18 @@ class Job:
             rank [id]: rank
             kernel_type: what runs at the same time, and nothing else
             time_us [us]: how long exactly this combination runs
-            percent [percent]: of the time something runs"""
+            percent [percent]: of the time something runs
+
+        Table kinds: one row is one kind of kernel of one rank; with by="kind"
+            rank [id]: rank
+            kind: what the kernels do, told by their names
+            names [count]: different names
+            count [count]: how often they ran
+            sum_us [us]: total duration; simultaneous runs each count
+            share_pct [percent]: of the rank's total duration
+            mean_us [us]: mean duration
+            min_us [us]: shortest
+            max_us [us]: longest"""
     def launchers(self, *,
         top: int = 0,
         compat: None = None,
