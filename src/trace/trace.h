@@ -193,4 +193,7 @@ typedef struct rs_domains {
 rs_status rs_domains_split(const rs_events *events, const char *file, rs_domains *out, rs_error *err);
 void rs_domains_clear(rs_domains *domains);
 
+/* The label that a merger wrote before the process ids of the trace; false: there is none. */
+bool rs_trace_label(const rs_trace *trace, const char **label, size_t *n);
+
 #endif
