@@ -19,6 +19,7 @@
 #include "rankscope/view.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"
+#include "rankscope/feeder.h"
 #include "rankscope/chakra_trace.h"
 
 #endif

@@ -11,7 +11,7 @@
 
 #define MIN_RUN 24
 #define MOVES_AN_ITEM 4
-#define FAR_MOVE 256 /* who has to go farther belongs to another run */
+#define FAR_MOVE 256 /* an element that must move farther than this starts a new run */
 
 #define DEFINE_SORT(name, type, key)                                                                         \
     static bool name##_nearly(type *items, size_t n)                                                         \
@@ -89,7 +89,7 @@ size_t rs_intervals_unite(rs_interval *items, size_t n)
 {
     if (n == 0) return 0;
     size_t last = 0;
-    int64_t reach = items[0].end; /* of everything so far: a later group can end before it */
+    int64_t reach = items[0].end; /* the latest end so far: a group that starts later can end earlier */
     for (size_t i = 1; i < n; i++) {
         if (items[i].start > reach)
             items[++last] = items[i];
@@ -159,14 +159,15 @@ static void sweep_any(const rs_interval_set *sets, unsigned k, int64_t quantum, 
                 now = set->items[closed[s]].end, more = true;
         }
         if (!more) return;
-        if (!first && now < before) now = before; /* an end that a negative interval put out of order */
+        if (!first && now < before)
+            now = before; /* a negative interval ends before it starts, which puts its end out of order */
         if (!first && active >= 0 && active < full) {
             int64_t piece = rs_sub_sat(now, before);
             time[active] = rs_add_sat(time[active], piece - piece % quantum);
         }
         for (unsigned s = 0; s < k; s++) {
             const rs_interval_set *set = &sets[s];
-            /* ends of united intervals ascend as their starts do, so both are walked by themselves */
+            /* in a united set the ends ascend like the starts, so each list is walked on its own */
             for (; opened[s] < set->n && set->items[opened[s]].start <= now; opened[s]++) active += 1 << s;
             for (; closed[s] < set->n && set->items[closed[s]].end <= now; closed[s]++) active -= 1 << s;
         }

@@ -21,8 +21,8 @@ typedef struct rs_trace rs_trace;
 typedef struct rs_work rs_work;
 typedef struct rs_policy rs_policy;
 
-/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row in src/peer,
- * `const rs_policy rs_policy_NAME`, collected by the build. */
+/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row
+ * in src/peer, `const rs_policy rs_policy_NAME`, collected by the build. */
 struct rs_policy {
     rs_compat compat;
     /* Lists the GPU work by the peer's own rules, with details; NULL: it is every row of a GPU category. */
@@ -192,5 +192,8 @@ typedef struct rs_domains {
  * META_NAME must be loaded; where EXTERNAL_ID turns out to be needed too, out->needs says so. */
 rs_status rs_domains_split(const rs_events *events, const char *file, rs_domains *out, rs_error *err);
 void rs_domains_clear(rs_domains *domains);
+
+/* The label that a merger wrote before the process ids of the trace; false: there is none. */
+bool rs_trace_label(const rs_trace *trace, const char **label, size_t *n);
 
 #endif
