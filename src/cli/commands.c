@@ -136,6 +136,7 @@ static const struct {
     {4, "collectives"},
     {4, "clocks"},
     {4, "blame"},
+    {4, "diagnose"},
     {4, "replay"},
     {4, "whatif"},
     {5, "flight"},
