@@ -83,7 +83,7 @@ static const rs_command chakra_command = {
 };
 
 static const rs_command *const own[] = {
-    &help_command,   &rs_metrics_command, &rs_capture_command, &completions_command, &man_command,
+    &help_command,   &rs_metrics_command, &rs_regress_command, &rs_capture_command, &completions_command, &man_command,
     &flight_command, &rs_fuse_command,    &rs_report_command,  &rs_view_command,     &chakra_command};
 #define N_OWN (sizeof own / sizeof *own)
 
@@ -140,7 +140,7 @@ static const struct {
     {4, "whatif"},
     {5, "flight"},
     {6, "chakra"},
-    {7, "metrics"},
+    {7, "metrics"}, {7, "regress"},
     {7, "capture"},
     {GROUP_SETUP, "help"},
     {GROUP_SETUP, "completions"},
