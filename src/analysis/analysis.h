@@ -15,7 +15,7 @@ typedef struct rs_run {
     rs_compat compat;
     const rs_policy *policy;              /* the peer's rounding, window and classification as values */
     bool absolute;                        /* times as the file has them, not from the job's first event */
-    const struct rs_selection *selection; /* for file: what is asked about */
+    const struct rs_selection *selection; /* what is asked about; NULL when packed partials are merged */
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
@@ -96,6 +96,10 @@ struct rs_analysis {
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */
     rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);
+    /* Of an analysis that takes traces, too: whether a text that begins so is for `file`. Such a file comes
+     * alone. NULL: every input is. */
+    bool (*file_is)(const uint8_t *head, size_t n);
+    unsigned file_follows; /* what of a selection `file` follows then, where `follows` is about traces */
 
     /* One rank: trace in, a small value out. Called on any thread. May return RS_OK with *partial NULL where
      * the row says `absent`: merge does not see that rank. */

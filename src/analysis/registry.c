@@ -106,10 +106,10 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
 
 rs_input_kind rs_analysis_input(const rs_analysis *analysis)
 {
-    return analysis->two_sided    ? RS_INPUT_TWO_JOBS
-           : analysis->many_sided ? RS_INPUT_JOBS
-           : analysis->file       ? RS_INPUT_FILE
-                                  : RS_INPUT_TRACES;
+    return analysis->two_sided                    ? RS_INPUT_TWO_JOBS
+           : analysis->many_sided                 ? RS_INPUT_JOBS
+           : analysis->file && !analysis->file_is ? RS_INPUT_FILE
+                                                  : RS_INPUT_TRACES;
 }
 
 void rs_result_drop_tables(rs_result *result)

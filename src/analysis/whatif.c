@@ -1,14 +1,18 @@
 /* whatif: how long a step would take without stragglers, and who is to blame. */
 #include "analysis/whatif.h"
 
-#include "base/try.h"
+#include "clock/collective_clocks.h"
+#include "engine/skeleton.h"
 
 static const rs_option_spec options[] = {
     {"scale", RS_OPTION_LIST, "WHAT=FACTOR", NULL, NULL,
-     "a row of scales more: WHAT takes FACTOR times as long; a kind, pp-comm, dp-comm, rank:N, stage:N, "
-     "step:N"},
+     "a row of scales more: WHAT takes FACTOR times as long; a kind, rank:N, step:N; of operations pp-comm, "
+     "dp-comm, stage:N; of traces role:N, host:NAME"},
     {"ideal-trace", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "write the replay with ideal times as a Chrome trace; packed by the name's ending"},
+     "of operations: write the replay with ideal times as a Chrome trace; packed by the name's ending"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
+     "traces: ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of "
+     "the command clocks; file: as the traces have them"},
     {"slowest", RS_OPTION_REAL, "PCT", NULL, "3", "share of the workers that are the slowest ones of M_W"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL, "exit 1 when the job meets it: 'slowdown > 1.1'"},
 };
@@ -24,25 +28,36 @@ const rs_analysis rs_analysis_whatif = {
     .name = "whatif",
     .help = "How long a step would take without stragglers, and which worker, stage or kind is to blame",
     .about =
-        "FILE is a table of operations (\"# rankscope-ops 1 unit=s ...\") or a timeline of the OSDI'25 "
-        "straggler study: when each worker of a pipelined job computed, sent, received and reduced. The job "
-        "is replayed under its own order of operations with other times. The ideal time of a computation is "
-        "the mean of its kind, of communication the median transfer.\n\n"
-        "slowdown (S) is T / T_ideal. A kind, data rank, stage or worker has the slowdown that comes back "
-        "when it alone is as it was and all else ideal; these do not add up to S. M_W is the share of "
-        "T - T_ideal that mending the slowest workers alone takes away, M_S the last stage. S repair "
-        "compares with medians instead: the mean that S compares with holds the straggler, too.\n\n"
+        "PATH is the traces of all ranks; or one table of operations (\"# rankscope-ops 1 unit=s ...\"); or a "
+        "timeline of the OSDI'25 straggler study. The job is replayed under its own order with other times.\n\n"
+        "slowdown (S) is T / T_ideal: everything of a kind takes the mean over ranks and steps, transfers the "
+        "median. S repair compares with medians instead: the mean holds the straggler, too. A kind, rank, stage "
+        "or worker has the slowdown that comes back when it alone is as it was and all else ideal; these do not "
+        "add up to S. M_W is the share of T - T_ideal that mending the slowest workers alone takes away, M_S the "
+        "last stage.\n\n"
         "M_W from 0.5: a few workers. M_S from 0.5 and S repair near 1: uneven stages. fb correlation from "
-        "0.9 with a variation from 0.05: unequal sequence lengths. docs/whatif.md has an example and says "
-        "when not to trust the numbers. --compat straggler-analysis gives the study's own.",
-    .examples = "rankscope whatif job.ops.csv.gz\n"
-                "rankscope whatif --scale rank:12=0.9 --scale dp-comm=0.5 --table scales job.ops.csv.gz\n"
-                "rankscope whatif --compat straggler-analysis --format json timeline.json.gz",
+        "0.9 with a variation from 0.05: unequal sequence lengths.\n\n"
+        "Of traces gain_us is what mending a rank would save; two equally slow ranks mask each other, so go by "
+        "slowdown, and see the parts mended-1, mended-2. Three numbers tell how far to trust it: the errors of "
+        "the replay and of steps replayed with the next one's times, and what is unexplained. docs/whatif.md has "
+        "examples. --compat straggler-analysis gives the study's own numbers, of operations.",
+    .examples = "rankscope whatif traces/\n"
+                "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
+                "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows = RS_FOLLOWS_STEPS,
-    .follows_not = "a table of operations is replayed with all its workers, in whole steps",
+    .follows = RS_FOLLOWS_RANKS,
+    .follows_not =
+        "the graph is of whole traces; of a table of operations, of all its workers in whole steps",
     .file = file,
+    .file_is = rs_op_table_is,
+    .file_follows = RS_FOLLOWS_STEPS,
+    .rank = rs_whatif_rank,
+    .merge = rs_whatif_merge,
+    .free_partial = rs_skeleton_free,
+    .absent = "no events",
+    .partial_layout = &rs_skeleton_layout,
 };

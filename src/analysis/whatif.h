@@ -20,6 +20,7 @@ enum {
     RS_WHATIF_DELAYS,
     RS_WHATIF_BALANCES,
     RS_WHATIF_SCALES,
+    RS_WHATIF_UNITS,
     RS_WHATIF_IDEAL,
     RS_N_WHATIF_TABLES
 };
@@ -65,6 +66,9 @@ rs_status rs_whatif_put_balance(const char *balance, double ideal, double slowdo
                                 rs_error *err);
 rs_status rs_whatif_put_scale(const char *scale, double speedup, rs_result *result, rs_error *err);
 
+rs_status rs_whatif_put_unit(const char *kind, const char *unit, double slowdown, double gain,
+                             double gain_pct, rs_result *result, rs_error *err);
+
 /* One --scale WHAT=FACTOR. */
 typedef struct rs_whatif_scale {
     const char *text; /* as given, terminated */
@@ -89,5 +93,10 @@ rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rule
                          rs_error *err);
 rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
                                rs_error *err);
+
+/* Answers from the traces of all ranks. */
+rs_status rs_whatif_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                          rs_error *err);
 
 #endif

@@ -125,6 +125,15 @@ static const rs_column_spec scale_columns[] = {
     {"scale", RS_TEXT, RS_UNIT_NONE, "what takes how many times as long", NULL},
     {"speedup", RS_REAL, RS_UNIT_NONE, "T / length of a step then", NULL},
 };
+static const rs_column_spec unit_columns[] = {
+    {"unit", RS_TEXT, RS_UNIT_NONE,
+     "host, role, link, step, or rank:step (of the rank that is to blame most)", NULL},
+    {"name", RS_TEXT, RS_UNIT_NONE, "which one; of a link the ranks that meet", NULL},
+    {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else mended, / all mended",
+     NULL},
+    {"gain_us", RS_REAL, RS_UNIT_US, "what mending it alone would save of a step", "gain"},
+    {"gain_pct", RS_REAL, RS_UNIT_PERCENT, "gain_us of replayed_us", "gain %"},
+};
 static const rs_column_spec ideal_columns[] = {
     {"step", RS_INT, RS_UNIT_ID, "number of the step", NULL},
     {"dp_rank", RS_INT, RS_UNIT_ID, "data-parallel rank", "dp rank"},
@@ -158,13 +167,15 @@ static const rs_table_spec delays_table =
 static const rs_table_spec balances_table =
     RS_TABLE("balances", "one row is a choice of what is averaged over", balance_columns);
 static const rs_table_spec scales_table = RS_TABLE("scales", "one row is one change of times", scale_columns);
+static const rs_table_spec units_table =
+    RS_TABLE("units", "traces: one row is something that can be slow, beside ranks", unit_columns);
 static const rs_table_spec ideal_table =
     RS_TABLE("ideal", "one row is one operation of the ideal replay; only with --ideal-trace", ideal_columns);
 
 const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES] = {
     &whatif_table,  &steps_table,    &kinds_table,      &dps_table,      &stages_table,
     &workers_table, &parts_table,    &kind_steps_table, &dp_steps_table, &stage_steps_table,
-    &delays_table,  &balances_table, &scales_table,     &ideal_table};
+    &delays_table,  &balances_table, &scales_table,     &units_table,    &ideal_table};
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 
@@ -225,6 +236,18 @@ rs_status rs_whatif_put_scale(const char *scale, double speedup, rs_result *resu
     rs_table *t = result->tables[RS_WHATIF_SCALES];
     rs_table_add_text(t, scale);
     rs_table_add_real(t, speedup);
+    return rs_table_end_row(t, err);
+}
+
+rs_status rs_whatif_put_unit(const char *kind, const char *unit, double slowdown, double gain,
+                             double gain_pct, rs_result *result, rs_error *err)
+{
+    rs_table *t = result->tables[RS_WHATIF_UNITS];
+    rs_table_add_text(t, kind);
+    rs_table_add_text(t, unit);
+    rs_table_add_real(t, slowdown);
+    rs_table_add_real(t, gain);
+    rs_table_add_real(t, gain_pct);
     return rs_table_end_row(t, err);
 }
 

@@ -24,7 +24,8 @@ static const rs_option_spec specs[] = {
     {"collectives", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: only its collective report over all ranks, which stands beside the others otherwise"},
     {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: also the sheets nccl_long and nccl_implicit_sync, a row for each collective"},
+     "with --tracelens: also the sheets nccl_long, nccl_implicit_sync and nccl_all2allv, a row for each "
+     "collective, and nccl_all2allv_heatmap"},
 };
 
 typedef struct runs {

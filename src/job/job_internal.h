@@ -145,6 +145,7 @@ typedef struct rs_question {
     size_t round;      /* how many of them are settled: the one that is asked next */
     rs_told told;      /* to a map only; borrowed */
     bool moments;      /* a table has a column of them */
+    bool as_file;      /* its input is no trace */
     bool due;          /* to be asked in the next pass over the inputs */
     size_t n_repeated; /* ranks whose steps are told by repetition */
     bool borrowed;     /* partials and packed values in the answers belong to someone else */
@@ -208,7 +209,10 @@ int rs_path_compare(const char *a, const char *b);
 
 /* Whether an analysis can follow the selection that the settings ask for: RS_ERR_USAGE with the reason if
  * not. */
-rs_status rs_analysis_can_follow(const rs_analysis *analysis, const rs_job_settings *settings, rs_error *err);
+rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, bool as_file,
+                                 rs_error *err);
+/* Whether the job is one file that the analysis reads itself. */
+bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis);
 /* The job's first event over all ranks, from which a window counts: without a window, or once it is known,
  * nothing is done. columns are those that the questions will read: where all inputs fit into the workers at
  * once they stay loaded, else each is loaded twice. */

@@ -280,6 +280,29 @@ static void pass_over_inputs(run_side *s)
     rs_workers_run(n, jobs, run_item, s, NULL);
 }
 
+static rs_status open_input(const rs_job *job, const rs_input *input, rs_source **source, rs_error *err)
+{
+    if (!input->bytes) return rs_source_open(input->path, job->settings.max_ratio, source, err);
+    return rs_source_open_bytes(input->bytes, input->n_bytes, input->path, job->settings.max_ratio, source,
+                                err);
+}
+
+/* Whether the job is one file that the analysis reads itself. Standard input cannot be looked at beforehand:
+ * it is one. */
+bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
+{
+    rs_source *source;
+    const uint8_t *head;
+    size_t n;
+    if (!analysis->file || !analysis->file_is) return analysis->file != NULL;
+    if (job->n_inputs != 1) return false;
+    if (!job->inputs[0].bytes && strcmp(job->inputs[0].path, "-") == 0) return true;
+    if (open_input(job, &job->inputs[0], &source, NULL) != RS_OK) return false;
+    bool is = rs_source_peek(source, RS_SOURCE_PEEK, &head, &n, NULL) == RS_OK && analysis->file_is(head, n);
+    rs_source_close(source);
+    return is;
+}
+
 static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, rs_error *err)
 {
     s->job = job;
@@ -294,7 +317,10 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
     if (!s->questions && n) return rs_fail_nomem(err, "run");
     for (s->n = 0; status == RS_OK && s->n < n; s->n++)
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
-    for (size_t k = 0; k < s->n; k++) s->questions[k].run.selection = &job->selection;
+    for (size_t k = 0; k < s->n; k++) {
+        s->questions[k].run.selection = &job->selection;
+        s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
+    }
     return status;
 }
 
@@ -317,11 +343,8 @@ static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *re
 {
     if (job->n_inputs != 1)
         return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", q->analysis->name, job->n_inputs);
-    const rs_input *input = &job->inputs[0];
     rs_source *source;
-    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
-                                                           job->settings.max_ratio, &source, err)
-                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    rs_status status = open_input(job, &job->inputs[0], &source, err);
     if (status != RS_OK) return status;
     status = rs_question_tables(q, result, err);
     if (status == RS_OK) status = q->how.file(&q->run, source, result, err);
@@ -370,7 +393,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
     for (size_t k = 0; k < s->n; k++) {
         rs_question *q = &s->questions[k];
         rs_error err = RS_ERROR_INIT;
-        if (q->analysis->file || outcomes[k].status != RS_OK) continue;
+        if (q->as_file || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k], rs_question_reserve(q, s->job->n_inputs, &err), &err);
         q->due = outcomes[k].status == RS_OK;
         due |= q->due;
@@ -399,7 +422,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
     }
     for (size_t k = 0; k < s->n; k++) {
         rs_error err = RS_ERROR_INIT;
-        if (s->questions[k].analysis->file || outcomes[k].status != RS_OK) continue;
+        if (s->questions[k].as_file || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k],
                s->job->cancelled ? rs_fail(&err, RS_ERR_CANCELLED, "interrupted")
                                  : rs_question_judge(&s->questions[k], &s->ranking, &results[k], &err),
@@ -422,9 +445,8 @@ static void answer(run_side *sides, const side_views *v, unsigned n_sides, size_
         v->rankings[i] = &sides[i].ranking;
     }
     settle(o,
-           v->questions[0]->analysis->file
-               ? run_file(sides[0].job, v->questions[0], result, &err)
-               : rs_question_answer(v->questions, v->rankings, n_sides, result, &err),
+           v->questions[0]->as_file ? run_file(sides[0].job, v->questions[0], result, &err)
+                                    : rs_question_answer(v->questions, v->rankings, n_sides, result, &err),
            &err);
     for (unsigned i = 0; i < n_sides; i++)
         rs_question_clear(v->questions[i]); /* before the next one's tables */
@@ -451,7 +473,8 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
         const rs_analysis *a = queries[k].analysis;
         outcomes[k].status = check_sides(a, n_jobs, &outcomes[k].error);
         for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
-            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, &outcomes[k].error);
+            outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, sides[i].questions[k].as_file,
+                                                        &outcomes[k].error);
     }
     for (unsigned i = 0; i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
@@ -545,7 +568,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
-        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, err);
+        rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, false, err);
         if (follows != RS_OK) return follows;
     }
     if (job->selection.by_window)

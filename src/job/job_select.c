@@ -10,7 +10,8 @@
 
 /* ---- rows that cannot follow --------------------------------------------------------------------------- */
 
-rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, rs_error *err)
+rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *settings, bool as_file,
+                                 rs_error *err)
 {
     const struct {
         const char *given, *name;
@@ -18,8 +19,9 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
     } parts[] = {{settings->ranks, "ranks", RS_FOLLOWS_RANKS},
                  {settings->steps, "steps", RS_FOLLOWS_STEPS},
                  {settings->window, "window", RS_FOLLOWS_WINDOW}};
+    unsigned follows = as_file && a->file_is ? a->file_follows : a->follows;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].given && !(a->follows & parts[i].part))
+        if (parts[i].given && !(follows & parts[i].part))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot follow --%s: %s", a->name, parts[i].name,
                            a->follows_not ? a->follows_not : "it looks at the whole job");
     return RS_OK;
@@ -27,7 +29,7 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
 
 rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err)
 {
-    return rs_analysis_can_follow(analysis, &job->settings, err);
+    return rs_analysis_can_follow(analysis, &job->settings, rs_job_is_for_file(job, analysis), err);
 }
 
 /* ---- where the window counts from ---------------------------------------------------------------------- */

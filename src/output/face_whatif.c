@@ -49,10 +49,11 @@ static void put_job(const rs_table *job, rs_page *layout)
         rs_page_value(layout, "mended", KEYS, text);
     }
     if (!isnan(rs_face_number(job, 0, "replay_error_pct"))) {
-        snprintf(text, sizeof text, "replay %s %%, transplant %s %%, unexplained %s %%",
+        double transplant = rs_face_number(job, 0, "transplant_error_pct");
+        snprintf(text, sizeof text, "replay %s %%, transplant %s%s, unexplained %s %%",
                  RS_FIXED(rs_face_number(job, 0, "replay_error_pct"), 2),
-                 RS_FIXED(rs_face_number(job, 0, "transplant_error_pct"), 2),
-                 RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
+                 isnan(transplant) ? "unknown (under four steps)" : RS_FIXED(transplant, 2),
+                 isnan(transplant) ? "" : " %", RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
         rs_page_value(layout, "doubt", KEYS, text);
     }
 }
@@ -118,7 +119,8 @@ static void put_reading(const rs_result *result, const rs_table *job, rs_page *l
 typedef struct heat {
     const rs_table *workers;
     int64_t least_dp, n_dp, n_stages;
-    size_t *row; /* by stage * n_dp + data rank */
+    bool by_role; /* rows are roles, and columns their ranks in order */
+    size_t *row;  /* by stage * n_dp + data rank */
 } heat;
 
 /* The colours of the study: nothing up to 1, full from 1.5 on. */
@@ -145,7 +147,7 @@ static void put_cell(rs_page *layout, double slowdown)
 static void put_heat_line(const heat *h, int64_t stage, rs_page *layout)
 {
     char lead[32];
-    snprintf(lead, sizeof lead, "  stage %-4lld", (long long)stage);
+    snprintf(lead, sizeof lead, h->by_role ? "  role %-5lld" : "  stage %-4lld", (long long)stage);
     rs_writer_text(layout->writer, lead);
     for (int64_t d = 0; d < h->n_dp; d++) {
         size_t row = h->row[stage * h->n_dp + d];
@@ -157,37 +159,54 @@ static void put_heat_line(const heat *h, int64_t stage, rs_page *layout)
 static void put_heat(const heat *h, rs_page *layout)
 {
     char text[32];
-    rs_page_heading(layout, "Slowdown of each worker (1 none, from 1.5 on full colour)", false);
-    rs_writer_text(layout->writer, "  data rank ");
-    for (int64_t d = 0; d < h->n_dp; d++) {
-        snprintf(text, sizeof text, "%5lld  ", (long long)(h->least_dp + d));
-        rs_writer_text(layout->writer, text);
+    rs_page_heading(layout,
+                    h->by_role
+                        ? "Slowdown of each rank, those of a role in a row (1 none, from 1.5 on full colour)"
+                        : "Slowdown of each worker (1 none, from 1.5 on full colour)",
+                    false);
+    if (!h->by_role) {
+        rs_writer_text(layout->writer, "  data rank ");
+        for (int64_t d = 0; d < h->n_dp; d++) {
+            snprintf(text, sizeof text, "%5lld  ", (long long)(h->least_dp + d));
+            rs_writer_text(layout->writer, text);
+        }
+        rs_writer_char(layout->writer, '\n');
     }
-    rs_writer_char(layout->writer, '\n');
     for (int64_t s = 0; s < h->n_stages; s++) put_heat_line(h, s, layout);
+}
+
+/* The row and column of a worker; of traces its role, and its place among the role's ranks. */
+static void place_of(const heat *h, size_t i, int64_t *row, int64_t *column)
+{
+    *row = rs_face_int(h->workers, i, h->by_role ? "role" : "stage", -1);
+    *column = h->by_role ? 0 : rs_face_int(h->workers, i, "dp_rank", -1);
+    for (size_t k = 0; h->by_role && k < i; k++) *column += rs_face_int(h->workers, k, "role", -1) == *row;
 }
 
 /* false: the places of workers are unknown, or too many for a map. */
 static bool find_heat(const rs_table *workers, heat *h)
 {
-    int64_t last_dp = -1;
+    int64_t last_dp = -1, row, column;
     size_t n = rs_table_n_rows(workers);
     *h = (heat){.workers = workers, .least_dp = INT64_MAX};
+    if (n == 0 || n > MOST_ROWS * MOST_COLUMNS) return false;
+    h->by_role = rs_face_int(workers, 0, "stage", -1) < 0;
     for (size_t i = 0; i < n; i++) {
-        int64_t dp = rs_face_int(workers, i, "dp_rank", -1), stage = rs_face_int(workers, i, "stage", -1);
-        if (dp < 0 || stage < 0 || stage >= MOST_ROWS) return false;
-        if (dp < h->least_dp) h->least_dp = dp;
-        if (dp > last_dp) last_dp = dp;
-        if (stage >= h->n_stages) h->n_stages = stage + 1;
+        place_of(h, i, &row, &column);
+        if (row < 0 || column < 0 || row >= MOST_ROWS) return false;
+        if (column < h->least_dp) h->least_dp = column;
+        if (column > last_dp) last_dp = column;
+        if (row >= h->n_stages) h->n_stages = row + 1;
     }
-    h->n_dp = n ? last_dp - h->least_dp + 1 : 0;
-    if (n == 0 || h->n_dp > MOST_COLUMNS) return false;
+    h->n_dp = last_dp - h->least_dp + 1;
+    if (h->n_dp > MOST_COLUMNS) return false;
     h->row = rs_malloc((size_t)(h->n_dp * h->n_stages) * sizeof *h->row);
     if (!h->row) return false;
     for (int64_t k = 0; k < h->n_dp * h->n_stages; k++) h->row[k] = NONE;
-    for (size_t i = 0; i < n; i++)
-        h->row[rs_face_int(workers, i, "stage", 0) * h->n_dp + rs_face_int(workers, i, "dp_rank", 0) -
-               h->least_dp] = i;
+    for (size_t i = 0; i < n; i++) {
+        place_of(h, i, &row, &column);
+        h->row[row * h->n_dp + column - h->least_dp] = i;
+    }
     return true;
 }
 
@@ -247,7 +266,9 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
     }
     rs_page_blank(layout);
     rs_page_wrap(layout, "",
-                 "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, "
-                 "dp_rank_steps, stage_steps, delays, balances");
+                 traces
+                     ? "More: --table steps, kinds, workers, kind_steps, units (hosts, roles, links, steps)"
+                     : "More: --table steps, kinds, dp_ranks, stages, workers, kind_steps, dp_rank_steps, "
+                       "stage_steps, delays, balances");
     return status;
 }

@@ -5,8 +5,7 @@
 
 #include "base/stats.h"
 #include "base/try.h"
-#include "peer/tracelens_rank.h"
-#include "text/numbers.h"
+#include "peer/tracelens_match.h"
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
@@ -79,116 +78,6 @@ rs_status rs_tl_collectives_of(rs_trace *trace, rs_tl_collectives *out, rs_error
     return ok ? RS_OK : rs_fail_nomem(err, "collectives");
 }
 
-/* ---- all ranks ----------------------------------------------------------------------------------------- */
-
-/* A collective of a rank with its place among those of its group. */
-typedef struct member {
-    const rs_tl_collectives *of;
-    const rs_tl_collective *k;
-    uint32_t group; /* in the match's strings */
-    uint32_t index; /* among the rank's of that group, by time */
-    uint32_t id;    /* the collective: group and index */
-} member;
-
-typedef struct matching {
-    member *items; /* rank after rank, in the order of the file */
-    size_t n;
-    rs_strings groups, ids;
-    bool simplified;          /* no group has a name, and each rank has one stream: the order alone matches */
-    rs_tl_groups collectives; /* items by id */
-} matching;
-
-static const char *text_or_null(const rs_tl_collectives *c, uint32_t id)
-{
-    return id == RS_NO_STRING ? NULL : c->strings.items[id].text;
-}
-
-/* The indices of a rank's items within their groups: by start, ties in the order of the file. */
-static bool index_rank(matching *m, size_t first)
-{
-    size_t n = m->n - first;
-    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
-    uint32_t *count = rs_calloc(m->groups.n + 1, sizeof *count);
-    bool ok = order && count;
-    for (size_t i = 0; ok && i < n; i++)
-        order[i] = (rs_keyed){m->items[first + i].k->ts, (uint32_t)(first + i)};
-    ok = ok && rs_keyed_sort(order, n);
-    for (size_t i = 0; ok && i < n; i++)
-        m->items[order[i].value].index = count[m->items[order[i].value].group]++;
-    rs_free(order);
-    rs_free(count);
-    return ok;
-}
-
-static bool match(const rs_tl_collectives *const *ranks, size_t n, matching *m)
-{
-    size_t total = 0;
-    for (size_t r = 0; r < n; r++) total += ranks[r]->n;
-    m->simplified = rs_tl_collectives_are_simple(ranks, n);
-    m->items = rs_calloc(total + 1, sizeof *m->items);
-    uint64_t *keys = rs_malloc((total + 1) * sizeof *keys);
-    bool ok = m->items && keys && rs_strings_init(&m->groups);
-    for (size_t r = 0; ok && r < n; r++) {
-        size_t first = m->n;
-        for (size_t i = 0; ok && i < ranks[r]->n; i++) {
-            const char *group = text_or_null(ranks[r], ranks[r]->items[i].group);
-            if (!group) group = m->simplified ? "all" : "Unknown_Group";
-            uint32_t id = rs_strings_add(&m->groups, group, strlen(group));
-            ok = id != RS_NO_STRING;
-            m->items[m->n++] = (member){.of = ranks[r], .k = &ranks[r]->items[i], .group = id};
-        }
-        ok = ok && index_rank(m, first);
-    }
-    for (size_t i = 0; ok && i < m->n; i++) keys[i] = (uint64_t)m->items[i].group << 32 | m->items[i].index;
-    ok = ok && rs_tl_group(keys, sizeof *keys, NULL, m->n, &m->collectives);
-    rs_free(keys);
-    return ok;
-}
-
-static void clear_match(matching *m)
-{
-    rs_free(m->items);
-    rs_strings_clear(&m->groups);
-    rs_tl_groups_clear(&m->collectives);
-}
-
-/* "PG_3", or "3" where groups have no names. */
-static void put_id(const matching *m, const member *x, rs_python_text *text)
-{
-    text->n = 0;
-    if (!m->simplified) {
-        rs_python_put_text(text, m->groups.items[x->group].text);
-        rs_python_put_text(text, "_");
-    }
-    rs_python_put_int(text, x->index);
-}
-
-static bool add_id(rs_table *t, const matching *m, const member *x, rs_python_text *text)
-{
-    put_id(m, x, text);
-    if (text->failed) return false;
-    rs_table_add_text_n(t, text->text, text->n);
-    return true;
-}
-
-static void add_int(rs_table *t, int64_t value)
-{
-    if (value == RS_NO_VALUE)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, value);
-}
-
-/* In units of 2^20 bytes; NaN: unknown. */
-static double size_of(const member *x, int64_t elements)
-{
-    const char *dtype = text_or_null(x->of, x->k->dtype);
-    int64_t size = dtype ? rs_tl_nccl_size(dtype) : 0;
-    return size && x->k->in != RS_NO_VALUE && elements != RS_NO_VALUE
-               ? (double)elements * (double)size / (1 << 20)
-               : (double)NAN;
-}
-
 #define COLUMN(name, type, unit, help)                                                                       \
     {                                                                                                        \
         name, RS_##type, RS_UNIT_##unit, help, NULL                                                          \
@@ -222,28 +111,28 @@ static const rs_column_spec long_columns[] = {
 static const rs_table_spec long_sheet =
     SPEC("nccl_long", "one row is one collective of one rank", long_columns);
 
-static rs_status add_long(const matching *m, rs_sheets *out, rs_error *err)
+static rs_status add_long(const rs_tl_matching *m, rs_sheets *out, rs_error *err)
 {
     rs_table *t = rs_table_create(&long_sheet);
     rs_python_text text = {0};
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < m->n; i++) {
-        const member *x = &m->items[i];
-        bool ok = add_id(t, m, x, &text);
+        const rs_tl_member *x = &m->items[i];
+        bool ok = rs_tl_add_id(t, m, x, &text);
         rs_table_add_int(t, x->index);
         rs_table_add_int(t, x->of->rank);
         rs_table_add_text(t, m->groups.items[x->group].text);
-        rs_table_add_text(t, text_or_null(x->of, x->k->ranks));
-        rs_table_add_text(t, text_or_null(x->of, x->k->name));
-        add_int(t, x->k->group_size);
-        rs_table_add_text(t, text_or_null(x->of, x->k->dtype));
-        add_int(t, x->k->in);
-        rs_table_add_real(t, size_of(x, x->k->in));
-        add_int(t, x->k->out);
-        rs_table_add_real(t, size_of(x, x->k->out));
-        rs_table_add_text(t, text_or_null(x->of, x->k->in_split));
-        rs_table_add_text(t, text_or_null(x->of, x->k->out_split));
-        add_int(t, x->k->stream);
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->ranks));
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->name));
+        rs_tl_add_int(t, x->k->group_size);
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->dtype));
+        rs_tl_add_int(t, x->k->in);
+        rs_table_add_real(t, rs_tl_size_of(x, x->k->in));
+        rs_tl_add_int(t, x->k->out);
+        rs_table_add_real(t, rs_tl_size_of(x, x->k->out));
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->in_split));
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->out_split));
+        rs_tl_add_int(t, x->k->stream);
         rs_table_add_time(t, x->k->ts);
         rs_table_add_time(t, x->k->dur);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
@@ -281,7 +170,7 @@ static kind kind_of(const char *name)
 
 /* A collective over its ranks; times in us. */
 typedef struct synced {
-    const member *first; /* of the lowest rank: what it is */
+    const rs_tl_member *first; /* of the lowest rank: what it is */
     const uint32_t *items;
     size_t n;
     double latency, skew_start, skew_end, mean_wait, full_size, algo, bus;
@@ -289,12 +178,7 @@ typedef struct synced {
     int64_t earliest;     /* rank */
 } synced;
 
-static double of_ns(int64_t ns)
-{
-    return (double)ns / 1000;
-}
-
-static void measure(const matching *m, synced *s)
+static void measure(const rs_tl_matching *m, synced *s)
 {
     int64_t least = INT64_MAX, latest_end = INT64_MIN, earliest_end = INT64_MAX, wait = -1, sum = 0;
     s->latest_start = INT64_MIN;
@@ -307,48 +191,42 @@ static void measure(const matching *m, synced *s)
         if (end < earliest_end) earliest_end = end;
     }
     for (size_t i = 0; i < s->n; i++) {
-        const member *x = &m->items[s->items[i]];
+        const rs_tl_member *x = &m->items[s->items[i]];
         int64_t own = rs_sub_sat(s->latest_start, x->k->ts);
         sum = rs_add_sat(sum, own);
         if (own > wait || (own == wait && x->of->rank > s->earliest)) wait = own, s->earliest = x->of->rank;
     }
-    s->latency = of_ns(least);
-    s->skew_start = of_ns(wait);
-    s->skew_end = of_ns(rs_sub_sat(latest_end, earliest_end));
-    s->mean_wait = of_ns(sum) / (double)s->n;
-    const member *x = s->first;
-    kind what = kind_of(text_or_null(x->of, x->k->name));
+    s->latency = rs_tl_us(least);
+    s->skew_start = rs_tl_us(wait);
+    s->skew_end = rs_tl_us(rs_sub_sat(latest_end, earliest_end));
+    s->mean_wait = rs_tl_us(sum) / (double)s->n;
+    const rs_tl_member *x = s->first;
+    kind what = kind_of(rs_tl_text_or_null(x->of, x->k->name));
     double n = (double)x->k->group_size;
-    s->full_size = what == OTHER ? (double)NAN : size_of(x, what == ALLGATHER ? x->k->out : x->k->in);
+    s->full_size = what == OTHER ? (double)NAN : rs_tl_size_of(x, what == ALLGATHER ? x->k->out : x->k->in);
     s->algo = s->latency > 0 ? s->full_size / 1024 / (s->latency / 1e6) : (double)NAN;
     s->bus = x->k->group_size == RS_NO_VALUE || n == 0 ? (double)NAN
                                                        : s->algo * (what == ALLREDUCE ? 2 : 1) * (n - 1) / n;
 }
 
-static bool same_text(const member *a, uint32_t x, const member *b, uint32_t y)
-{
-    const char *one = text_or_null(a->of, x), *two = text_or_null(b->of, y);
-    return one && two ? strcmp(one, two) == 0 : one == two;
-}
-
 /* Whether two ranks say the same of a collective. */
-static bool agrees(const member *a, const member *b)
+static bool agrees(const rs_tl_member *a, const rs_tl_member *b)
 {
     return a->k->group_size == b->k->group_size && a->k->in == b->k->in && a->k->out == b->k->out &&
-           same_text(a, a->k->ranks, b, b->k->ranks) && same_text(a, a->k->name, b, b->k->name) &&
-           same_text(a, a->k->dtype, b, b->k->dtype);
+           rs_tl_same_text(a, a->k->ranks, b, b->k->ranks) && rs_tl_same_text(a, a->k->name, b, b->k->name) &&
+           rs_tl_same_text(a, a->k->dtype, b, b->k->dtype);
 }
 
 /* Collectives whose kind makes every rank wait for all, in the order in which they first appear. */
-static bool find_synced(const matching *m, synced **out, size_t *n, size_t *n_mismatched)
+static bool find_synced(const rs_tl_matching *m, synced **out, size_t *n, size_t *n_mismatched)
 {
     synced *all = rs_calloc(m->collectives.n + 1, sizeof *all);
     *n = *n_mismatched = 0;
     for (size_t g = 0; all && g < m->collectives.n; g++) {
         const uint32_t *items = m->collectives.item + m->collectives.first[g];
         size_t n_items = m->collectives.first[g + 1] - m->collectives.first[g];
-        const member *first = &m->items[items[0]];
-        const char *name = text_or_null(first->of, first->k->name);
+        const rs_tl_member *first = &m->items[items[0]];
+        const char *name = rs_tl_text_or_null(first->of, first->k->name);
         bool unnamed =
             m->simplified && (!name || (kind_of(name) == OTHER && strcmp(name, "all_to_allv") != 0));
         if (kind_of(name) == OTHER && !unnamed) continue;
@@ -396,31 +274,19 @@ static size_t ranks_of(const rs_tl_collectives *const *ranks, size_t n, const rs
     return found;
 }
 
-/* The column names "rank_3_ts" and their like; all of one length. */
-enum { RANK_NAME = 48 };
-
-static void name_column(char *name, int64_t rank, const char *what)
-{
-    size_t n = 5;
-    memcpy(name, "rank_", 5);
-    n += rs_format_int(rank, name + 5);
-    name[n++] = '_';
-    memcpy(name + n, what, strlen(what) + 1);
-}
-
 static rs_table *synced_table(const rs_tl_collectives *const *present, size_t n)
 {
     rs_column_spec *columns = rs_calloc(N_SYNCED + 3 * n, sizeof *columns);
-    char *names = rs_malloc((3 * n + 1) * RANK_NAME);
+    char *names = rs_malloc((3 * n + 1) * RS_TL_RANK_NAME);
     rs_table *t = NULL;
     if (columns && names) {
         memcpy(columns, synced_columns, sizeof synced_columns);
         for (size_t i = 0; i < 3 * n; i++) {
             size_t of = i < 2 * n ? i / 2 : i - 2 * n;
             const char *what = i >= 2 * n ? "wait_time" : i % 2 ? "dur" : "ts";
-            name_column(names + i * RANK_NAME, present[of]->rank, what);
+            rs_tl_name_column(names + i * RS_TL_RANK_NAME, present[of]->rank, what);
             columns[N_SYNCED + i] =
-                (rs_column_spec){names + i * RANK_NAME, RS_TIME, RS_UNIT_US, "of that rank", NULL};
+                (rs_column_spec){names + i * RS_TL_RANK_NAME, RS_TIME, RS_UNIT_US, "of that rank", NULL};
         }
         const rs_table_spec spec = {"nccl_implicit_sync", "one row is one collective", columns,
                                     N_SYNCED + 3 * n};
@@ -432,14 +298,14 @@ static rs_table *synced_table(const rs_tl_collectives *const *present, size_t n)
 }
 
 /* The collective of a rank. Ranks are asked for in their order, from *at = 0 on. */
-static const rs_tl_collective *of_rank(const matching *m, const synced *s, const rs_tl_collectives *rank,
-                                       size_t *at)
+static const rs_tl_collective *of_rank(const rs_tl_matching *m, const synced *s,
+                                       const rs_tl_collectives *rank, size_t *at)
 {
     if (*at == s->n || m->items[s->items[*at]].of != rank) return NULL;
     return m->items[s->items[(*at)++]].k;
 }
 
-static void add_rank_cells(const matching *m, const synced *s, const rs_tl_collectives *const *present,
+static void add_rank_cells(const rs_tl_matching *m, const synced *s, const rs_tl_collectives *const *present,
                            size_t n, rs_table *t)
 {
     size_t at = 0;
@@ -455,7 +321,7 @@ static void add_rank_cells(const matching *m, const synced *s, const rs_tl_colle
     }
 }
 
-static rs_status add_synced(const matching *m, const synced *all, size_t n,
+static rs_status add_synced(const rs_tl_matching *m, const synced *all, size_t n,
                             const rs_tl_collectives *const *present, size_t n_present, rs_sheets *out,
                             rs_error *err)
 {
@@ -464,17 +330,17 @@ static rs_status add_synced(const matching *m, const synced *all, size_t n,
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const synced *s = &all[i];
-        const member *x = s->first;
-        bool ok = add_id(t, m, x, &text);
+        const rs_tl_member *x = s->first;
+        bool ok = rs_tl_add_id(t, m, x, &text);
         rs_table_add_text(t, m->groups.items[x->group].text);
-        rs_table_add_text(t, text_or_null(x->of, x->k->ranks));
-        rs_table_add_text(t, text_or_null(x->of, x->k->name));
-        add_int(t, x->k->group_size);
-        rs_table_add_text(t, text_or_null(x->of, x->k->dtype));
-        add_int(t, x->k->in);
-        add_int(t, x->k->out);
-        rs_table_add_real(t, size_of(x, x->k->in));
-        rs_table_add_real(t, size_of(x, x->k->out));
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->ranks));
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->name));
+        rs_tl_add_int(t, x->k->group_size);
+        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->dtype));
+        rs_tl_add_int(t, x->k->in);
+        rs_tl_add_int(t, x->k->out);
+        rs_table_add_real(t, rs_tl_size_of(x, x->k->in));
+        rs_table_add_real(t, rs_tl_size_of(x, x->k->out));
         rs_table_add_real(t, s->full_size);
         rs_table_add_real(t, s->latency);
         rs_table_add_real(t, s->skew_start);
@@ -517,7 +383,7 @@ static const rs_column_spec sum_columns[] = {
 static const rs_table_spec sum_sheet =
     SPEC("nccl_summary_implicit_sync", "one row is one kind of collective of one type and size", sum_columns);
 
-/* Four cells of a member of the collectives, which lies at that offset. */
+/* Four cells of a rs_tl_member of the collectives, which lies at that offset. */
 static void add_four(const synced *all, const uint32_t *items, size_t n, size_t offset, double *values,
                      rs_table *t)
 {
@@ -536,11 +402,11 @@ static double first_size(const synced *all, const uint32_t *items, size_t n)
     return (double)NAN;
 }
 
-static bool add_sum_row(const matching *m, const synced *all, const uint32_t *items, size_t n, double total,
-                        rs_python_text *text, rs_table *t)
+static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32_t *items, size_t n,
+                        double total, rs_python_text *text, rs_table *t)
 {
-    const member *x = all[items[0]].first;
-    const char *name = text_or_null(x->of, x->k->name), *dtype = text_or_null(x->of, x->k->dtype);
+    const rs_tl_member *x = all[items[0]].first;
+    const char *name = rs_tl_text_or_null(x->of, x->k->name), *dtype = rs_tl_text_or_null(x->of, x->k->dtype);
     double *values = rs_malloc((n + 1) * sizeof *values);
     text->n = 0;
     if (x->k->in == RS_NO_VALUE)
@@ -555,7 +421,7 @@ static bool add_sum_row(const matching *m, const synced *all, const uint32_t *it
     rs_table_add_text(t, dtype ? dtype : "Unknown");
     rs_table_add_text_n(t, text->text, text->n);
     rs_table_add_text(t, m->groups.items[x->group].text);
-    add_int(t, x->k->group_size);
+    rs_tl_add_int(t, x->k->group_size);
     rs_table_add_real(t, first_size(all, items, n));
     add_four(all, items, n, offsetof(synced, latency), values, t);
     add_four(all, items, n, offsetof(synced, skew_start), values, t);
@@ -580,7 +446,7 @@ static uint32_t common_id(rs_strings *strings, const char *text, bool *ok)
     return id;
 }
 
-static rs_status add_sums(const matching *m, const synced *all, size_t n, rs_sheets *out, rs_error *err)
+static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, rs_sheets *out, rs_error *err)
 {
     rs_strings strings;
     rs_tl_groups groups = {0};
@@ -590,9 +456,9 @@ static rs_status add_sums(const matching *m, const synced *all, size_t n, rs_she
     rs_table *t = rs_table_create(&sum_sheet);
     bool ok = rs_strings_init(&strings) && keys && t;
     for (size_t i = 0; ok && i < n; i++) {
-        const member *x = all[i].first;
-        keys[i] = (sum_key){x->k->in, common_id(&strings, text_or_null(x->of, x->k->name), &ok),
-                            common_id(&strings, text_or_null(x->of, x->k->dtype), &ok)};
+        const rs_tl_member *x = all[i].first;
+        keys[i] = (sum_key){x->k->in, common_id(&strings, rs_tl_text_or_null(x->of, x->k->name), &ok),
+                            common_id(&strings, rs_tl_text_or_null(x->of, x->k->dtype), &ok)};
     }
     ok = ok && rs_tl_group(keys, sizeof *keys, NULL, n, &groups);
     double *totals = rs_calloc(groups.n + 1, sizeof *totals);
@@ -637,8 +503,8 @@ typedef struct straggler {
     int64_t last, first, n;
 } straggler;
 
-static void count_waits(const matching *m, const synced *s, const rs_tl_collectives *const *present, size_t n,
-                        straggler *out)
+static void count_waits(const rs_tl_matching *m, const synced *s, const rs_tl_collectives *const *present,
+                        size_t n, straggler *out)
 {
     size_t last = n, at = 0;
     int64_t least = INT64_MAX;
@@ -654,7 +520,7 @@ static void count_waits(const matching *m, const synced *s, const rs_tl_collecti
     if (last < n) out[last].last++;
 }
 
-static rs_status add_stragglers(const matching *m, const synced *all, size_t n,
+static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size_t n,
                                 const rs_tl_collectives *const *present, size_t n_present, rs_sheets *out,
                                 rs_error *err)
 {
@@ -667,7 +533,7 @@ static rs_status add_stragglers(const matching *m, const synced *all, size_t n,
     for (size_t i = 0; ok && i < n_present; i++) {
         for (size_t k = 0; k < present[i]->n; k++)
             ranks[i].dur = rs_add_sat(ranks[i].dur, present[i]->items[k].dur);
-        waits[i] = -of_ns(ranks[i].wait);
+        waits[i] = -rs_tl_us(ranks[i].wait);
     }
     ok = ok && rs_tl_order(waits, NULL, n_present, &order);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "ranks");
@@ -675,13 +541,13 @@ static rs_status add_stragglers(const matching *m, const synced *all, size_t n,
         const straggler *s = &ranks[order[i]];
         if (s->n == 0) continue;
         rs_table_add_int(t, present[order[i]]->rank);
-        rs_table_add_real(t, rs_round(of_ns(s->wait), 1));
-        rs_table_add_real(t, rs_round(of_ns(s->wait) / (double)s->n, 1));
+        rs_table_add_real(t, rs_round(rs_tl_us(s->wait), 1));
+        rs_table_add_real(t, rs_round(rs_tl_us(s->wait) / (double)s->n, 1));
         rs_table_add_int(t, s->last);
         rs_table_add_int(t, s->first);
         rs_table_add_real(t, rs_round(100.0 * (double)s->last / (double)n, 1));
         rs_table_add_int(t, (int64_t)n);
-        rs_table_add_real(t, rs_round(of_ns(s->dur), 1));
+        rs_table_add_real(t, rs_round(rs_tl_us(s->dur), 1));
         status = rs_table_end_row(t, err);
     }
     rs_free(ranks);
@@ -697,12 +563,12 @@ static rs_status add_stragglers(const matching *m, const synced *all, size_t n,
 rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t n, bool detailed,
                                   rs_sheets *out, size_t *n_mismatched, rs_error *err)
 {
-    matching m = {0};
+    rs_tl_matching m = {0};
     synced *all = NULL;
     size_t n_synced = 0, n_present = 0;
     const rs_tl_collectives **present = rs_calloc(n + 1, sizeof *present);
     *n_mismatched = 0;
-    bool ok = present && match(ranks, n, &m) && find_synced(&m, &all, &n_synced, n_mismatched);
+    bool ok = present && rs_tl_match(ranks, n, &m) && find_synced(&m, &all, &n_synced, n_mismatched);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "collectives");
     if (status == RS_OK) {
         n_present = ranks_of(ranks, n, present);
@@ -711,8 +577,9 @@ rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t 
     if (status == RS_OK) status = rs_tl_add_collective_summary(ranks, n, "nccl_summary_long", out, err);
     if (status == RS_OK && detailed) status = add_long(&m, out, err);
     if (status == RS_OK && detailed) status = add_synced(&m, all, n_synced, present, n_present, out, err);
+    if (status == RS_OK) status = rs_tl_add_all2allv(&m, detailed, out, n_mismatched, err);
     if (status == RS_OK) status = add_stragglers(&m, all, n_synced, present, n_present, out, err);
-    clear_match(&m);
+    rs_tl_matching_clear(&m);
     rs_free(all);
     rs_free((void *)present);
     return status;

@@ -203,8 +203,9 @@ static void test_registry_rows(void **state)
         assert_ptr_equal(rs_analysis_find(a->name), a);
         assert_non_null(a->help);
         assert_non_null(a->about);
-        /* either it questions ranks, or it reads one file that is no trace */
-        assert_true(a->file ? !a->rank && !a->merge : a->rank && a->merge);
+        /* it questions ranks, or it reads one file that is no trace; or either, and it says which */
+        assert_true(a->file && !a->file_is ? !a->rank && !a->merge : a->rank && a->merge);
+        assert_true(a->file || !a->file_is);
         size_t n_options, n_tables;
         const rs_option_spec *own = rs_analysis_options(a, &n_options);
         rs_options *options;

@@ -539,6 +539,73 @@ static void test_collectives(void **state)
     rs_tl_collectives_clear(&b);
 }
 
+/* Says of all of a rank's collectives that they exchange these amounts. */
+static void make_exchange(rs_tl_collectives *c, int64_t in, const char *splits)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        c->items[i].name = rs_strings_add(&c->strings, "all_to_allv", 11);
+        c->items[i].in_split = rs_strings_add(&c->strings, splits, strlen(splits));
+        c->items[i].in = in;
+    }
+}
+
+static void test_all2allv(void **state)
+{
+    (void)state;
+    rs_tl_collectives a = make_collectives(0, (int64_t[]){1000, 20000}, (int64_t[]){5000, 4000}, 2);
+    rs_tl_collectives b = make_collectives(1, (int64_t[]){4000, 21000}, (int64_t[]){2000, 4000}, 2);
+    make_exchange(&a, 3 << 18, "[524288, 262144]"); /* floats: 3 MiB, 2 of them to itself */
+    make_exchange(&b, 1 << 18, "[262144,0]");
+    const rs_tl_collectives *ranks[] = {&a, &b};
+    rs_sheets s = {0};
+    size_t mismatched;
+    assert_int_equal(rs_tl_collective_sheets(ranks, 2, true, &s, &mismatched, NULL), RS_OK);
+    assert_int_equal(mismatched, 0);
+    const rs_table *t = sheet_of(&s, "nccl_all2allv");
+    assert_int_equal(rs_table_n_rows(t), 2);
+    assert_true(real_of(t, "0_0", "total data communicated (MB)") == 4);
+    assert_true(real_of(t, "0_0", "total nelems communicated") == 1 << 20);
+    /* from 1 to 6 us */
+    assert_true(real_of(t, "0_0", "wall_time (us)") == 5 && real_of(t, "0_0", "avg_rank_dur (us)") == 3.5);
+    assert_true(fabs(real_of(t, "0_0", "throughput (GB/s)") - 781.25) < 1e-9);
+    assert_true(fabs(real_of(t, "0_0", "max_rank_throughput (GB/s)") - 585.9375) < 1e-9);
+    assert_true(fabs(real_of(t, "0_0", "min_rank_throughput (GB/s)") - 488.28125) < 1e-9);
+    assert_true(real_of(t, "0_0", "size_imbalance") == 1.5);
+    assert_true(real_of(t, "0_0", "skew in start time") == 3 && real_of(t, "0_0", "skew in end time") == 0);
+    assert_true(real_of(t, "0_1", "skew in end time") == 1);
+    assert_true(real_of(t, "0_1", "rank_0_skew in end time") == 1);
+    assert_true(real_of(t, "0_0", "rank_1_skew in start time") == 3);
+    assert_true(real_of(t, "0_0", "rank_1_In msg size (MB)") == 1);
+    t = sheet_of(&s, "nccl_summary_all2allv");
+    assert_int_equal(rs_table_n_rows(t), 1);
+    assert_true(real_of(t, "0", "Total wall_time (us)") == 10 && real_of(t, "0", "count") == 2);
+    assert_true(real_of(t, "0", "wall_time (us)_median") == 5);
+    t = sheet_of(&s, "nccl_all2allv_heatmap");
+    assert_int_equal(rs_table_n_rows(t), 4);
+    assert_true(rs_table_int(t, 1, 0) == 0 && rs_table_int(t, 1, 1) == 1);
+    assert_true(rs_table_real(t, 0, 2) == 4 && rs_table_real(t, 0, 3) == 2 && rs_table_int(t, 0, 4) == 2);
+    assert_true(rs_table_real(t, 1, 2) == 2 && rs_table_real(t, 2, 2) == 2 && rs_table_real(t, 3, 2) == 0);
+    assert_null(sheet_of(&s, "nccl_implicit_sync"));
+    rs_sheets_clear(&s);
+    /* splits that are none, and of another number of ranks */
+    make_exchange(&a, 1, "[1, 2, 3]");
+    make_exchange(&b, 1, "[9x");
+    assert_int_equal(rs_tl_collective_sheets(ranks, 2, true, &s, &mismatched, NULL), RS_OK);
+    assert_null(sheet_of(&s, "nccl_all2allv_heatmap"));
+    rs_sheets_clear(&s);
+    make_exchange(&a, INT64_MAX, "[9223372036854775807, 99999999999999999999]");
+    for (uint64_t k = 1;; k++) {
+        rs_test_fail_allocation(k);
+        rs_status status = rs_tl_collective_sheets(ranks, 2, true, &s, &mismatched, NULL);
+        rs_test_fail_allocation(0);
+        rs_sheets_clear(&s);
+        if (status == RS_OK) break;
+        assert_int_equal(status, RS_ERR_NOMEM);
+    }
+    rs_tl_collectives_clear(&a);
+    rs_tl_collectives_clear(&b);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 static void test_numbers(void **state)
@@ -563,7 +630,7 @@ int main(void)
         cmocka_unit_test(test_hostile_texts), cmocka_unit_test(test_python),
         cmocka_unit_test(test_rank),          cmocka_unit_test(test_no_flows),
         cmocka_unit_test(test_memory),        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_all2allv),      cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,500 @@
+#include "engine/reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "base/try.h"
+#include "match/collective_wait.h"
+
+void rs_reference_clear(rs_reference *r)
+{
+    rs_weights_clear(&r->balance);
+    rs_weights_clear(&r->repair);
+    rs_weights_clear(&r->peers);
+    rs_weights_clear(&r->next);
+    rs_free(r->role);
+    rs_free(r->group);
+    *r = (rs_reference){0};
+}
+
+/* ---- strands: what one stream or thread of a rank did in a step ------------------------------------------ */
+
+/* One thing that is compared: the time of a piece of work, or of a stretch of host time. */
+typedef struct item {
+    uint64_t name; /* a hash of its text */
+    int64_t time;
+    uint32_t local, edge; /* node; edge of its rank, RS_NO_CAUSE: the node's own work */
+    int32_t step;
+    uint16_t lane;
+} item;
+
+typedef struct strand {
+    uint64_t key;
+    uint32_t rank, first, n; /* items */
+    int32_t step;
+    uint16_t lane;
+    bool is_thread;
+} strand;
+
+typedef struct finder {
+    const rs_engine *e;
+    const rs_weights *w;
+    rs_reference *out;
+    item *items;
+    size_t n_items;
+    strand *strands;
+    size_t n, capacity;
+    uint64_t *program; /* by rank: a hash of what its steps run */
+    int64_t *values;   /* scratch */
+    struct valued *sorted;
+    size_t n_scratch;
+} finder;
+
+static uint64_t hash_text(const rs_pool *pool, uint32_t text)
+{
+    const char *t = rs_pool_text(pool, text);
+    return t ? rs_hash_bytes(t, strlen(t)) : 0;
+}
+
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+    return rs_hash_u64(sum * 31 + value);
+}
+
+/* The stretch of host time before a point, on its own thread. */
+static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
+{
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
+        bool host = s->edge_part[k] == RS_PART_HOST || s->edge_part[k] == RS_PART_LOADER;
+        uint32_t from = s->source[k] >> 1;
+        if (host && s->cost[k] == RS_COST_NONE && s->origin[k] == RS_ORIGIN_ORDER &&
+            (from == 0 || s->lane[from] == s->lane[point]))
+            return k;
+    }
+    return RS_NO_CAUSE;
+}
+
+static int compare_items(const void *x, const void *y)
+{
+    const item *a = x, *b = y;
+    if (a->step != b->step) return a->step < b->step ? -1 : 1;
+    if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+    if (a->time != b->time) return a->time < b->time ? -1 : 1;
+    return (a->local > b->local) - (a->local < b->local);
+}
+
+typedef struct lane_use {
+    int64_t time;
+    uint16_t lane;
+    bool is_thread;
+} lane_use;
+
+static int compare_uses(const void *x, const void *y)
+{
+    const lane_use *a = x, *b = y;
+    if (a->is_thread != b->is_thread) return a->is_thread - b->is_thread;
+    if (a->time != b->time) return a->time < b->time ? -1 : 1;
+    return (a->lane > b->lane) - (a->lane < b->lane);
+}
+
+/* By lane: its place in the order of first use, streams and threads counted apart. */
+static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *err)
+{
+    lane_use *uses = rs_malloc((s->n_lanes + 1) * sizeof *uses);
+    if (!uses) return rs_fail_nomem(err, "references");
+    for (size_t l = 0; l < s->n_lanes; l++)
+        uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
+    for (uint32_t i = 1; i < s->n; i++)
+        if (s->time[i] < uses[s->lane[i]].time) uses[s->lane[i]].time = s->time[i];
+    if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
+    for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
+        if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
+        place[uses[l].lane] = (uint16_t)(l - from);
+    }
+    rs_free(uses);
+    return RS_OK;
+}
+
+static bool add_strand(finder *f, strand one)
+{
+    if (!RS_GROW_ONE(f->strands, f->n, f->capacity)) return false;
+    f->strands[f->n++] = one;
+    return true;
+}
+
+/* The strands of one step: their keys hold what all streams of the step run. */
+static void set_keys(finder *f, size_t from, const uint16_t *place)
+{
+    uint64_t program = 0;
+    for (size_t i = from; i < f->n; i++) {
+        strand *one = &f->strands[i];
+        one->key = mix(one->is_thread, place[one->lane]);
+        for (uint32_t k = one->first; k < one->first + one->n; k++)
+            one->key = mix(one->key, f->items[k].name);
+        if (!one->is_thread) program += rs_hash_u64(one->key); /* whatever the order of streams */
+    }
+    for (size_t i = from; i < f->n; i++) f->strands[i].key = mix(f->strands[i].key, program);
+    if (from == f->n) return;
+    const strand *one = &f->strands[from];
+    const rs_skeleton *s = f->e->ranks[one->rank];
+    if (one->step == (int32_t)(s->n_steps / 2) || (!s->n_steps && one->step < 0))
+        f->program[one->rank] = program;
+}
+
+static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
+{
+    const rs_skeleton *s = f->e->ranks[rank];
+    size_t begin = f->n_items, from = f->n;
+    uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
+    if (!place) {
+        rs_free(place);
+        return rs_fail_nomem(err, "references");
+    }
+    rs_status status = number_lanes(s, place, err);
+    for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
+        bool work = s->flags[i] & RS_NODE_WORK;
+        uint32_t edge = work ? RS_NO_CAUSE : host_edge(s, i);
+        if (!work && edge == RS_NO_CAUSE) continue;
+        f->items[f->n_items++] =
+            (item){hash_text(&s->pool, s->name[i]), s->time[i], i, edge, s->step[i], s->lane[i]};
+    }
+    if (f->n_items > begin) qsort(f->items + begin, f->n_items - begin, sizeof *f->items, compare_items);
+    for (size_t i = begin, k; status == RS_OK && i < f->n_items; i = k) {
+        const item *one = &f->items[i];
+        for (k = i + 1; k < f->n_items && f->items[k].step == one->step && f->items[k].lane == one->lane;)
+            k++;
+        if (f->n > from && f->strands[from].step != one->step) {
+            set_keys(f, from, place);
+            from = f->n;
+        }
+        if (!add_strand(f, (strand){0, rank, (uint32_t)i, (uint32_t)(k - i), one->step, one->lane,
+                                    s->lanes[one->lane].is_thread}))
+            status = rs_fail_nomem(err, "references");
+    }
+    if (status == RS_OK) set_keys(f, from, place);
+    rs_free(place);
+    return status;
+}
+
+static int compare_strands(const void *x, const void *y)
+{
+    const strand *a = x, *b = y;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    if (a->n != b->n) return a->n < b->n ? -1 : 1;
+    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    if (a->step != b->step) return a->step < b->step ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* ---- references of one key ------------------------------------------------------------------------------- */
+
+typedef struct valued {
+    int64_t value;
+    uint32_t at; /* strand of the group */
+} valued;
+
+static int compare_valued(const void *x, const void *y)
+{
+    const valued *a = x, *b = y;
+    if (a->value != b->value) return a->value < b->value ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static int compare_numbers(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* The lower one of two middle values. */
+static int64_t lower_median(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_numbers);
+    return values[(n - 1) / 2];
+}
+
+static int64_t *slot(const finder *f, const rs_weights *w, const strand *s, uint32_t position)
+{
+    const item *i = &f->items[s->first + position];
+    if (i->edge == RS_NO_CAUSE) return &w->work[f->e->node_base[s->rank] + i->local];
+    return &w->edge[f->e->edge_base[s->rank] + i->edge];
+}
+
+/* Work that meets other ranks has its time in the transfer; edges may be none. */
+static bool is_compared(const finder *f, const strand *s, uint32_t position)
+{
+    const item *i = &f->items[s->first + position];
+    const rs_skeleton *k = f->e->ranks[s->rank];
+    if (i->edge == RS_NO_CAUSE)
+        return !(f->e->kind[f->e->node_base[s->rank] + i->local] & RS_ENGINE_COMES) &&
+               k->part[i->local] != RS_PART_TRANSFER;
+    /* where something else held the point up, its host time is not known */
+    return i->edge == k->first[i->local] && *slot(f, f->w, s, position) != RS_NO_EDGE;
+}
+
+/* By strand the median of all values but those of its rank's strands; its rank's run is [from, to) of the
+ * group, its places in the sorted values ascend. */
+static void set_peers(finder *f, const strand *group, size_t n, uint32_t position)
+{
+    qsort(f->sorted, n, sizeof *f->sorted, compare_valued);
+    /* where each strand's value stands in the sorted order */
+    int64_t *place = f->values;
+    for (size_t i = 0; i < n; i++) place[f->sorted[i].at] = (int64_t)i;
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && group[to].rank == group[from].rank;) to++;
+        size_t others = n - (to - from);
+        int64_t reference;
+        if (!others) {
+            reference = f->sorted[(n - 1) / 2].value;
+        } else {
+            qsort(place + from, to - from, sizeof *place, compare_numbers);
+            size_t at = (others - 1) / 2;
+            for (size_t i = from; i < to; i++)
+                if ((size_t)place[i] <= at) at++;
+            reference = f->sorted[at].value;
+        }
+        for (size_t i = from; i < to; i++) *slot(f, &f->out->peers, &group[i], position) = reference;
+    }
+}
+
+static void compare_position(finder *f, const strand *group, size_t n, uint32_t position)
+{
+    int64_t sum = 0;
+    size_t n_ranks = 0;
+    int64_t *medians = f->values + n;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_compared(f, &group[i], position)) return;
+        f->values[i] = *slot(f, f->w, &group[i], position);
+        f->sorted[i] = (valued){f->values[i], (uint32_t)i};
+        sum = rs_add_sat(sum, f->values[i]);
+    }
+    for (size_t i = 0; i + 1 < n; i++)
+        if (group[i].rank == group[i + 1].rank && group[i].step >= 0 &&
+            group[i + 1].step == group[i].step + 1)
+            *slot(f, &f->out->next, &group[i], position) = f->values[i + 1];
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && group[to].rank == group[from].rank;) to++;
+        medians[n_ranks++] = lower_median(f->values + from, to - from);
+    }
+    int64_t repair = lower_median(medians, n_ranks), mean = sum / (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        *slot(f, &f->out->repair, &group[i], position) = repair;
+        *slot(f, &f->out->balance, &group[i], position) = mean;
+    }
+    set_peers(f, group, n, position);
+    if (n > 1)
+        f->out->keyed = rs_add_sat(f->out->keyed, sum);
+    else
+        f->out->unkeyed = rs_add_sat(f->out->unkeyed, sum);
+}
+
+static rs_status compare_groups(finder *f, rs_error *err)
+{
+    if (f->n) qsort(f->strands, f->n, sizeof *f->strands, compare_strands);
+    for (size_t i = 0, k; i < f->n; i = k) {
+        const strand *group = &f->strands[i];
+        for (k = i + 1; k < f->n && f->strands[k].key == group->key && f->strands[k].n == group->n;) k++;
+        if (k - i > f->n_scratch) {
+            rs_free(f->values);
+            rs_free(f->sorted);
+            f->n_scratch = 2 * (k - i);
+            f->values = rs_malloc(2 * f->n_scratch * sizeof *f->values);
+            f->sorted = rs_malloc(f->n_scratch * sizeof *f->sorted);
+            if (!f->values || !f->sorted) return rs_fail_nomem(err, "references");
+        }
+        for (uint32_t p = 0; p < group->n; p++) compare_position(f, group, k - i, p);
+    }
+    return RS_OK;
+}
+
+/* ---- transfers ------------------------------------------------------------------------------------------- */
+
+typedef struct meeting_key {
+    uint64_t key, group; /* what it is; who meets */
+    int64_t step;
+    uint32_t meeting;
+} meeting_key;
+
+static int compare_meetings(const void *x, const void *y)
+{
+    const meeting_key *a = x, *b = y;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    if (a->step != b->step) return a->step < b->step ? -1 : 1;
+    return (a->meeting > b->meeting) - (a->meeting < b->meeting);
+}
+
+static meeting_key key_of(const rs_engine *e, uint32_t k)
+{
+    const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+    const rs_coll_op *op = rs_coll_op_at(&e->coll, &e->coll.arrivals[c->first]);
+    const rs_coll_rank *first = e->comm[e->coll.arrivals[c->first].rank];
+    const char *host = rs_pool_text(&first->pool, first->host);
+    meeting_key out = {.key = mix((uint64_t)op->kind, c->n), .group = 0, .step = op->step, .meeting = k};
+    bool same_host = true;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        uint32_t rank = e->coll.arrivals[i].rank;
+        const char *other = rs_pool_text(&e->comm[rank]->pool, e->comm[rank]->host);
+        out.group += rs_hash_u64(rank + 1); /* whatever the order: a pair is one both ways */
+        same_host = same_host && (!host || !other || strcmp(host, other) == 0);
+    }
+    int64_t elements = op->in_elements > op->out_elements ? op->in_elements : op->out_elements;
+    out.key = mix(mix(mix(out.key, (uint64_t)elements), hash_text(&first->pool, op->dtype)), same_host);
+    return out;
+}
+
+static bool number_groups(rs_reference *out, const meeting_key *keys, size_t n)
+{
+    rs_map64 map = {0};
+    uint32_t *of = rs_malloc((n + 1) * sizeof *of);
+    bool ok = of != NULL;
+    for (size_t i = 0; ok && i < n; i++) of[keys[i].meeting] = (uint32_t)i;
+    for (size_t k = 0; ok && k < n; k++) { /* in the order of the meetings */
+        bool is_new;
+        uint32_t *number = rs_map64_put(&map, keys[of[k]].group, &is_new);
+        ok = number != NULL;
+        if (!ok) break;
+        if (is_new) *number = (uint32_t)out->n_groups++;
+        out->group[k] = *number;
+    }
+    rs_map64_clear(&map);
+    rs_free(of);
+    return ok;
+}
+
+/* The n-th transfer of a group in a step against the n-th in the next one. */
+static void transplant_transfers(const finder *f, const meeting_key *keys, size_t n)
+{
+    for (size_t from = 0, to, last; from < n; from = to) {
+        for (to = from + 1; to < n && keys[to].step == keys[from].step;) to++;
+        for (last = to; last < n && keys[last].step == keys[to].step;) last++;
+        if (to == n || last - to != to - from || keys[from].step < 0) continue;
+        for (size_t i = from; i < to; i++)
+            f->out->next.transfer[keys[i].meeting] = f->w->transfer[keys[i - from + to].meeting];
+    }
+}
+
+static rs_status compare_transfers(finder *f, rs_error *err)
+{
+    size_t n = f->e->n_meetings;
+    meeting_key *keys = rs_malloc((n + 1) * sizeof *keys);
+    int64_t *values = rs_malloc((n + 1) * sizeof *values), *medians = rs_malloc((n + 1) * sizeof *medians);
+    f->out->group = rs_malloc((n + 1) * sizeof *f->out->group);
+    bool ok = keys && values && medians && f->out->group;
+    for (uint32_t k = 0; ok && k < n; k++) keys[k] = key_of(f->e, k);
+    if (ok && n) qsort(keys, n, sizeof *keys, compare_meetings);
+    ok = ok && number_groups(f->out, keys, n);
+    for (size_t i = 0, k; ok && i < n; i = k) {
+        size_t n_groups = 0;
+        for (k = i; k < n && keys[k].key == keys[i].key;) {
+            size_t from = k, m = 0;
+            for (; k < n && keys[k].key == keys[i].key && keys[k].group == keys[from].group; k++)
+                values[m++] = f->w->transfer[keys[k].meeting];
+            transplant_transfers(f, keys + from, m);
+            medians[n_groups++] = lower_median(values, m);
+        }
+        int64_t repair = lower_median(medians, n_groups);
+        for (size_t j = i; j < k; j++)
+            f->out->repair.transfer[keys[j].meeting] = f->out->balance.transfer[keys[j].meeting] =
+                f->out->peers.transfer[keys[j].meeting] = repair;
+    }
+    rs_free(keys);
+    rs_free(values);
+    rs_free(medians);
+    return ok ? RS_OK : rs_fail_nomem(err, "references");
+}
+
+/* ---- roles ----------------------------------------------------------------------------------------------- */
+
+static rs_status number_roles(finder *f, rs_error *err)
+{
+    rs_map64 map = {0};
+    rs_status status = RS_OK;
+    f->out->role = rs_calloc(f->e->n_ranks + 1, sizeof *f->out->role);
+    if (!f->out->role) return rs_fail_nomem(err, "references");
+    for (size_t r = 0; status == RS_OK && r < f->e->n_ranks; r++) {
+        bool is_new;
+        uint32_t *role = rs_map64_put(&map, f->program[r], &is_new);
+        if (!role) status = rs_fail_nomem(err, "references");
+        if (!role) break;
+        if (is_new) *role = (uint32_t)f->out->n_roles++;
+        f->out->role[r] = *role;
+    }
+    rs_map64_clear(&map);
+    return status;
+}
+
+/* Whether another thread than the one that runs the steps launched the work: the backward pass. */
+static bool is_backward(const rs_skeleton *s, uint32_t local)
+{
+    uint32_t mark = s->n_steps ? s->steps[0].last : 0;
+    for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
+        if (s->cost[k] < RS_COST_STREAM && (s->source[k] >> 1) && mark)
+            return s->lane[s->source[k] >> 1] != s->lane[mark];
+    return false;
+}
+
+/* Stages do equal work, forward and backward apart: each role's computation is scaled to the mean of roles. */
+static rs_status balance_roles(finder *f, rs_error *err)
+{
+    size_t n = f->out->n_roles;
+    double *total = rs_calloc(2 * n + 2, sizeof *total), *count = rs_calloc(n + 1, sizeof *count);
+    rs_status status = total && count ? RS_OK : rs_fail_nomem(err, "references");
+    for (int pass = 0; status == RS_OK && pass < 2; pass++) {
+        double mean[2] = {0, 0};
+        for (size_t i = 0; pass && i < n; i++)
+            for (int b = 0; b < 2; b++) mean[b] += total[2 * i + b] / count[i] / (double)n;
+        for (size_t r = 0; r < f->e->n_ranks; r++) {
+            const rs_skeleton *s = f->e->ranks[r];
+            uint32_t role = f->out->role[r];
+            if (!pass) count[role] += s->n_steps ? (double)s->n_steps : 1;
+            for (uint32_t i = 1; i < s->n; i++) {
+                if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE) continue;
+                int64_t *weight = &f->out->balance.work[f->e->node_base[r] + i];
+                size_t at = 2 * role + is_backward(s, i);
+                if (!pass)
+                    total[at] += (double)*weight;
+                else if (total[at] > 0 && mean[at & 1] > 0)
+                    *weight = (int64_t)((double)*weight * mean[at & 1] / (total[at] / count[role]));
+            }
+        }
+    }
+    rs_free(total);
+    rs_free(count);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static rs_status find(finder *f, rs_error *err)
+{
+    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->balance, err));
+    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->repair, err));
+    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->peers, err));
+    RS_TRY(rs_weights_copy(f->e, f->w, &f->out->next, err));
+    f->items = rs_malloc((f->e->n_nodes + 1) * sizeof *f->items);
+    f->program = rs_calloc(f->e->n_ranks + 1, sizeof *f->program);
+    if (!f->items || !f->program) return rs_fail_nomem(err, "references");
+    for (uint32_t r = 0; r < f->e->n_ranks; r++) RS_TRY(add_rank(f, r, err));
+    RS_TRY(number_roles(f, err));
+    RS_TRY(compare_groups(f, err));
+    RS_TRY(compare_transfers(f, err));
+    return f->out->n_roles > 1 ? balance_roles(f, err) : RS_OK;
+}
+
+rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,
+                            rs_error *err)
+{
+    *out = (rs_reference){0};
+    finder f = {.e = engine, .w = recorded, .out = out};
+    rs_status status = find(&f, err);
+    rs_free(f.items);
+    rs_free(f.strands);
+    rs_free(f.program);
+    rs_free(f.values);
+    rs_free(f.sorted);
+    return status;
+}

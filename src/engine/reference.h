@@ -1,0 +1,30 @@
+/* What everything would take without stragglers: the same thing compared over ranks and steps.
+ *
+ * Ranks whose steps run the same kernels on the same streams in the same order have one *role*. Within a role
+ * the n-th piece of work on a stream in a step, and the n-th stretch of host time on a thread, do the same on
+ * every rank and in every step: they share a key. Transfers share one by kind, group size, bytes, type and
+ * whether they cross hosts, over all groups. Streams and threads are told by the order of their first use. */
+#ifndef RS_ENGINE_REFERENCE_H
+#define RS_ENGINE_REFERENCE_H
+
+#include "engine/engine.h"
+
+typedef struct rs_reference {
+    rs_weights balance; /* the mean over ranks and steps, roles scaled to do equal work; transfers repaired */
+    rs_weights repair;  /* the lower median over ranks of each rank's median over steps */
+    rs_weights peers;   /* the median over all other ranks and their steps */
+    rs_weights next;    /* what the next step of the same rank took */
+    uint32_t *role;     /* by rank, counted from 0 in order of ranks */
+    size_t n_roles;
+    uint32_t *group; /* by meeting: the ranks that meet, counted from 0 */
+    size_t n_groups;
+    int64_t keyed, unkeyed; /* ns of GPU work and host time that could be compared, and that could not */
+} rs_reference;
+
+/* recorded: weights of rs_weights_recorded; what has no key keeps them. O(n log n) of nodes and meetings.
+ * Release with rs_reference_clear, also after a failure. */
+rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded, rs_reference *out,
+                            rs_error *err);
+void rs_reference_clear(rs_reference *reference);
+
+#endif
