@@ -31,21 +31,22 @@ static double beta_fraction(double a, double b, double x)
     return sum;
 }
 
-/* I_x(a, b). The fraction converges fast on one side of the mean; the other is its mirror. */
-static double incomplete_beta(double a, double b, double x)
+/* I_x(a, b); y is 1 - x, given so that nothing of it is lost near 1. The fraction converges fast on one side of
+ * the mean; the other is its mirror. */
+static double incomplete_beta(double a, double b, double x, double y)
 {
     if (x <= 0) return 0;
-    if (x >= 1) return 1;
-    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    if (y <= 0) return 1;
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
-                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+                                     : 1 - front * beta_fraction(b, a, y) / b;
 }
 
 double rs_student_cdf(double t, double df)
 {
     if (isnan(t) || isnan(df) || df <= 0) return (double)NAN;
     if (isinf(df)) return 0.5 * erfc(-t / sqrt(2.0));
-    double tail = 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t));
+    double tail = 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t), t * t / (df + t * t));
     return t > 0 ? 1 - tail : tail;
 }
 

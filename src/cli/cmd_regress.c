@@ -74,7 +74,8 @@ static rs_status list_folders(const char *path, char ***names, size_t *n, rs_err
     return status;
 }
 
-static rs_status add_run(rs_request *r, rs_regress_side *side, const char *path, rs_result *told, rs_error *err)
+static rs_status add_run(rs_request *r, rs_regress_side *side, const char *path, rs_result *told,
+                         rs_error *err)
 {
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, &path, 1, &job, err));
@@ -111,7 +112,8 @@ static rs_status read_saved(rs_regress_side *side, const char *path, bool *was, 
 }
 
 /* A stored summary, a run (a file or a folder of ranks), or a folder of runs: one with folders in it. */
-static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path, rs_result *told, rs_error *err)
+static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path, rs_result *told,
+                          rs_error *err)
 {
     char **runs = NULL;
     size_t n = 0;
@@ -142,12 +144,15 @@ static rs_status check(rs_request *r, rs_error *err)
     bool save = rs_request_text(r, "save") != NULL;
     const rs_options *o = r->arguments.options[0];
     double alpha = rs_options_real(o, "alpha");
-    if (save && !r->arguments.n_paths) return rs_fail(err, RS_ERR_USAGE, "which runs? rankscope regress --save FILE BASE");
+    if (save && !r->arguments.n_paths)
+        return rs_fail(err, RS_ERR_USAGE, "which runs? rankscope regress --save FILE BASE");
     if (!save && r->arguments.n_paths != 2)
         return rs_fail(err, RS_ERR_USAGE, "two sides are compared, not %zu: rankscope regress BASE NEW",
                        r->arguments.n_paths);
-    if (!(alpha > 0 && alpha < 0.5)) return rs_fail(err, RS_ERR_USAGE, "--alpha takes a share above 0 and below 0.5");
-    if (rs_options_real(o, "min-effect") < 0) return rs_fail(err, RS_ERR_USAGE, "--min-effect takes 0 or more percent");
+    if (!(alpha > 0 && alpha < 0.5))
+        return rs_fail(err, RS_ERR_USAGE, "--alpha takes a share above 0 and below 0.5");
+    if (rs_options_real(o, "min-effect") < 0)
+        return rs_fail(err, RS_ERR_USAGE, "--min-effect takes 0 or more percent");
     if (rs_request_is_set(r, "between-run-sd") && rs_options_real(o, "between-run-sd") < 0)
         return rs_fail(err, RS_ERR_USAGE, "--between-run-sd takes 0 or more percent");
     return RS_OK;
@@ -171,16 +176,18 @@ static rs_status write_junit(void *context, const rs_sink *sink, rs_error *err)
     return rs_regress_junit(c->result, c->verdict, c->strict, sink, err);
 }
 
-static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result, rs_error *err)
+static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
+                         rs_error *err)
 {
     const rs_options *o = r->arguments.options[0];
     const char *junit = rs_request_text(r, "junit");
-    rs_regress_settings settings = {
-        .size = sizeof settings,
-        .alpha = rs_options_real(o, "alpha"),
-        .min_effect = rs_options_real(o, "min-effect") / 100,
-        .between_run_sd = rs_request_is_set(r, "between-run-sd") ? rs_options_real(o, "between-run-sd") / 100 : -1,
-        .by_part = strcmp(rs_request_text(r, "by"), "part") == 0};
+    rs_regress_settings settings = {.size = sizeof settings,
+                                    .alpha = rs_options_real(o, "alpha"),
+                                    .min_effect = rs_options_real(o, "min-effect") / 100,
+                                    .between_run_sd = rs_request_is_set(r, "between-run-sd")
+                                                          ? rs_options_real(o, "between-run-sd") / 100
+                                                          : -1,
+                                    .by_part = strcmp(rs_request_text(r, "by"), "part") == 0};
     RS_TRY(rs_regress(c->base, now, &settings, result, &c->verdict, err));
     c->result = result;
     c->strict = rs_request_flag(r, "strict");
@@ -200,7 +207,8 @@ static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
     rs_progress_end(&r->progress);
     regressing c = {.base = sides[0]};
     if (status == RS_OK)
-        status = save ? rs_output_put(save, false, "regress", write_saved, &c, err) : compare(r, &c, sides[1], result, err);
+        status = save ? rs_output_put(save, false, "regress", write_saved, &c, err)
+                      : compare(r, &c, sides[1], result, err);
     rs_regress_side_free(sides[0]);
     rs_regress_side_free(sides[1]);
     return status;
@@ -231,9 +239,10 @@ const rs_command rs_regress_command = {
         "falls: parts tell where the time is, not what caused it. \"outside GPU work\" is the rest of the step on "
         "the host; it is negative where GPU work goes on behind the step's end.\n\n"
         "Exit code 1: slower; with --strict undecided, too.",
-    .examples = "rankscope regress base/ new/\n"
-                "rankscope regress --save baseline.json base/ && rankscope regress --junit regress.xml baseline.json new/\n"
-                "rankscope regress --between-run-sd 0.8 old.json.gz new.json.gz",
+    .examples =
+        "rankscope regress base/ new/\n"
+        "rankscope regress --save baseline.json base/ && rankscope regress --junit regress.xml baseline.json new/\n"
+        "rankscope regress --between-run-sd 0.8 old.json.gz new.json.gz",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options}},
