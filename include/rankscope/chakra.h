@@ -91,6 +91,26 @@ RS_API rs_status rs_chakra_link_nodes(const rs_chakra_link_settings *settings, r
                                       rs_chakra_link_report *report, rs_error *err);
 RS_API void rs_chakra_linked_free(rs_chakra_linked *linked); /* NULL is allowed */
 
+/* ---- all ranks of a job ----------------------------------------------------------------------------- */
+
+typedef struct rs_chakra_pair {
+    int64_t rank;
+    const char *host, *device; /* paths; the pairs' */
+} rs_chakra_pair;
+typedef struct rs_chakra_pairs rs_chakra_pairs;
+
+/* Finds the two traces of each rank. host and device are a folder each (or one of both kinds of traces), or a
+ * file; a device file may hold several ranks. A device trace's rank is what its name tells, else what it tells
+ * itself; a host trace's rank is what its name tells: behind "rank", else the last number in it. Traces without
+ * a partner are told in problems (RS_LOSS), in the order of ranks. RS_ERR_FORMAT when no rank has both;
+ * RS_ERR_AMBIGUOUS when two host traces have one rank. *out is the caller's, NULL on failure. Device traces are
+ * read once more when their names do not tell ranks. */
+RS_API rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t max_ratio, unsigned jobs,
+                                      rs_chakra_pairs **out, rs_problems *problems, rs_error *err);
+RS_API size_t rs_chakra_pairs_count(const rs_chakra_pairs *pairs);
+RS_API rs_chakra_pair rs_chakra_pairs_at(const rs_chakra_pairs *pairs, size_t i); /* by ascending rank */
+RS_API void rs_chakra_pairs_free(rs_chakra_pairs *pairs);                         /* NULL is allowed */
+
 #ifdef __cplusplus
 }
 #endif

@@ -68,6 +68,12 @@ RS_API rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, c
                                    rs_chakra_convert_report *report, rs_error *err);
 RS_API void rs_chakra_convert_report_clear(rs_chakra_convert_report *report);
 
+/* Joins the process groups that the ranks of a job wrote (texts, n_texts of them) into one such file. Of groups of
+ * one name the first counts; `rs_chakra_check_ranks` finds ranks that disagree. RS_ERR_FORMAT for what is no such
+ * text. */
+RS_API rs_status rs_chakra_join_groups(const char *const *texts, const size_t *lengths, size_t n_texts,
+                                       const rs_sink *sink, rs_error *err);
+
 /* ---- print ------------------------------------------------------------------------------------------ */
 
 /* Writes a trace as JSON: one document {"metadata": {...}, "nodes": [...]}, or, with lines, one object a

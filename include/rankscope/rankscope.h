@@ -10,6 +10,7 @@
 #include "rankscope/partial.h"
 #include "rankscope/metrics.h"
 #include "rankscope/arrow.h"
+#include "rankscope/regress.h"
 #include "rankscope/render.h"
 #include "rankscope/rewrite.h"
 #include "rankscope/gate.h"
@@ -19,6 +20,7 @@
 #include "rankscope/view.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"
+#include "rankscope/feeder.h"
 #include "rankscope/chakra_trace.h"
 
 #endif

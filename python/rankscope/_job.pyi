@@ -181,6 +181,90 @@ class Job:
             ts_us [us]: when it changes
             name: kind of copy
             memory_bw_gbps [GB/s]: in use from now on"""
+    def blame(self, *,
+        wait: Literal['all', 'communication', 'idle', 'host'] = 'all',
+        by: Literal['rank', 'kernel', 'operator', 'group'] = 'rank',
+        method: Literal['excess', 'chain'] = 'excess',
+        of: Optional[int] = None,
+        instance: Optional[int] = None,
+        edges: Literal['told', 'all'] = 'all',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        compat: None = None,
+        table: Optional[Literal['blame', 'totals', 'chain']] = None,
+        progress: Progress = None) -> Table:
+        """Who or what each wait was for, conserved to the nanosecond.
+
+        Three kinds of waiting: members of a collective wait until the last has started (communication),
+        devices wait for work (idle), calls wait for work to end (host). One lateness may show in all three,
+        so sums mean something within a kind.
+
+        What a wait was for is read off the graph that replay stands on: every event has one cause that held
+        it up. Chain: what ran in the meantime, link by link, back from the end of the wait to its begin.
+        Excess: why the last member was later than the one that waited. The paths to both are climbed back
+        to where they meet; what the last one's holds more of is to blame, in proportion. Either way the
+        shares of a wait add up to it, to the nanosecond: in the table totals, waiting_us is blamed_us and
+        uncertain_us.
+
+        A pipeline waits when all is balanced, too: avoidable_us is what is left of the waiting without
+        that.
+
+        Options:
+            wait: communication: members of a collective until the last has come; idle: devices without
+                work; host: calls until the work that they wait for has ended; one of all, communication,
+                idle, host
+            by: what is told apart beside the rank and the part that it is spent on; one of rank, kernel,
+                operator, group
+            method: excess: why the last member was later than the one that waited; chain: what ran in the
+                meantime. Of idle and host always chain; one of excess, chain
+            of: only what this rank waited for
+            instance: fills the table chain with one wait, link by link: the I-th longest, from 0, of each
+                kind
+            edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
+                one of told, all
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+
+        Table blame: one row is what one rank's waiting is blamed on; rows of a kind add up to what was
+            waited
+            wait: communication, idle or host
+            waiting_rank [id]: who waited
+            rank [id]: whose time it was spent on
+            part: computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication,
+                unexplained, pinned (the trace does not tell what it waited for), or window (before the
+                traces begin)
+            kernel: kernel, or call of the host; with by="kernel"
+            operator: operator that launched it, or that the host was in; with by="operator"
+            group: process group of a transfer; with by="group"
+            blame_us [us]: its share of the waiting
+            share_pct [percent]: of all waiting of the kind
+            instances [count]: waits that it has a share in
+            example [id]: position in traceEvents, on the waiting rank, of the one it has the greatest share
+                in
+
+        Table totals: one row is a kind of waiting
+            wait: kind of waiting. One lateness may show in all three
+            waits [count]: how many
+            waiting_us [us]: sum of them over ranks
+            blamed_us [us]: sum of the table blame
+            balanced_us [us]: waiting where all work is the mean over ranks and steps: a pipeline waits
+                then, too; unknown without steps
+            avoidable_us [us]: the rest of waiting_us
+            unexplained_us [us]: of blamed_us: beyond any known cause
+            uncertain_us [us]: waits for another rank that are shorter than the two clocks are sure: nobody
+                is blamed
+            pinned_us [us]: of blamed_us: the traces do not tell what for
+
+        Table chain: one row is a link of one wait's chain; filled with instance=
+            wait: kind of waiting
+            waiting_rank [id]: who waited
+            rank [id]: rank of the link
+            event [id]: its position in traceEvents of that rank
+            part: what the time is spent on
+            kernel: kernel or call
+            operator: operator
+            end_us [us]: when the link ends, on the lowest rank's clock
+            duration_us [us]: its time; with method="excess" less than 0 where the waiting rank spent it"""
     def breakdown(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['breakdown']] = None,
@@ -403,7 +487,7 @@ class Job:
         three small operators against a fused one are one row under what both have in common. Ranks are
         paired in order, and the threads of a rank by their first operator.
 
-        axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+        axis=NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
         makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
         with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
         mean.
@@ -437,7 +521,7 @@ class Job:
             change_pct [percent]: time_diff_us of variant 0's gpu_us
             mean_step_us [us]: mean length of a step on the host
 
-        Table args: one row is one operator with one set of arguments, in one variant; with by args
+        Table args: one row is one operator with one set of arguments, in one variant; with by="args"
             variant [id]: which input is compared with the first
             name: operator that owns the work, as in roofline; of communication the launcher
             input_dims: shapes of the inputs
@@ -459,7 +543,7 @@ class Job:
             efficiency_a_pct [percent]: least time of the first input's device, of its time
             efficiency_b_pct [percent]: least time of the variant's device, of its time
 
-        Table names: one row is one name in one variant; with by op, kernel, category or module
+        Table names: one row is one name in one variant; with by="op", kernel, category or module
             variant [id]: which input is compared with the first
             name: operator, kernel, category or module, as by says
             change: added, removed, more, fewer or same, by count
@@ -477,7 +561,7 @@ class Job:
             efficiency_a_pct [percent]: least time of the first input's device, of its time
             efficiency_b_pct [percent]: least time of the variant's device, of its time
 
-        Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+        Table tree: one row is one operator with the launchers below it, in one variant; with by="tree"
             variant [id]: which input is compared with the first
             name: lowest operator that both have above the work; unknown: there is none
             ops_a: what launched the work in the first input
@@ -491,7 +575,7 @@ class Job:
             impact_pct [percent]: time_diff_us of all GPU time of the first input
             verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
 
-        Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+        Table pairs: one row is one operator of the first input and its partner in a variant; with by="tree"
             variant [id]: which input is compared with the first
             name: lowest operator that both have above the work; unknown: there is none
             uid_a [id]: its position in traceEvents of the first input
@@ -510,7 +594,7 @@ class Job:
             impact_pct [percent]: time_diff_us of all GPU time of the first input
             verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
 
-        Table pivot: one row is one value of the axis; with axis
+        Table pivot: one row is one value of the axis; with axis=
             axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
@@ -555,7 +639,8 @@ class Job:
         launch, the work before it on its stream, work of another stream, or work that a call waits for.
         From the window's end back along what really held each one up leads the critical path; its parts add
         up to the window. The window ends when the GPU work that was launched in it has ended, if that is
-        after the annotation.
+        after the annotation. Where nothing is called ProfilerStep, instance counts the steps that the GPU
+        work tells by repeating itself.
 
         sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
         from cuda_sync events and, where there are none, from blocking calls (HIP's too).
@@ -612,7 +697,7 @@ class Job:
             duration [us]: time on the path
             start_us [us]: where this part of the path begins
 
-        Table edges: one row is a dependency of the graph; filled with edges=True
+        Table edges: one row is a dependency of the graph; filled with edges=
             rank [id]: rank
             source [id]: position in traceEvents; unknown: the window's start
             source_at: which end of it
@@ -963,21 +1048,23 @@ class Job:
             item: what the file says about itself
             value: its value"""
     def kernels(self, *,
-        by: Literal['type', 'name'] = 'name',
+        by: Literal['type', 'name', 'kind'] = 'name',
         top: int = 10,
         duration_ratio: float = 0.8,
         no_memory: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['kernels', 'types']] = None,
+        table: Optional[Literal['kernels', 'types', 'kinds']] = None,
         progress: Progress = None) -> Table:
         """Which kernels take the GPU time, by name and by what runs together.
 
         kernels: the kernels of each rank by total duration, until duration_ratio of it or top names are
-        reached; the rest is one row, others, with the statistics of its own runs. types: how long
-        computation, communication and memory work run alone and together.
+        reached; the rest is one row, others, with the statistics of its own runs. kinds (by="kind"): what
+        kernels do, told by their names, also where no operators were recorded. types: how long computation,
+        communication and memory work run alone and together.
 
         Options:
-            by: type: time of every combination of kinds; name: time of every kernel; one of type, name
+            by: type: time of every combination of kinds; name: time of every kernel; kind: what kernels do,
+                told by their names (GEMM, SDPA, CONV, NORM, ...); one of type, name, kind
             top: name at most N kernels of a rank, the rest is others
             duration_ratio: stop naming kernels once they make up this share (0 to 1)
             no_memory: leave copies and memsets out
@@ -1002,7 +1089,18 @@ class Job:
             rank [id]: rank
             kernel_type: what runs at the same time, and nothing else
             time_us [us]: how long exactly this combination runs
-            percent [percent]: of the time something runs"""
+            percent [percent]: of the time something runs
+
+        Table kinds: one row is one kind of kernel of one rank; with by="kind"
+            rank [id]: rank
+            kind: what the kernels do, told by their names
+            names [count]: different names
+            count [count]: how often they ran
+            sum_us [us]: total duration; simultaneous runs each count
+            share_pct [percent]: of the rank's total duration
+            mean_us [us]: mean duration
+            min_us [us]: shortest
+            max_us [us]: longest"""
     def launchers(self, *,
         top: int = 0,
         compat: None = None,
@@ -1269,10 +1367,14 @@ class Job:
             blocked_us [us]: the queue held max_length or more
             blocked_pct [percent]: of the time from the first launch to the last start"""
     def replay(self, *,
+        what_if: Optional[Text] = None,
+        scale: Optional[Text] = None,
+        no_loader: bool = False,
+        force: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         compat: None = None,
-        table: Optional[Literal['replay', 'path', 'edges']] = None,
+        table: Optional[Literal['replay', 'what_if', 'path', 'edges']] = None,
         progress: Progress = None) -> Table:
         """The recording run again through its event graph, and how far off that is.
 
@@ -1290,6 +1392,13 @@ class Job:
         place of the program waits in step after step, and never starts too early (table edges).
 
         Options:
+            what_if: a question: edits joined by ; act together; given again, a question of its own. scale
+                SELECTOR=VALUE, no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs,
+                no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES
+            scale: a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5',
+                'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'
+            no_loader: a question: data is there when it is asked for
+            force: answer questions, too, where the replay cannot be relied on
             edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
                 one of told, all
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
@@ -1315,6 +1424,24 @@ class Job:
                 traces
             trusted: 1: a what-if may stand on it
             reason: why not
+
+        Table what_if: one row is a question of what_if, scale or no_loader, for the job or a rank
+            what_if: the question
+            rank [id]: rank; unknown: the job
+            steps [count]: steps it is the mean of; 0: the whole trace
+            before_us [us]: a step as recorded
+            after_us [us]: a step then
+            gain_us [us]: before less after
+            gain_low_us [us]: least of four replays (dependencies told or inferred too, gaps recorded or
+                typical) and of the spread over steps
+            gain_high_us [us]: the greatest
+            gain_pct [percent]: of before_us
+            bound_us [us]: what the question takes off the path as recorded: no gain is greater; unknown
+                where it removes a wait that the path runs along
+            then_bound_by: what most of the path would be spent on then
+            trusted: 1: the replay can be relied on; 0: it cannot, force; unknown: refused
+            assumption: what has to hold
+            reason: why it is refused or not trusted
 
         Table path: one row is a part of the path behind the end of a rank's trace; the parts add up to its
             length
@@ -1489,7 +1616,10 @@ class Job:
         progress: Progress = None) -> Table:
         """Each training step: its length, what its GPU time went to, and which steps stand out.
 
-        A step is a ProfilerStep#N annotation of the host. GPU work belongs to the step it was launched in,
+        A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order
+        of launches is searched for what comes again and again and begins at a border that steps have: a
+        data loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the
+        host; such steps count from 0 and a note says so. GPU work belongs to the step it was launched in,
         wherever it runs; its span, from the first start to the last end, is divided into computation,
         exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
         not been launched.
@@ -1766,7 +1896,7 @@ class Job:
         Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the
         runs that lie beside communication for more than half of their time with those that lie beside none;
         it is unknown where one kind is missing. A shared name does not always mean equal work: kernels of
-        one name may run on several shapes, which by op keeps apart.
+        one name may run on several shapes, which by="op" keeps apart.
 
         The table ranks compares GPUs: each rank's runs at its own medians against the medians over all
         ranks. A ratio above 1 on one rank alone means a slow GPU.
@@ -1798,7 +1928,7 @@ class Job:
             spread [ratio]: max_us less min_us, over min_us
             slowest_at_us [us]: when the slowest run started
             slowest_step [id]: step of the slowest run
-            slowest_uid [id]: its position in traceEvents; of the operator with by op
+            slowest_uid [id]: its position in traceEvents; of the operator with by="op"
             fastest_at_us [us]: when the fastest run started
             slowest_comm_us [us]: communication that ran beside the slowest
             slowest_comm_pct [percent]: slowest_comm_us of max_us
@@ -1826,6 +1956,160 @@ class Job:
             typical_us [us]: its runs of them at the rank's own medians
             expected_us [us]: the same at the median over ranks of each
             ratio [ratio]: typical_us over expected_us: how slow the rank's GPU is"""
+    def whatif(self, *,
+        scale: Optional[Text] = None,
+        ideal_trace: Optional[Text] = None,
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        slowest: float = 3.0,
+        fail_on: Optional[Text] = None,
+        compat: Optional[Literal['straggler-analysis']] = None,
+        table: Optional[Literal['whatif', 'steps', 'kinds', 'dp_ranks', 'stages', 'workers', 'parts', 'kind_steps', 'dp_rank_steps', 'stage_steps', 'delays', 'balances', 'scales', 'units', 'ideal']] = None,
+        progress: Progress = None) -> Table:
+        """How long a step would take without stragglers, and which worker, stage or kind is to blame.
+
+        PATH is the traces of all ranks; or one table of operations ("# rankscope-ops 1 unit=s ..."); or a
+        timeline of the OSDI'25 straggler study. The job is replayed under its own order with other times.
+
+        slowdown (S) is T / T_ideal: everything of a kind takes the mean over ranks and steps, transfers the
+        median. S repair compares with medians instead: the mean holds the straggler, too. A kind, rank,
+        stage or worker has the slowdown that comes back when it alone is as it was and all else ideal;
+        these do not add up to S. M_W is the share of T - T_ideal that mending the slowest workers alone
+        takes away, M_S the last stage.
+
+        M_W from 0.5: a few workers. M_S from 0.5 and S repair near 1: uneven stages. fb correlation from
+        0.9 with a variation from 0.05: unequal sequence lengths.
+
+        Of traces gain_us is what mending a rank would save; two equally slow ranks mask each other, so go
+        by slowdown, and see the parts mended-1, mended-2. Three numbers tell how far to trust it: the
+        errors of the replay and of steps replayed with the next one's times, and what is unexplained.
+        docs/whatif.md has examples. compat="straggler-analysis" gives the study's own numbers, of
+        operations.
+
+        Options:
+            scale: a row of scales more: WHAT takes FACTOR times as long; a kind, rank:N, step:N; of
+                operations pp-comm, dp-comm, stage:N; of traces role:N, host:NAME
+            ideal_trace: of operations: write the replay with ideal times as a Chrome trace; packed by the
+                name's ending
+            clocks: traces: ends: clocks are corrected so that collectives end together; likely, certain: by
+                the intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            slowest: share of the workers that are the slowest ones of M_W
+            fail_on: exit 1 when the job meets it: 'slowdown > 1.1'
+
+        compat: straggler-analysis give that tool's numbers and columns.
+
+        Table whatif: one row: the job
+            ranks [count]: workers, or ranks of the traces
+            dp_ranks [count]: data-parallel ranks
+            stages [count]: pipeline stages
+            steps [count]: steps that count
+            operations [count]: operations replayed
+            actual_us [us]: mean length of a step as recorded
+            replayed_us [us]: T: mean length of a step replayed; of a table of operations without launch
+                delays
+            ideal_us [us]: T_ideal: the same if all operations of a kind took their mean (computation) or
+                median (communication)
+            slowdown: S = T / T_ideal
+            delay_slowdown: actual / replayed: what launch delays cost (data loading, host)
+            m_w: share of T - T_ideal that is gone when the slowest workers alone are mended
+            m_s: ... when the last stage alone is
+            repaired_us [us]: T if every operation took the median of its kind and stage
+            repair_slowdown: S_repair = T / repaired: what mending stragglers would give
+            fb_correlation: correlation of forward with backward durations of a micro batch; median over
+                workers
+            fb_variation: standard deviation / mean of forward durations; median over workers
+            replay_error_pct [percent]: traces: how far the replay with recorded weights is off
+            transplant_error_pct [percent]: traces: how far a step is off that is replayed with the next
+                step's weights
+            unexplained_pct [percent]: traces: share of T on the critical path that nothing recorded
+                explains
+
+        Table steps: one row is one step
+            step [id]: number of the step
+            actual_us [us]: length as recorded
+            replayed_us [us]: length replayed
+            ideal_us [us]: length with ideal times
+            slowdown: replayed / ideal
+            delay_slowdown: actual / replayed
+
+        Table kinds: one row is one kind of operation
+            kind: kind of operation
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table dp_ranks: one row is one data-parallel rank
+            dp_rank [id]: data-parallel rank
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table stages: one row is one pipeline stage
+            stage [id]: pipeline stage
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table workers: one row is one worker
+            rank [id]: global rank
+            dp_rank [id]: data-parallel rank
+            stage [id]: pipeline stage
+            slowdown: S_w: length of a step when it alone is as it was, / when none is
+            slowest: 1: one of the slowest (slowest)
+            host: traces: machine, where known
+            role [id]: traces: ranks that run the same work share it
+            gain_us [us]: traces: what mending it alone would save
+            gain_pct [percent]: traces: gain_us of replayed_us
+
+        Table parts: one row is a set of workers that is mended together
+            part: slowest-workers or last-stage
+            ranks: their ranks
+            removed: share of T - T_ideal that mending them alone takes away
+            added: share of T - T_ideal that comes back when they alone are as they were
+            t_removed_us [us]: length of a step when they are mended
+            t_added_us [us]: length of a step when only they are not
+
+        Table kind_steps: one row is one kind in one step
+            step [id]: number of the step
+            kind: kind of operation
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table dp_rank_steps: one row is one data-parallel rank in one step
+            step [id]: number of the step
+            dp_rank [id]: data-parallel rank
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table stage_steps: one row is one stage in one step
+            step [id]: number of the step
+            stage [id]: pipeline stage
+            slowdown: length of a step with it as it was, all else ideal, / ideal
+
+        Table delays: one row is a group of operations whose launch delays count
+            by: kind, dp_rank or stage
+            key: which one; first-op: the first operation of each worker
+            slowdown: length of a step with its launch delays alone, / without any
+
+        Table balances: one row is a choice of what is averaged over
+            balance: what is averaged over, beside micro batches
+            ideal_us [us]: length of a step so
+            slowdown: T / ideal_us
+
+        Table scales: one row is one change of times
+            scale: what takes how many times as long
+            speedup: T / length of a step then
+
+        Table units: traces: one row is something that can be slow, beside ranks
+            unit: host, role, link, step, or rank:step (of the rank that is to blame most)
+            name: which one; of a link the ranks that meet
+            slowdown: length of a step with it as it was, all else mended, / all mended
+            gain_us [us]: what mending it alone would save of a step
+            gain_pct [percent]: gain_us of replayed_us
+
+        Table ideal: one row is one operation of the ideal replay; only with ideal_trace=
+            step [id]: number of the step
+            dp_rank [id]: data-parallel rank
+            stage [id]: pipeline stage
+            rank [id]: global rank
+            kind: kind of operation
+            seq [id]: number among those of its kind, worker and step
+            micro_batch [id]: micro batch, of computation
+            model_chunk [id]: chunk of the stage, of computation, gathers and scatters
+            start_us [us]: start within the step; of communication when the last one came
+            duration_us [us]: computation, or transfer"""
 
 class Events(Table):
     """The table of all events. Called, it runs the analysis `events` with its options."""
@@ -1949,7 +2233,7 @@ def compare(a: Any, *others: Any,
     three small operators against a fused one are one row under what both have in common. Ranks are
     paired in order, and the threads of a rank by their first operator.
 
-    axis NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
+    axis=NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
     makes the table pivot: a row a value, columns for all GPU time and the names that differ most, or
     with a second axis a column for each of its values. Inputs of equal values are repeated runs: their
     mean.
@@ -1983,7 +2267,7 @@ def compare(a: Any, *others: Any,
         change_pct [percent]: time_diff_us of variant 0's gpu_us
         mean_step_us [us]: mean length of a step on the host
 
-    Table args: one row is one operator with one set of arguments, in one variant; with by args
+    Table args: one row is one operator with one set of arguments, in one variant; with by="args"
         variant [id]: which input is compared with the first
         name: operator that owns the work, as in roofline; of communication the launcher
         input_dims: shapes of the inputs
@@ -2005,7 +2289,7 @@ def compare(a: Any, *others: Any,
         efficiency_a_pct [percent]: least time of the first input's device, of its time
         efficiency_b_pct [percent]: least time of the variant's device, of its time
 
-    Table names: one row is one name in one variant; with by op, kernel, category or module
+    Table names: one row is one name in one variant; with by="op", kernel, category or module
         variant [id]: which input is compared with the first
         name: operator, kernel, category or module, as by says
         change: added, removed, more, fewer or same, by count
@@ -2023,7 +2307,7 @@ def compare(a: Any, *others: Any,
         efficiency_a_pct [percent]: least time of the first input's device, of its time
         efficiency_b_pct [percent]: least time of the variant's device, of its time
 
-    Table tree: one row is one operator with the launchers below it, in one variant; with by tree
+    Table tree: one row is one operator with the launchers below it, in one variant; with by="tree"
         variant [id]: which input is compared with the first
         name: lowest operator that both have above the work; unknown: there is none
         ops_a: what launched the work in the first input
@@ -2037,7 +2321,7 @@ def compare(a: Any, *others: Any,
         impact_pct [percent]: time_diff_us of all GPU time of the first input
         verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
 
-    Table pairs: one row is one operator of the first input and its partner in a variant; with by tree
+    Table pairs: one row is one operator of the first input and its partner in a variant; with by="tree"
         variant [id]: which input is compared with the first
         name: lowest operator that both have above the work; unknown: there is none
         uid_a [id]: its position in traceEvents of the first input
@@ -2056,7 +2340,7 @@ def compare(a: Any, *others: Any,
         impact_pct [percent]: time_diff_us of all GPU time of the first input
         verdict: slower, faster or same, where the launchers are; replaced; only in A; only in B
 
-    Table pivot: one row is one value of the axis; with axis
+    Table pivot: one row is one value of the axis; with axis=
         axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
 
 def memory(source: Any, *,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Optional, Union
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _engine
 from ._settings import Path
@@ -15,7 +16,7 @@ from ._files import whole
 from ._job import warn
 from .errors import UsageError
 
-__all__ = ["Check", "Converted", "Linked", "build", "check", "convert", "link", "read"]
+__all__ = ["Check", "Converted", "Linked", "build", "build_job", "check", "convert", "link", "read"]
 
 
 class _Answer:
@@ -86,13 +87,27 @@ def link(host: Path, device: Path, output: Optional[Path] = None, *, rank: Optio
     return Linked(report, data, problems, _name(output), lines.splitlines())
 
 
+def _choices(timing: str, target: str) -> Dict[str, int]:
+    if timing not in ("recorded", "exclusive"):
+        raise UsageError("timing is \"recorded\" or \"exclusive\", not %r" % (timing,))
+    if target not in ("any", "astra-sim"):
+        raise UsageError("target is \"any\" or \"astra-sim\", not %r" % (target,))
+    return {"exclusive": int(timing == "exclusive"), "astra": int(target == "astra-sim")}
+
+
 def convert(linked: Union[Path, bytes, bytearray, memoryview, Linked], output: Optional[Path] = None, *,
-            groups: Optional[Path] = None, max_ratio: int = 1000) -> Converted:
+            groups: Optional[Path] = None, timing: str = "recorded", target: str = "any", rank: Optional[int] = None,
+            allow_unlinked: bool = False, max_ratio: int = 1000) -> Converted:
     """Writes a linked trace as a Chakra execution trace.
 
     linked: a file, or bytes (not copied) or what link returned
-    output: the execution trace (.gz and .zst are packed), whole or not at all; None: the bytes are in the answer
+    output: the execution trace (.gz and .zst are packed; .json is {"workload_graph": [...]}), whole or not at all;
+        None: the bytes are in the answer
     groups: where {"pg_name": [ranks]} goes as JSON; it is in the answer, too
+    timing: what duration_micros says: "recorded", so that a replay takes as long as the recording, or "exclusive"
+    target: "any", what was recorded, or "astra-sim", what that simulator takes
+    rank: of the trace, where it does not tell it
+    allow_unlinked: convert an execution trace without times, too
     """
     data: Optional[bytes] = None
     if isinstance(linked, Linked):
@@ -101,8 +116,11 @@ def convert(linked: Union[Path, bytes, bytearray, memoryview, Linked], output: O
         data, path = bytes(linked), "the linked trace"
     else:
         path = os.fspath(linked)
+    name = "" if output is None else os.fsdecode(output)
+    settings = dict(_choices(timing, target), max_ratio=max_ratio, json=int(name.endswith((".json", ".json.gz", ".json.zst"))),
+                    unlinked=int(allow_unlinked), rank=rank or 0, rank_set=int(rank is not None))
     with whole(output) as temporary, whole(groups) as side:
-        report, made, problems, members = _engine.chakra_convert(path, data, temporary, output, {"max_ratio": max_ratio})
+        report, made, problems, members = _engine.chakra_convert(path, data, temporary, output, settings)
         if side is not None:
             with open(side, "w", encoding="utf-8") as file:
                 file.write(members)
@@ -111,18 +129,49 @@ def convert(linked: Union[Path, bytes, bytearray, memoryview, Linked], output: O
 
 
 def build(host: Path, device: Path, output: Optional[Path] = None, *, groups: Optional[Path] = None, rank: Optional[int] = None,
-          min_match: float = 0.5, jobs: int = 0, max_ratio: int = 1000) -> Converted:
+          timing: str = "recorded", target: str = "any", min_match: float = 0.5, jobs: int = 0, max_ratio: int = 1000) -> Converted:
     """link and convert without a file between them. Returns what convert returns, with the problems of both."""
     linked = link(host, device, rank=rank, min_match=min_match, jobs=jobs, max_ratio=max_ratio)
-    converted = convert(linked, output, groups=groups)
+    converted = convert(linked, output, groups=groups, timing=timing, target=target, rank=rank)
     converted.problems[:0] = linked.problems
     return converted
 
 
-def check(path: Path, *, linked: Optional[Path] = None, max_ratio: int = 1000) -> Check:
-    """Proves an execution trace: ids, dependencies, cycles, launchers, stream order; with the linked trace it was
-    made from also that no node, time or byte was lost."""
-    faults, text, report = _engine.chakra_check(os.fspath(path), None if linked is None else os.fspath(linked), max_ratio)
+def build_job(host: Path, device: Path, output: Path, *, timing: str = "recorded", target: str = "any",
+              min_match: float = 0.5, jobs: int = 0, max_ratio: int = 1000) -> Dict[int, Converted]:
+    """Builds every rank of a job: host and device are the folders of both kinds of traces (or one of both), output
+    gets chakra.RANK.et for each. Returns what build returns, by rank."""
+    pairs, problems = _engine.chakra_pairs(os.fspath(host), os.fspath(device), jobs, max_ratio)
+    warn(problems, 2)
+    folder = os.fspath(output)
+    os.makedirs(folder, exist_ok=True)
+
+    def one(pair: Tuple[int, str, str]) -> Converted:
+        return build(pair[1], pair[2], os.path.join(folder, "chakra.%d.et" % pair[0]), rank=pair[0], timing=timing,
+                     target=target, min_match=min_match, jobs=1, max_ratio=max_ratio)
+    with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
+        return dict(zip((pair[0] for pair in pairs), pool.map(one, pairs)))
+
+
+def check(path: Union[Path, Sequence[Path]], *, linked: Optional[Path] = None, tolerance: float = 5.0, target: str = "any",
+          groups: Optional[Path] = None, max_ratio: int = 1000) -> Check:
+    """Proves an execution trace: ids, dependencies, cycles, launchers, stream order, the time of a replay; with the
+    linked trace it was made from also that no node, time or byte was lost.
+
+    path: the trace, or those of all ranks of a job, which are then also held against each other: the same
+        collectives in each process group, a receive for every send. A file's rank is the number before its ending
+    tolerance: percent by which a replay may differ from the recording
+    target: "astra-sim": also what that simulator stops at
+    groups: the simulator's file of process groups, {"number": [ranks]}
+    """
+    astra = bool(_choices("recorded", target)["astra"])
+    if not tolerance >= 0:
+        raise UsageError("tolerance is a percentage, 0 or more")
+    paths = [os.fspath(path)] if isinstance(path, (str, bytes, os.PathLike)) else [os.fspath(each) for each in path]
+    if linked is not None and len(paths) > 1:
+        raise UsageError("linked is about one trace, not %d" % len(paths))
+    faults, text, report = _engine.chakra_check(paths, None if linked is None else os.fspath(linked),
+                                                None if groups is None else os.fspath(groups), float(tolerance), astra, max_ratio)
     return Check(faults, text, json.loads(report))
 
 

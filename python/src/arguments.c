@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/packer.h"
-
 bool rs_py_get_flag(PyObject *settings, const char *name, bool *out)
 {
     PyObject *value = PyDict_GetItemString(settings, name);

@@ -6,7 +6,9 @@
 
 /* One call, whichever it is: its texts, where its output goes, what it came to. */
 typedef struct call {
-    char *first, *second;    /* paths */
+    char *first, *second; /* paths */
+    char **paths;         /* of the traces of several ranks */
+    size_t n_paths;
     PyObject *data;          /* bytes instead of the first path */
     rs_py_sink output, side; /* side: groups or the check's report */
     rs_py_sink explanation;
@@ -18,6 +20,9 @@ typedef struct call {
     } settings;
     rs_chakra_link_report linked;
     rs_chakra_convert_report converted;
+    rs_chakra_pairs *pairs;
+    rs_problems problems;
+    unsigned jobs;
     uint64_t count; /* nodes printed, faults found */
     uint64_t max_ratio;
     bool lines;
@@ -28,6 +33,10 @@ static void clear_call(void *context)
     call *c = context;
     free(c->first);
     free(c->second);
+    for (size_t i = 0; i < c->n_paths; i++) free(c->paths[i]);
+    free(c->paths);
+    rs_chakra_pairs_free(c->pairs);
+    rs_problems_clear(&c->problems);
     rs_py_release(c->data);
     rs_py_sink_clear(&c->output);
     rs_py_sink_clear(&c->side);
@@ -206,10 +215,21 @@ static PyObject *chakra_convert(PyObject *module, PyObject *args, PyObject *word
     call *c = make_call(linked, Py_None, output, name);
     if (!c) return NULL;
     rs_chakra_convert_settings convert = {.linked = c->first, .groups = &c->side_sink};
-    if (!rs_py_get_number(settings, "max_ratio", &convert.max_ratio)) {
+    uint64_t exclusive = 0, astra = 0, json = 0, unlinked = 0, rank = 0, rank_set = 0;
+    if (!rs_py_get_number(settings, "max_ratio", &convert.max_ratio) ||
+        !rs_py_get_number(settings, "exclusive", &exclusive) ||
+        !rs_py_get_number(settings, "astra", &astra) || !rs_py_get_number(settings, "json", &json) ||
+        !rs_py_get_number(settings, "unlinked", &unlinked) || !rs_py_get_number(settings, "rank", &rank) ||
+        !rs_py_get_number(settings, "rank_set", &rank_set)) {
         clear_call(c);
         return NULL;
     }
+    convert.timing = exclusive ? RS_CHAKRA_TIMING_EXCLUSIVE : RS_CHAKRA_TIMING_RECORDED;
+    convert.target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY;
+    convert.json = json != 0;
+    convert.allow_unlinked = unlinked != 0;
+    convert.rank_set = rank_set != 0 && rank <= INT64_MAX;
+    convert.rank = convert.rank_set ? (int64_t)rank : 0;
     if (data != Py_None) {
         Py_INCREF(data);
         c->data = data;
@@ -257,6 +277,9 @@ static PyObject *chakra_print(PyObject *module, PyObject *args)
 static rs_status write_checked(void *context, const rs_sink *sink, rs_error *err)
 {
     call *c = context;
+    if (c->n_paths > 1)
+        return rs_chakra_check_ranks(&c->settings.check, (const char *const *)c->paths, c->n_paths, sink,
+                                     &c->count, err);
     return rs_chakra_check(&c->settings.check, sink, &c->count, err);
 }
 
@@ -277,18 +300,95 @@ static PyObject *answer_check(call *c)
     return answer;
 }
 
+static bool take_paths(call *c, PyObject *list)
+{
+    Py_ssize_t n = PyList_Size(list);
+    c->paths = calloc((size_t)n, sizeof *c->paths);
+    if (!c->paths) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        c->paths[i] = rs_py_path(PyList_GetItem(list, i));
+        if (!c->paths[i]) {
+            if (!PyErr_Occurred()) rs_py_refuse("check takes a path, or one for each rank");
+            return false;
+        }
+        c->n_paths++;
+    }
+    return true;
+}
+
 static PyObject *chakra_check(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *path, *linked;
+    PyObject *paths, *linked, *groups;
+    double tolerance;
+    int astra;
     unsigned long long max_ratio;
-    if (!PyArg_ParseTuple(args, "OOK:chakra_check", &path, &linked, &max_ratio)) return NULL;
-    call *c = make_call(path, linked, Py_None, Py_None);
+    if (!PyArg_ParseTuple(args, "O!OOdpK:chakra_check", &PyList_Type, &paths, &linked, &groups, &tolerance,
+                          &astra, &max_ratio))
+        return NULL;
+    if (PyList_Size(paths) < 1) {
+        rs_py_refuse("check takes a path, or one for each rank");
+        return NULL;
+    }
+    call *c = make_call(groups, linked, Py_None, Py_None);
     if (!c) return NULL;
+    if (!take_paths(c, paths)) {
+        clear_call(c);
+        return NULL;
+    }
     c->side_sink = rs_py_sink_of(&c->side);
-    c->settings.check = (rs_chakra_check_settings){
-        .path = c->first, .linked = c->second, .max_ratio = max_ratio, .report = &c->side_sink};
+    c->settings.check =
+        (rs_chakra_check_settings){.path = c->paths[0],
+                                   .linked = c->second,
+                                   .groups = c->first,
+                                   .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
+                                   .tolerance_set = true,
+                                   .tolerance = tolerance,
+                                   .max_ratio = max_ratio,
+                                   .report = &c->side_sink};
     return run_call(c, do_check, answer_check, NULL);
+}
+
+/* ---- all ranks of a job --------------------------------------------------------------------------------- */
+
+static rs_status do_pairs(void *context, rs_error *err)
+{
+    call *c = context;
+    return rs_chakra_pairs_find(c->first, c->second, c->max_ratio, c->jobs, &c->pairs, &c->problems, err);
+}
+
+static PyObject *answer_pairs(call *c)
+{
+    PyObject *list = PyList_New(0), *problems = rs_py_problems(&c->problems), *answer = NULL;
+    bool ok = list && problems;
+    for (size_t i = 0; ok && i < rs_chakra_pairs_count(c->pairs); i++) {
+        rs_chakra_pair pair = rs_chakra_pairs_at(c->pairs, i);
+        PyObject *row = Py_BuildValue("(LNN)", (long long)pair.rank, PyUnicode_DecodeFSDefault(pair.host),
+                                      PyUnicode_DecodeFSDefault(pair.device));
+        ok = row && PyList_Append(list, row) == 0;
+        Py_XDECREF(row);
+    }
+    if (ok) answer = PyTuple_Pack(2, list, problems);
+    Py_XDECREF(list);
+    Py_XDECREF(problems);
+    return answer;
+}
+
+static PyObject *chakra_pairs(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *host, *device;
+    unsigned jobs;
+    unsigned long long max_ratio;
+    if (!PyArg_ParseTuple(args, "OOIK:chakra_pairs", &host, &device, &jobs, &max_ratio)) return NULL;
+    call *c = make_call(host, device, Py_None, Py_None);
+    if (!c) return NULL;
+    c->jobs = jobs <= 4096 ? jobs : 4096;
+    c->max_ratio = max_ratio;
+    return run_call(c, do_pairs, answer_pairs, &c->problems);
 }
 
 static PyMethodDef functions[] = {
@@ -298,7 +398,9 @@ static PyMethodDef functions[] = {
      "chakra_convert(...) -> (report, execution trace or None, problems, groups as JSON)"},
     {"chakra_print", chakra_print, METH_VARARGS, "chakra_print(path, lines, max_ratio) -> JSON"},
     {"chakra_check", chakra_check, METH_VARARGS,
-     "chakra_check(path, linked, max_ratio) -> (faults, text, JSON)"},
+     "chakra_check(paths, linked, groups, tolerance, astra, max_ratio) -> (faults, text, JSON)"},
+    {"chakra_pairs", chakra_pairs, METH_VARARGS,
+     "chakra_pairs(host, device, jobs, max_ratio) -> (pairs, problems)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -212,6 +212,7 @@ static bool add_to_key(blamer *b, const rs_link *l, rs_part part, int64_t ns)
 static bool count_link(void *context, const rs_link *l, int64_t ns)
 {
     blamer *b = context;
+    if (ns == INT64_MIN) ns++;
     int64_t beyond = l->part == RS_PART_PINNED ? 0 : l->unexplained;
     if (ns < 0 ? beyond > -ns : beyond > ns) beyond = ns < 0 ? -ns : ns;
     if (ns < 0) beyond = -beyond;

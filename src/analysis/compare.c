@@ -9,7 +9,6 @@
 #include "analysis/roofline_rank.h"
 #include "base/memory.h"
 #include "base/try.h"
-#include "perf/owner.h"
 #include "text/numbers.h"
 
 static const rs_option_spec options[] = {
@@ -295,9 +294,9 @@ const rs_analysis rs_analysis_compare = {
                 "rankscope compare --per step --fail-on 'impact_pct > 1' before/ after/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows, &rs_facet_work, &rs_facet_tree,
-               &rs_facet_steps},
+    .facets = {&rs_facet_gpu_rows, &rs_facet_work, &rs_facet_steps},
     .columns = RS_COLUMN_BIT(DEVICE),
+    .more_columns = rs_compare_columns,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

@@ -85,6 +85,8 @@ typedef struct rs_compare_rank {
 } rs_compare_rank;
 
 rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+/* The arguments that it reads under these options. */
+uint64_t rs_compare_columns(const rs_options *options);
 void rs_compare_free(void *partial);
 /* The trees of a rank: compare_nodes.c. */
 rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err);

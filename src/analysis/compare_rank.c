@@ -69,6 +69,8 @@ typedef struct gatherer {
     rs_compare_by by;
     rs_compare_rank *p;
     size_t rows_capacity;
+    rs_cursor dims, types, strides, concrete; /* calls come by event */
+    uint8_t *kinds; /* by string id of a kernel: place of its kind below, + 1; 0: not yet asked */
     rs_map64 places;
     uint32_t last_row, last_place; /* of the call before */
     char *text;                    /* for names that are put together */
@@ -124,16 +126,39 @@ static uint32_t add_unlinked(gatherer *g, uint32_t row, bool *ok)
     return add_text(g, g->text, sizeof prefix - 1 + s->length, ok);
 }
 
+/* The kind of a kernel, asked once for each name. */
+static const char *kind_of(const gatherer *g, uint32_t row)
+{
+    const rs_events *e = g->e;
+    const rs_string *s = &e->strings.items[e->name[row]];
+    if (rs_event_kind(e, row) != RS_KIND_KERNEL)
+        return rs_kernel_kind(rs_event_kind(e, row), s->text, s->length);
+    uint8_t *known = &g->kinds[e->name[row]];
+    if (!*known) {
+        const char *kind = rs_kernel_kind(RS_KIND_KERNEL, s->text, s->length);
+        uint8_t at = 0;
+        while (strcmp(rs_kernel_kind_at(at), kind) != 0) at++;
+        *known = (uint8_t)(at + 1);
+    }
+    return rs_kernel_kind_at(*known - 1u);
+}
+
 /* The kind of a call's work: that of the operator, else of the kernel. */
 static const char *category_of(const gatherer *g, const call *c)
 {
     const rs_events *e = g->e;
     if (c->communication) return "communication";
     const rs_string *kernel = &e->strings.items[e->name[c->first_work]];
-    const char *kind = rs_kernel_kind(rs_event_kind(e, c->first_work), kernel->text, kernel->length);
+    const char *kind = kind_of(g, c->first_work);
     if (strcmp(kind, "memory") == 0 || rs_event_kind(e, c->row) != RS_KIND_CPU_OP) return kind;
     const char *category = rs_op_category(rs_event_name(e, c->row), kernel->text);
     return strcmp(category, "other") == 0 ? kind : category;
+}
+
+static uint32_t add_argument(gatherer *g, rs_cursor *column, uint32_t row, bool *ok)
+{
+    if (!rs_cursor_seek(column, row)) return RS_NO_STRING;
+    return rs_pool_add_tuple(&g->p->pool, g->e, column->column->texts[column->at], ok);
 }
 
 static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
@@ -155,10 +180,10 @@ static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
     }
     k.name = rs_pool_add(pool, e, e->name[c->row], ok);
     if (g->by != RS_COMPARE_ARGS || rs_event_kind(e, c->row) != RS_KIND_CPU_OP) return k;
-    k.dims = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_DIMS, c->row), ok);
-    k.types = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_TYPE, c->row), ok);
-    k.strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, c->row), ok);
-    k.concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, c->row), ok);
+    k.dims = add_argument(g, &g->dims, c->row, ok);
+    k.types = add_argument(g, &g->types, c->row, ok);
+    k.strides = add_argument(g, &g->strides, c->row, ok);
+    k.concrete = add_argument(g, &g->concrete, c->row, ok);
     return k;
 }
 
@@ -199,13 +224,12 @@ static bool add_call(gatherer *g, const call *c)
 static bool add_piece(gatherer *g, uint32_t row, bool linked)
 {
     const rs_events *e = g->e;
-    const rs_string *s = &e->strings.items[e->name[row]];
     bool ok = true;
     rs_compare_key k = {RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING, RS_NO_STRING};
     if (g->by == RS_COMPARE_KERNEL) {
         k.name = rs_pool_add(&g->p->pool, e, e->name[row], &ok);
     } else if (g->by == RS_COMPARE_CATEGORY) {
-        const char *kind = rs_kernel_kind(rs_event_kind(e, row), s->text, s->length);
+        const char *kind = kind_of(g, row);
         k.name = add_text(g, kind, strlen(kind), &ok);
     } else if (g->by == RS_COMPARE_MODULE) {
         k.name = add_text(g, "(unlinked)", 10, &ok);
@@ -289,6 +313,10 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n)
 static rs_status gather_calls(gatherer *g, rs_error *err)
 {
     const rs_owners *owners;
+    rs_tree *tree;
+    RS_TRY(rs_trace_tree(g->trace, false, &tree, err));
+    RS_TRY(rs_trace_classes(g->trace, RS_CLASSES_OWN, &g->classes, err));
+    g->t = tree;
     RS_TRY(rs_trace_owners(g->trace, &owners, err));
     RS_TRY(rs_trace_shapes(g->trace, &g->shapes, err));
     size_t n = 0;
@@ -337,21 +365,27 @@ static rs_status gather(const rs_run *run, rs_trace *trace, gatherer *g, rs_erro
 {
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     const rs_work *work;
-    rs_tree *tree;
     rs_rates rates;
     rs_compare_rank *p = g->p;
     RS_TRY(note_device(run, trace, p, &rates, err));
     if (p->rates_known) g->rates = &rates;
     RS_TRY(rs_trace_count_steps(trace, &p->n_steps, &p->step_length, err));
     RS_TRY(rs_trace_work(trace, &policy, &work, err));
-    RS_TRY(rs_trace_tree(trace, false, &tree, err));
-    RS_TRY(rs_trace_classes(trace, RS_CLASSES_OWN, &g->classes, err));
-    g->t = tree;
     if (g->by == RS_COMPARE_TREE)
         RS_TRY(rs_compare_nodes(trace, p, err));
     else if (g->by != RS_COMPARE_KERNEL)
         RS_TRY(gather_calls(g, err));
     return gather_pieces(g, work, err);
+}
+
+uint64_t rs_compare_columns(const rs_options *options)
+{
+    static const rs_facet *const of_calls[] = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_tree};
+    static const rs_facet *const of_trees[] = {&rs_facet_tree};
+    rs_compare_by by = rs_compare_by_of(options);
+    if (by == RS_COMPARE_KERNEL) return 0;
+    if (by == RS_COMPARE_TREE) return rs_facet_columns(of_trees, 1) | RS_COLUMN_BIT(INPUT_DIMS);
+    return rs_facet_columns(of_calls, 3);
 }
 
 rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
@@ -364,11 +398,18 @@ rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial,
                   .e = trace->events,
                   .by = rs_compare_by_of(run->options),
                   .p = p,
+                  .dims = rs_cursor_of(trace->events, RS_COL_INPUT_DIMS),
+                  .types = rs_cursor_of(trace->events, RS_COL_INPUT_TYPE),
+                  .strides = rs_cursor_of(trace->events, RS_COL_INPUT_STRIDES),
+                  .concrete = rs_cursor_of(trace->events, RS_COL_CONCRETE_INPUTS),
                   .last_row = RS_NO_ROW};
-    rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "operators");
+    if (g.by == RS_COMPARE_CATEGORY) g.kinds = rs_calloc(trace->events->strings.n + 1, 1);
+    bool ok = rs_pool_init(&p->pool) && (g.kinds || g.by != RS_COMPARE_CATEGORY);
+    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "operators");
     if (status == RS_OK) status = gather(run, trace, &g, err);
     rs_map64_clear(&g.places);
     rs_free(g.text);
+    rs_free(g.kinds);
     if (status == RS_OK)
         *partial = p;
     else

@@ -67,6 +67,7 @@ typedef struct matcher {
     uint32_t *match;
     uint8_t *taken; /* by b's siblings */
     size_t match_capacity, taken_capacity;
+    size_t n_pieces; /* lists of siblings that were aligned piece by piece */
     char *joined;
     size_t joined_capacity;
 } matcher;
@@ -223,7 +224,9 @@ static bool match_siblings(matcher *m, const size_t view[2], const uint32_t firs
     if (!rs_grow((void **)&m->match, &m->match_capacity, n[0] + 1, sizeof *m->match) ||
         !rs_grow((void **)&m->taken, &m->taken_capacity, n[1] + 1, 1))
         return false;
-    if (!rs_align(m->items[0], n[0], m->items[1], n[1], m->match)) return false;
+    bool pieces = false;
+    if (!rs_align(m->items[0], n[0], m->items[1], n[1], m->match, &pieces)) return false;
+    m->n_pieces += pieces;
     memset(m->taken, 0, n[1] + 1);
     for (size_t i = 0; i < n[0]; i++) {
         uint32_t node = m->nodes[0][i];
@@ -513,6 +516,12 @@ rs_status rs_compare_trees(const rs_compare_run *c, rs_table *main, rs_table *pa
         status = match_all(&m) ? RS_OK : rs_fail_nomem(err, "call tree");
         if (status == RS_OK) status = add_totals(&m, main, result, err);
         if (status == RS_OK) status = add_pairs(&m, pairs, err);
+        if (m.n_pieces)
+            rs_result_note(
+                result,
+                "variant %zu: %zu long lists of siblings differ widely and were aligned piece by piece: "
+                "other pairs may fit better",
+                v, m.n_pieces);
         clear(&m);
     }
     return status;

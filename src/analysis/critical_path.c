@@ -196,6 +196,7 @@ static const rs_option_spec options[] = {
 
 static rs_status read_window(const rs_run *run, rs_path_window *out, rs_error *err)
 {
+    *out = (rs_path_window){0};
     const char *text = rs_options_text(run->options, "instance"), *end = NULL;
     out->annotation = rs_options_text(run->options, "annotation");
     out->or_steps =

@@ -1,4 +1,5 @@
-/* The rows of a data frame: complete events with a category, and who belongs together by correlation. HTA's frame begins with them too. */
+/* The rows of a data frame: complete events with a category, and who belongs together by correlation. HTA's
+ * frame begins with them too. */
 #ifndef RS_ANALYSIS_FRAME_ROWS_H
 #define RS_ANALYSIS_FRAME_ROWS_H
 
@@ -28,7 +29,8 @@ extern const rs_facet rs_facet_frame_rows;
 
 /* Whether a row of the file stands in the frame. */
 bool rs_frame_has_row(const rs_events *events, uint32_t row);
-/* Whether the row at place i is the work's side of its correlation: it has a stream, or is a synchronisation of the GPU. */
+/* Whether the row at place i is the work's side of its correlation: it has a stream, or is a synchronisation
+ * of the GPU. */
 bool rs_frame_is_work(const rs_events *events, const rs_frame_rows *rows, size_t i);
 /* An empty map for the correlations of the rows. false when out of memory. */
 bool rs_frame_correlations(const rs_frame_rows *rows, rs_keymap *map);

@@ -37,7 +37,7 @@ struct info {
     bool truncated, has_span;
     int64_t origin; /* the rank's first event, selected or not; while the trace is there */
     int64_t base_ns, first, last, first_step, last_step, world_size;
-    char device[128], backend[64];
+    char device[128], backend[64], label[64];
     category *categories;
     size_t n_categories;
     stream_row *streams;
@@ -75,7 +75,8 @@ static const char *const no_yes[] = {"no", "yes"};
     CELL(OF(info, n_unlinked), "unlinked", INT, COUNT, "of these, without their launch in the file", NULL)   \
     CELL(SOME_CHARS(info, device), "device_name", TEXT, NONE, "first device", "device")                      \
     CELL(SOME_CHARS(info, backend), "backend", TEXT, NONE, "communication backend", NULL)                    \
-    CELL(OF(info, world_size), "world_size", INT, COUNT, "ranks of the whole job", "world")
+    CELL(OF(info, world_size), "world_size", INT, COUNT, "ranks of the whole job", "world")                  \
+    CELL(SOME_CHARS(info, label), "label", TEXT, NONE, "what a merger calls the rank", NULL)
 RS_RECORD(rank, RANK_ROW);
 
 #define CATEGORY_ROW(CELL)                                                                                   \
@@ -148,6 +149,10 @@ static void add_fact(info *p, const char *item, const char *format, ...)
 
 static void collect_facts(info *p, const rs_trace *t)
 {
+    const char *label;
+    size_t length;
+    if (rs_trace_label(t, &label, &length))
+        snprintf(p->label, sizeof p->label, "%.*s", length < 64 ? (int)length : 63, label);
     const rs_events *e = t->events;
     const rs_file_info *i = &e->info;
     const struct {

@@ -7,13 +7,16 @@
 
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
+#include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "trace/busy.h"
+#include "trace/kernel_kinds.h"
 
 static const rs_option_spec options[] = {
-    {"by", RS_OPTION_CHOICE, "WHAT", "type|name", "name",
-     "type: time of every combination of kinds; name: time of every kernel"},
+    {"by", RS_OPTION_CHOICE, "WHAT", "type|name|kind", "name",
+     "type: time of every combination of kinds; name: time of every kernel; kind: what kernels do, told by "
+     "their names (GEMM, SDPA, CONV, NORM, ...)"},
     {"top", RS_OPTION_INT, "N", NULL, "10", "name at most N kernels of a rank, the rest is others"},
     {"duration-ratio", RS_OPTION_REAL, "X", NULL, "0.8",
      "stop naming kernels once they make up this share (0 to 1)"},
@@ -50,12 +53,34 @@ typedef struct type_row {
     CELL(SHARE(type_row, time, all), "percent", REAL, PERCENT, "of the time something runs", NULL)
 RS_RECORD(type, TYPE_ROW);
 
+/* All kernels of one kind. */
+typedef struct kind_row {
+    const char *kind;
+    int64_t names, all;
+    rs_moments time;
+} kind_row;
+
+#define KIND_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(kind_row, kind), "kind", TEXT, NONE, "what the kernels do, told by their names", NULL)           \
+    CELL(OF(kind_row, names), "names", INT, COUNT, "different names", NULL)                                  \
+    CELL(OF(kind_row, time.n), "count", INT, COUNT, "how often they ran", NULL)                              \
+    CELL(OF(kind_row, time.sum), "sum_us", TIME, US, "total duration; simultaneous runs each count", "sum")  \
+    CELL(SHARE(kind_row, time.sum, all), "share_pct", REAL, PERCENT, "of the rank's total duration",         \
+         "share %")                                                                                          \
+    CELL(MEAN(kind_row, time), "mean_us", REAL, US, "mean duration", "mean")                                 \
+    CELL(OF(kind_row, time.min), "min_us", TIME, US, "shortest", "min")                                      \
+    CELL(OF(kind_row, time.max), "max_us", TIME, US, "longest", "max")
+RS_RECORD(kind, KIND_ROW);
+
+static const rs_table_spec own_kinds =
+    RS_TABLE("kinds", "one row is one kind of kernel of one rank; with --by kind", kind_columns);
 static const rs_table_spec own_names =
     RS_TABLE("kernels", "one row is one kernel name of one rank", name_columns);
 static const rs_table_spec own_types =
     RS_TABLE("types", "one row is one combination of kinds of one rank", type_columns);
-static const rs_table_spec *const own_tables[] = {&own_names, &own_types};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 2}};
+static const rs_table_spec *const own_tables[] = {&own_names, &own_types, &own_kinds};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 3}};
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
@@ -224,15 +249,58 @@ static rs_status add_own_types(int64_t rank_number, const rs_kernels *p, rs_tabl
     }
 }
 
+#define MAX_KINDS 64
+
+static int by_kind_time(const void *a, const void *b)
+{
+    const kind_row *x = a, *y = b;
+    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
+    return strcmp(x->kind, y->kind);
+}
+
+/* Kinds by time; a name's kind needs no trace. */
+static rs_status add_kinds(int64_t rank_number, const rs_kernels *p, rs_table *t, rs_error *err)
+{
+    kind_row kinds[MAX_KINDS];
+    size_t n = 0;
+    int64_t all = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const rs_kernel *k = &p->items[i];
+        const char *kind =
+            k->class == RS_CLASS_MEMORY ? "memory" : rs_kernel_kind(RS_KIND_KERNEL, k->name, strlen(k->name));
+        size_t at = 0;
+        while (at < n && strcmp(kinds[at].kind, kind) != 0) at++;
+        if (at == MAX_KINDS) at = MAX_KINDS - 1; /* there are fewer kinds than that */
+        if (at == n) kinds[n++] = (kind_row){.kind = kind};
+        kinds[at].names++;
+        rs_moments_merge(&kinds[at].time, &k->time);
+        all = rs_add_sat(all, k->time.sum);
+    }
+    if (n) qsort(kinds, n, sizeof *kinds, by_kind_time);
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        kinds[i].all = all;
+        status = rs_table_put_row(t, &kind_record, rank_number, &kinds[i], err);
+    }
+    return status;
+}
+
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_table *names = result->tables[RS_KERNELS_BY_NAME], *types = result->tables[RS_KERNELS_BY_TYPE];
-    result->main_table =
-        strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
+    const char *by = rs_options_text(run->options, "by");
+    bool kinds = strcmp(by, "kind") == 0;
+    result->main_table = kinds                     ? RS_KERNELS_BY_KIND
+                         : strcmp(by, "type") == 0 ? RS_KERNELS_BY_TYPE
+                                                   : RS_KERNELS_BY_NAME;
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
+        if (kinds) {
+            status = add_kinds(partials[i].rank, partials[i].value, result->tables[RS_KERNELS_BY_KIND], err);
+            continue;
+        }
         status = add_own_names(run->options, partials[i].rank, partials[i].value, names, err);
         if (status == RS_OK) status = add_own_types(partials[i].rank, partials[i].value, types, err);
     }
@@ -257,10 +325,12 @@ const rs_layout rs_kernels_layout = RS_LAYOUT(rs_kernels, kernels_fields);
 const rs_analysis rs_analysis_kernels = {
     .name = "kernels",
     .help = "Which kernels take the GPU time, by name and by what runs together",
-    .about = "kernels: the kernels of each rank by total duration, until --duration-ratio of it or --top "
-             "names are\n"
-             "reached; the rest is one row, others, with the statistics of its own runs.\n"
-             "types: how long computation, communication and memory work run alone and together.",
+    .about =
+        "kernels: the kernels of each rank by total duration, until --duration-ratio of it or --top "
+        "names are\n"
+        "reached; the rest is one row, others, with the statistics of its own runs.\n"
+        "kinds (--by kind): what kernels do, told by their names, also where no operators were recorded.\n"
+        "types: how long computation, communication and memory work run alone and together.",
     .examples =
         "rankscope kernels trace.json.gz\nrankscope kernels --top 30 --duration-ratio 1 trace.json.gz\n"
         "rankscope kernels --by type --format csv traces/",

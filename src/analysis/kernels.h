@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/stats.h"
 
-enum { RS_KERNELS_BY_NAME, RS_KERNELS_BY_TYPE, RS_KERNELS_TABLES };
+enum { RS_KERNELS_BY_NAME, RS_KERNELS_BY_TYPE, RS_KERNELS_TABLES, RS_KERNELS_BY_KIND = RS_KERNELS_TABLES };
 
 typedef struct rs_kernel {
     const char *name; /* in the partial's arena */

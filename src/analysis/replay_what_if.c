@@ -190,7 +190,7 @@ static void spread(const lengths *before, const lengths *after, double *low, dou
     *high = -INFINITY;
     if (n < 3) {
         for (size_t i = 0; i < n; i++) {
-            double d = (double)(before->ns[i] - after->ns[i]);
+            double d = (double)before->ns[i] - (double)after->ns[i];
             if (d < *low) *low = d;
             if (d > *high) *high = d;
         }
@@ -202,7 +202,7 @@ static void spread(const lengths *before, const lengths *after, double *low, dou
         for (size_t done = 0; done < n; done += block) {
             size_t from = (size_t)(next_random(&state) % n);
             for (size_t i = 0; i < block && done + i < n; i++)
-                sum += (double)(before->ns[(from + i) % n] - after->ns[(from + i) % n]);
+                sum += (double)before->ns[(from + i) % n] - (double)after->ns[(from + i) % n];
         }
         means[k] = sum / (double)n;
     }
@@ -424,9 +424,12 @@ static rs_status ask(asker *a, const question *q, rs_table *t, rs_error *err)
     return status;
 }
 
-/* The first rank whose replay cannot be relied on speaks for the job. */
+/* The first rank whose replay cannot be relied on speaks for the job. Steps of ranks are compared, so their
+ * clocks must be known against each other. */
 static const char *reason_of(const rs_replayed *r)
 {
+    if (rs_coll_n_parts(&r->engine->coll) > 1)
+        return "no communication ties the clocks of some ranks: ask about each part alone, with --ranks";
     for (size_t k = 0; k < r->engine->n_ranks; k++)
         if (r->rows[r->row_base[k]].reason) return r->rows[r->row_base[k]].reason;
     return NULL;

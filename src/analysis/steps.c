@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "trace/serving.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "step|rank", "step",
@@ -72,11 +73,38 @@ typedef struct rank_row {
          "GPU events outside")
 RS_RECORD(rank, RANK_ROW);
 
+#define SERVING_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_step_serving, number), "step", INT, ID, "number of the step", NULL)                           \
+    CELL(SET, "phase", TEXT, NONE, "prefill, decode, mixed, diffusion; idle: no requests", NULL)             \
+    CELL(SET, "requests", INT, COUNT, "requests in the batch", NULL)                                         \
+    CELL(SET, "tokens", INT, COUNT, "tokens computed for them", NULL)                                        \
+    CELL(OF(rs_step_serving, context_requests), "context_requests", INT, COUNT, "requests in prefill", NULL) \
+    CELL(OF(rs_step_serving, context_q), "context_q", INT, COUNT, "tokens computed in prefill", NULL)        \
+    CELL(IF(rs_step_serving, context_k, detailed), "context_k", INT, COUNT,                                  \
+         "tokens that they attend to, summed over the requests", NULL)                                       \
+    CELL(IF(rs_step_serving, context_qq, detailed), "context_qq", INT, COUNT,                                \
+         "square of a request's tokens, summed", NULL)                                                       \
+    CELL(IF(rs_step_serving, context_qk, detailed), "context_qk", INT, COUNT,                                \
+         "product of a request's tokens and those attended to, summed", NULL)                                \
+    CELL(OF(rs_step_serving, generation_requests), "generation_requests", INT, COUNT, "requests in decode",  \
+         NULL)                                                                                               \
+    CELL(OF(rs_step_serving, generation_q), "generation_q", INT, COUNT, "tokens computed in decode", NULL)   \
+    CELL(IF(rs_step_serving, generation_k, detailed), "generation_k", INT, COUNT,                            \
+         "tokens that they attend to, summed", NULL)                                                         \
+    CELL(IF(rs_step_serving, generation_qq, detailed), "generation_qq", INT, COUNT,                          \
+         "square of a request's tokens, summed", NULL)                                                       \
+    CELL(IF(rs_step_serving, generation_qk, detailed), "generation_qk", INT, COUNT,                          \
+         "product of a request's tokens and those attended to, summed", NULL)
+RS_RECORD(serving, SERVING_ROW);
+
 static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
 static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
-static const rs_table_spec *const tables[] = {&step_table, &rank_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { STEPS, RANKS };
+static const rs_table_spec serving_table =
+    RS_TABLE("serving", "one row is one step of a serving engine: what was computed in it", serving_columns);
+static const rs_table_spec *const tables[] = {&step_table, &rank_table, &serving_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
+enum { STEPS, RANKS, SERVING };
 
 /* ---- what is ordinary ---------------------------------------------------------------------------------- */
 
@@ -165,6 +193,15 @@ static rs_status add_step(rs_table *t, int64_t rank, const rs_step_times *s, con
     return rs_table_end_row(t, err);
 }
 
+static rs_status add_serving(rs_table *t, int64_t rank, const rs_step_serving *s, rs_error *err)
+{
+    rs_table_put(t, &serving_record, rank, s);
+    rs_table_set_text(t, "phase", rs_serving_phase_names[s->phase]);
+    rs_table_set_int(t, "requests", rs_add_sat(s->context_requests, s->generation_requests));
+    rs_table_set_int(t, "tokens", rs_add_sat(s->context_q, s->generation_q));
+    return rs_table_end_row(t, err);
+}
+
 static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
 {
     const rs_rank_steps *p = partial->value;
@@ -190,6 +227,8 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_re
         }
         status = add_step(result->tables[STEPS], partial->rank, s, &o, out, err);
     }
+    for (size_t i = 0; status == RS_OK && i < p->n_serving; i++)
+        status = add_serving(result->tables[SERVING], partial->rank, &p->serving[i], err);
     if (p->n_gpu == 0)
         rs_result_note(result, "rank %lld: no GPU work: only the host's times are known",
                        (long long)partial->rank);
@@ -218,7 +257,25 @@ static const rs_field step_fields[] = {
 };
 static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
 
+static const rs_field serving_fields[] = {
+    RS_FIELD(rs_step_serving, number),
+    RS_FIELD_BELOW(rs_step_serving, phase, RS_N_SERVING_PHASES),
+    RS_FIELD(rs_step_serving, detailed),
+    RS_FIELD(rs_step_serving, context_requests),
+    RS_FIELD(rs_step_serving, context_q),
+    RS_FIELD(rs_step_serving, context_k),
+    RS_FIELD(rs_step_serving, context_qq),
+    RS_FIELD(rs_step_serving, context_qk),
+    RS_FIELD(rs_step_serving, generation_requests),
+    RS_FIELD(rs_step_serving, generation_q),
+    RS_FIELD(rs_step_serving, generation_k),
+    RS_FIELD(rs_step_serving, generation_qq),
+    RS_FIELD(rs_step_serving, generation_qk),
+};
+static const rs_layout serving_layout = RS_LAYOUT(rs_step_serving, serving_fields);
+
 static const rs_field steps_fields[] = {
+    RS_FIELD_LIST(rs_rank_steps, serving, n_serving, &serving_layout),
     RS_FIELD_LIST(rs_rank_steps, items, n, &step_layout),
     RS_FIELD(rs_rank_steps, n_gpu),
     RS_FIELD(rs_rank_steps, n_outside),
@@ -232,7 +289,8 @@ const rs_analysis rs_analysis_steps = {
         "A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order of "
         "launches is searched for what comes again and again and begins at a border that steps have: a data "
         "loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the host; "
-        "such steps count from 0 and a note says so. GPU work belongs to the step it was launched in, "
+        "such steps count from 0 and a note says so. The annotations of vLLM, SGLang and ATOM are steps, too; the table serving "
+        "says what they tell. GPU work belongs to the step it was launched in, "
         "wherever it runs; its span, from the first start to the last end, is divided into computation, "
         "exposed "
         "communication, exposed copies and idle. Idle time is host wait as long as the next work had not "

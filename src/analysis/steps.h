@@ -25,7 +25,18 @@ typedef struct rs_step_times {
     int64_t data_loading;  /* host time in data loader calls that start in the step */
 } rs_step_times;
 
+/* What a serving engine says of a step. */
+typedef struct rs_step_serving {
+    int64_t number;
+    uint8_t phase; /* rs_serving_phase */
+    bool detailed;
+    int64_t context_requests, context_q, context_k, context_qq, context_qk;
+    int64_t generation_requests, generation_q, generation_k, generation_qq, generation_qk;
+} rs_step_serving;
+
 typedef struct rs_rank_steps {
+    rs_step_serving *serving; /* by start */
+    size_t n_serving;
     rs_step_times *items; /* by number */
     size_t n;
     size_t n_gpu;     /* GPU work in all */

@@ -7,12 +7,14 @@
 #include "base/try.h"
 #include "trace/data_loader.h"
 #include "trace/selection.h"
+#include "trace/serving.h"
 
 void rs_steps_free(void *partial)
 {
     rs_rank_steps *p = partial;
     if (!p) return;
     rs_free(p->items);
+    rs_free(p->serving);
     rs_free(p);
 }
 
@@ -83,6 +85,32 @@ static bool list_steps(const rs_step *host, size_t n_host, const rs_step *gpu, s
             p->items[p->n++] =
                 (rs_step_times){.number = gpu[i].number, .start = RS_NO_TIME, .length = RS_NO_TIME};
     unite_steps(p);
+    return true;
+}
+
+static bool list_serving(rs_trace *t, const rs_step *host, size_t n, const rs_selector *selector,
+                         rs_rank_steps *p)
+{
+    p->serving = rs_calloc(n + 1, sizeof *p->serving);
+    if (!p->serving) return false;
+    for (size_t i = 0; i < n; i++) {
+        const rs_string *name = &t->events->strings.items[t->events->name[host[i].row]];
+        rs_serving_step s;
+        if (!rs_selects_step(selector, &host[i]) || !rs_serving_parse(name->text, name->length, &s)) continue;
+        p->serving[p->n_serving++] = (rs_step_serving){.number = host[i].number,
+                                                       .phase = (uint8_t)s.phase,
+                                                       .detailed = s.detailed,
+                                                       .context_requests = s.context.requests,
+                                                       .context_q = s.context.q,
+                                                       .context_k = s.context.k,
+                                                       .context_qq = s.context.qq,
+                                                       .context_qk = s.context.qk,
+                                                       .generation_requests = s.generation.requests,
+                                                       .generation_q = s.generation.q,
+                                                       .generation_k = s.generation.k,
+                                                       .generation_qq = s.generation.qq,
+                                                       .generation_qk = s.generation.qk};
+    }
     return true;
 }
 
@@ -219,7 +247,11 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
     if (status != RS_OK) return status;
     p->n_gpu = work->n;
-    if (!list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
+    rs_step_source source = RS_STEPS_NONE;
+    status = rs_trace_step_source(t, &source, err);
+    if (status != RS_OK) return status;
+    bool ok = source != RS_STEPS_SERVING || list_serving(t, host, n_host, &selector, p);
+    if (!ok || !list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK) status = divide_work(t, work, p, err);
     return status == RS_OK ? add_loading(t, host, n_host, p, err) : status;
 }

@@ -206,17 +206,26 @@ static void average_launches(const rs_selector *selector, const rs_work *w, cons
     s->mean_launch = n_calls ? calls / n_calls : -1;
 }
 
-static void count_host(const rs_trace *t, const rs_selector *selector, const rs_data_loader *loads,
-                       rs_rank_summary *s)
+static size_t count_selected_calls(const rs_trace *t, const rs_selector *selector)
 {
+    size_t n = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
-        if (rs_kind_is_call(rs_event_kind(t->events, row)) && rs_selects_row(selector, row)) s->n_host++;
+        n += rs_kind_is_call(rs_event_kind(t->events, row)) && rs_selects_row(selector, row);
     }
+    return n;
+}
+
+static rs_status count_host(rs_trace *t, const rs_selector *selector, const rs_data_loader *loads,
+                            rs_rank_summary *s, rs_error *err)
+{
+    RS_TRY(rs_trace_n_calls(t, &s->n_host, err));
+    if (selector->selection) s->n_host = count_selected_calls(t, selector);
     for (size_t i = 0; i < loads->n; i++)
         if (rs_selects_row(selector, loads->calls[i].row))
             s->data_loading =
                 rs_add_sat(s->data_loading, rs_sub_sat(loads->calls[i].end, loads->calls[i].from));
+    return RS_OK;
 }
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
@@ -252,9 +261,9 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;
-    count_host(t, &selector, loads, s);
+    status = count_host(t, &selector, loads, s, err);
     average_launches(&selector, work, links, s);
-    status = divide_time(run, t, work, s, origin, err);
+    if (status == RS_OK) status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);
     return status;
 }

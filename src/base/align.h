@@ -19,11 +19,20 @@ typedef struct rs_align_item {
  *
  * Sequences that differ in d items take O((n + m) d) time: only a band around the diagonal is looked at, which
  * grows until no better path can leave it (Ukkonen 1985). Memory is O(n + m) and a fixed block (Hirschberg
- * 1975). false when out of memory. */
-bool rs_align(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, uint32_t *match);
+ * 1975). Where that would take more than about 1e8 steps, which is ten thousand items or more that differ
+ * widely, the sequences are aligned piece by piece and *pieces is set: order and names are kept, but other
+ * alignments may be better. false when out of memory. */
+bool rs_align(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, uint32_t *match,
+              bool *pieces);
 
-/* The same with a block of at most that many cells: for tests. */
+typedef struct rs_align_limits {
+    size_t cells; /* of the block */
+    size_t steps; /* beyond which sequences are aligned piece by piece */
+    size_t piece; /* items of one piece */
+} rs_align_limits;
+
+/* The same under limits: for tests. */
 bool rs_align_within(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, uint32_t *match,
-                     size_t max_cells);
+                     const rs_align_limits *limits, bool *pieces);
 
 #endif

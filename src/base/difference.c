@@ -12,8 +12,8 @@ static bool is_bound(const rs_difference_edge *e)
 
 /* ---- feasibility -------------------------------------------------------------------------------------- */
 
-/* A cycle in the graph of who set whom, which during Bellman and Ford's rounds is always one of negative
- * weight. seen: scratch, by node. */
+/* Looks for a cycle among the edges that last lowered each node. Between the rounds of Bellman and Ford such
+ * a cycle always has a negative weight. Returns its length, 0 if there is none. seen: scratch, by node. */
 static size_t find_cycle(const rs_difference_edge *edges, const uint32_t *set_by, size_t n_nodes,
                          uint32_t *seen, uint32_t *cycle)
 {
@@ -51,7 +51,8 @@ rs_status rs_difference_solve(const rs_difference_edge *edges, size_t n_edges, s
         return rs_fail_nomem(err, "difference constraints");
     }
     for (size_t i = 0; i < n_nodes; i++) set_by[i] = NO_EDGE;
-    /* The round after the last possible one of a feasible system: a guard, since a cycle shows before. */
+    /* A system that can be met settles within n_nodes rounds, and one that cannot shows its cycle earlier:
+     * the limit is a guard. */
     for (size_t round = 0; round <= n_nodes + 1 && !*n_cycle; round++) {
         bool moved = false;
         for (size_t i = 0; i < n_edges; i++) {

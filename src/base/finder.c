@@ -8,7 +8,8 @@ bool rs_finder_init(rs_finder *finder, size_t n)
     *finder = (rs_finder){0};
     if (n > SIZE_MAX / 8 / sizeof *finder->slots) return false;
     while (n_slots / 3 * 2 < n) n_slots *= 2;
-    finder->slots = rs_malloc(n_slots * sizeof *finder->slots);
+    /* it goes back to the system when it is freed: the heap would keep the hole */
+    finder->slots = rs_big_resize(NULL, n_slots * sizeof *finder->slots);
     if (!finder->slots) return false;
     memset(finder->slots, 0xff, n_slots * sizeof *finder->slots); /* RS_FINDER_NONE */
     finder->mask = n_slots - 1;
@@ -17,6 +18,6 @@ bool rs_finder_init(rs_finder *finder, size_t n)
 
 void rs_finder_clear(rs_finder *finder)
 {
-    rs_free(finder->slots);
+    rs_big_free(finder->slots);
     *finder = (rs_finder){0};
 }

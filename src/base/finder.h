@@ -12,7 +12,7 @@
 #include "base/strings.h"
 
 #define RS_FINDER_NONE UINT32_MAX
-#define RS_FINDER_GROUP 8 /* keys that differ only below this many are neighbours */
+#define RS_FINDER_GROUP 64 /* keys that differ only below this many are neighbours */
 
 typedef struct rs_finder {
     uint32_t *slots;

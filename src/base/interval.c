@@ -7,11 +7,11 @@
 /* ---- sorting -------------------------------------------------------------------------------------------
  * Traces list events almost by time: an insertion sort that may move a few places an item on average does
  * most of them. Where that does not suffice, or one has to go far, ascending runs are found, short ones
- * lengthened by insertion, and neighbours merged until one is left. */
+ * lengthened by insertion, and neighbours merged in place until one is left. */
 
 #define MIN_RUN 24
 #define MOVES_AN_ITEM 4
-#define FAR_MOVE 256 /* who has to go farther belongs to another run */
+#define FAR_MOVE 256 /* an element that must move farther than this starts a new run */
 
 #define DEFINE_SORT(name, type, key)                                                                         \
     static bool name##_nearly(type *items, size_t n)                                                         \
@@ -41,18 +41,46 @@
         }                                                                                                    \
         return end;                                                                                          \
     }                                                                                                        \
-    static void name##_merge(const type *a, const type *a_end, const type *b, const type *b_end, type *out)  \
+    /* How many of the n ascending items stand before a key; with ties, before those that have it, too. */   \
+    static size_t name##_before(const type *items, size_t n, int64_t k, bool ties)                           \
     {                                                                                                        \
-        while (a < a_end && b < b_end) *out++ = b->key < a->key ? *b++ : *a++;                               \
-        memcpy(out, a, (size_t)(a_end - a) * sizeof *a);                                                     \
-        memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                       \
+        size_t low = 0;                                                                                      \
+        while (low < n) {                                                                                    \
+            size_t middle = low + (n - low) / 2;                                                             \
+            if (items[middle].key < k || (ties && items[middle].key == k))                                   \
+                low = middle + 1;                                                                            \
+            else                                                                                             \
+                n = middle;                                                                                  \
+        }                                                                                                    \
+        return low;                                                                                          \
+    }                                                                                                        \
+    /* Merges [items, b) and [b, end): only what is out of place moves, by way of half of it. */             \
+    static void name##_merge(type *items, type *b, type *end, type *scratch)                                 \
+    {                                                                                                        \
+        if (b == end || b[-1].key <= b->key) return;                                                         \
+        items += name##_before(items, (size_t)(b - items), b->key, true);                                    \
+        end = b + name##_before(b, (size_t)(end - b), b[-1].key, false);                                     \
+        size_t n_a = (size_t)(b - items), n_b = (size_t)(end - b);                                           \
+        if (n_a <= n_b) {                                                                                    \
+            const type *s = scratch, *s_end = scratch + n_a;                                                 \
+            type *out = items;                                                                               \
+            memcpy(scratch, items, n_a * sizeof *items);                                                     \
+            while (s < s_end && b < end) *out++ = b->key < s->key ? *b++ : *s++;                             \
+            memcpy(out, s, (size_t)(s_end - s) * sizeof *s);                                                 \
+        } else {                                                                                             \
+            const type *s = scratch + n_b;                                                                   \
+            type *out = end;                                                                                 \
+            memcpy(scratch, b, n_b * sizeof *items);                                                         \
+            while (s > scratch && b > items) *--out = s[-1].key < b[-1].key ? *--b : *--s;                   \
+            memcpy(items, scratch, (size_t)(s - scratch) * sizeof *s);                                       \
+        }                                                                                                    \
     }                                                                                                        \
     bool name(type *items, size_t n)                                                                         \
     {                                                                                                        \
         if (name##_nearly(items, n)) return true;                                                            \
         size_t n_runs = 0;                                                                                   \
         size_t *runs = rs_malloc((n / MIN_RUN + 3) * sizeof *runs);                                          \
-        type *scratch = runs ? rs_malloc(n * sizeof *scratch) : NULL;                                        \
+        type *scratch = runs ? rs_malloc((n / 2 + 1) * sizeof *scratch) : NULL;                              \
         if (!scratch) {                                                                                      \
             rs_free(runs);                                                                                   \
             return false;                                                                                    \
@@ -61,20 +89,15 @@
             if (n_runs == 0) runs[0] = 0;                                                                    \
             runs[++n_runs] = name##_run(items, at, n);                                                       \
         }                                                                                                    \
-        type *from = items, *to = scratch;                                                                   \
         while (n_runs > 1) {                                                                                 \
             size_t kept = 0;                                                                                 \
             for (size_t i = 0; i < n_runs; i += 2) {                                                         \
-                size_t a = runs[i], b = runs[i + 1], c = i + 1 < n_runs ? runs[i + 2] : b;                   \
-                name##_merge(from + a, from + b, from + b, from + c, to + a);                                \
-                runs[++kept] = c;                                                                            \
+                size_t b = runs[i + 1], end = i + 1 < n_runs ? runs[i + 2] : b;                              \
+                name##_merge(items + runs[i], items + b, items + end, scratch);                              \
+                runs[++kept] = end;                                                                          \
             }                                                                                                \
             n_runs = kept;                                                                                   \
-            type *other = from;                                                                              \
-            from = to;                                                                                       \
-            to = other;                                                                                      \
         }                                                                                                    \
-        if (from != items) memcpy(items, from, n * sizeof *items);                                           \
         rs_free(scratch);                                                                                    \
         rs_free(runs);                                                                                       \
         return true;                                                                                         \
@@ -89,7 +112,7 @@ size_t rs_intervals_unite(rs_interval *items, size_t n)
 {
     if (n == 0) return 0;
     size_t last = 0;
-    int64_t reach = items[0].end; /* of everything so far: a later group can end before it */
+    int64_t reach = items[0].end; /* the latest end so far: a group that starts later can end earlier */
     for (size_t i = 1; i < n; i++) {
         if (items[i].start > reach)
             items[++last] = items[i];
@@ -159,14 +182,15 @@ static void sweep_any(const rs_interval_set *sets, unsigned k, int64_t quantum, 
                 now = set->items[closed[s]].end, more = true;
         }
         if (!more) return;
-        if (!first && now < before) now = before; /* an end that a negative interval put out of order */
+        if (!first && now < before)
+            now = before; /* a negative interval ends before it starts, which puts its end out of order */
         if (!first && active >= 0 && active < full) {
             int64_t piece = rs_sub_sat(now, before);
             time[active] = rs_add_sat(time[active], piece - piece % quantum);
         }
         for (unsigned s = 0; s < k; s++) {
             const rs_interval_set *set = &sets[s];
-            /* ends of united intervals ascend as their starts do, so both are walked by themselves */
+            /* in a united set the ends ascend like the starts, so each list is walked on its own */
             for (; opened[s] < set->n && set->items[opened[s]].start <= now; opened[s]++) active += 1 << s;
             for (; closed[s] < set->n && set->items[closed[s]].end <= now; closed[s]++) active -= 1 << s;
         }

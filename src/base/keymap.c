@@ -57,7 +57,7 @@ static bool put_hashed(rs_keymap *map, int64_t key, uint32_t value)
     return true;
 }
 
-/* The keys lie too far apart for pages: they would hold little but holes. */
+/* Changes over to the hash map: keys that lie so far apart would leave the pages nearly empty. */
 static bool leave_pages(rs_keymap *map)
 {
     for (size_t d = 0; d < map->n_directory; d++) {

@@ -1,5 +1,4 @@
-/* Walks layouts. The depth of the calls is that of the layouts, which are ours; the bytes cannot add to it.
- */
+/* Walks layouts. The recursion is as deep as the layouts nest; no input can deepen it. */
 #include "base/layout.h"
 
 #include <string.h>
@@ -89,7 +88,7 @@ static void pack_one(const rs_field *f, const void *base, const void *at, const 
     switch ((rs_field_kind)f->kind) {
     case RS_AS_SIGNED: rs_wire_put_signed(w, signed_at(at, f->size)); break;
     case RS_AS_UNSIGNED:
-        /* all ones, "none" of whatever width, comes out as one byte: 0 */
+        /* all ones stands for "none" at any width, and is packed as the one byte 0 */
         rs_wire_put_unsigned(w, (unsigned_at(at, f->size) + 1) & (UINT64_MAX >> (64 - 8 * f->size)));
         break;
     case RS_AS_BOOL: rs_wire_put_unsigned(w, *(const bool *)at); break;
@@ -236,7 +235,7 @@ static void unpack_struct(const rs_layout *layout, void *value, const void *root
         }
         const void *its_root = f->place == RS_ONE ? at : root;
         for (size_t k = 0; !r->bad && k < n; k++) unpack_one(f, value, at + k * f->size, its_root, r);
-        /* the count last: it tells of elements that are there */
+        /* the count is set last, when the elements that it promises exist */
         if (!r->bad && f->place == RS_LIST) memcpy((char *)value + f->n_offset, &n, sizeof n);
     }
     if (!r->bad && layout->check && !layout->check(value)) r->bad = true;

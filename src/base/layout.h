@@ -25,8 +25,8 @@ typedef enum rs_field_kind {
 
 typedef enum rs_field_place {
     RS_HERE, /* `count` of them in the struct itself */
-    RS_LIST, /* a pointer; how many says a size_t at n_offset */
-    RS_ROW,  /* a pointer; how many says one of the root: told in an earlier field, the same for all */
+    RS_LIST, /* a pointer; the size_t at n_offset is the count */
+    RS_ROW,  /* a pointer; the count is a size_t of the root struct, which an earlier field unpacks */
     RS_ONE   /* a pointer to one, or NULL */
 } rs_field_place;
 
@@ -75,7 +75,8 @@ struct rs_layout {
 #define RS_MEMBER(type, member) (((type *)0)->member)
 
 /* clang-format off */
-/* What the others are made of: `of` is the member or its element, of which there are `how_many` in the struct. */
+/* What the others are made of: `of` is the member or its element, of which there are `how_many` in the
+ * struct. */
 #define RS_FIELD_AT(type, member, of, how_many)                                                              \
     .name = #member, .offset = offsetof(type, member), .size = sizeof(of), .count = (how_many)
 #define RS_FIELD_IN(type, member) RS_FIELD_AT(type, member, RS_MEMBER(type, member), 1)

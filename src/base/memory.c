@@ -95,9 +95,12 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size)
     return true;
 }
 
-/* From this size on a block is a mapping of its own, of whole huge pages: a fault costs more than filling the
- * page, and a column of small pages has thousands. Below, a huge page would waste more than it saves. */
+/* From this size on a block is a mapping of its own, whose place begins and ends with a huge page. */
 #define BIG_THRESHOLD ((size_t)1 << 20)
+/* From this size on it is asked into huge pages: a fault costs more than filling the page, and a column of
+ * small pages has thousands. Below, the unused rest of the last huge page would waste more than it saves, and
+ * the pages are asked for together, as many as the block grows by. */
+#define HUGE_THRESHOLD ((size_t)8 << 20)
 /* The size of x86's and most of Arm's huge pages. On other machines the advice is void. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -138,9 +141,37 @@ static big_header *grow_mapping(big_header *old, size_t room)
 #endif
     if (p == MAP_FAILED) return NULL;
 #ifdef MADV_HUGEPAGE
-    madvise(p, room, MADV_HUGEPAGE);
+    if (room >= HUGE_THRESHOLD) madvise(p, room, MADV_HUGEPAGE);
 #endif
     return p;
+}
+
+/* The memory of what the block grew by. Where it cannot be had at once it comes page by page. */
+static void populate(big_header *h, size_t from)
+{
+#ifdef MADV_POPULATE_WRITE
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    from = (from + page - 1) & ~(page - 1);
+    size_t to = (h->bytes + page - 1) & ~(page - 1);
+    if (h->room && h->room < HUGE_THRESHOLD && from < to)
+        madvise((uint8_t *)h + from, to - from, MADV_POPULATE_WRITE);
+#else
+    (void)h;
+    (void)from;
+#endif
+}
+
+/* How much address space a block of that size is given: by half more than it had, so that it rarely moves. */
+static size_t room_of(size_t bytes, size_t before)
+{
+    size_t room = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    size_t more = (before + before / 2) & ~(HUGE_PAGE - 1);
+    return before && room > before && more > room ? more : room;
+}
+
+size_t rs_big_next(size_t capacity, size_t size)
+{
+    return capacity + capacity / (capacity * size < BIG_THRESHOLD ? 2 : 8);
 }
 
 void *rs_big_resize(void *p, size_t bytes)
@@ -148,7 +179,8 @@ void *rs_big_resize(void *p, size_t bytes)
     big_header *old = p ? (big_header *)p - 1 : NULL, *fresh = NULL;
     if (bytes > SIZE_MAX / 2 || allocation_fails()) return NULL;
     bytes += sizeof *old;
-    size_t room = bytes < BIG_THRESHOLD ? 0 : (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    size_t before = old ? old->bytes : 0,
+           room = bytes < BIG_THRESHOLD ? 0 : room_of(bytes, old ? old->room : 0);
     if (old && !old->room && !room) {
         fresh = realloc(old, bytes);
         if (!fresh) return NULL;
@@ -165,6 +197,7 @@ void *rs_big_resize(void *p, size_t bytes)
     }
     fresh->bytes = bytes;
     fresh->room = room;
+    populate(fresh, before);
     return fresh + 1;
 }
 

@@ -25,11 +25,13 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size);
 #define RS_GROW_ONE(items, n, capacity)                                                                      \
     ((n) < (capacity) || rs_grow((void **)&(items), &(capacity), (n) + 1, sizeof *(items)))
 
-/* Large arrays that grow without copying (mmap and mremap where there is mremap), in huge pages where the
- * system has them. What was never written costs no memory but for the rest of one huge page. Resizing keeps
- * the contents up to the smaller size; p NULL makes a new one; NULL when out of memory (the old block is
- * unchanged). */
+/* Large arrays that grow without copying (mmap and mremap where there is mremap), the largest in huge pages
+ * where the system has them. Resizing keeps the contents up to the smaller size; p NULL makes a new one; NULL
+ * when out of memory (the old block is unchanged). */
 void *rs_big_resize(void *p, size_t bytes);
+/* How many elements of `size` bytes an array should grow to that has `capacity` of them and needs more: large
+ * ones grow by small steps, as these cost little. */
+size_t rs_big_next(size_t capacity, size_t size);
 /* Gives the memory behind the first `used` bytes back, to be called when an array has got its last element.
  * The size stays; what is behind holds zeros when it is written to again. */
 void rs_big_trim(void *p, size_t used);

@@ -1,4 +1,4 @@
-/* Lists of defects inside the library: whose arguments had to be read to meet them. */
+/* Lists of defects, for the library's own use: each knows which arguments had to be read to find it. */
 #ifndef RS_BASE_PROBLEMS_H
 #define RS_BASE_PROBLEMS_H
 
@@ -8,8 +8,8 @@
  * runs out it counts in n_dropped. */
 void rs_problems_count(rs_problems *list, const rs_problem *like);
 
-/* Adds to `into` what a reader that was asked for these columns alone would have met: that many defects, in
- * that order, at those places. */
+/* Adds to `into` the defects that a reader would have found if it had read these columns alone, with the same
+ * counts, order and places. */
 void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t columns);
 
 /* As rs_problems_count where kind and message are no static texts either: they are copied too. */

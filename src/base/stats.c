@@ -48,7 +48,7 @@ double rs_moments_std(const rs_moments *m)
 
 double rs_sum(const double *values, size_t n)
 {
-    double sum = 0, lost = 0; /* Kahan: long series of small times after large ones */
+    double sum = 0, lost = 0; /* Kahan's summation keeps small times that follow large ones */
     for (size_t i = 0; i < n; i++) {
         double y = values[i] - lost, t = sum + y;
         lost = (t - sum) - y;
@@ -87,7 +87,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-#define FEW 256 /* values that are sorted as fast by comparing */
+#define FEW 256 /* up to so many values, sorting by comparison is as fast */
 
 /* The bits of a value as a number that orders as the values do; both zeros are equal. */
 static uint64_t bits_in_order(double value)
@@ -98,8 +98,8 @@ static uint64_t bits_in_order(double value)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* One byte after another, from the last; a byte that all have in common is passed over. Stable, as comparing
- * is. */
+/* A radix sort from the lowest byte up. A byte that all values share is skipped. Stable, as sorting by
+ * comparison is. */
 static void sort_by_bytes(double *values, double *scratch, size_t n)
 {
     static const unsigned bytes = 8;
@@ -146,7 +146,8 @@ void rs_sort_doubles(double *values, size_t n)
 
 #define MAX_PLACES 16
 #define FEW_LEFT 32
-#define SELECT_PASSES 16 /* over all values; a run of bad pivots is ended by sorting */
+#define SELECT_PASSES                                                                                        \
+    16 /* after so many passes over the values, bad pivots are given up and the rest is sorted */
 
 static int by_number(const void *a, const void *b)
 {
@@ -159,12 +160,12 @@ static void sort_numbers(int64_t *values, size_t n)
     qsort(values, n, sizeof *values, by_number);
 }
 
-/* A part of the values that still holds places asked for: first to last. */
+/* A part of the values in which wanted places lie: those from first to last. */
 typedef struct part {
     size_t low, high, first, last;
 } part;
 
-/* Without branches on the values: they come in no order that could be guessed. */
+/* It has no branch on the values, because no processor could predict it. */
 #define DEFINE_SELECT(name, type, sort)                                                                      \
     static size_t name##_below(type *values, size_t n, type pivot)                                           \
     {                                                                                                        \
@@ -207,7 +208,9 @@ typedef struct part {
             left -= size;                                                                                    \
             type pivot = name##_middle(values[p.low], values[p.low + size / 2], values[p.high - 1]);         \
             size_t border = p.low + name##_below(values + p.low, size, pivot), split = p.first;              \
-            bool least = border == p.low; /* then all that equal it stand in their places at once */         \
+            bool least =                                                                                     \
+                border ==                                                                                    \
+                p.low; /* the pivot is the least value: all that equal it are in place after this pass */    \
             if (least) border += name##_up_to(values + p.low, size, pivot);                                  \
             while (split < p.last && places[split] < border) split++;                                        \
             if (!least && split > p.first) parts[n_parts++] = (part){p.low, border, p.first, split};         \

@@ -150,7 +150,7 @@ void rs_problems_adopt(rs_problems *list, const rs_problem *like)
     count(list, like, true);
 }
 
-/* The first places of both, which stand in the order of the text. */
+/* Keeps the first offsets of both lists, in the order of the text. */
 static void join_offsets(rs_problem *p, const rs_problem *from)
 {
     uint64_t all[2 * RS_PROBLEM_OFFSETS];

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Eight bytes, the first the lowest: one load where the machine stores them so, and the compiler's business
- * elsewhere. */
+/* Reads eight bytes as a number, the first byte the lowest. On little-endian machines compilers make one load
+ * of it. */
 static uint64_t read64(const unsigned char *p)
 {
     uint64_t v = 0;

@@ -31,7 +31,7 @@ void rs_wire_put_unsigned(rs_wire_writer *w, uint64_t value)
 
 void rs_wire_put_signed(rs_wire_writer *w, int64_t value)
 {
-    /* small ones of either sign come out short */
+    /* zigzag: small numbers of either sign take few bytes */
     uint64_t twice = (uint64_t)value << 1;
     rs_wire_put_unsigned(w, value < 0 ? ~twice : twice);
 }

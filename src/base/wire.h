@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-/* An all-zero writer is an empty one. Out of memory is told once, at the end. */
+/* An all-zero writer is an empty one. The writer remembers when memory ran out; the caller asks once, at the
+ * end. */
 typedef struct rs_wire_writer {
     uint8_t *bytes;
     size_t n, capacity;
@@ -23,7 +24,7 @@ void rs_wire_put_fixed(rs_wire_writer *w, uint64_t value); /* eight bytes */
 void rs_wire_put_text(rs_wire_writer *w, const char *text);
 void rs_wire_put_text_n(rs_wire_writer *w, const char *text, size_t length);
 
-/* Once anything was amiss, `bad` stays and all that is read is 0. */
+/* After the first error `bad` stays set and every read returns 0. */
 typedef struct rs_wire_reader {
     const uint8_t *p, *end;
     bool bad, out_of_memory;

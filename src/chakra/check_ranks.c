@@ -7,6 +7,7 @@
 
 enum { SEND = 5, RECEIVE = 6, COLLECTIVE = 7 };
 #define SHOWN 20
+#define MOST_NAMES 64 /* of one group: hostile traces have more */
 
 /* A collective of one rank: of which group, and when. */
 typedef struct call {
@@ -22,6 +23,7 @@ typedef struct job_group {
     const rs_group *group; /* of some file; NULL: nothing tells the members */
     size_t first, n;       /* of the calls */
     uint32_t with;         /* another name of the same group on other ranks; itself */
+    uint32_t next;         /* the next name that is with the same; RS_LINKED_NONE */
 } job_group;
 
 typedef struct message {
@@ -150,8 +152,11 @@ static bool add_call(matching *m, uint32_t file, uint32_t at, file_groups *known
         const char *text = m->keys.items[id].text;
         char *copy = rs_arena_strndup(&m->keys.arena, text, n);
         if (!copy) return false;
-        m->groups[m->n_groups] =
-            (job_group){.name = copy, .members = text + n + 1, .group = group, .with = (uint32_t)m->n_groups};
+        m->groups[m->n_groups] = (job_group){.name = copy,
+                                             .members = text + n + 1,
+                                             .group = group,
+                                             .with = (uint32_t)m->n_groups,
+                                             .next = RS_LINKED_NONE};
         m->n_groups++;
     }
     if (!RS_GROW_ONE(m->calls, m->n_calls, m->calls_capacity)) return false;
@@ -232,13 +237,18 @@ static bool join_names(matching *m)
     for (size_t i = 0; i < m->n_groups; i++) order[i] = &m->groups[i];
     if (m->n_groups) qsort(order, m->n_groups, sizeof *order, by_members);
     for (size_t i = 0; i < m->n_groups; i++) {
+        size_t n = 1;
         if (!*order[i]->members || order[i]->with != order[i] - m->groups) continue;
         for (size_t k = i + 1; k < m->n_groups && strcmp(order[i]->members, order[k]->members) == 0; k++) {
-            bool apart = true;
-            for (size_t j = i; j < k && apart; j++)
-                if (order[j]->with == (uint32_t)(order[i] - m->groups))
-                    apart = !shares_a_rank(m, order[j], order[k]);
-            if (apart) m->groups[order[k] - m->groups].with = (uint32_t)(order[i] - m->groups);
+            uint32_t head = (uint32_t)(order[i] - m->groups), at = (uint32_t)(order[k] - m->groups);
+            bool apart = m->groups[at].with == at && n < MOST_NAMES;
+            for (uint32_t j = head; j != RS_LINKED_NONE && apart; j = m->groups[j].next)
+                apart = !shares_a_rank(m, &m->groups[j], &m->groups[at]);
+            if (!apart) continue;
+            m->groups[at].with = head;
+            m->groups[at].next = m->groups[head].next;
+            m->groups[head].next = at;
+            n++;
         }
     }
     rs_free(order);
@@ -249,8 +259,8 @@ static bool join_names(matching *m)
 static size_t joined_calls(const matching *m, uint32_t group, uint32_t file, const call **first)
 {
     size_t n = calls_of(m, &m->groups[group], file, first);
-    for (size_t k = group + 1; k < m->n_groups && !n; k++)
-        if (m->groups[k].with == group) n = calls_of(m, &m->groups[k], file, first);
+    for (uint32_t k = m->groups[group].next; k != RS_LINKED_NONE && !n; k = m->groups[k].next)
+        n = calls_of(m, &m->groups[k], file, first);
     return n;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "chakra/convert_internal.h"
+#include "chakra/work.h"
 
 typedef struct converting {
     const rs_linked *linked;
@@ -11,6 +12,7 @@ typedef struct converting {
     const rs_chakra_convert_settings *settings;
     const rs_groups *groups;
     const rs_comms *comms;
+    const rs_convert_work *work;
     size_t comm; /* the next one */
     rs_chakra_convert_report *report;
     rs_et_writer writer;
@@ -239,6 +241,8 @@ static rs_status write_node(converting *c, size_t i)
     if (n->gpu && !n->has_device && n->has_lane) rs_et_add_int(&c->writer, "lane", n->lane);
     fill_times(c, n, &out);
     if (n->gpu) add_comm(c, i, &out);
+    if (c->work->ops[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "num_ops", c->work->ops[i]);
+    if (c->work->bytes[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "tensor_size", c->work->bytes[i]);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");
     return rs_et_write_node(&c->writer, &out, c->err);
 }
@@ -296,8 +300,8 @@ static void explain(const rs_linked *l, const rs_chakra_convert_settings *settin
 }
 
 static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_settings *settings,
-                           const rs_groups *groups, const rs_comms *comms, const rs_sink *sink,
-                           rs_chakra_convert_report *report, rs_error *err)
+                           const rs_groups *groups, const rs_comms *comms, const rs_convert_work *work,
+                           const rs_sink *sink, rs_chakra_convert_report *report, rs_error *err)
 {
     rs_convert_graph graph;
     rs_status status = rs_convert_graph_make(linked, settings->timing, &graph, report, err);
@@ -307,6 +311,7 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
                     .settings = settings,
                     .groups = groups,
                     .comms = comms,
+                    .work = work,
                     .report = report,
                     .err = err};
     explain(linked, settings);
@@ -329,6 +334,7 @@ static rs_status convert(const rs_linked *linked, const rs_chakra_convert_settin
 {
     rs_groups groups;
     rs_comms comms;
+    rs_convert_work work;
     rs_status status = check_linked(linked, settings, report, err);
     if (status == RS_OK)
         status = rs_groups_read(linked, settings->target == RS_CHAKRA_TARGET_ASTRA_SIM, &groups,
@@ -341,7 +347,11 @@ static rs_status convert(const rs_linked *linked, const rs_chakra_convert_settin
                              RS_NO_OFFSET, groups.renamed, NULL);
     status = rs_comms_find(linked, &groups, settings->target, &comms, &report->problems, err);
     if (status == RS_OK) {
-        status = write_all(linked, settings, &groups, &comms, sink, report, err);
+        status = rs_convert_work_find(linked, &comms, &work, err);
+        if (status == RS_OK) {
+            status = write_all(linked, settings, &groups, &comms, &work, sink, report, err);
+            rs_convert_work_clear(&work);
+        }
         rs_comms_clear(&comms);
     }
     if (status == RS_OK && settings->groups)

@@ -10,7 +10,8 @@ static bool is_own(const char *name)
     static const char *const own[] = {"is_cpu_op", "stream",      "device",       "lane",
                                       "start_ns",  "duration_ns", "comm_type",    "comm_size",
                                       "end_ns",    "gap_after",   "inferred_dep", "launch_delay_ns",
-                                      "comm_src",  "comm_dst",    "comm_tag",     "comm_type_recorded"};
+                                      "comm_src",  "comm_dst",    "comm_tag",     "comm_type_recorded",
+                                      "num_ops",   "tensor_size"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(name, own[i]) == 0) return true;
     return false;

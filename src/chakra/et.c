@@ -101,7 +101,7 @@ static int64_t parent_of(rs_et_span value)
     return int_or_none(first);
 }
 
-static void read_attrs(rs_et_node *node)
+static void read_attrs(rs_host_node *node)
 {
     rs_et_cursor list = rs_et_enter(node->attrs);
     rs_et_span item, key, value;
@@ -126,15 +126,15 @@ static bool ends_with(rs_et_span text, const char *tail)
 }
 
 /* The cursor stands on the node's bracket, and behind the node afterwards. */
-static bool read_node(rs_et_cursor *c, rs_et_node *node)
+static bool read_node(rs_et_cursor *c, rs_host_node *node)
 {
-    *node = (rs_et_node){.id = RS_ET_NO_VALUE,
-                         .parent = RS_ET_NO_VALUE,
-                         .rf_id = RS_ET_NO_VALUE,
-                         .tid = RS_ET_NO_VALUE,
-                         .fw_tid = RS_ET_NO_VALUE,
-                         .scope = RS_ET_NO_VALUE,
-                         .up = RS_ET_NONE};
+    *node = (rs_host_node){.id = RS_ET_NO_VALUE,
+                           .parent = RS_ET_NO_VALUE,
+                           .rf_id = RS_ET_NO_VALUE,
+                           .tid = RS_ET_NO_VALUE,
+                           .fw_tid = RS_ET_NO_VALUE,
+                           .scope = RS_ET_NO_VALUE,
+                           .up = RS_ET_NONE};
     const uint8_t *begin = c->p;
     rs_et_cursor in = {.p = c->p + 1, .end = c->end};
     rs_et_span key, value;
@@ -198,7 +198,7 @@ static bool read_nodes(loader *x, rs_et_cursor *c)
     while (rs_et_next_element(&list)) {
         rs_et_span ignored;
         uint64_t at = (uint64_t)(list.p - et->text);
-        rs_et_node node;
+        rs_host_node node;
         if (*list.p != '{') {
             if (!rs_et_take(&list, &ignored)) break;
             rs_problems_add(x->problems, x->path, -1, RS_LOSS, "no_node", "elements that are no nodes", at);

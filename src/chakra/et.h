@@ -21,7 +21,7 @@ typedef struct rs_et_span {
 
 typedef enum rs_et_role { RS_ET_OP, RS_ET_PROCESS, RS_ET_THREAD } rs_et_role;
 
-typedef struct rs_et_node {
+typedef struct rs_host_node {
     int64_t id, parent;                      /* as written; parent RS_ET_NO_VALUE: none */
     int64_t rf_id, tid;                      /* RS_ET_NO_VALUE: none */
     int64_t fw_tid, scope;                   /* RS_ET_NO_VALUE: none */
@@ -31,7 +31,7 @@ typedef struct rs_et_node {
     uint32_t place;                          /* index into order */
     uint8_t role;                            /* rs_et_role */
     bool more;                               /* has members beyond those above */
-} rs_et_node;
+} rs_host_node;
 
 typedef struct rs_et_member {
     rs_et_span key, value; /* of "nodes" the value is empty */
@@ -42,7 +42,7 @@ typedef struct rs_et {
     size_t n_text;
     rs_et_member *members; /* of the top level, in the file's order */
     size_t n_members, members_capacity;
-    rs_et_node *nodes; /* in the file's order, made-up roots behind them */
+    rs_host_node *nodes; /* in the file's order, made-up roots behind them */
     size_t n_nodes, nodes_capacity;
     uint32_t *order; /* all nodes by id; made-up roots stand before the first node that needs them */
     size_t n_order;

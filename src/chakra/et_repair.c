@@ -24,13 +24,13 @@ static uint32_t make_root(repair *x, rs_et_role role, int64_t tid)
     const char *name = role == RS_ET_PROCESS ? process_name : thread_name;
     size_t n = role == RS_ET_PROCESS ? sizeof process_name - 1 : sizeof thread_name - 1;
     uint32_t node = (uint32_t)et->n_nodes++;
-    et->nodes[node] = (rs_et_node){.id = RS_ET_NO_VALUE,
-                                   .parent = RS_ET_NO_VALUE,
-                                   .rf_id = RS_ET_NO_VALUE,
-                                   .tid = tid,
-                                   .name = {(const uint8_t *)name, n},
-                                   .role = (uint8_t)role,
-                                   .up = node};
+    et->nodes[node] = (rs_host_node){.id = RS_ET_NO_VALUE,
+                                     .parent = RS_ET_NO_VALUE,
+                                     .rf_id = RS_ET_NO_VALUE,
+                                     .tid = tid,
+                                     .name = {(const uint8_t *)name, n},
+                                     .role = (uint8_t)role,
+                                     .up = node};
     et->n_roots_made++;
     et->order[et->n_order++] = node;
     return node;
@@ -63,7 +63,7 @@ static void index_nodes(repair *x, const rs_keyed *sorted, size_t n)
 {
     for (size_t i = 0; x->ok && i < n; i++) {
         uint32_t node = sorted[i].value;
-        const rs_et_node *m = &x->et->nodes[node];
+        const rs_host_node *m = &x->et->nodes[node];
         bool is_new, is_new_thread = false;
         uint32_t *slot = rs_map64_put(&x->ids, (uint64_t)m->id, &is_new), *root = NULL;
         x->ok = slot != NULL;
@@ -81,7 +81,7 @@ static void index_nodes(repair *x, const rs_keyed *sorted, size_t n)
 
 static void hang(repair *x, uint32_t node)
 {
-    rs_et_node m = x->et->nodes[node];
+    rs_host_node m = x->et->nodes[node];
     const uint32_t *parent = m.parent == RS_ET_NO_VALUE ? NULL : rs_map64_get(&x->ids, (uint64_t)m.parent);
     uint32_t up;
     if (node == x->process) {

@@ -190,7 +190,9 @@ rs_status rs_groups_add_input(rs_groups *groups, const char *values, bool *known
     return add_list(groups, list) ? RS_OK : rs_fail_nomem(err, "process groups");
 }
 
-static rs_status add_members(rs_groups *groups, const char *path, const char *text, size_t n, rs_error *err)
+/* later: the text's word counts more than what is known. */
+static rs_status add_members(rs_groups *groups, const char *path, const char *text, size_t n, bool later,
+                             rs_error *err)
 {
     rs_json_reader r;
     rs_json_token token;
@@ -209,6 +211,7 @@ static rs_status add_members(rs_groups *groups, const char *path, const char *te
         rs_slice none = {NULL, 0}, ranks = {from, (size_t)(r.p - from)};
         if (!*name) continue;
         uint32_t at = rs_strings_find(&groups->names, name, strlen(name));
+        if (at != RS_NO_STRING && !later) continue;
         if (at == RS_NO_STRING) {
             if (rs_strings_add(&groups->names, name, strlen(name)) == RS_NO_STRING ||
                 !RS_GROW_ONE(groups->items, groups->n, groups->capacity))
@@ -232,7 +235,7 @@ rs_status rs_groups_add_file(rs_groups *groups, const char *path, uint64_t max_r
     if (status != RS_OK) return status;
     status = rs_source_read_all(source, SIZE_MAX / 8, &text, &n, err);
     rs_source_close(source);
-    if (status == RS_OK) status = add_members(groups, path, (const char *)text, n, err);
+    if (status == RS_OK) status = add_members(groups, path, (const char *)text, n, true, err);
     rs_free(text);
     return status;
 }
@@ -400,4 +403,17 @@ rs_status rs_groups_write(const rs_groups *groups, const rs_sink *sink, uint64_t
     }
     rs_writer_text(&w, *written ? "\n}\n" : "}\n");
     return rs_writer_finish(&w, err);
+}
+
+rs_status rs_chakra_join_groups(const char *const *texts, const size_t *lengths, size_t n_texts,
+                                const rs_sink *sink, rs_error *err)
+{
+    rs_groups groups;
+    uint64_t written;
+    rs_status status = rs_groups_init(&groups, err);
+    for (size_t i = 0; i < n_texts && status == RS_OK; i++)
+        status = add_members(&groups, "process groups", texts[i], lengths[i], false, err);
+    if (status == RS_OK) status = rs_groups_write(&groups, sink, &written, err);
+    rs_groups_clear(&groups);
+    return status;
 }

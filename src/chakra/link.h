@@ -103,7 +103,7 @@ rs_status rs_link_threads(rs_linker *x, rs_error *err);
  * sorted again afterwards. false when out of memory. */
 bool rs_link_by_name(rs_linker *x);
 /* A host node's name in the device trace's strings; RS_NO_STRING: not there. false when out of memory. */
-bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name);
+bool rs_link_name_of(const rs_linker *x, const rs_host_node *node, uint32_t *name);
 /* link_gpus.c: the parent of every GPU event. */
 rs_status rs_link_gpus(rs_linker *x, rs_error *err);
 /* The root above the ops of a thread. */
@@ -115,8 +115,8 @@ void rs_link_number(rs_linker *x);
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err);
 /* What both the text and the nodes in memory hold: a member of a host node, absent n 0; the attributes of a
  * node that has no list of them. */
-rs_et_span rs_link_member(const rs_et_node *node, const char *name);
-void rs_link_put_attrs(rs_writer *w, const rs_et_node *node);
+rs_et_span rs_link_member(const rs_host_node *node, const char *name);
+void rs_link_put_attrs(rs_writer *w, const rs_host_node *node);
 /* Lists of ids and of [from, to, id of what was waited for] as JSON. */
 void rs_link_put_inters(const rs_linker *x, rs_writer *w, const rs_link_host *host);
 void rs_link_put_waits(const rs_linker *x, rs_writer *w, const rs_link_host *root);

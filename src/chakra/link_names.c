@@ -42,7 +42,7 @@ static bool alloc_side(side *s, size_t n)
 
 /* ---- the two sides ---------------------------------------------------------------------------------- */
 
-bool rs_link_name_of(const rs_linker *x, const rs_et_node *node, uint32_t *name)
+bool rs_link_name_of(const rs_linker *x, const rs_host_node *node, uint32_t *name)
 {
     size_t n = node->name.n - 2;
     char *decoded = rs_malloc(3 * n + 1);
@@ -83,7 +83,7 @@ static bool host_side(const rs_linker *x, side *s)
     for (size_t i = 0; ok && i < x->et.n_nodes; i++) roots[i] = RS_LINK_NONE;
     for (size_t i = 0; ok && i < x->et.n_order; i++) {
         uint32_t node = x->et.order[i];
-        const rs_et_node *m = &x->et.nodes[node];
+        const rs_host_node *m = &x->et.nodes[node];
         if (m->role != RS_ET_OP || m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
         order[n++] = (rs_keyed){x->et.nodes[rs_link_root_of(x, roots, node)].place, node};
     }

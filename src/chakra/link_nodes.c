@@ -56,13 +56,14 @@ static rs_slice slice_of(rs_et_span span)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
-static rs_linked_io flat_io(const rs_et_node *node, const char *values, const char *shapes, const char *types)
+static rs_linked_io flat_io(const rs_host_node *node, const char *values, const char *shapes,
+                            const char *types)
 {
     return (rs_linked_io){slice_of(rs_link_member(node, values)), slice_of(rs_link_member(node, shapes)),
                           slice_of(rs_link_member(node, types))};
 }
 
-static void fill_body(making *m, const rs_et_node *node, rs_linked_node *n)
+static void fill_body(making *m, const rs_host_node *node, rs_linked_node *n)
 {
     if (node->attrs.n || !node->whole.n) {
         rs_linked_split(slice_of(node->inputs), &n->inputs);
@@ -91,7 +92,7 @@ static rs_slice syncs(making *m, uint32_t first, uint32_t n)
 static void fill_host(making *m, uint32_t index, rs_linked_node *n)
 {
     const rs_linker *x = m->x;
-    const rs_et_node *node = &x->et.nodes[index];
+    const rs_host_node *node = &x->et.nodes[index];
     const rs_link_host *host = &x->hosts[index];
     *n = (rs_linked_node){.id = (int64_t)host->id,
                           .name = slice_of(node->name),

@@ -36,7 +36,7 @@ static bool collect_ops(rs_linker *x)
 
 /* Ids count up from 1 in every process, so that those of another run fit as well as the right ones do; its
  * names do not. */
-static bool same_name(const rs_linker *x, const rs_et_node *node, uint32_t row, bool *same)
+static bool same_name(const rs_linker *x, const rs_host_node *node, uint32_t row, bool *same)
 {
     const rs_string *name = &x->e->strings.items[x->e->name[row]];
     uint32_t decoded;
@@ -56,7 +56,7 @@ static bool link_by_id(rs_linker *x, size_t *n_device_ids)
     rs_map64 nodes = {0};
     bool ok = true, is_new;
     for (size_t i = 0; ok && i < x->et.n_order; i++) {
-        const rs_et_node *m = &x->et.nodes[x->et.order[i]];
+        const rs_host_node *m = &x->et.nodes[x->et.order[i]];
         if (m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
         uint32_t *slot = rs_map64_put(&nodes, (uint64_t)m->rf_id, &is_new);
         ok = slot != NULL;
@@ -155,7 +155,7 @@ static void count_near(rs_linker *x)
         last = (uint32_t)i;
     }
     for (size_t i = 0; i < x->et.n_order; i++) {
-        const rs_et_node *m = &x->et.nodes[x->et.order[i]];
+        const rs_host_node *m = &x->et.nodes[x->et.order[i]];
         if (m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
         bool linked = x->hosts[x->et.order[i]].op != RS_LINK_NONE;
         bool near = linked || first == RS_LINK_NONE || (i > first && i < last);

@@ -45,7 +45,7 @@ static uint32_t thread_of(const finding *f, uint32_t op)
     return f->x->ops[op].thread;
 }
 
-static const rs_et_node *node_of(const finding *f, uint32_t op)
+static const rs_host_node *node_of(const finding *f, uint32_t op)
 {
     return &f->x->et.nodes[f->x->ops[op].node];
 }
@@ -59,7 +59,7 @@ static bool is_activity(const finding *f, uint32_t op)
 static bool is_backward(const finding *f, uint32_t op)
 {
     static const char engine[] = "\"autograd::engine::evaluate_function";
-    const rs_et_node *n = node_of(f, op);
+    const rs_host_node *n = node_of(f, op);
     if (!is_activity(f, op)) return false;
     return n->scope == 1 || (n->fw_tid != RS_ET_NO_VALUE && n->fw_tid != 0) ||
            (n->name.n >= sizeof engine - 1 && memcmp(n->name.at, engine, sizeof engine - 1) == 0);
@@ -241,7 +241,7 @@ static bool find_backward(finding *f)
     size_t n_own = 0, n_to = 0, at = 0;
     bool ok = own && to;
     for (size_t i = 0; ok && i < x->n_linked; i++) {
-        const rs_et_node *n = node_of(f, x->linked[i]);
+        const rs_host_node *n = node_of(f, x->linked[i]);
         numbered tid = {n->tid, thread_of(f, x->linked[i])}, fw = {n->fw_tid, tid.thread};
         if (!n_own || by_number(&own[n_own - 1], &tid) != 0) own[n_own++] = tid;
         if (!f->backward[i] || fw.number == RS_ET_NO_VALUE || fw.number == 0) continue;

@@ -28,7 +28,7 @@ static void put_time(rs_writer *w, const char *key, int64_t ns)
 
 /* ---- inputs, outputs, attrs ------------------------------------------------------------------------- */
 
-rs_et_span rs_link_member(const rs_et_node *node, const char *name)
+rs_et_span rs_link_member(const rs_host_node *node, const char *name)
 {
     rs_et_cursor c = rs_et_enter(node->whole);
     rs_et_span key, value;
@@ -45,7 +45,7 @@ static void put_or(rs_writer *w, rs_et_span span, const char *otherwise)
         rs_writer_text(w, otherwise);
 }
 
-static void put_flat_values(rs_writer *w, const rs_et_node *node, const char *key, const char *values,
+static void put_flat_values(rs_writer *w, const rs_host_node *node, const char *key, const char *values,
                             const char *shapes, const char *types)
 {
     rs_writer_text(w, key);
@@ -64,7 +64,7 @@ static const struct {
              {"scope", "uint64", "7"},       {"tid", "uint64", NULL},      {"fw_tid", "uint64", "0"},
              {"op_schema", "string", "\"\""}};
 
-void rs_link_put_attrs(rs_writer *w, const rs_et_node *node)
+void rs_link_put_attrs(rs_writer *w, const rs_host_node *node)
 {
     bool any = false;
     rs_writer_char(w, '[');
@@ -88,7 +88,7 @@ void rs_link_put_attrs(rs_writer *w, const rs_et_node *node)
     rs_writer_char(w, ']');
 }
 
-static void put_body(rs_writer *w, const rs_et_node *node)
+static void put_body(rs_writer *w, const rs_host_node *node)
 {
     if (node->attrs.n || !node->whole.n) {
         rs_writer_text(w, ", \"inputs\": ");
@@ -107,7 +107,7 @@ static void put_body(rs_writer *w, const rs_et_node *node)
 }
 
 /* Members that are not of the known schemas; what linking itself says is not taken over from the input. */
-static void put_more(rs_writer *w, const rs_et_node *node)
+static void put_more(rs_writer *w, const rs_host_node *node)
 {
     static const char *const own[] = {"id",
                                       "name",
@@ -200,7 +200,7 @@ static void put_head(rs_writer *w, uint64_t id)
 
 static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
 {
-    const rs_et_node *node = &x->et.nodes[index];
+    const rs_host_node *node = &x->et.nodes[index];
     const rs_link_host *host = &x->hosts[index];
     put_head(w, host->id);
     put_span(w, node->name);

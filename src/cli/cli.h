@@ -258,7 +258,8 @@ typedef struct rs_output {
     char *temporary; /* the name it has until it is whole; NULL for what is no regular file */
 } rs_output;
 
-/* Remembers that a file is an input: rs_output_open refuses to replace it. What is no regular file is ignored. */
+/* Remembers that a file is an input: rs_output_open refuses to replace it. What is no regular file is
+ * ignored. */
 void rs_output_protect(const char *path);
 /* path NULL or "-" is standard output. */
 rs_status rs_output_open(rs_output *output, const char *path, rs_error *err);

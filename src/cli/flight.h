@@ -3,7 +3,7 @@
 #define RS_CLI_FLIGHT_H
 
 #include "cli/cli.h"
-#include "cli/layout.h"
+#include "output/layout.h"
 
 typedef struct rs_flight_request {
     const rs_command *command;

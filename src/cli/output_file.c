@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "text/packer.h"
+#include "rankscope/text.h"
 
 static rs_status fail_file(rs_error *err, const char *path, const char *doing)
 {

@@ -91,13 +91,19 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
 
 /* ---- scale --------------------------------------------------------------------------------------------- */
 
+/* The nearest whole number, held at 9e17 either way. */
+static int64_t whole(double ns)
+{
+    if (!(ns > -9e17)) return -(int64_t)900000000000000000;
+    return ns > 9e17 ? (int64_t)900000000000000000 : (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
+}
+
 static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
 {
     if (ns == RS_NO_EDGE) return ns;
     if (edit->median) return median;
     if (edit->ns != RS_NO_VALUE) return edit->ns;
-    double value = (double)ns * edit->factor;
-    return value > 9e17 ? (int64_t)9e17 : (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+    return whole((double)ns * edit->factor);
 }
 
 static void change(rs_editor *x, int64_t *weight, int64_t to)
@@ -175,7 +181,7 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
                 int64_t own = call ? s->base[k] : weight[k];
                 if (call && own > weight[k]) own = weight[k];
                 if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE)
-                    own = weight[k] - (int64_t)s->base[k];
+                    own = rs_sub_sat(weight[k], s->base[k]);
                 if (values)
                     values[(*n)++] = own;
                 else
@@ -284,7 +290,7 @@ static void balance_role(rs_editor *x, const rs_role *role)
             sum += (double)value;
             n++;
         }
-        if (n == role->n) set_all(x, role, 0, role->n, p, (int64_t)(sum / (double)n + 0.5), -1);
+        if (n == role->n) set_all(x, role, 0, role->n, p, whole(sum / (double)n), -1);
     }
 }
 
@@ -388,7 +394,7 @@ static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
         int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;
-        change(x, w, fixed + (int64_t)((double)(*w - fixed) / edit->factor + 0.5));
+        change(x, w, rs_add_sat(fixed, whole((double)(*w - fixed) / edit->factor)));
     }
     rs_free(alpha);
     return RS_OK;

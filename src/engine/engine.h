@@ -176,7 +176,7 @@ static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
 /* The recorded time of a node's start on the aligned clock. */
 static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)
 {
-    return e->ranks[rank]->time[local] + e->coll.shift[rank];
+    return rs_add_sat(e->ranks[rank]->time[local], e->coll.shift[rank]);
 }
 /* The place of a node in by_node, SIZE_MAX if it meets nobody. */
 size_t rs_engine_member(const rs_engine *engine, uint32_t node);

@@ -11,6 +11,7 @@
 #ifndef RS_ENGINE_SKELETON_H
 #define RS_ENGINE_SKELETON_H
 
+#include "base/interval.h"
 #include "engine/causes.h"
 #include "match/collective_ops.h"
 
@@ -130,12 +131,12 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
 
 static inline int64_t rs_skeleton_end(const rs_skeleton *s, uint32_t node)
 {
-    return s->time[node] + s->duration[node];
+    return rs_add_sat(s->time[node], s->duration[node]);
 }
 /* The recorded time of an edge's source. */
 static inline int64_t rs_skeleton_source_time(const rs_skeleton *s, uint32_t source)
 {
-    return s->time[source >> 1] + (source & 1 ? s->duration[source >> 1] : 0);
+    return source & 1 ? rs_skeleton_end(s, source >> 1) : s->time[source >> 1];
 }
 
 #endif

@@ -585,7 +585,7 @@ static bool learn_costs(maker *m, const rs_step *steps, size_t n_steps)
     for (size_t i = 0; ok && i < c->n_samples; i++) {
         uint32_t item = m->own.item_of[c->samples[i].row];
         int32_t step = item == RS_NO_ITEM ? -1 : step_of(m, steps, n_steps, rs_node_start(item));
-        fold[i] = step < 0 ? UINT8_MAX : (uint8_t)(step % RS_SKELETON_FOLDS);
+        fold[i] = (uint8_t)(step < 0 ? UINT8_MAX : step % RS_SKELETON_FOLDS);
         first[c->samples[i].cost + 2]++;
     }
     for (size_t k = 1; k <= RS_N_COSTS; k++) first[k + 1] += first[k];

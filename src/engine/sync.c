@@ -70,6 +70,7 @@ typedef struct finder {
     size_t n_told;       /* cuda_sync events among them */
     rs_keymap asked;     /* correlations that cuda_sync events name: index into calls */
     uint32_t *calls;     /* row of the call, RS_NO_ROW if there is none */
+    rs_map64 raw_calls;  /* recorded correlation -> row of the call, where correlations were moved */
     rs_keymap rows_seen; /* correlations of cuda_sync events */
     uint64_t looked;     /* streams looked at for calls that wait for all of them */
 } finder;
@@ -216,6 +217,25 @@ static bool is_of_rank(const rs_trace *trace, uint32_t row)
     return low < trace->n_rows && trace->rows[low] == row;
 }
 
+/* TraceFusion moves correlations, but not those that synchronizations name: where events keep the recorded
+ * ones, the recording call is the one of the rank with that recorded correlation. */
+static bool find_raw_calls(finder *x)
+{
+    const rs_events *e = x->e;
+    const rs_sparse *c = &e->args[RS_COL_CORRELATION_RAW];
+    bool is_new;
+    for (size_t i = 0; i < c->n && x->n_told; i++) {
+        uint32_t row = c->rows[i];
+        if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row) ||
+            !is_of_rank(x->trace, row))
+            continue;
+        uint32_t *slot = rs_map64_put(&x->raw_calls, (uint64_t)rs_sparse_int(c, i), &is_new);
+        if (!slot) return false;
+        if (is_new) *slot = row;
+    }
+    return true;
+}
+
 /* Of two calls with one correlation the first counts, as for launches. */
 static bool find_calls(finder *x)
 {
@@ -229,7 +249,7 @@ static bool find_calls(finder *x)
         if (!rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
         if (is_of_rank(x->trace, row)) x->calls[at] = row;
     }
-    return true;
+    return find_raw_calls(x);
 }
 
 /* The call of a correlation that a cuda_sync event names, RS_NO_ROW if there is none. */
@@ -279,7 +299,8 @@ static size_t recorded_work(const finder *x, uint32_t sync)
     int64_t correlation, stream;
     if (!rs_events_int(x->e, RS_COL_WAIT_ON_EVENT, sync, &correlation)) return SIZE_MAX;
     if (!rs_events_int(x->e, RS_COL_WAIT_ON_STREAM, sync, &stream)) return SIZE_MAX;
-    uint32_t record = call_of(x, correlation);
+    const uint32_t *raw = rs_map64_get(&x->raw_calls, (uint64_t)correlation);
+    uint32_t record = raw ? *raw : call_of(x, correlation);
     if (record == RS_NO_ROW) return SIZE_MAX;
     uint32_t lane = rs_lanes_find(&x->launched, device_of(x, sync), stream);
     return last_launched(x, lane, x->e->start[record]);
@@ -495,6 +516,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     rs_free(x.calls);
     rs_keymap_clear(&x.asked);
     rs_keymap_clear(&x.rows_seen);
+    rs_map64_clear(&x.raw_calls);
     if (ok && x.looked <= budget) return RS_OK;
     rs_sync_clear(out);
     if (ok)

@@ -36,6 +36,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
 void rs_sync_clear(rs_sync_edges *edges);
 
 /* The arguments this is told by, beside RS_LINK_COLUMNS. */
-#define RS_SYNC_COLUMNS (RS_COLUMN_BIT(WAIT_ON_STREAM) | RS_COLUMN_BIT(WAIT_ON_EVENT))
+#define RS_SYNC_COLUMNS                                                                                      \
+    (RS_COLUMN_BIT(WAIT_ON_STREAM) | RS_COLUMN_BIT(WAIT_ON_EVENT) | RS_COLUMN_BIT(CORRELATION_RAW))
 
 #endif

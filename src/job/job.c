@@ -125,6 +125,7 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
     rs_input input = {.bytes = file->bytes,
                       .n_bytes = file->bytes ? file->n_bytes : 0,
                       .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
+                      .label_rank = RS_NO_VALUE,
                       .from_directory = file->optional};
     if (!copy_texts(file, &input) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
         rs_input_clear(&input);
@@ -541,7 +542,7 @@ int64_t rs_input_rank(const rs_input *input, const rs_trace *t, const char **rul
     }
     int64_t named = rs_rank_in_name(input->path);
     *rule = "the file's name";
-    return named;
+    return named == RS_NO_VALUE ? input->label_rank : named;
 }
 
 rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, rs_error *err)

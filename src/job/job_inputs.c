@@ -12,19 +12,45 @@
 /* Directories nest; links may make them nest for ever. */
 #define MAX_DIRECTORY_DEPTH 32
 
+/* rank10, rank_10, rank-10, rank.10, rank[10]: the number, and what stands behind it. */
+static int64_t rank_at(const char *p, const char **behind)
+{
+    if (strncasecmp(p, "rank", 4) != 0) return RS_NO_VALUE;
+    p += 4;
+    if (*p == '_' || *p == '-' || *p == '.' || *p == '[') p++;
+    if (!rs_is_digit(*p)) return RS_NO_VALUE;
+    int64_t v = 0;
+    while (rs_is_digit(*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
+    *behind = p + (*p == ']');
+    return v;
+}
+
+/* A folder is one of a rank when "rank" and its number are words of its name: rank_10, run-rank3. */
+static int64_t rank_of_folder(const char *name, const char *end)
+{
+    int64_t rank = RS_NO_VALUE;
+    for (const char *p = name; p < end; p++) {
+        const char *behind;
+        int64_t v = rank_at(p, &behind);
+        if (v == RS_NO_VALUE || behind > end || (p > name && rs_is_alnum(p[-1]))) continue;
+        if (behind == end || !rs_is_alnum(*behind)) rank = v;
+    }
+    return rank;
+}
+
 int64_t rs_rank_in_name(const char *path)
 {
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
+    const char *end = strrchr(path, '/'), *behind;
     int64_t rank = RS_NO_VALUE;
-    for (const char *p = name; *p; p++) {
-        if (strncasecmp(p, "rank", 4) != 0) continue;
-        const char *q = p + 4;
-        if (*q == '_' || *q == '-' || *q == '.') q++;
-        if (!rs_is_digit(*q)) continue;
-        int64_t v = 0;
-        while (rs_is_digit(*q) && v < INT32_MAX) v = v * 10 + (*q++ - '0');
-        rank = v;
+    for (const char *p = end ? end + 1 : path; *p; p++) {
+        int64_t v = rank_at(p, &behind);
+        if (v != RS_NO_VALUE) rank = v;
+    }
+    while (end && end > path && rank == RS_NO_VALUE) {
+        const char *from = end;
+        while (from > path && from[-1] != '/') from--;
+        rank = rank_of_folder(from, end);
+        end = from > path ? from - 1 : NULL;
     }
     return rank;
 }
@@ -36,8 +62,8 @@ static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool fro
         rs_free(copy);
         return rs_fail_nomem(err, "inputs");
     }
-    job->inputs[job->n_inputs++] =
-        (rs_input){.path = copy, .given_rank = rank, .from_directory = from_directory};
+    job->inputs[job->n_inputs++] = (rs_input){
+        .path = copy, .given_rank = rank, .label_rank = RS_NO_VALUE, .from_directory = from_directory};
     return RS_OK;
 }
 
@@ -245,7 +271,8 @@ rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_
         if (status != RS_OK) return status;
     }
     if (job->n_inputs) qsort(job->inputs, job->n_inputs, sizeof *job->inputs, compare_inputs);
-    return join_runs(job, err);
+    rs_status status = join_runs(job, err);
+    return status == RS_OK ? rs_inputs_read_labels(job, err) : status;
 }
 
 void rs_inputs_insert(rs_job *job, const rs_input *input)

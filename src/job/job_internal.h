@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "rankscope/partial.h"
 #include "format/kineto.h"
+#include "job/job.h"
 #include "trace/selection.h"
 
 typedef struct rs_input_answer rs_input_answer;
@@ -25,6 +26,7 @@ struct rs_input {
     const void *bytes;   /* or memory */
     size_t n_bytes;
     int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
+    int64_t label_rank;  /* what the names of all inputs tell of it (job_labels.c), else RS_NO_VALUE */
     bool from_directory; /* found there: what is no trace is passed over */
     uint64_t loaded;     /* columns of the kept events */
     uint64_t told_by;    /* columns that telling its ranks apart took */
@@ -52,8 +54,8 @@ struct rs_job {
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err);
 /* Puts an input where its name belongs, behind those of the same name. There must be room for it. */
 void rs_inputs_insert(rs_job *job, const rs_input *input);
-/* The number behind the last "rank" in a file's name, or RS_NO_VALUE. */
-int64_t rs_rank_in_name(const char *path);
+/* What "TP-3" and the like in the names of the inputs say of their ranks. */
+rs_status rs_inputs_read_labels(rs_job *job, rs_error *err);
 
 /* Reads an input's events and splits them into ranks. Already loaded with enough columns: nothing is done. */
 rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned threads, rs_error *err);
@@ -203,9 +205,6 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
                              rs_result *result, rs_error *err);
 /* As many empty tables as the analysis has. */
 rs_status rs_question_tables(const rs_question *q, rs_result *result, rs_error *err);
-
-/* Orders paths as the inputs of a job: numbers by value. */
-int rs_path_compare(const char *a, const char *b);
 
 /* Whether an analysis can follow the selection that the settings ask for: RS_ERR_USAGE with the reason if
  * not. */

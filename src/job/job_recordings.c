@@ -65,6 +65,7 @@ static rs_status join(rs_job *job, const candidate *c, size_t n, rs_error *err)
                         .recordings = recordings,
                         .n_recordings = n,
                         .given_rank = recordings[0].given_rank,
+                        .label_rank = recordings[0].label_rank,
                         .from_directory = recordings[0].from_directory};
     return RS_OK;
 }

@@ -1,6 +1,6 @@
-/* The settings of a job that users choose. One row each: of it come the option of the command line, the keyword of
- * Python, the check of its value, and whether packed partial results must agree on it. A new one is a row here and its
- * member in rankscope/job.h. */
+/* The settings of a job that users choose. One row each: of it come the option of the command line, the
+ * keyword of Python, the check of its value, and whether packed partial results must agree on it. A new one
+ * is a row here and its member in rankscope/job.h. */
 #include <string.h>
 
 #include "base/ascii.h"
@@ -12,8 +12,8 @@
 enum { AS_IS, AS_SIZE };
 #define NO_LIMIT INT64_MAX
 
-/* ROW(member, name, type, placeholder, default, conversion, least, most, parts, help)
- * least, most: of numbers. parts: AGREE where parts of a job that were mapped under different values are not merged. */
+/* ROW(member, name, type, placeholder, default, conversion, least, most, parts, help) least, most: of
+ * numbers. parts: AGREE where parts of a job that were mapped under different values are not merged. */
 #define SETTINGS(ROW)                                                                                        \
     ROW(ranks, "ranks", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these ranks: 0,3,8-15")              \
     ROW(steps, "steps", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these training steps: 3-5")          \

@@ -37,7 +37,8 @@ bool rs_coll_is_call(const char *name);
 bool rs_coll_is_host_span(const char *name);
 /* "gloo", "mpi", "ucc" */
 bool rs_coll_is_host_backend(const char *backend);
-/* Operators that submit communication or wait for it ("_c10d_functional::wait_tensor"), and compute nothing. */
+/* Operators that submit communication or wait for it ("_c10d_functional::wait_tensor"), and compute nothing.
+ * */
 bool rs_coll_is_operator(const char *name);
 /* "c10d::allreduce_": the operator that submits communication. */
 bool rs_coll_is_submission(const char *name);

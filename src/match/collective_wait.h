@@ -5,9 +5,9 @@
  *   wait of a member   ready - its start: from its arrival until the last member arrived
  *   late               its start - the first start
  *   transfer           the least end - ready over the members that end after ready: once all have come,
- * nobody waits any more. The member that came last is always among them. A broadcast's root and an eager send
- * may be gone before the last member comes: they are not counted. cost               ready - the last start
- * but one: what would be saved if the last had come with it
+ *                      nobody waits any more. The member that came last is always among them. A broadcast's
+ *                      root and an eager send may be gone before the last member comes: they are not counted.
+ *   cost               ready - the last start but one: what would be saved if the last had come with it
  *
  * Where ends are one moment on all members this is also what needs no clock: a member waits by what its
  * duration is longer than the least. */

@@ -6,8 +6,8 @@
 #include "base/interval.h"
 #include "match/collective_internal.h"
 
-/* Recorder and profiler read different clocks of one machine, and the recorder notes an operation while its operator
- * runs: an entry may seem this much earlier than the operator's start, ns. */
+/* Recorder and profiler read different clocks of one machine, and the recorder notes an operation while its
+ * operator runs: an entry may seem this much earlier than the operator's start, ns. */
 #define EARLIEST INT64_C(1000000)
 /* How many entries around an operation's start are looked at, each way. */
 #define NEAREST 64
@@ -47,8 +47,8 @@ static size_t entry_at(const rs_group_table *t, int64_t rank, int64_t time)
     return low;
 }
 
-/* The entry that an operation was submitted with: the nearest to its start of those of its kind that no other operation
- * has taken. NULL if there is none. */
+/* The entry that an operation was submitted with: the nearest to its start of those of its kind that no other
+ * operation has taken. NULL if there is none. */
 static rs_group_entry *entry_of(rs_group_table *t, int64_t rank, const rs_coll_op *op, int64_t base)
 {
     int64_t start = rs_add_sat(op->start, base), end = rs_add_sat(op->end, base), least = INT64_MAX;

@@ -1,8 +1,9 @@
-/* What a record beside the traces tells of the communication that a job's hosts ran. A trace says of a span gloo:...
- * neither its process group nor its number there; a flight recorder does, and both tell when it was submitted.
+/* What a record beside the traces tells of the communication that a job's hosts ran. A trace says of a span
+ * gloo:... neither its process group nor its number there; a flight recorder does, and both tell when it was
+ * submitted.
  *
- * Who can read such records is a row of a room above, `const rs_group_source rs_group_source_NAME`, which the build
- * collects; NAME is the option that takes its files. */
+ * Who can read such records is a row of a room above, `const rs_group_source rs_group_source_NAME`, which the
+ * build collects; NAME is the option that takes its files. */
 #ifndef RS_MATCH_GROUP_TABLE_H
 #define RS_MATCH_GROUP_TABLE_H
 
@@ -29,8 +30,8 @@ typedef struct rs_group_table {
 
 typedef struct rs_group_source {
     const char *option;
-    /* Reads what lies at a path: entries in any order. What is wrong with single files goes to problems. The table is
-     * cleared by the caller, also after a failure. */
+    /* Reads what lies at a path: entries in any order. What is wrong with single files goes to problems. The
+     * table is cleared by the caller, also after a failure. */
     rs_status (*read)(const char *path, rs_group_table *out, rs_problems *problems, rs_error *err);
 } rs_group_source;
 
@@ -39,8 +40,8 @@ extern const rs_group_source *const rs_group_source_rows[]; /* ended by NULL */
 void rs_group_table_sort(rs_group_table *table);
 void rs_group_table_clear(rs_group_table *table);
 
-/* A copy of the rank, number `rank` of the job, whose operations have group, number and size as the table has them. One
- * that no entry was submitted with stays as it is. *n_named: how many have got a name. */
+/* A copy of the rank, number `rank` of the job, whose operations have group, number and size as the table has
+ * them. One that no entry was submitted with stays as it is. *n_named: how many have got a name. */
 rs_status rs_coll_rank_name(const rs_coll_rank *in, int64_t rank, rs_group_table *table, rs_coll_rank **out,
                             size_t *n_named, rs_error *err);
 

@@ -13,6 +13,8 @@ static void file_lines(const rs_table *ranks, size_t i, rs_page *layout)
     snprintf(text, sizeof text, "rank %lld", (long long)rs_face_int(ranks, i, "rank", -1));
     rs_page_heading(layout, text, i == 0);
     rs_page_value(layout, "file", KEYS, rs_face_string(ranks, i, "file"));
+    if (*rs_face_string(ranks, i, "label"))
+        rs_page_value(layout, "label", KEYS, rs_face_string(ranks, i, "label"));
     rs_human_bytes(rs_face_int(ranks, i, "text_bytes", 0), number);
     snprintf(text, sizeof text, "%s, %s, %s of text%s", rs_face_string(ranks, i, "form"),
              rs_face_string(ranks, i, "packing"), number,
@@ -75,6 +77,8 @@ rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err)
                                           "first_us", "last_us", NULL};
     static const char *const software[] = {"item", "value", NULL};
     static const char *const brief[] = {"rank", "file", "events", "steps", "gpu_events", "span_us", NULL};
+    static const char *const labelled[] = {"rank",  "label",      "file",    "events",
+                                           "steps", "gpu_events", "span_us", NULL};
     const rs_table *ranks = rs_result_table(result, "ranks");
     size_t n = rs_table_n_rows(ranks);
     /* many ranks: a line each, and the first one in full */
@@ -91,7 +95,8 @@ rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err)
     }
     if (status == RS_OK && many) {
         rs_page_heading(layout, "All ranks", false);
-        status = rs_face_part(layout, ranks, brief, NULL, n, err);
+        bool labels = *rs_face_string(ranks, 0, "label");
+        status = rs_face_part(layout, ranks, labels ? labelled : brief, NULL, n, err);
     }
     return status;
 }

@@ -15,7 +15,7 @@ static const rs_table_spec table = RS_TABLE(
     hta_columns);
 static const rs_table_spec *const tables[] = {&table};
 
-/* ---- the iteration: steps as HTA's symbols have them, work by its launch, work on stream 0 without any --- */
+/* ---- the iteration: steps as HTA's symbols have them, work by its launch, none on stream 0 ----------- */
 
 /* Spans that may overlap; where several hold a time, the one listed last counts. */
 typedef struct step_span {

@@ -110,6 +110,9 @@ static rs_status add_types(const rs_partial *partials, size_t n, rs_table *t, rs
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
+    if (strcmp(rs_options_text(run->options, "by"), "kind") == 0)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "HTA knows no kinds of kernels: --by takes type or name under --compat hta");
     result->main_table =
         strcmp(rs_options_text(run->options, "by"), "type") == 0 ? RS_KERNELS_BY_TYPE : RS_KERNELS_BY_NAME;
     rs_status status = add_names(run, partials, n, result->tables[RS_KERNELS_BY_NAME], err);

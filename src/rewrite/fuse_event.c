@@ -145,7 +145,6 @@ static bool put_known_arg(const context *c, const member *m)
         {"external id", RS_FUSE_EXTERNAL, 1},
         {"wait_on_cuda_event_record_corr_id", RS_FUSE_CORRELATION, 1},
         {"Sequence number", RS_FUSE_SEQUENCE, 0},
-        {"Record function id", RS_FUSE_RECORD, 1},
         {"Ev Idx", RS_FUSE_INDEX, 0},
         {"Python id", RS_FUSE_PYTHON, 0},
         {"Python parent id", RS_FUSE_PYTHON, 0},

@@ -19,7 +19,6 @@ typedef enum rs_fuse_id {
     RS_FUSE_CORRELATION,
     RS_FUSE_EXTERNAL,
     RS_FUSE_SEQUENCE,
-    RS_FUSE_RECORD,
     RS_FUSE_INDEX,
     RS_FUSE_PYTHON,
     RS_FUSE_MODULE,

@@ -10,8 +10,7 @@
 #include "rewrite/fuse_internal.h"
 
 const char *const rs_fuse_id_names[RS_N_FUSE_IDS] = {
-    "pid",    "id",        "correlation",     "External id", "Sequence number", "Record function id",
-    "Ev Idx", "Python id", "Python module id"};
+    "pid", "id", "correlation", "External id", "Sequence number", "Ev Idx", "Python id", "Python module id"};
 
 static const struct {
     rs_fuse_id id;
@@ -22,7 +21,6 @@ static const struct {
     {RS_FUSE_CORRELATION, RS_COL_WAIT_ON_EVENT},
     {RS_FUSE_EXTERNAL, RS_COL_EXTERNAL_ID},
     {RS_FUSE_SEQUENCE, RS_COL_SEQUENCE_NUMBER},
-    {RS_FUSE_RECORD, RS_COL_RECORD_FUNCTION_ID},
     {RS_FUSE_INDEX, RS_COL_EV_IDX},
     {RS_FUSE_PYTHON, RS_COL_PYTHON_ID},
     {RS_FUSE_PYTHON, RS_COL_PYTHON_PARENT_ID},

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "input/source.h"
-#include "text/packer.h"
+#include "rankscope/text.h"
 #include "rewrite/trace_overlay.h"
 
 /* The ranks read from the file: rows of the table "files". */

@@ -47,9 +47,10 @@
  *   CHARS(row, member)            an array of char, terminated
  *   SOME_CHARS(row, member)       ... of which an empty one is unknown
  *   WORD(row, member, words)      words[member]; words is an array of texts, the member an unsigned or a bool
- *   TEXT(row, member, root, n)    an id (uint32_t) in the texts of rs_table_use_texts; RS_NO_STRING is
- * unknown. Of what was packed elsewhere, ids are below the member n of the root struct SHARE(row, part,
- * whole)       100 * part / whole, unknown when whole is 0; both int64_t */
+ *   TEXT(row, member, root, n)    an id (uint32_t) in the texts of rs_table_use_texts; RS_NO_STRING:
+ *                                 unknown. In what was packed elsewhere, ids are below the member n of root
+ *   MEAN(row, moments)            the mean of an rs_moments; STD: its standard deviation
+ *   SHARE(row, part, whole)       100 * part / whole, unknown when whole is 0; both int64_t */
 typedef enum rs_cell_source {
     RS_CELL_RANK,
     RS_CELL_SET,

@@ -306,7 +306,7 @@ rs_status rs_table_append(rs_table *into, const rs_table *from, rs_error *err)
         for (size_t at = 0; at < from->spec->n_columns; at++) rs_table_add_cell(into, from, row, at);
         rs_status status = rs_table_end_row(into, err);
         if (status != RS_OK) {
-            into->n_rows = before; /* all or nothing */
+            into->n_rows = before; /* either all rows are added or none */
             return status;
         }
     }

@@ -21,12 +21,13 @@ struct rs_table {
     size_t next; /* cells of the row being filled */
     bool no_memory, misfit;
     size_t n_due;          /* cells of the row being filled that are still to be set by name */
-    size_t set_next;       /* where the next of them is looked for */
+    size_t set_next;       /* where the search for the next of them begins */
     const rs_cell *cells;  /* of the record that the row being filled comes from */
     int64_t origin;        /* what moments count from */
-    bool has_origin;       /* ... was said */
-    const rs_strings *ids; /* the texts that rows put refer to by id */
-    uint32_t *texts_of;    /* by such an id: its text here, RS_NO_STRING as long as it is not */
+    bool has_origin;       /* whether rs_table_count_from was called */
+    const rs_strings *ids; /* the texts whose ids rs_table_put finds in its rows */
+    uint32_t
+        *texts_of; /* by such an id: the table's own id of the text, RS_NO_STRING until it is looked up */
     size_t n_texts_of;
     rs_strings strings; /* names repeat in most tables: each is kept once */
     rs_arena arena;     /* the copied spec of a dynamic table */
@@ -34,8 +35,8 @@ struct rs_table {
     const rs_column_spec *widened; /* a record's columns, with which a dynamic table begins; or NULL */
 };
 
-/* Room for `need` rows in every column. A failure half way leaves columns that are longer than capacity says,
- * which harms nobody. */
+/* Room for `need` rows in every column. After a failure some columns may have more room than capacity says;
+ * nothing relies on it. */
 bool rs_table_reserve(rs_table *table, size_t need);
 
 static inline void rs_table_mark(rs_table_column *column, size_t row, bool null)

@@ -1,5 +1,5 @@
-/* The calling thread's locale while a function of the C library works that obeys it. Other threads, and the
- * program's own setting, see nothing of it. */
+/* Sets the calling thread's locale for the time of a call of the C library that follows it. Other threads and
+ * the program's own setting are not affected. */
 #ifndef RS_TEXT_LOCALE_H
 #define RS_TEXT_LOCALE_H
 

@@ -97,7 +97,7 @@ static bool shortest_digits(double value, uint64_t *digits, int *exponent)
         u128 x = (u128)(2 * f) * five;
         u128 quotient = x >> shift;
         if (quotient >= UINT64_C(100000000000000000)) {
-            k--; /* log10 erred by one place */
+            k--; /* log10 was off by one place */
             continue;
         }
         if (quotient < UINT64_C(10000000000000000)) {
@@ -128,7 +128,7 @@ static bool shortest_digits(double value, uint64_t *digits, int *exponent)
     return false;
 }
 
-/* The slow way for what lies outside: the fewest digits of printf that read back. */
+/* For doubles outside that range: printf with more and more digits, until the text reads back. */
 static void printed_digits(double value, uint64_t *digits, int *exponent)
 {
     char text[40];
@@ -219,8 +219,8 @@ size_t rs_format_exponent(double value, unsigned places, char out[RS_NUMBER_SIZE
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* 0 <= value < 2^63 times 10^decimals, rounded to whole, ties to even: exact, for a double is a whole number
- * times a power of two. */
+/* 0 <= value < 2^63 times 10^decimals, rounded to whole, ties to even: exact, because a double is a whole
+ * number times a power of two. */
 static u128 scaled_whole(double value, unsigned decimals)
 {
     int e2;

@@ -11,10 +11,10 @@
 #include "text/locale.h"
 #include "text/numbers.h"
 
-/* More digits than this decide nothing but whether there is a rest: no double, nor the middle between two,
- * has more than 767. */
+/* Of digits beyond this many it only matters whether all are 0: no double, nor the middle between two, has
+ * more than 767 digits. */
 #define MOST_DIGITS 780
-/* Beyond any text's length an exponent's size makes no difference. */
+/* An exponent that is larger than any text is long gives 0 or infinity, whatever it is. */
 #define FAR_EXPONENT (INT64_C(1) << 40)
 
 #define EXACT_POWER 22 /* the largest power of ten that is an exact double */

@@ -1,4 +1,4 @@
-#include "text/packer.h"
+#include "rankscope/text.h"
 
 #include <isa-l/igzip_lib.h>
 #include <string.h>

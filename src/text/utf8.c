@@ -150,7 +150,8 @@ const char *rs_text_shorten(const char *text, size_t length, size_t columns, con
     } else {
         mark_bytes = head_bytes(mark, mark_bytes, columns);
     }
-    /* many combining marks may take more bytes than columns promise: give up tail, then head, whole */
+    /* combining marks take bytes but no columns: when the room does not do, the tail is dropped, then the
+     * head */
     if (head + mark_bytes + (length - tail) >= out_size) tail = length;
     if (head + mark_bytes >= out_size) head = 0;
     if (mark_bytes >= out_size) mark_bytes = 0;

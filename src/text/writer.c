@@ -43,7 +43,7 @@ void rs_writer_repeat(rs_writer *writer, char c, size_t n)
     while (n-- > 0) rs_writer_char(writer, c);
 }
 
-/* Room for a number straight in the buffer. */
+/* Where a number can be written straight into the buffer: room for its longest form. */
 static char *number_room(rs_writer *writer)
 {
     if (RS_WRITER_BUFFER - writer->used < RS_NUMBER_SIZE) rs_writer_flush(writer);

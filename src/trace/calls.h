@@ -1,5 +1,5 @@
-/* Calls of device runtimes (CUDA, HIP, MUSA, MTIA, Level Zero): what a call does, told by its name. The one table of them;
- * a peer's own list of names stands with the peer. */
+/* Calls of device runtimes (CUDA, HIP, MUSA, MTIA, Level Zero): what a call does, told by its name. The one
+ * table of them; a peer's own list of names stands with the peer. */
 #ifndef RS_TRACE_CALLS_H
 #define RS_TRACE_CALLS_H
 
@@ -17,8 +17,8 @@ enum rs_call_flag {
     RS_CALL_POLLS = 1024        /* looks after a device and gives it nothing to do */
 };
 
-/* What the call does, rs_call_flag together; 0 when the name tells nothing. A walk over the table: once for each name of
- * a trace, not for each event. */
+/* What the call does, rs_call_flag together; 0 when the name tells nothing. A walk over the table: once for
+ * each name of a trace, not for each event. */
 unsigned rs_call_flags(const char *name);
 
 #endif

@@ -60,6 +60,7 @@
     X(DEVICE_TYPE, "Device Type", INT)                                                                       \
     X(META_NAME, "name", TEXT)                                                                               \
     X(META_LABELS, "labels", TEXT)                                                                           \
+    X(CORRELATION_RAW, "correlation_raw", INT)                                                               \
     X(META_SORT_INDEX, "sort_index", INT)                                                                    \
     X(FLOW_ID, "", INT) /* the event's own "id", not an argument */
 

@@ -32,8 +32,8 @@ static bool list_calls(const rs_trace *t, rs_data_loader *d)
     for (size_t i = 0; ok && i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
         rs_kind kind = rs_event_kind(e, row);
-        if (!d->named[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
         if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_CPU_OP) continue;
+        if (!d->named[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
         ok = RS_GROW_ONE(found, n, capacity);
         if (ok) found[n++] = (rs_keyed){e->start[row], row};
     }

@@ -257,15 +257,31 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
     for (size_t i = 0; i < p->n; i++) n_launching += (p->flags[i] & RS_PID_CALLS) != 0;
     bool by_argument = ranks_differ(&e->args[RS_COL_RANK]) && most_have_rank(e);
     bool by_document = documents_differ(e);
-    if (!by_argument && !by_document && n_launching < 2 && n_repeated == 0)
+    bool by_label = !by_argument && rs_domains_are_labelled(e, p);
+    if (!by_argument && !by_document && !by_label && n_launching < 2 &&
+        !rs_domains_repeat(n_calls, n_repeated))
         return one_rank(out, "one rank", err);
     *domain = rs_malloc(e->n * sizeof **domain);
     if (!*domain) return rs_fail_nomem(err, "ranks");
     memset(*domain, 0xff, e->n * sizeof **domain); /* RS_NO_DOMAIN */
     if (by_argument) return split_by_argument(e, p, *domain, out, err);
-    if (by_document) return split_by_document(e, p, *domain, out, err);
     size_t n = 1;
     const char *rule = NULL;
+    if (by_label) {
+        rs_status status = rs_domains_by_label(e, *domain, &n, err);
+        if (status != RS_OK) return status;
+        return finish(e, p, *domain, n, NULL, "labels before the process ids", out, err);
+    }
+    if (by_document) return split_by_document(e, p, *domain, out, err);
+    if (n_launching > 1) {
+        rs_status status = rs_domains_by_block(e, p, *domain, &n, err);
+        if (status != RS_OK) return status;
+        if (n > 1)
+            return finish(e, p, *domain, n, NULL, "blocks of launching processes whose devices repeat", out,
+                          err);
+        n = 1;
+        memset(*domain, 0xff, e->n * sizeof **domain); /* RS_NO_DOMAIN */
+    }
     if (n_repeated == 0 || n_launching > 1) {
         rs_status status = rs_domains_by_process(e, file, p, *domain, &n, &rule, err);
         if (status != RS_OK) return status;

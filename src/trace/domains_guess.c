@@ -40,6 +40,21 @@ static void owners_clear(owners *o)
     rs_free(o->owner);
 }
 
+/* Process ids that are texts come behind the numbers, in the order in which the file has them. */
+static void order_texts(const owners *o, rs_keyed *order)
+{
+    bool any = false;
+    for (size_t i = 0; i < o->p->n; i++) {
+        if (order[i].key > -(INT64_C(1) << 62)) continue;
+        order[i].key = INT64_MAX;
+        any = true;
+    }
+    for (size_t i = 0; any && i < o->e->n; i++) {
+        rs_keyed *k = &order[o->p->of_thread[o->e->thread[i]]];
+        if (k->key == INT64_MAX) k->key = (INT64_C(1) << 62) + (int64_t)i;
+    }
+}
+
 /* Launching processes that own GPU work, by ascending pid, and the processes that hold it. */
 static bool list_processes(owners *o)
 {
@@ -51,6 +66,7 @@ static bool list_processes(owners *o)
     rs_keyed *order = rs_malloc(p->n * sizeof *order);
     bool ok = o->place && o->cpu && o->gpu && order;
     for (size_t i = 0; ok && i < p->n; i++) order[i] = (rs_keyed){p->pid[i], (uint32_t)i};
+    if (ok) order_texts(o, order);
     ok = ok && rs_keyed_sort(order, p->n);
     for (size_t i = 0; ok && i < p->n; i++) {
         uint32_t at = order[i].value;

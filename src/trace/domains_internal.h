@@ -22,6 +22,16 @@ typedef struct rs_pids {
 rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_pids *p, uint32_t *domain,
                                 size_t *n, const char **rule, rs_error *err);
 
+/* Every process with launches or GPU work has a merger's label in front of its id. (domains_labels.c) */
+bool rs_domains_are_labelled(const rs_events *e, const rs_pids *p);
+/* One rank a label, in the order in which the file has them; other rows stay as they are. */
+rs_status rs_domains_by_label(const rs_events *e, uint32_t *domain, size_t *n, rs_error *err);
+
+/* Ranks of several nodes, in blocks, whose devices have the same process ids. *n stays 0 when the file is no
+ * such one. (domains_blocks.c) */
+rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *domain, size_t *n,
+                              rs_error *err);
+
 /* Whether so many launches repeat a correlation of their process that several ranks must be in the file;
  * fewer are a defect, not a rank. */
 bool rs_domains_repeat(size_t n_calls, size_t n_repeated);

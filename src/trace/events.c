@@ -193,7 +193,7 @@ rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
     if (more <= e->capacity - e->n) return RS_OK;
     if (more > RS_NO_ROW - 1 || e->n > RS_NO_ROW - 1 - more)
         return rs_fail(err, RS_ERR_LIMIT, "more than %u events in one file: split it", RS_NO_ROW - 1);
-    size_t wanted = e->capacity ? e->capacity + e->capacity / 2 : 4096;
+    size_t wanted = e->capacity ? rs_big_next(e->capacity, sizeof *e->start) : 4096;
     if (wanted < e->n + more) wanted = e->n + more;
     struct {
         void **array;
@@ -212,7 +212,7 @@ rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
 static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t more, rs_error *err)
 {
     if (more <= s->capacity - s->n) return RS_OK;
-    size_t wanted = s->capacity ? s->capacity + s->capacity / 2 : 1024;
+    size_t wanted = s->capacity ? rs_big_next(s->capacity, size) : 1024;
     if (wanted < s->n + more) wanted = s->n + more;
     rs_status status = rs_events_charge(e, (wanted - s->capacity) * (size + 4), err);
     if (status != RS_OK) return status;

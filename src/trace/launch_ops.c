@@ -52,20 +52,23 @@ static bool list_calls(const rs_events *e, const rs_links *links, lanes *calls)
 static bool list_ops(const rs_trace *t, const lanes *calls, lanes *ops)
 {
     const rs_events *e = t->events;
-    if (!lanes_init(ops, e->n_threads)) return false;
-    for (size_t i = 0; i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i), thread = e->thread[row];
-        if (rs_event_kind(e, row) == RS_KIND_CPU_OP && calls->end[thread] > calls->first[thread])
-            ops->first[thread + 1]++;
+    uint32_t *found = NULL;
+    size_t n = 0, capacity = 0;
+    bool ok = lanes_init(ops, e->n_threads);
+    for (size_t i = 0; ok && i < t->n_rows; i++) {
+        uint32_t row = rs_trace_row(t, i);
+        if (rs_event_kind(e, row) != RS_KIND_CPU_OP) continue;
+        uint32_t thread = e->thread[row];
+        if (calls->end[thread] == calls->first[thread] || !rs_event_is_span(e, row)) continue;
+        ok = RS_GROW_ONE(found, n, capacity);
+        if (!ok) break;
+        found[n++] = row;
+        ops->first[thread + 1]++;
     }
-    if (!make_room(ops, e->n_threads)) return false;
-    for (size_t i = 0; i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i), thread = e->thread[row];
-        if (rs_event_kind(e, row) == RS_KIND_CPU_OP && calls->end[thread] > calls->first[thread] &&
-            rs_event_is_span(e, row))
-            ops->rows[ops->end[thread]++] = row;
-    }
-    return true;
+    ok = ok && make_room(ops, e->n_threads);
+    for (size_t i = 0; ok && i < n; i++) ops->rows[ops->end[e->thread[found[i]]]++] = found[i];
+    rs_free(found);
+    return ok;
 }
 
 /* Orders by start, equal ones as they stand in the file. Mostly they are in order. */

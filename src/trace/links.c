@@ -46,7 +46,9 @@ static bool index_calls(const rs_trace *trace, rs_finder *calls, rs_links *links
     const rs_sparse *c = &trace->events->args[RS_COL_CORRELATION];
     call_walk walk = {trace, {trace, 0}};
     size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) n += is_call(&walk, i);
+    for (size_t i = 0; i < c->n; i++)
+        n += rs_kind_is_call(rs_event_kind(trace->events, c->rows[i])) &&
+             rs_is_member(&walk.member, c->rows[i]);
     if (!rs_finder_init(calls, n)) return false;
     walk.member.at = 0;
     for (size_t i = 0; n && i < c->n; i++) {

@@ -39,7 +39,7 @@ rs_status rs_others_reserve(rs_events *e, size_t more, rs_error *err)
     rs_others *a = &e->others;
     if (more <= a->capacity - a->n) return RS_OK;
     size_t cell = sizeof *a->rows + sizeof *a->name + sizeof *a->kind + sizeof *a->value;
-    size_t wanted = a->capacity ? a->capacity + a->capacity / 2 : 1024;
+    size_t wanted = a->capacity ? rs_big_next(a->capacity, sizeof *a->value) : 1024;
     if (more > SIZE_MAX / 2 / cell - a->n || wanted > SIZE_MAX / 2 / cell)
         return rs_fail_nomem(err, "arguments");
     if (wanted < a->n + more) wanted = a->n + more;

@@ -1,4 +1,5 @@
-/* Steps, as the host and as the GPU show them: ProfilerStep#N; without such, what repeats itself. */
+/* Steps, as the host and as the GPU show them: ProfilerStep#N; without such, what a serving engine annotates;
+ * without that, what repeats itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
+#include "trace/serving.h"
 #include "trace/trace_internal.h"
 
 #define STEP_PREFIX "ProfilerStep#"
@@ -126,6 +128,108 @@ static rs_status make_annotated(rs_trace *trace, const void *key, void **out, rs
 const rs_facet rs_facet_annotated_steps = {
     .name = "annotated steps", .make = make_annotated, .release = free_steps};
 
+/* ---- what serving engines annotate -------------------------------------------------------------------- */
+
+enum { NOT_SERVING, SERVING_PLAIN, SERVING_DETAILED };
+
+/* By string id. Where some annotation is detailed, plain ones stand beside it for the same steps. */
+static bool judge_serving(const rs_trace *trace, uint8_t **out)
+{
+    const rs_events *e = trace->events;
+    uint8_t *is = rs_calloc(e->strings.n + 1, 1);
+    if (!is) return false;
+    for (size_t i = 0; i < e->strings.n; i++) {
+        rs_serving_step step;
+        if (rs_serving_parse(e->strings.items[i].text, e->strings.items[i].length, &step))
+            is[i] = step.detailed || step.phase == RS_SERVING_DIFFUSION ? SERVING_DETAILED : SERVING_PLAIN;
+    }
+    *out = is;
+    return true;
+}
+
+static bool collect_serving(const rs_trace *trace, const uint8_t *is, step_list *host, step_list *gpu)
+{
+    const rs_events *e = trace->events;
+    bool ok = true;
+    for (int tier = SERVING_DETAILED; ok && tier > NOT_SERVING && !host->n && !gpu->n; tier--)
+        for (size_t i = 0; ok && i < trace->n_rows; i++) {
+            uint32_t row = rs_trace_row(trace, i);
+            if (is[e->name[row]] != tier || !rs_event_is_span(e, row)) continue;
+            rs_kind kind = rs_event_kind(e, row);
+            if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
+            step_list *list = kind == RS_KIND_USER_ANNOTATION ? host : gpu;
+            ok = RS_GROW_ONE(list->items, list->n, list->capacity);
+            if (ok)
+                list->items[list->n++] = (rs_step){.row = row,
+                                                   .start = e->start[row],
+                                                   .end = rs_event_end(e, row),
+                                                   .pid = e->threads[e->thread[row]].pid};
+        }
+    return ok;
+}
+
+/* An annotation among those of its name (and, on the GPU, of its stream). Times tell the order; names are
+ * numbered by first occurrence in the file, so that no order of ids shows. */
+typedef struct named {
+    uint32_t name, thread;
+    size_t at; /* in the list of steps, which is sorted */
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static named *list_named(const rs_trace *trace, const step_list *list, bool threads)
+{
+    const rs_events *e = trace->events;
+    named *items = rs_malloc((list->n + 1) * sizeof *items);
+    for (size_t i = 0; items && i < list->n; i++)
+        items[i] = (named){e->name[list->items[i].row], threads ? e->thread[list->items[i].row] : 0, i};
+    if (items && list->n) qsort(items, list->n, sizeof *items, by_name);
+    return items;
+}
+
+/* The host may be a step ahead of the GPU, so the GPU's k-th annotation of a name on a stream is the host's
+ * k-th of that name. Those beyond the host's keep the number -1 and are dropped. */
+static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *gpu)
+{
+    named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
+    bool ok = a && b;
+    size_t from = 0, k = 0, kept = 0;
+    for (size_t i = 0; ok && i < gpu->n; i++) {
+        bool first = i == 0 || b[i].name != b[i - 1].name;
+        k = first || b[i].thread != b[i - 1].thread ? 0 : k + 1;
+        while (first && from < host->n && a[from].name < b[i].name) from++;
+        bool has = from + k < host->n && a[from + k].name == b[i].name;
+        gpu->items[b[i].at].number = has ? host->items[a[from + k].at].number : -1;
+    }
+    for (size_t i = 0; ok && i < gpu->n; i++)
+        if (gpu->items[i].number >= 0) gpu->items[kept++] = gpu->items[i];
+    if (ok) gpu->n = kept;
+    rs_free(a);
+    rs_free(b);
+    return ok;
+}
+
+static bool add_serving(const rs_trace *trace, both_steps *made)
+{
+    uint8_t *is = NULL;
+    bool ok = judge_serving(trace, &is) && collect_serving(trace, is, &made->host, &made->gpu) &&
+              order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
+    for (size_t i = 0; ok && i < made->host.n; i++) made->host.items[i].number = (int64_t)i;
+    for (size_t i = 0; ok && made->host.n == 0 && i < made->gpu.n; i++)
+        made->gpu.items[i].number = (int64_t)i;
+    if (ok && made->host.n)
+        ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
+    if (ok && made->host.n + made->gpu.n) made->source = RS_STEPS_SERVING;
+    rs_free(is);
+    return ok;
+}
+
 /* ---- where nothing is annotated ------------------------------------------------------------------------ */
 
 static bool add(step_list *list, rs_step step)
@@ -211,7 +315,8 @@ static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_err
     if (!made) return rs_fail_nomem(err, "steps");
     rs_status status = RS_OK;
     if (annotated->source == RS_STEPS_NONE) {
-        status = add_repeated(trace, made, err);
+        if (!add_serving(trace, made)) status = rs_fail_nomem(err, "steps");
+        if (status == RS_OK && made->source == RS_STEPS_NONE) status = add_repeated(trace, made, err);
     } else {
         *made = *annotated;
         made->shared = true;

@@ -16,9 +16,11 @@ void rs_trace_clear(rs_trace *trace)
 
 /* ---- rows of GPU work ---------------------------------------------------------------------------------- */
 
+/* What one walk over the kinds of all rows tells. */
 typedef struct row_list {
     uint32_t *rows;
     size_t n, room;
+    size_t n_calls; /* of the host to a device */
 } row_list;
 
 static void free_rows(void *value)
@@ -36,7 +38,9 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
     bool ok = list != NULL;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        rs_kind kind = rs_event_kind(e, row);
+        list->n_calls += rs_kind_is_call(kind);
+        if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
         ok = RS_GROW_ONE(list->rows, list->n, list->room);
         if (ok) list->rows[list->n++] = row;
     }
@@ -60,6 +64,14 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
     return RS_OK;
 }
 
+rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err);
+    if (status == RS_OK) *n = ((const row_list *)value)->n_calls;
+    return status;
+}
+
 /* ---- the span ------------------------------------------------------------------------------------------ */
 
 typedef struct span {
@@ -76,10 +88,11 @@ static rs_status make_span(rs_trace *trace, const void *key, void **out, rs_erro
     if (!made) return rs_fail_nomem(err, "a rank's span");
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
+        /* most rows lie inside of what is known; for one without a duration the sum means nothing */
+        int64_t start = e->start[row], end = (int64_t)((uint64_t)start + (uint64_t)e->duration[row]);
+        if (start >= first && end <= last) continue;
         /* the profiler's own span begins with its warm-up, long before anything that was asked for */
-        if (!rs_event_is_span(e, row)) continue;
-        int64_t start = e->start[row], end = start + e->duration[row];
-        if ((start >= first && end <= last) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
+        if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
         if (start < first) first = start;
         if (end > last) last = end;
         any = true;

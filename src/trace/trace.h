@@ -21,8 +21,8 @@ typedef struct rs_trace rs_trace;
 typedef struct rs_work rs_work;
 typedef struct rs_policy rs_policy;
 
-/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row in src/peer,
- * `const rs_policy rs_policy_NAME`, collected by the build. */
+/* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row
+ * in src/peer, `const rs_policy rs_policy_NAME`, collected by the build. */
 struct rs_policy {
     rs_compat compat;
     /* Lists the GPU work by the peer's own rules, with details; NULL: it is every row of a GPU category. */
@@ -52,6 +52,7 @@ struct rs_work {
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
     bool shares_rows, shares_details; /* which arrays are another one's */
+    bool shares_lists;                /* row and launch are those of the facets it stands on */
     int64_t *stream, *device;         /* -1 when unknown */
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
@@ -61,6 +62,7 @@ struct rs_work {
 typedef enum rs_step_source {
     RS_STEPS_NONE,
     RS_STEPS_ANNOTATED,  /* ProfilerStep#N */
+    RS_STEPS_SERVING,    /* annotations of a serving engine (trace/serving.h) */
     RS_STEPS_REPETITION, /* the same work comes again and again (trace/repeated_steps.h) */
     RS_N_STEP_SOURCES
 } rs_step_source;
@@ -140,11 +142,13 @@ extern const rs_facet rs_facet_gpu_rows, rs_facet_launches, rs_facet_links, rs_f
 
 /* rows of GPU work with a start and a duration, ascending */
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err);
+/* How many calls of the host to a device there are. */
+rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err);
 /* launch_of and the counts only; call, first and work_row may still be missing. */
 rs_status rs_trace_launches(rs_trace *trace, const rs_links **out, rs_error *err);
 rs_status rs_trace_links(rs_trace *trace, const rs_links **out, rs_error *err);
-/* The steps as the host shows them: ProfilerStep#N where the rank has such, on the host or the GPU; else what
- * its work tells by repeating itself. */
+/* The steps as the host shows them: ProfilerStep#N where the rank has such, on the host or the GPU; else the
+ * annotations of a serving engine; else what its work tells by repeating itself. */
 rs_status rs_trace_steps(rs_trace *trace, const rs_step **out, size_t *n, rs_error *err);
 rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *err);
 /* ProfilerStep#N only: what other tools know. */
@@ -192,5 +196,8 @@ typedef struct rs_domains {
  * META_NAME must be loaded; where EXTERNAL_ID turns out to be needed too, out->needs says so. */
 rs_status rs_domains_split(const rs_events *events, const char *file, rs_domains *out, rs_error *err);
 void rs_domains_clear(rs_domains *domains);
+
+/* The label that a merger wrote before the process ids of the trace; false: there is none. */
+bool rs_trace_label(const rs_trace *trace, const char **label, size_t *n);
 
 #endif

@@ -18,10 +18,12 @@ void rs_work_free(rs_work *work)
 {
     if (!work) return;
     if (!work->shares_rows) {
-        rs_free(work->row);
         rs_free(work->start);
         rs_free(work->end);
         rs_free(work->class);
+    }
+    if (!work->shares_rows && !work->shares_lists) {
+        rs_free(work->row);
         rs_free(work->launch);
     }
     if (!work->shares_details) {
@@ -84,6 +86,21 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, const rs_links *
     return RS_OK;
 }
 
+/* Where all of the rank's GPU work is counted, its rows and launches are lists that the trace has already. */
+static rs_status share_lists(rs_trace *trace, const rs_links *links, rs_work *w, rs_error *err)
+{
+    const uint32_t *rows;
+    size_t n;
+    RS_TRY(rs_trace_gpu_rows(trace, &rows, &n, err));
+    if (w->n != n) return RS_OK;
+    rs_free(w->row);
+    rs_free(w->launch);
+    w->row = (uint32_t *)(uintptr_t)rows; /* only read from here on */
+    w->launch = links->launch_of;
+    w->shares_lists = true;
+    return RS_OK;
+}
+
 static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_work **out, rs_error *err)
 {
     const rs_links *links;
@@ -93,6 +110,7 @@ static rs_status from_categories(rs_trace *trace, const rs_policy *policy, rs_wo
     if (status != RS_OK) return status;
     rs_work *w = rs_work_create(links->n_work + links->n_unlinked);
     status = w ? fill(trace, policy, links, &selector, w, err) : rs_fail_nomem(err, "GPU work");
+    if (status == RS_OK) status = share_lists(trace, links, w, err);
     if (status != RS_OK) {
         rs_work_free(w);
         return status;

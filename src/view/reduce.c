@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "text/packer.h"
+#include "rankscope/text.h"
 #include "rankscope/fuse.h"
 
 static bool keep(void *context, const char *bytes, size_t n)

@@ -15,7 +15,7 @@ static void check_nodes(const rs_et *et)
     PROMISE(et->n_nodes && et->n_order == et->n_nodes);
     PROMISE(et->n_orphans <= et->n_nodes && et->n_roots_made <= et->n_nodes);
     for (size_t i = 0; i < et->n_nodes; i++) {
-        const rs_et_node *n = &et->nodes[i];
+        const rs_host_node *n = &et->nodes[i];
         PROMISE(n->place < et->n_order && et->order[n->place] == i && n->up < et->n_nodes);
         if (n->whole.n) { /* others were made up */
             check_span(et, n->whole);
@@ -34,7 +34,7 @@ static void check_nodes(const rs_et *et)
     }
     int64_t before = INT64_MIN;
     for (size_t i = 0; i < et->n_order; i++) {
-        const rs_et_node *n = &et->nodes[et->order[i]];
+        const rs_host_node *n = &et->nodes[et->order[i]];
         if (!n->whole.n) continue; /* made up */
         PROMISE(n->id >= before);
         before = n->id;

@@ -51,6 +51,40 @@ def test_link(pair, tmp_path, program):
         bytes(written)
 
 
+def test_choices(pair, tmp_path):
+    rs.chakra.build(*pair, tmp_path / "a.et", timing="exclusive", target="astra-sim")
+    assert {one["name"]: one.get("string_val") for one in rs.chakra.read(tmp_path / "a.et")["metadata"]["attr"]}["timing"] == "exclusive"
+    rs.chakra.build(*pair, tmp_path / "b.et")
+    assert rs.chakra.check(tmp_path / "b.et", tolerance=0.5, target="astra-sim").fit is False  # a parent, as recorded
+    assert rs.chakra.check(tmp_path / "a.et", target="astra-sim").fit
+    rs.chakra.convert(rs.chakra.link(*pair), tmp_path / "w.json")
+    assert "workload_graph" in json.loads((tmp_path / "w.json").read_text())
+    with pytest.raises(rs.InputError, match="never linked"):
+        rs.chakra.convert(pair[0])
+    assert rs.chakra.convert(pair[0], allow_unlinked=True).report["nodes"] == 5
+    for wrong in {"timing": "none"}, {"target": "none"}:
+        with pytest.raises(rs.UsageError):
+            rs.chakra.build(*pair, **wrong)
+    with pytest.raises(rs.UsageError):
+        rs.chakra.check(tmp_path / "a.et", tolerance=-1)
+
+
+def test_jobs(pair, tmp_path):
+    for kind, source in ("et", pair[0]), ("traces", pair[1]):
+        (tmp_path / kind).mkdir()
+        for rank in range(2):
+            (tmp_path / kind / ("rank%d.json" % rank)).write_bytes(source.read_bytes())
+    made = rs.chakra.build_job(tmp_path / "et", tmp_path / "traces", tmp_path / "job", jobs=2)
+    assert sorted(made) == [0, 1] and all(one.report["gpu_nodes"] == 1 for one in made.values())
+    files = [tmp_path / "job" / ("chakra.%d.et" % rank) for rank in range(2)]
+    both = rs.chakra.check(files)
+    assert both.fit and both.report["ranks"] == 2 and len(both.report["files"]) == 2
+    with pytest.raises(rs.UsageError, match="linked"):
+        rs.chakra.check(files, linked=pair[0])
+    with pytest.raises(rs.UsageError):
+        rs.chakra.check([])
+
+
 def test_convert_and_check(pair, tmp_path):
     linked = rs.chakra.link(*pair, tmp_path / "linked.json")
     one = rs.chakra.convert(linked, tmp_path / "a.et", groups=tmp_path / "groups.json")

@@ -68,12 +68,23 @@ static uint32_t any(uint32_t below)
 
 static void compare(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m)
 {
-    static const size_t blocks[] = {1, 40, 200, (size_t)1 << 24};
+    static const rs_align_limits limits[] = {
+        {1, SIZE_MAX, 1}, {40, SIZE_MAX, 1}, {200, SIZE_MAX, 1}, {1 << 20, SIZE_MAX, 1}};
     uint32_t wanted[MOST], got[MOST];
     by_the_rule(a, n, b, m, wanted);
-    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
-        assert_true(rs_align_within(a, n, b, m, got, blocks[k]));
+    bool pieces = false;
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+        assert_true(rs_align_within(a, n, b, m, got, &limits[k], &pieces));
         assert_memory_equal(got, wanted, n * sizeof *got);
+        assert_false(pieces);
+    }
+    /* piece by piece order and names are kept, and most of what matches is found */
+    assert_true(rs_align_within(a, n, b, m, got, &(rs_align_limits){1, 1, 8}, &pieces));
+    for (size_t i = 0, next = 0; i < n; i++) {
+        if (got[i] == RS_NO_MATCH) continue;
+        assert_true(got[i] >= next && got[i] < m);
+        assert_int_equal(a[i].name, b[got[i]].name);
+        next = got[i] + 1;
     }
 }
 
@@ -114,14 +125,15 @@ static void test_ties(void **state)
     (void)state;
     const rs_align_item a[] = {{1, 0}, {1, 0}}, b[] = {{9, 0}, {1, 0}};
     uint32_t match[2];
-    assert_true(rs_align(a, 2, b, 2, match));
+    bool pieces;
+    assert_true(rs_align(a, 2, b, 2, match, &pieces));
     assert_int_equal(match[0], RS_NO_MATCH);
     assert_int_equal(match[1], 1);
-    assert_true(rs_align(a, 2, b + 1, 1, match));
+    assert_true(rs_align(a, 2, b + 1, 1, match, &pieces));
     assert_int_equal(match[0], 0);
     assert_int_equal(match[1], RS_NO_MATCH);
-    assert_true(rs_align(a, 0, b, 2, match));
-    assert_true(rs_align(a, 2, b, 0, match));
+    assert_true(rs_align(a, 0, b, 2, match, &pieces));
+    assert_true(rs_align(a, 2, b, 0, match, &pieces));
     assert_int_equal(match[0], RS_NO_MATCH);
 }
 
@@ -132,6 +144,7 @@ static void test_long(void **state)
     enum { LONG = 100000 };
     rs_align_item *a = malloc(LONG * sizeof *a), *b = malloc(LONG * sizeof *b);
     uint32_t *match = malloc(LONG * sizeof *match);
+    bool pieces = false;
     size_t m = 0, dropped = 0, matches = 0;
     for (size_t i = 0; i < LONG; i++) a[i] = (rs_align_item){any(50), any(4)};
     for (size_t i = 0; i < LONG; i++) {
@@ -140,7 +153,7 @@ static void test_long(void **state)
         else
             b[m++] = a[i];
     }
-    assert_true(rs_align(a, LONG, b, m, match));
+    assert_true(rs_align(a, LONG, b, m, match, &pieces));
     for (size_t i = 0, last = 0; i < LONG; i++) {
         if (match[i] == RS_NO_MATCH) continue;
         assert_true(match[i] >= last);
@@ -148,6 +161,13 @@ static void test_long(void **state)
         matches++;
     }
     assert_int_equal(matches, LONG - dropped);
+    assert_false(pieces);
+    rs_align_limits small = {1 << 20, 1 << 20, 512};
+    assert_true(rs_align_within(a, LONG, b, m, match, &small, &pieces));
+    assert_true(pieces);
+    size_t found = 0;
+    for (size_t i = 0; i < LONG; i++) found += match[i] != RS_NO_MATCH;
+    assert_true(found > matches - matches / 100);
     free(a);
     free(b);
     free(match);
@@ -159,9 +179,10 @@ static void test_memory(void **state)
     const rs_align_item a[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
     const rs_align_item b[] = {{3, 0}, {1, 0}, {2, 1}, {3, 1}, {2, 2}, {4, 0}};
     uint32_t match[6];
+    bool pieces = false;
     for (uint64_t n = 1;; n++) {
         rs_test_fail_allocation(n);
-        bool ok = rs_align_within(a, 6, b, 6, match, 1);
+        bool ok = rs_align_within(a, 6, b, 6, match, &(rs_align_limits){1, n % 2 ? 1 : SIZE_MAX, 2}, &pieces);
         rs_test_fail_allocation(0);
         if (ok) break;
         assert_true(n < 100);

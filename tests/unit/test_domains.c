@@ -132,6 +132,84 @@ static void test_rank_argument(void **state)
     rs_events_free(b.e);
 }
 
+/* Several nodes: their devices are counted from 0 on each. The ranks stand in the order of their blocks. */
+static void test_repeated_devices(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {8, 7, 6, 5}, .gpu_pid = {0, 1, 0, 1}};
+    builder b = build(&s);
+    check(&b, RANKS, in_order, -1);
+    builder mixed = shuffled(b.e);
+    rs_domains d;
+    assert_int_equal(rs_domains_split(mixed.e, "m", &d, NULL), RS_ERR_AMBIGUOUS);
+    rs_events_free(mixed.e);
+    rs_events_free(b.e);
+    /* a kernel of the first rank that only the third one launched */
+    builder foreign = builder_create();
+    for (int r = 0; r < RANKS; r++) {
+        add_rank(&foreign, &s, r);
+        if (r == 0) add_kernel(&foreign, "gemm", 0, 7, 500000, 10, 77);
+        if (r == 2) add_call(&foreign, "cudaLaunchKernel", s.cpu_pid[r], 400000, 77);
+    }
+    assert_int_equal(rs_domains_split(foreign.e, "m", &d, NULL), RS_ERR_AMBIGUOUS);
+    rs_events_free(foreign.e);
+}
+
+static void label(const builder *b, int64_t pid, const char *text)
+{
+    rs_events *e = b->e;
+    for (size_t i = 0; i < e->n_threads; i++) {
+        if (e->threads[i].pid != pid) continue;
+        e->threads[i].pid_text = rs_strings_add(&e->strings, text, strlen(text));
+        e->threads[i].pid = rs_thread_id_of_text(e->threads[i].pid_text);
+    }
+}
+
+/* What a merger wrote before the process ids: ranks in the order of the file, whatever the ids are. */
+static void test_labels(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"[TP01-DP00] 5", "[TP00] 5", "[Unknown] 5", "[EP10] 5"};
+    static const char *const gpu_texts[] = {"[TP01-DP00] 0", "[TP00] 0", "[Unknown] 0", "[EP10] 0"};
+    shape s = {.cpu_pid = {5, 6, 7, 8}, .gpu_pid = {100, 101, 102, 103}};
+    builder b = build(&s);
+    for (int r = 0; r < RANKS; r++) {
+        label(&b, s.cpu_pid[r], texts[r]);
+        if (r < RANKS - 1) label(&b, s.gpu_pid[r], gpu_texts[r]);
+    }
+    rs_domains d;
+    assert_int_equal(rs_domains_split(b.e, "m", &d, NULL), RS_OK); /* not all are labelled: another rule */
+    assert_null(strstr(d.rule, "labels"));
+    rs_domains_clear(&d);
+    label(&b, s.gpu_pid[RANKS - 1], gpu_texts[RANKS - 1]);
+    check(&b, RANKS, in_order, -1);
+    assert_int_equal(rs_domains_split(b.e, "m", &d, NULL), RS_OK);
+    assert_non_null(strstr(d.rule, "labels"));
+    rs_trace t;
+    const char *text;
+    size_t n;
+    rs_trace_init(&t, b.e, d.rows[0], d.n_rows[0]);
+    d.rows[0] = NULL;
+    assert_true(rs_trace_label(&t, &text, &n));
+    assert_int_equal(n, 9);
+    assert_memory_equal(text, "TP01-DP00", n);
+    rs_trace_clear(&t);
+    rs_domains_clear(&d);
+    rs_events_free(b.e);
+    /* what only looks like a label */
+    static const char *const others[] = {"[TP] 5", "[XP1] 5", "[TP1-] 5", "TP1 5", "[TP1]5", "[] 5"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        builder one = builder_create();
+        add_rank(&one, &s, 0);
+        label(&one, 5, others[i]);
+        label(&one, 100, others[i]);
+        rs_trace_init(&t, one.e, NULL, one.e->n);
+        assert_false(rs_trace_label(&t, &text, &n));
+        rs_trace_clear(&t);
+        rs_events_free(one.e);
+    }
+}
+
 static void expect_one(const builder *b)
 {
     rs_domains d;
@@ -196,8 +274,9 @@ static void test_processes_that_cannot_be_told(void **state)
 {
     (void)state;
     shape s = {.cpu_pid = {20, 30, 40, 50}, .gpu_pid = {0, 0, 0, 0}};
-    builder b = build(&s);
-    expect_refusal(&b, "20, 30, 40, 50");
+    builder b = build(&s), mixed = shuffled(b.e);
+    expect_refusal(&mixed, "20, 30, 40, 50");
+    rs_events_free(mixed.e);
     rs_events_free(b.e);
 }
 
@@ -284,6 +363,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rank_argument),
+        cmocka_unit_test(test_repeated_devices),
+        cmocka_unit_test(test_labels),
         cmocka_unit_test(test_stray_rank_argument_is_no_rank),
         cmocka_unit_test(test_processes_side_by_side),
         cmocka_unit_test(test_processes_with_ids_apart),

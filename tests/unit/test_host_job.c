@@ -197,9 +197,9 @@ static rs_group_entry entry(int64_t created_us, rs_coll_kind kind, int64_t seq)
                             .kind = kind};
 }
 
-/* The entry of an operation is the nearest of its kind: not the one of an operation before the trace (95), nor one that
- * was created after the operation ended (900). A reduce-scatter runs as an all-reduce. Sends have no entry, nor have
- * operations of other ranks. */
+/* The entry of an operation is the nearest of its kind: not the one of an operation before the trace (95),
+ * nor one that was created after the operation ended (900). A reduce-scatter runs as an all-reduce. Sends
+ * have no entry, nor have operations of other ranks. */
 static void test_names_of_groups(void **state)
 {
     (void)state;

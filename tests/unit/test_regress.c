@@ -26,7 +26,8 @@ static void test_student(void **state)
     near(rs_student_cdf(-1, 1), 0.25, 1e-14);
     assert_true(isnan(rs_student_quantile(1, 5)));
     for (double df = 0.7; df < 300; df *= 1.7)
-        for (double p = 0.01; p < 1; p += 0.07) near(rs_student_cdf(rs_student_quantile(p, df), df), p, 1e-12);
+        for (double p = 0.01; p < 1; p += 0.07)
+            near(rs_student_cdf(rs_student_quantile(p, df), df), p, 1e-12);
 }
 
 static void test_welch(void **state)
@@ -145,8 +146,8 @@ static void test_false_alarms(void **state)
                     alarms += v == RS_REGRESS_SLOWER || v == RS_REGRESS_FASTER;
                 }
                 if (alarms > 0.06 * pairs)
-                    fail_msg("rho %d %%, run sd %d permille, %d runs: %d false alarms in %d", (int)(100 * rhos[i]),
-                             (int)(1000 * sds[k]), (int)runs[n], alarms, pairs);
+                    fail_msg("rho %d %%, run sd %d permille, %d runs: %d false alarms in %d",
+                             (int)(100 * rhos[i]), (int)(1000 * sds[k]), (int)runs[n], alarms, pairs);
             }
 }
 
@@ -169,9 +170,10 @@ static void test_power(void **state)
     (void)state;
     seed = 7;
     int plain = found_of(1000, 0), resembling = found_of(1000, 0.5);
-    print_message("1.5 %% slower, run sd 0.5 %%, 5 + 5 runs: found %d of 1000; steps that resemble each other (0.5): "
-                  "%d\n",
-                  plain, resembling);
+    print_message(
+        "1.5 %% slower, run sd 0.5 %%, 5 + 5 runs: found %d of 1000; steps that resemble each other (0.5): "
+        "%d\n",
+        plain, resembling);
     assert_true(plain >= 950);
     assert_true(resembling >= 900);
 }
@@ -183,7 +185,8 @@ static rs_regress_side *with_parts(int64_t extra)
     rs_regress_side *side;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_regress_side_create(&side), RS_OK);
-    uint32_t compute = rs_strings_add(&side->texts, "computation", 11), gemm = rs_strings_add(&side->texts, "g<\"&", 4);
+    uint32_t compute = rs_strings_add(&side->texts, "computation", 11),
+             gemm = rs_strings_add(&side->texts, "g<\"&", 4);
     for (int r = 0; r < 3; r++) {
         rs_one_run *run = rs_side_add(side, "r");
         run->n_ranks = 3;
@@ -266,8 +269,12 @@ static void test_parts_and_summaries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student), cmocka_unit_test(test_welch),        cmocka_unit_test(test_holm),
-        cmocka_unit_test(test_series),  cmocka_unit_test(test_false_alarms), cmocka_unit_test(test_power),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),
         cmocka_unit_test(test_parts_and_summaries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,9 @@ static void test_behind_optimizer(void **state)
     maker m = {.n = 0};
     add_times(&m, "<abcabcabcdedededOO00>", 4);
     expect_steps(&m, RS_BORDER_OPTIMIZER, 4, 0, 22);
+    m.n = 0;
+    add_times(&m, "|abcabcabcdedededOO00", 4); /* those of the last step, too */
+    expect_steps(&m, RS_BORDER_OPTIMIZER, 4, 0, 20);
 }
 
 /* A layer repeats as well as a step, but nothing marks its border. */

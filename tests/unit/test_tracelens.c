@@ -521,6 +521,17 @@ static void test_collectives(void **state)
     assert_int_equal(rs_table_n_rows(sheet_of(&s, "nccl_long")), 4);
     assert_int_equal(rs_table_n_rows(sheet_of(&s, "nccl_summary_long")), 2);
     rs_sheets_clear(&s);
+    /* ranks that start together: the lower comes last, the higher first */
+    b.items[0].ts = 20000;
+    b.items[1].ts = 1000;
+    assert_int_equal(rs_tl_collective_sheets(ranks, 2, true, &s, &mismatched, NULL), RS_OK);
+    t = sheet_of(&s, "straggler_summary");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(rs_table_int(t, i, 0), i);
+        assert_int_equal(rs_table_int(t, i, column_of(t, "times_arrived_last")), i == 0 ? 2 : 0);
+        assert_int_equal(rs_table_int(t, i, column_of(t, "times_arrived_first")), i == 1 ? 2 : 0);
+    }
+    rs_sheets_clear(&s);
     /* what ranks say of a collective differs: counted */
     b.items[0].in = 7;
     assert_int_equal(rs_tl_collective_sheets(ranks, 2, false, &s, &mismatched, NULL), RS_OK);

@@ -1,0 +1,61 @@
+/* What `structure` keeps of a rank. */
+#ifndef RS_ANALYSIS_STRUCTURE_H
+#define RS_ANALYSIS_STRUCTURE_H
+
+#include "analysis/analysis.h"
+#include "trace/repetition.h"
+#include "trace/structure.h"
+
+/* One step. */
+typedef struct rs_structure_step {
+    int64_t number, start, end; /* of its launches, ns; RS_NO_TIME: none is in the file */
+    size_t works, micro_batches, layers, layer_works;
+    double likeness;
+} rs_structure_step;
+
+/* GPU work of one phase of one micro batch of a step. */
+typedef struct rs_structure_phase {
+    int64_t step;
+    uint8_t phase;       /* rs_phase */
+    int64_t micro_batch; /* -1: of none */
+    size_t works;
+    int64_t gpu; /* ns, summed */
+} rs_structure_phase;
+
+/* GPU work of one phase of one layer, over all steps and micro batches. */
+typedef struct rs_structure_layer {
+    uint8_t phase;
+    int64_t layer;
+    size_t works, steps;
+    int64_t gpu;
+} rs_structure_layer;
+
+/* A process group as a rank sees it. */
+typedef struct rs_structure_group {
+    const char *description; /* owned; NULL: none */
+    int64_t *members;        /* owned */
+    size_t n, ops, transfers, all_to_alls, forward_sums, behind;
+} rs_structure_group;
+
+typedef struct rs_structure_rank {
+    uint8_t source;    /* rs_step_source */
+    uint8_t border;    /* rs_border */
+    bool weak, looked; /* looked: period, score and runner_up are known */
+    size_t period;
+    double score, runner_up;
+    size_t works, outside; /* GPU work in all, of no step */
+    rs_structure_step *steps;
+    size_t n_steps;
+    rs_structure_phase *phases; /* by step, phase, micro batch */
+    size_t n_phases;
+    rs_structure_layer *layers; /* by phase, layer */
+    size_t n_layers;
+    int64_t world; /* ranks of the job by the file's own word; 0: not told */
+    rs_structure_group *groups;
+    size_t n_groups, n_unlisted; /* operations of groups that name no members */
+} rs_structure_rank;
+
+rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+void rs_structure_free(void *partial);
+
+#endif

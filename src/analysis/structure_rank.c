@@ -1,0 +1,248 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/structure.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "match/collective_ops.h"
+#include "match/mesh.h"
+#include "trace/repeated_steps.h"
+#include "trace/selection.h"
+
+void rs_structure_free(void *partial)
+{
+    rs_structure_rank *p = partial;
+    if (!p) return;
+    rs_free(p->steps);
+    rs_free(p->phases);
+    rs_free(p->layers);
+    for (size_t i = 0; i < p->n_groups; i++) {
+        rs_free((char *)p->groups[i].description);
+        rs_free(p->groups[i].members);
+    }
+    rs_free(p->groups);
+    rs_free(p);
+}
+
+static rs_structure_from choice_of(const rs_run *run)
+{
+    const char *from = rs_options_text(run->options, "from");
+    if (strcmp(from, "annotations") == 0) return RS_FROM_ANNOTATIONS;
+    return strcmp(from, "repetition") == 0 ? RS_FROM_REPETITION : RS_FROM_AUTO;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+typedef struct cell {
+    int64_t step, micro_batch, layer;
+    int64_t gpu;
+    uint8_t phase;
+} cell;
+
+static int by_phase(const void *a, const void *b)
+{
+    const cell *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    if (x->phase != y->phase) return x->phase < y->phase ? -1 : 1;
+    return (x->micro_batch > y->micro_batch) - (x->micro_batch < y->micro_batch);
+}
+
+static int by_layer(const void *a, const void *b)
+{
+    const cell *x = a, *y = b;
+    if (x->phase != y->phase) return x->phase < y->phase ? -1 : 1;
+    if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
+{
+    size_t capacity = 0;
+    if (n) qsort(cells, n, sizeof *cells, by_phase);
+    for (size_t i = 0; i < n; i++) {
+        const cell *c = &cells[i];
+        if (i == 0 || by_phase(c, c - 1) != 0) {
+            if (!RS_GROW_ONE(p->phases, p->n_phases, capacity)) return false;
+            p->phases[p->n_phases++] =
+                (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch};
+        }
+        rs_structure_phase *at = &p->phases[p->n_phases - 1];
+        at->works++;
+        at->gpu = rs_add_sat(at->gpu, c->gpu);
+    }
+    return true;
+}
+
+static bool add_layers(cell *cells, size_t n, rs_structure_rank *p)
+{
+    size_t capacity = 0;
+    if (n) qsort(cells, n, sizeof *cells, by_layer);
+    for (size_t i = 0; i < n; i++) {
+        const cell *c = &cells[i];
+        if (c->layer < 0) continue;
+        rs_structure_layer *at = p->n_layers ? &p->layers[p->n_layers - 1] : NULL;
+        if (!at || at->phase != c->phase || at->layer != c->layer) {
+            if (!RS_GROW_ONE(p->layers, p->n_layers, capacity)) return false;
+            at = &p->layers[p->n_layers++];
+            *at = (rs_structure_layer){.phase = c->phase, .layer = c->layer};
+        }
+        if (at->works == 0 || c->step != cells[i - 1].step) at->steps++;
+        at->works++;
+        at->gpu = rs_add_sat(at->gpu, c->gpu);
+    }
+    return true;
+}
+
+static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
+                   rs_structure_rank *p)
+{
+    const rs_events *e = trace->events;
+    cell *cells = rs_malloc((s->n + 1) * sizeof *cells);
+    size_t n = 0;
+    if (!cells) return false;
+    for (size_t i = 0; i < s->n; i++) {
+        uint32_t row = s->order->row[i];
+        if (wanted && !rs_ranges_has(wanted, s->step[i])) continue;
+        p->works++;
+        p->outside += s->step[i] < 0;
+        if (s->step[i] < 0 && s->source != RS_STEPS_NONE) continue;
+        int64_t end = e->duration[row] > 0 ? rs_event_end(e, row) : e->start[row];
+        cells[n++] = (cell){.step = s->step[i],
+                            .micro_batch = s->micro_batch[i] == RS_NO_LAYER ? -1 : (int64_t)s->micro_batch[i],
+                            .layer = s->layer[i] == RS_NO_LAYER ? -1 : (int64_t)s->layer[i],
+                            .gpu = rs_sub_sat(end, e->start[row]),
+                            .phase = s->phase[i]};
+    }
+    bool ok = (s->source == RS_STEPS_NONE || add_phases(cells, n, p)) && add_layers(cells, n, p);
+    rs_free(cells);
+    return ok;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+static rs_structure_step *find_step(rs_structure_rank *p, int64_t number)
+{
+    size_t low = 0, high = p->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->steps[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->n_steps && p->steps[low].number == number ? &p->steps[low] : NULL;
+}
+
+static bool add_steps(const rs_trace *trace, const rs_structure *s, const rs_ranges *wanted,
+                      rs_structure_rank *p)
+{
+    const rs_events *e = trace->events;
+    p->steps = rs_malloc((s->n_steps + 1) * sizeof *p->steps);
+    if (!p->steps) return false;
+    for (size_t i = 0; i < s->n_steps; i++) {
+        const rs_step_shape *x = &s->steps[i];
+        if (x->number < 0 || (wanted && !rs_ranges_has(wanted, x->number))) continue;
+        p->steps[p->n_steps++] = (rs_structure_step){.number = x->number,
+                                                     .start = RS_NO_TIME,
+                                                     .end = RS_NO_TIME,
+                                                     .works = x->n,
+                                                     .micro_batches = x->micro_batches,
+                                                     .layers = x->layers,
+                                                     .layer_works = x->layer_works,
+                                                     .likeness = x->likeness};
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        rs_structure_step *step = find_step(p, s->step[i]);
+        uint32_t launch = s->order->launch[i];
+        if (!step || launch == RS_NO_ROW) continue;
+        int64_t end = rs_event_end(e, launch);
+        if (step->start == RS_NO_TIME || e->start[launch] < step->start) step->start = e->start[launch];
+        if (step->end == RS_NO_TIME || end > step->end) step->end = end;
+    }
+    return true;
+}
+
+/* ---- process groups ------------------------------------------------------------------------------------ */
+
+static rs_structure_group *find_group(rs_structure_rank *p, rs_map64 *by_text, const rs_coll_rank *comm,
+                                      const rs_coll_op *op, size_t *capacity, bool *ok)
+{
+    bool is_new;
+    uint64_t key = ((uint64_t)op->members << 32 | op->description) ^ rs_hash_u64((uint64_t)op->group_size);
+    uint32_t *slot = rs_map64_put(by_text, key, &is_new);
+    *ok = slot != NULL;
+    if (slot && !is_new) return *slot == UINT32_MAX ? NULL : &p->groups[*slot];
+    if (!slot) return NULL;
+    *slot = UINT32_MAX;
+    int64_t *members;
+    size_t n;
+    const char *text = op->members == RS_NO_STRING ? "" : rs_pool_text(&comm->pool, op->members);
+    if (!rs_mesh_parse(text, op->group_size, &members, &n)) return NULL;
+    const char *description =
+        op->description == RS_NO_STRING ? NULL : rs_strdup(rs_pool_text(&comm->pool, op->description));
+    *ok = RS_GROW_ONE(p->groups, p->n_groups, *capacity);
+    if (!*ok) {
+        rs_free(members);
+        rs_free((char *)description);
+        return NULL;
+    }
+    *slot = (uint32_t)p->n_groups;
+    p->groups[p->n_groups] = (rs_structure_group){.description = description, .members = members, .n = n};
+    return &p->groups[p->n_groups++];
+}
+
+static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structure_rank *p, rs_error *err)
+{
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_coll_rank *comm;
+    RS_TRY(rs_coll_rank_any(trace, &policy, &comm, err));
+    rs_map64 by_text = {0};
+    size_t capacity = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < comm->n; i++) {
+        const rs_coll_op *op = &comm->ops[i];
+        rs_structure_group *g = find_group(p, &by_text, comm, op, &capacity, &ok);
+        if (!g) {
+            p->n_unlisted++;
+            continue;
+        }
+        size_t at = rs_structure_at(s, op->row);
+        uint8_t phase = at == SIZE_MAX ? RS_PHASE_UNKNOWN : s->phase[at];
+        bool sums = op->kind == RS_COLL_ALL_REDUCE || op->kind == RS_COLL_REDUCE_SCATTER;
+        g->ops++;
+        g->transfers += op->kind == RS_COLL_SEND_RECV;
+        g->all_to_alls += op->kind == RS_COLL_ALL_TO_ALL;
+        g->forward_sums += sums && phase == RS_PHASE_FORWARD;
+        g->behind += sums && (phase == RS_PHASE_BACKWARD || phase == RS_PHASE_OPTIMIZER);
+    }
+    rs_map64_clear(&by_text);
+    rs_coll_rank_free(comm);
+    int64_t world = trace->events->info.world_size;
+    p->world = world > 0 ? world : 0;
+    return ok ? RS_OK : rs_fail_nomem(err, "process groups");
+}
+
+rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    const rs_structure *s;
+    rs_structure_from from = choice_of(run);
+    rs_structure_rank *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "structure");
+    *partial = p;
+    RS_TRY(rs_trace_structure(trace, from, &s, err));
+    p->source = (uint8_t)s->source;
+    if (from == RS_FROM_REPETITION || s->source == RS_STEPS_NONE || s->source == RS_STEPS_REPETITION) {
+        const rs_repeated_steps *r;
+        RS_TRY(rs_trace_repeated_steps(trace, &r, err));
+        p->looked = r->found.period > 0;
+        p->period = r->found.period;
+        p->score = r->found.score;
+        p->runner_up = r->found.runner_up;
+        p->weak = r->found.weak;
+        p->border = (uint8_t)r->found.border;
+    }
+    const rs_ranges *wanted = trace->selection && trace->selection->by_step ? &trace->selection->steps : NULL;
+    bool ok = add_steps(trace, s, wanted, p) && sum_up(trace, s, wanted, p);
+    return ok ? list_groups(trace, s, p, err) : rs_fail_nomem(err, "structure");
+}
