@@ -1025,6 +1025,7 @@ class Job:
             device_name: first device
             backend: communication backend
             world_size [count]: ranks of the whole job
+            label: what a merger calls the rank
 
         Table categories: One row a rank and category.
             rank [id]: rank of the job
@@ -1612,14 +1613,15 @@ class Job:
         by: Literal['step', 'rank'] = 'step',
         outlier: float = 10.0,
         compat: None = None,
-        table: Optional[Literal['steps', 'ranks']] = None,
+        table: Optional[Literal['steps', 'ranks', 'serving']] = None,
         progress: Progress = None) -> Table:
         """Each training step: its length, what its GPU time went to, and which steps stand out.
 
         A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order
         of launches is searched for what comes again and again and begins at a border that steps have: a
         data loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the
-        host; such steps count from 0 and a note says so. GPU work belongs to the step it was launched in,
+        host; such steps count from 0 and a note says so. The annotations of vLLM, SGLang and ATOM are
+        steps, too; the table serving says what they tell. GPU work belongs to the step it was launched in,
         wherever it runs; its span, from the first start to the last end, is divided into computation,
         exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
         not been launched.
@@ -1665,7 +1667,24 @@ class Job:
             slowest_step [id]: the longest step
             std_us [us]: standard deviation of a sample; unknown for one step
             outliers [count]: steps that stand out
-            gpu_events_outside [count]: GPU work that belongs to no step"""
+            gpu_events_outside [count]: GPU work that belongs to no step
+
+        Table serving: one row is one step of a serving engine: what was computed in it
+            rank [id]: rank
+            step [id]: number of the step
+            phase: prefill, decode, mixed, diffusion; idle: no requests
+            requests [count]: requests in the batch
+            tokens [count]: tokens computed for them
+            context_requests [count]: requests in prefill
+            context_q [count]: tokens computed in prefill
+            context_k [count]: tokens that they attend to, summed over the requests
+            context_qq [count]: square of a request's tokens, summed
+            context_qk [count]: product of a request's tokens and those attended to, summed
+            generation_requests [count]: requests in decode
+            generation_q [count]: tokens computed in decode
+            generation_k [count]: tokens that they attend to, summed
+            generation_qq [count]: square of a request's tokens, summed
+            generation_qk [count]: product of a request's tokens and those attended to, summed"""
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
@@ -1734,6 +1753,95 @@ class Job:
             offset_us [us]: how far it is ahead
             spread_us [us]: median distance of its ends from the others' after correction
             collectives [count]: collectives that tell it; 0: nothing to compare with"""
+    def structure(self, *,
+        from_: Literal['auto', 'annotations', 'repetition'] = 'auto',
+        compat: None = None,
+        table: Optional[Literal['steps', 'phases', 'micro_batches', 'layers', 'mesh', 'fit']] = None,
+        progress: Progress = None) -> Table:
+        """Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations.
+
+        Each piece of GPU work is given its place in the model's program.
+
+        Steps: annotations; where there are none (or with from_="repetition"), what comes again and again in
+        the order of launches and begins at a border that steps have: a data loader's call, the end of the
+        optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border is
+        a layer, and no step is claimed.
+
+        Phases: backward is what autograd's thread launches; forward stands before the last of it; behind it
+        the optimizer's own work and the clearing of gradients are the optimizer; the rest is unknown. Sends
+        belong to what was computed before them, receives to what is computed after.
+
+        Micro batches: the smallest part of a step's forward that stands whole times one behind the other.
+        Layers: stretches of at least four pieces of work that stand at least three times in a row within a
+        micro batch. Work of backward belongs to the micro batch and the layer of the forward operator whose
+        sequence number its operator has.
+
+        Mesh, over all ranks: process groups of one size and stride that share no rank are an axis; axes
+        meet in one rank and their sizes multiply to the job's ranks. An axis is named by its groups'
+        description or else by what is done in them: sends and receives pp, all-to-alls ep, sums in forward
+        tp, sums behind it dp.
+
+        The table fit says how well each answer fits, and why one was refused.
+
+        Options:
+            from_: what tells the steps; auto: annotations, and repetition where there are none; one of
+                auto, annotations, repetition
+
+        Table steps: one row is one step of one rank
+            rank [id]: rank
+            step [id]: number of the step
+            told_by: annotations, serving annotations, repetition
+            start_us [us]: start of its first launch
+            end_us [us]: end of its last launch
+            works [count]: pieces of GPU work
+            micro_batches [count]: how often its forward repeats; unknown where forward and backward are not
+                told apart
+            layers [count]: layers of a micro batch's forward (of the step where phases are unknown); 0:
+                nothing repeats
+            works_per_layer [count]: pieces of GPU work of a layer's forward
+
+        Table phases: one row is one phase of one step of one rank
+            rank [id]: rank
+            step [id]: number of the step
+            phase: forward, backward, optimizer, unknown
+            works [count]: pieces of GPU work
+            gpu_us [us]: their time, summed
+
+        Table micro_batches: one row is one micro batch in one phase of one step of one rank
+            rank [id]: rank
+            step [id]: number of the step
+            micro_batch [id]: micro batch, in order of forward
+            phase: forward or backward
+            works [count]: pieces of GPU work
+            gpu_us [us]: their time, summed
+
+        Table layers: one row is one layer in one phase of one rank, over all steps
+            rank [id]: rank
+            phase: forward, backward, unknown
+            layer [id]: layer, in order of forward
+            steps [count]: steps it was seen in
+            works [count]: pieces of GPU work in all of them
+            gpu_us [us]: their time, summed
+            mean_us [us]: gpu_us a step
+
+        Table mesh: one row is one axis of the mesh of all ranks
+            axis: tp, dp, pp, ep, cp, sp; axis: nothing tells
+            named_by: description: of the process group; behaviour: what is done in it; unknown: neither
+            size [count]: ranks of a group
+            stride [count]: from one rank of a group to the next; unknown: not the same for all
+            groups [count]: groups that some rank communicates in
+            ranks [count]: ranks in them
+            operations [count]: communication in them, as all ranks saw it
+
+        Table fit: one row is one question about one rank
+            rank [id]: rank; unknown: the whole job
+            question: steps, micro_batches, layers, mesh
+            answer: what was found; unknown: refused
+            score: share of the work that agrees with the answer: of steps, with the work a period later; of
+                micro batches, with the next one's; of layers, the share of forward that lies in layers; of
+                the mesh, the share of the job's ranks that its axes multiply to
+            runner_up: score of the best period that is no multiple nor part; unknown: none
+            reason: of a refusal or a weak answer"""
     def summary(self, *,
         top: int = 5,
         compat: None = None,

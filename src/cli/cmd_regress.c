@@ -1,0 +1,254 @@
+/* rankscope regress BASE NEW: is the new code slower, by a test over runs, and what the change is made of. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/try.h"
+#include "cli/cli.h"
+#include "rankscope/regress.h"
+
+static const rs_option_spec specs[] = {
+    {"alpha", RS_OPTION_REAL, "SHARE", NULL, "0.05", "share of false alarms that is accepted"},
+    {"min-effect", RS_OPTION_REAL, "PCT", NULL, "0.5", "a change below PCT percent does not matter"},
+    {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL,
+     "how much equal runs differ (standard deviation in percent), known from elsewhere: then one run a side is "
+     "enough"},
+    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part", "kernel", "what the change is divided by"},
+    {"method", RS_OPTION_CHOICE, "HOW", "exposed", "exposed",
+     "exposed: each instant of a step belongs to what runs then, computation first"},
+    {"strict", RS_OPTION_FLAG, NULL, NULL, NULL, "undecided is exit code 1, too"},
+    {"junit", RS_OPTION_TEXT, "FILE", NULL, NULL, "write the verdict and the parts as JUnit test cases"},
+    {"save", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "instead of comparing: keep what a base needs of these runs, a few kB, so that CI need not keep traces"},
+};
+
+/* ---- sides --------------------------------------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void free_names(char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) rs_free(names[i]);
+    rs_free(names);
+}
+
+/* The folders in a folder, by name; *n = 0: there are none. */
+static rs_status list_folders(const char *path, char ***names, size_t *n, rs_error *err)
+{
+    size_t capacity = 0;
+    *names = NULL;
+    *n = 0;
+    DIR *folder = opendir(path);
+    if (!folder) return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot be listed");
+    rs_status status = RS_OK;
+    for (struct dirent *e; status == RS_OK && (e = readdir(folder));) {
+        if (e->d_name[0] == '.') continue;
+        size_t size = strlen(path) + strlen(e->d_name) + 2;
+        char *full = rs_malloc(size);
+        if (full) snprintf(full, size, "%s/%s", path, e->d_name);
+        if (full && !is_folder(full)) {
+            rs_free(full);
+            continue;
+        }
+        if (!full || !RS_GROW_ONE(*names, *n, capacity)) {
+            rs_free(full);
+            status = rs_fail_nomem(err, path);
+        } else {
+            (*names)[(*n)++] = full;
+        }
+    }
+    closedir(folder);
+    if (*n) qsort(*names, *n, sizeof **names, by_name);
+    return status;
+}
+
+static rs_status add_run(rs_request *r, rs_regress_side *side, const char *path, rs_result *told,
+                         rs_error *err)
+{
+    rs_job *job = NULL;
+    RS_TRY(rs_request_open(r, &path, 1, &job, err));
+    rs_status status = rs_regress_add_run(side, path, job, told, err);
+    rs_request_close(r, job);
+    return status;
+}
+
+#define MOST_SAVED (64 << 20) /* bytes of a stored summary */
+
+/* Whether a file is a stored summary, which is then read. */
+static rs_status read_saved(rs_regress_side *side, const char *path, bool *was, rs_error *err)
+{
+    *was = false;
+    FILE *f = fopen(path, "rb");
+    if (!f) return RS_OK; /* the job's own error is better */
+    char head[64];
+    size_t n = fread(head, 1, sizeof head, f);
+    rs_status status = RS_OK;
+    *was = rs_regress_is_saved(head, n);
+    if (*was) {
+        char *bytes = rs_malloc(MOST_SAVED);
+        size_t used = 0;
+        rewind(f);
+        if (bytes) used = fread(bytes, 1, MOST_SAVED, f);
+        status = !bytes ? rs_fail_nomem(err, path)
+                 : used == MOST_SAVED
+                     ? rs_fail_at(err, RS_ERR_LIMIT, path, RS_NO_OFFSET, "is too large for a stored summary")
+                     : rs_regress_read(side, bytes, used, path, err);
+        rs_free(bytes);
+    }
+    fclose(f);
+    return status;
+}
+
+/* A stored summary, a run (a file or a folder of ranks), or a folder of runs: one with folders in it. */
+static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path, rs_result *told,
+                          rs_error *err)
+{
+    char **runs = NULL;
+    size_t n = 0;
+    bool saved = false;
+    if (!is_folder(path)) {
+        RS_TRY(read_saved(side, path, &saved, err));
+        return saved ? RS_OK : add_run(r, side, path, told, err);
+    }
+    rs_status status = list_folders(path, &runs, &n, err);
+    if (status == RS_OK && n == 0) status = add_run(r, side, path, told, err);
+    for (size_t i = 0; status == RS_OK && i < n; i++) status = add_run(r, side, runs[i], told, err);
+    free_names(runs, n);
+    return status;
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+static rs_status choose(rs_request *r, rs_error *err)
+{
+    (void)err;
+    r->tables = rs_regress_tables;
+    r->n_tables = 3;
+    return RS_OK;
+}
+
+static rs_status check(rs_request *r, rs_error *err)
+{
+    bool save = rs_request_text(r, "save") != NULL;
+    const rs_options *o = r->arguments.options[0];
+    double alpha = rs_options_real(o, "alpha");
+    if (save && !r->arguments.n_paths)
+        return rs_fail(err, RS_ERR_USAGE, "which runs? rankscope regress --save FILE BASE");
+    if (!save && r->arguments.n_paths != 2)
+        return rs_fail(err, RS_ERR_USAGE, "two sides are compared, not %zu: rankscope regress BASE NEW",
+                       r->arguments.n_paths);
+    if (!(alpha > 0 && alpha < 0.5))
+        return rs_fail(err, RS_ERR_USAGE, "--alpha takes a share above 0 and below 0.5");
+    if (rs_options_real(o, "min-effect") < 0)
+        return rs_fail(err, RS_ERR_USAGE, "--min-effect takes 0 or more percent");
+    if (rs_request_is_set(r, "between-run-sd") && rs_options_real(o, "between-run-sd") < 0)
+        return rs_fail(err, RS_ERR_USAGE, "--between-run-sd takes 0 or more percent");
+    return RS_OK;
+}
+
+typedef struct regressing {
+    const rs_regress_side *base;
+    const rs_result *result;
+    rs_regress_verdict verdict;
+    bool strict;
+} regressing;
+
+static rs_status write_saved(void *context, const rs_sink *sink, rs_error *err)
+{
+    return rs_regress_save(((regressing *)context)->base, sink, err);
+}
+
+static rs_status write_junit(void *context, const rs_sink *sink, rs_error *err)
+{
+    const regressing *c = context;
+    return rs_regress_junit(c->result, c->verdict, c->strict, sink, err);
+}
+
+static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
+                         rs_error *err)
+{
+    const rs_options *o = r->arguments.options[0];
+    const char *junit = rs_request_text(r, "junit");
+    rs_regress_settings settings = {.size = sizeof settings,
+                                    .alpha = rs_options_real(o, "alpha"),
+                                    .min_effect = rs_options_real(o, "min-effect") / 100,
+                                    .between_run_sd = rs_request_is_set(r, "between-run-sd")
+                                                          ? rs_options_real(o, "between-run-sd") / 100
+                                                          : -1,
+                                    .by_part = strcmp(rs_request_text(r, "by"), "part") == 0};
+    RS_TRY(rs_regress(c->base, now, &settings, result, &c->verdict, err));
+    c->result = result;
+    c->strict = rs_request_flag(r, "strict");
+    result->found = c->verdict == RS_REGRESS_SLOWER || (c->strict && c->verdict == RS_REGRESS_UNDECIDED);
+    return junit ? rs_output_put(junit, false, "regress", write_junit, c, err) : RS_OK;
+}
+
+static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
+{
+    rs_regress_side *sides[2] = {NULL, NULL};
+    const char *save = rs_request_text(r, "save");
+    rs_status status = RS_OK;
+    for (int k = 0; status == RS_OK && k < 2; k++)
+        if ((status = rs_regress_side_create(&sides[k])) != RS_OK) status = rs_fail_nomem(err, "a side");
+    for (size_t i = 0; status == RS_OK && i < r->arguments.n_paths; i++)
+        status = add_side(r, sides[save ? 0 : i], r->arguments.paths[i], result, err);
+    rs_progress_end(&r->progress);
+    regressing c = {.base = sides[0]};
+    if (status == RS_OK)
+        status = save ? rs_output_put(save, false, "regress", write_saved, &c, err)
+                      : compare(r, &c, sides[1], result, err);
+    rs_regress_side_free(sides[0]);
+    rs_regress_side_free(sides[1]);
+    return status;
+}
+
+static int deliver(rs_request *r, const rs_result *result)
+{
+    return rs_request_text(r, "save") ? RS_EXIT_OK : rs_request_deliver(r, result);
+}
+
+const rs_command rs_regress_command = {
+    .name = "regress",
+    .help = "Is the new code slower? A verdict over runs that does not cry wolf, and the parts of the change",
+    .usage = "[options] BASE NEW",
+    .about =
+        "BASE and NEW are each a folder of runs (one with a folder for each run in it), one run (a trace, or a "
+        "folder with the traces of its ranks), or what --save wrote.\n\n"
+        "The unit is the run. Steps of one run resemble each other more than those of two runs, so that a test "
+        "over steps finds differences between equal code. A run's value is the mean of its settled steps: warm-up "
+        "(MSER) and outliers (median + 5 median deviations) are set apart, not deleted; what they change stands "
+        "in the columns warm_up_us and outliers_us. The verdict is Welch's test of the runs' log means: slower "
+        "when the whole interval is above 0 and the change at least --min-effect; same when the whole interval is "
+        "within it; else undecided. One run a side is undecided, unless --between-run-sd says how much equal runs "
+        "differ. The least change that these runs could show is always told.\n\n"
+        "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. An instant "
+        "of a step belongs to computation, else to communication, else to copies, else it is a gap; of kernels that "
+        "run at once the first to start has the time. A kernel that grows may hide communication, whose part then "
+        "falls: parts tell where the time is, not what caused it. \"outside GPU work\" is the rest of the step on "
+        "the host; it is negative where GPU work goes on behind the step's end.\n\n"
+        "Exit code 1: slower; with --strict undecided, too.",
+    .examples =
+        "rankscope regress base/ new/\n"
+        "rankscope regress --save baseline.json base/ && rankscope regress --junit regress.xml baseline.json new/\n"
+        "rankscope regress --between-run-sd 0.8 old.json.gz new.json.gz",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
+               {.base = &rs_output_options}},
+    .n_groups = 3,
+    .choose = choose,
+    .check = check,
+    .body = regress,
+    .deliver = deliver,
+};

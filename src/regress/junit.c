@@ -1,0 +1,98 @@
+/* The verdict as test cases of JUnit, which CI servers show. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "rankscope/regress.h"
+#include "text/numbers.h"
+#include "text/writer.h"
+
+enum { VERDICT, PARTS };
+
+static void attribute(rs_writer *w, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        switch (c) {
+        case '&': rs_writer_text(w, "&amp;"); break;
+        case '<': rs_writer_text(w, "&lt;"); break;
+        case '>': rs_writer_text(w, "&gt;"); break;
+        case '"': rs_writer_text(w, "&quot;"); break;
+        default: rs_writer_char(w, c < 32 || c == 127 ? ' ' : (char)c);
+        }
+    }
+}
+
+static void cell(rs_writer *w, const rs_table *t, size_t row, size_t column)
+{
+    size_t n;
+    if (rs_table_is_null(t, row, column)) return;
+    const char *text = rs_table_text(t, row, column, &n);
+    attribute(w, text, n);
+}
+
+static size_t column_of(const rs_table *t, const char *name)
+{
+    const rs_table_spec *spec = rs_table_get_spec(t);
+    size_t i = 0;
+    while (i < spec->n_columns && strcmp(spec->columns[i].name, name) != 0) i++;
+    return i;
+}
+
+static void number(rs_writer *w, const rs_table *t, size_t row, const char *name)
+{
+    size_t column = column_of(t, name);
+    if (rs_table_is_null(t, row, column)) {
+        rs_writer_text(w, "unknown");
+        return;
+    }
+    if (rs_table_get_spec(t)->columns[column].type == RS_TIME)
+        rs_writer_time(w, rs_table_int(t, row, column), RS_UNIT_US);
+    else
+        rs_writer_real(w, rs_table_real(t, row, column));
+}
+
+rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
+                           const rs_sink *sink, rs_error *err)
+{
+    const rs_table *v = result->tables[VERDICT], *parts = result->tables[PARTS];
+    bool fails = verdict == RS_REGRESS_SLOWER || (strict && verdict == RS_REGRESS_UNDECIDED);
+    rs_writer *w = rs_malloc(sizeof *w);
+    if (!w) return rs_fail_nomem(err, "a writer");
+    rs_writer_init(w, sink);
+    rs_writer_text(
+        w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rankscope regress\" tests=\"");
+    rs_writer_uint(w, 1 + rs_table_n_rows(parts));
+    rs_writer_text(w, fails ? "\" failures=\"1\">\n" : "\" failures=\"0\">\n");
+    rs_writer_text(w, "  <testcase classname=\"regress\" name=\"verdict\">");
+    if (fails) {
+        rs_writer_text(w, "<failure message=\"");
+        rs_writer_text(w, rs_regress_verdict_name(verdict));
+        rs_writer_text(w, ": change ");
+        number(w, v, 0, "change_pct");
+        rs_writer_text(w, " %, interval ");
+        number(w, v, 0, "low_pct");
+        rs_writer_text(w, " to ");
+        number(w, v, 0, "high_pct");
+        rs_writer_text(w, " %\"/>");
+    } else {
+        rs_writer_text(w, "<system-out>");
+        rs_writer_text(w, rs_regress_verdict_name(verdict));
+        rs_writer_text(w, "</system-out>");
+    }
+    rs_writer_text(w, "</testcase>\n");
+    for (size_t i = 0; i < rs_table_n_rows(parts); i++) {
+        rs_writer_text(w, "  <testcase classname=\"regress.parts\" name=\"");
+        cell(w, parts, i, column_of(parts, "part"));
+        if (!rs_table_is_null(parts, i, column_of(parts, "kernel"))) rs_writer_text(w, ": ");
+        cell(w, parts, i, column_of(parts, "kernel"));
+        rs_writer_text(w, "\"><system-out>part_us ");
+        number(w, parts, i, "part_us");
+        rs_writer_text(w, "</system-out></testcase>\n");
+    }
+    rs_writer_text(w, "</testsuite>\n");
+    rs_status status = rs_writer_finish(w, err);
+    rs_free(w);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* What one rank's steps went to. */
+#ifndef RS_REGRESS_RANK_H
+#define RS_REGRESS_RANK_H
+
+#include "base/strings.h"
+#include "job/job.h"
+
+/* The kinds of time that make up the length of a step. The last one may be negative: work that goes on behind the
+ * step's end on the host. */
+typedef enum rs_step_part {
+    RS_PART_COMPUTATION,   /* by kernel: of those that run at once the first to start has the time */
+    RS_PART_COMMUNICATION, /* ... of what runs while no computation does */
+    RS_PART_COPY,          /* ... while neither does */
+    RS_PART_HOST_WAIT,     /* nothing runs, and the next work had not been launched */
+    RS_PART_IDLE,          /* nothing runs, though work was launched */
+    RS_PART_OUTSIDE,       /* before the step's first work and behind its last one */
+    RS_N_STEP_PARTS
+} rs_step_part;
+const char *rs_step_part_name(rs_step_part part); /* static text */
+
+typedef struct rs_piece {
+    uint32_t step; /* index into steps */
+    uint32_t name; /* of texts */
+    uint8_t part;  /* rs_step_part */
+    int64_t ns, count;
+} rs_piece;
+
+typedef struct rs_step_length {
+    int64_t number, length;
+} rs_step_length;
+
+typedef struct rs_rank_pieces {
+    rs_strings texts;
+    rs_step_length *steps; /* by number */
+    size_t n_steps;
+    rs_piece *pieces; /* those of a step add up to its length */
+    size_t n_pieces, capacity;
+} rs_rank_pieces;
+
+/* For rs_job_each_rank. The value is an rs_rank_pieces; NULL for a rank without steps on the host. */
+rs_status rs_pieces_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err);
+void rs_pieces_free(void *value);
+
+#endif

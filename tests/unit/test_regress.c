@@ -1,0 +1,281 @@
+/* regress: Student's t against tables, Welch, Holm, MSER, false alarms on equal code, power, exact parts, stored
+ * summaries that are cut or changed. */
+#include "support.h"
+
+#include <math.h>
+
+#include "base/sampling.h"
+#include "regress/run.h"
+
+static void near(double value, double wanted, double within)
+{
+    if (!(fabs(value - wanted) <= within)) fail_msg("%.15g instead of %.15g", value, wanted);
+}
+
+/* Values of printed tables (Abramowitz and Stegun 26.10, NIST handbook 1.3.6.7.2). */
+static void test_student(void **state)
+{
+    (void)state;
+    near(rs_student_quantile(0.975, 1), 12.706204736, 1e-8);
+    near(rs_student_quantile(0.975, 10), 2.228138852, 1e-9);
+    near(rs_student_quantile(0.95, 4), 2.131846786, 1e-9);
+    near(rs_student_quantile(0.995, 120), 2.617421145, 1e-8);
+    near(rs_student_quantile(0.975, (double)INFINITY), 1.959963985, 1e-9);
+    near(rs_student_cdf(0, 3), 0.5, 1e-15);
+    near(rs_student_cdf(1, 1), 0.75, 1e-14);
+    near(rs_student_cdf(-1, 1), 0.25, 1e-14);
+    assert_true(isnan(rs_student_quantile(1, 5)));
+    for (double df = 0.7; df < 300; df *= 1.7)
+        for (double p = 0.01; p < 1; p += 0.07)
+            near(rs_student_cdf(rs_student_quantile(p, df), df), p, 1e-12);
+}
+
+static void test_welch(void **state)
+{
+    (void)state;
+    /* means 2 and 5, variances 1 and 4, 3 and 4 values: t = 3 / sqrt(1/3 + 4/4), by hand */
+    const double a[] = {1, 2, 3}, b[] = {3, 4, 5, 8};
+    rs_welch w = rs_welch_compare(a, 3, b, 4, 0.05, -1);
+    double va = 1.0 / 3, vb = (4 + 1 + 0 + 9) / 3.0 / 4;
+    near(w.difference, 3, 1e-12);
+    near(w.error, sqrt(va + vb), 1e-12);
+    near(w.df, (va + vb) * (va + vb) / (va * va / 2 + vb * vb / 3), 1e-12);
+    near(w.high - w.difference, rs_student_quantile(0.975, w.df) * w.error, 1e-12);
+    near(w.p, 2 * rs_student_cdf(-3 / w.error, w.df), 1e-14);
+    assert_true(isnan(rs_welch_compare(a, 1, b, 4, 0.05, -1).low));
+    w = rs_welch_compare(a, 1, b, 1, 0.05, 0.5);
+    near(w.error, 0.5 * sqrt(2), 1e-14);
+    assert_true(isinf(w.df) && w.p < 0.01);
+    const double same[] = {7, 7};
+    assert_true(rs_welch_compare(same, 2, same, 2, 0.05, -1).p == 1);
+}
+
+static void test_holm(void **state)
+{
+    (void)state;
+    double p[] = {0.04, (double)NAN, 0.01, 0.03, 0.5};
+    assert_true(rs_holm(p, 5));
+    near(p[2], 0.04, 1e-15);
+    near(p[3], 0.09, 1e-15);
+    near(p[0], 0.09, 1e-15); /* never below a smaller one's */
+    near(p[4], 0.5, 1e-15);
+    assert_true(isnan(p[1]));
+}
+
+static void test_series(void **state)
+{
+    (void)state;
+    const double falling[] = {90, 50, 20, 10, 11, 10, 11, 10, 11, 10, 11, 10};
+    const double flat[] = {10, 11, 10, 11, 10, 11};
+    const double slope[] = {8, 7, 6, 5, 4, 3, 2, 1};
+    bool settled;
+    assert_int_equal(rs_mser(falling, 12, &settled), 3);
+    assert_true(settled);
+    assert_int_equal(rs_mser(flat, 6, &settled), 0);
+    rs_mser(slope, 8, &settled);
+    assert_false(settled);
+    near(rs_autocorrelation(flat, 6), -5.0 / 6, 1e-12);
+    assert_true(isnan(rs_autocorrelation(flat, 2)));
+}
+
+/* ---- equal code ---------------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static double uniform(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(2 * 3.14159265358979323846 * uniform());
+}
+
+#define N_STEPS 40
+
+/* Runs of 100 ms steps: the run's own speed, then steps that resemble the one before. */
+static rs_regress_side *simulate(size_t runs, double factor, double run_sd, double rho)
+{
+    rs_regress_side *side;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_regress_side_create(&side), RS_OK);
+    for (size_t r = 0; r < runs; r++) {
+        rs_one_run *run = rs_side_add(side, "run");
+        double speed = factor * (1 + run_sd * normal()), noise = normal();
+        run->n_ranks = 1;
+        run->steps = calloc(N_STEPS, sizeof *run->steps);
+        run->n_steps = run->steps_capacity = N_STEPS;
+        for (int i = 0; i < N_STEPS; i++) {
+            noise = rho * noise + sqrt(1 - rho * rho) * normal();
+            run->steps[i] = (rs_run_step){.number = i, .sum = llround(1e8 * speed * (1 + 0.01 * noise))};
+        }
+        assert_int_equal(rs_run_settle(run, &err), RS_OK);
+    }
+    return side;
+}
+
+static rs_regress_verdict verdict_on(size_t runs, double factor, double run_sd, double rho, double least)
+{
+    rs_regress_side *a = simulate(runs, 1, run_sd, rho), *b = simulate(runs, factor, run_sd, rho);
+    rs_regress_settings settings = {.size = sizeof settings, .min_effect = least, .between_run_sd = -1};
+    rs_result result = {0};
+    rs_error err = RS_ERROR_INIT;
+    rs_regress_verdict verdict;
+    assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, &err), RS_OK);
+    rs_result_clear(&result);
+    rs_regress_side_free(a);
+    rs_regress_side_free(b);
+    return verdict;
+}
+
+static void test_false_alarms(void **state)
+{
+    (void)state;
+    static const double rhos[] = {0, 0.5, 0.8}, sds[] = {0, 0.005, 0.01};
+    static const size_t runs[] = {3, 5, 8};
+    const int pairs = 2000;
+    seed = 20261122;
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 3; k++)
+            for (size_t n = 0; n < 3; n++) {
+                int alarms = 0;
+                for (int p = 0; p < pairs; p++) {
+                    rs_regress_verdict v = verdict_on(runs[n], 1, sds[k], rhos[i], 0);
+                    alarms += v == RS_REGRESS_SLOWER || v == RS_REGRESS_FASTER;
+                }
+                if (alarms > 0.06 * pairs)
+                    fail_msg("rho %d %%, run sd %d permille, %d runs: %d false alarms in %d",
+                             (int)(100 * rhos[i]), (int)(1000 * sds[k]), (int)runs[n], alarms, pairs);
+            }
+}
+
+static int found_of(int pairs, double rho)
+{
+    int found = 0;
+    for (int p = 0; p < pairs; p++) {
+        rs_regress_verdict v = verdict_on(5, 1.015, 0.005, rho, 0.005);
+        found += v == RS_REGRESS_SLOWER;
+        assert_int_not_equal(v, RS_REGRESS_FASTER);
+        assert_int_not_equal(v, RS_REGRESS_SAME);
+    }
+    return found;
+}
+
+/* With a least effect of 0.5 %, as the command has it. Where steps resemble each other, their noise of 1 % adds to
+ * that between runs, and some power goes. */
+static void test_power(void **state)
+{
+    (void)state;
+    seed = 7;
+    int plain = found_of(1000, 0), resembling = found_of(1000, 0.5);
+    print_message(
+        "1.5 %% slower, run sd 0.5 %%, 5 + 5 runs: found %d of 1000; steps that resemble each other (0.5): "
+        "%d\n",
+        plain, resembling);
+    assert_true(plain >= 950);
+    assert_true(resembling >= 900);
+}
+
+/* ---- parts and stored summaries ------------------------------------------------------------------------ */
+
+static rs_regress_side *with_parts(int64_t extra)
+{
+    rs_regress_side *side;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_regress_side_create(&side), RS_OK);
+    uint32_t compute = rs_strings_add(&side->texts, "computation", 11),
+             gemm = rs_strings_add(&side->texts, "g<\"&", 4);
+    for (int r = 0; r < 3; r++) {
+        rs_one_run *run = rs_side_add(side, "r");
+        run->n_ranks = 3;
+        int64_t sum = 0;
+        for (int i = 0; i < 7; i++) {
+            rs_run_step step = {.number = i, .sum = 3001 + extra + i % 2 + r};
+            assert_true(RS_GROW_ONE(run->steps, run->n_steps, run->steps_capacity));
+            run->steps[run->n_steps++] = step;
+        }
+        assert_int_equal(rs_run_settle(run, &err), RS_OK);
+        int64_t samples;
+        rs_run_total(run, &samples, &sum);
+        assert_true(rs_run_add_part(run, compute, gemm, sum / 3, samples));
+        assert_true(rs_run_add_part(run, compute, 0, sum - sum / 3 + 500, 2 * samples));
+        assert_true(rs_run_add_part(run, gemm, 0, -500, 1));
+        assert_true(rs_run_sort_parts(side, run));
+    }
+    return side;
+}
+
+static bool keep(void *context, const char *bytes, size_t n)
+{
+    text_add(context, bytes, n);
+    return true;
+}
+
+static void test_parts_and_summaries(void **state)
+{
+    (void)state;
+    rs_regress_side *a = with_parts(0), *b = with_parts(1000), *c;
+    rs_error err = RS_ERROR_INIT;
+    text saved = {0}, again = {0}, junit = {0};
+    rs_sink to_saved = {keep, &saved}, to_again = {keep, &again}, to_junit = {keep, &junit};
+    rs_regress_settings settings = {.size = sizeof settings, .between_run_sd = -1};
+    rs_result result = {0};
+    rs_regress_verdict verdict;
+    assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, &err), RS_OK);
+    assert_int_equal(verdict, RS_REGRESS_SLOWER);
+    int64_t sum = 0;
+    for (size_t i = 0; i < rs_table_n_rows(result.tables[1]); i++) {
+        sum += rs_table_int(result.tables[1], i, 4);
+        assert_int_equal(rs_table_int(result.tables[1], i, 5) + rs_table_int(result.tables[1], i, 6),
+                         rs_table_int(result.tables[1], i, 4));
+    }
+    assert_int_equal(sum, 333); /* 1000 ns more of all three ranks' steps */
+    assert_int_equal(rs_regress_junit(&result, verdict, false, &to_junit, &err), RS_OK);
+    assert_non_null(strstr(junit.s, "failures=\"1\""));
+    assert_non_null(strstr(junit.s, "g&lt;&quot;&amp;"));
+    rs_result_clear(&result);
+
+    assert_int_equal(rs_regress_save(a, &to_saved, &err), RS_OK);
+    assert_true(rs_regress_is_saved(saved.s, saved.n));
+    assert_int_equal(rs_regress_side_create(&c), RS_OK);
+    assert_int_equal(rs_regress_read(c, saved.s, saved.n, "s", &err), RS_OK);
+    assert_int_equal(rs_regress_save(c, &to_again, &err), RS_OK);
+    assert_string_equal(saved.s, again.s);
+    /* cut anywhere, or changed anywhere: refused or read, never more runs than were whole */
+    size_t runs = c->n;
+    for (size_t n = 0; n + 3 < saved.n; n++) {
+        err = (rs_error)RS_ERROR_INIT;
+        assert_int_equal(rs_regress_read(c, saved.s, n, "s", &err), RS_ERR_FORMAT);
+        assert_int_equal(c->n, runs);
+    }
+    for (size_t i = 0; i < saved.n; i++) {
+        char held = saved.s[i];
+        saved.s[i] = "9]{x-\""[i % 6];
+        err = (rs_error)RS_ERROR_INIT;
+        if (rs_regress_read(c, saved.s, saved.n, "s", &err) != RS_OK) assert_int_equal(c->n, runs);
+        runs = c->n;
+        saved.s[i] = held;
+    }
+    rs_regress_side_free(a);
+    rs_regress_side_free(b);
+    rs_regress_side_free(c);
+    text_clear(&saved);
+    text_clear(&again);
+    text_clear(&junit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_parts_and_summaries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
