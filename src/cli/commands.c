@@ -101,11 +101,13 @@ static const struct {
     size_t group;
     const char *name;
 } places[] = {
-    {0, "info"},           {0, "doctor"},
-    {0, "summary"},        {0, "report"},
-    {0, "view"},           {0, "events"},
+    {0, "info"},
+    {0, "doctor"},
+    {0, "summary"},
+    {0, "report"},
+    {0, "view"},
+    {0, "events"},
     {0, "frame"}, /* events again, one column an argument */
-<<<<<<< HEAD
     {1, "breakdown"},
     {1, "overlap"},
     {1, "kernels"},
@@ -141,30 +143,10 @@ static const struct {
     {5, "flight"},
     {6, "chakra"},
     {7, "metrics"},
+    {7, "regress"},
     {7, "capture"},
     {GROUP_SETUP, "help"},
     {GROUP_SETUP, "completions"},
-=======
-    {1, "breakdown"},      {1, "overlap"},
-    {1, "kernels"},        {1, "idle"},
-    {1, "bandwidth"},      {1, "queue"},
-    {1, "launches"},       {1, "sequences"},
-    {1, "counters"},       {1, "annotate"},
-    {1, "critical-path"},  {1, "steps"},
-    {1, "annotations"},    {1, "delays"},
-    {1, "stragglers"},     {1, "diff"},
-    {1, "memory"},         {2, "tree"},
-    {2, "launchers"},      {2, "ops"},
-    {2, "timeline"},       {2, "fuse"},
-    {3, "roofline"},       {3, "mfu"},
-    {3, "compare"},        {3, "variance"},
-    {4, "collectives"},    {4, "clocks"},
-    {4, "blame"},          {4, "replay"},
-    {4, "whatif"},         {5, "flight"},
-    {6, "chakra"},         {7, "metrics"},
-    {7, "regress"},        {7, "capture"},
-    {GROUP_SETUP, "help"}, {GROUP_SETUP, "completions"},
->>>>>>> main
     {GROUP_SETUP, "man"},
 };
 
