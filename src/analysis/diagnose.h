@@ -16,7 +16,7 @@ typedef enum rs_candidate_kind { RS_CANDIDATE_FINDING, RS_CANDIDATE_LEVER } rs_c
 typedef struct rs_candidate {
     const struct rs_diagnose_rule *rule;
     rs_candidate_kind kind;
-    bool sensitivity; /* says how much it matters, not that it can be had */
+    bool sensitivity;                /* says how much it matters, not that it can be had */
     int64_t rank;                    /* the rank's own number; -1: the job */
     char claim[RS_DIAGNOSE_CLAIM];   /* a sentence without its end and its numbers of the step */
     char edit[RS_DIAGNOSE_EDIT];     /* as replay --what-if takes it */
