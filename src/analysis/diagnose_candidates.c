@@ -36,7 +36,7 @@ static const char *factor_text(double factor, char out[RS_FIXED_SIZE])
 /* Whether a text can stand in an edit and, in quotes, on a command line. */
 static bool is_plain(const char *text)
 {
-    return text && *text && !strpbrk(text, ";,&=~<>!'\"\n") && strlen(text) < 160;
+    return text && *text && !strpbrk(text, ";,&=~<>!'\"\n") && strlen(text) < 100;
 }
 
 static size_t total_steps(const rs_engine *e)
@@ -137,8 +137,9 @@ static rs_status find_loader(const rs_diagnosed *job, const rs_diagnose_rule *ru
 {
     const rs_engine *e = job->engine;
     size_t worst = 0;
-    int64_t *time = rs_calloc(2 * e->n_ranks + 1, sizeof *time), *sorted = time + e->n_ranks, all = 0;
+    int64_t *time = rs_calloc(2 * e->n_ranks + 1, sizeof *time), all = 0;
     if (!time) return rs_fail_nomem(err, "diagnose");
+    int64_t *sorted = time + e->n_ranks;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t k = 0; k < s->n_edges; k++) {
@@ -250,7 +251,7 @@ static rs_status find_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
         rs_candidate c = {
             .rule = rule, .kind = n >= 1.5 ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "%.100s makes the host wait for the GPU %s times a step", call.text,
+        snprintf(c.claim, sizeof c.claim, "%s makes the host wait for the GPU %s times a step", call.text,
                  RS_FIXED(n, 1));
         snprintf(c.edit, sizeof c.edit, "no-sync %s", call.text);
         status = add(out, &c, err);
@@ -307,7 +308,7 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
         const named *x = &groups.items[i];
         if (x->expected <= 0 || x->ns / x->expected < OFF_GROUP) continue;
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Transfers of group %.100s take %s × as long as others like them",
+        snprintf(c.claim, sizeof c.claim, "Transfers of group %s take %s × as long as others like them",
                  x->text, RS_FIXED(x->ns / x->expected, 2));
         snprintf(c.selector, sizeof c.selector, "class=communication&group=%s=%s", x->text,
                  factor_text(x->expected / x->ns, factor));
@@ -326,8 +327,7 @@ static rs_status find_exposed(const rs_diagnosed *job, const rs_diagnose_rule *r
     if (!groups.n) *lacks = no_groups;
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Computation waits for communication of %.100s",
-                 groups.items[i].text);
+        snprintf(c.claim, sizeof c.claim, "Computation waits for communication of %s", groups.items[i].text);
         snprintf(c.edit, sizeof c.edit, "overlap:%s", groups.items[i].text);
         status = add(out, &c, err);
     }
@@ -349,8 +349,8 @@ static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rul
         double a_step = (double)x->n / (double)(n_steps ? n_steps : 1);
         if (a_step < MANY_SMALL || x->bytes <= 0 || x->bytes / (double)x->n > SMALL) continue;
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Group %.100s has %s collectives a step of %s KiB on average",
-                 x->text, RS_FIXED(a_step, 0), RS_FIXED(x->bytes / (double)x->n / 1024, 1));
+        snprintf(c.claim, sizeof c.claim, "Group %s has %s collectives a step of %s KiB on average", x->text,
+                 RS_FIXED(a_step, 0), RS_FIXED(x->bytes / (double)x->n / 1024, 1));
         snprintf(c.edit, sizeof c.edit, "coalesce %s:%d", x->text, BUCKET);
         status = add(out, &c, err);
     }
@@ -381,45 +381,66 @@ static rs_status find_launches(const rs_diagnosed *job, const rs_diagnose_rule *
     return add(out, &c, err);
 }
 
+/* The length of a text cut at `most` bytes, between two characters. */
+static size_t cut(const char *text, size_t n, size_t most)
+{
+    if (n <= most) return n;
+    while (most && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
+    return most;
+}
+
 /* A name up to what a selector cannot hold: the template's arguments are left out. */
 static size_t family_of(const char *name, const char **begin)
 {
     *begin = strncmp(name, "void ", 5) == 0 ? name + 5 : name;
     size_t n = strcspn(*begin, ";,&=~<>!'\"\n(");
     while (n && (*begin)[n - 1] == ' ') n--;
-    return n < 160 ? n : 160;
+    return cut(*begin, n, 160);
+}
+
+/* Adds a rank's computation by family of kernels. Nodes of one name are summed first: they are many. */
+static rs_status sum_families(const rs_diagnosed *job, size_t rank, names *out, double *all, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (rs_pool_text(&s->pool, s->name[i]) && s->name[i] > most) most = s->name[i];
+    double *sums = rs_calloc((size_t)most + 1, sizeof *sums);
+    rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
+    for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
+        if ((s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_COMPUTE && s->name[i] <= most)
+            sums[s->name[i]] += (double)job->recorded->work[e->node_base[rank] + i];
+    for (uint32_t id = 0; status == RS_OK && id <= most; id++) {
+        const char *text = sums[id] > 0 ? rs_pool_text(&s->pool, id) : NULL, *begin;
+        size_t n = text ? family_of(text, &begin) : 0;
+        *all += sums[id];
+        if (n < 4) continue;
+        named *x = name_at(out, begin, n);
+        if (x)
+            x->ns += sums[id];
+        else
+            status = rs_fail_nomem(err, "diagnose");
+    }
+    rs_free(sums);
+    return status;
 }
 
 static rs_status find_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
                               const char **lacks, rs_error *err)
 {
-    const rs_engine *e = job->engine;
     names kernels = {0};
     named kernel;
     double all = 0;
     rs_status status = RS_OK;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
-            const char *text = rs_pool_text(&s->pool, s->name[i]), *begin;
-            if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE || !text) continue;
-            double ns = (double)job->recorded->work[e->node_base[r] + i];
-            size_t n = family_of(text, &begin);
-            all += ns;
-            if (n < 4) continue;
-            named *x = name_at(&kernels, begin, n);
-            if (x)
-                x->ns += ns;
-            else
-                status = rs_fail_nomem(err, "diagnose");
-        }
-    }
+    for (size_t r = 0; status == RS_OK && r < job->engine->n_ranks; r++)
+        status = sum_families(job, r, &kernels, &all, err);
     if (!kernels.n) *lacks = "no computation on a GPU";
     for (size_t i = 0; status == RS_OK && i < HOTTEST && take_most(&kernels, &kernel); i++) {
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .sensitivity = true, .rank = -1};
         snprintf(c.claim, sizeof c.claim,
                  "Sensitivity: kernels named %.*s%s (%s %% of computation) at half their time",
-                 kernel.length < 60 ? (int)kernel.length : 60, kernel.text, kernel.length > 60 ? "…" : "",
+                 (int)cut(kernel.text, kernel.length, 60), kernel.text, kernel.length > 60 ? "…" : "",
                  RS_FIXED(100 * kernel.ns / all, 0));
         snprintf(c.selector, sizeof c.selector, "class=computation&name~%.*s=0.5", (int)kernel.length,
                  kernel.text);
