@@ -206,9 +206,9 @@ static void sentence_of(const rs_candidate *c, const rs_foretold *a, char *out, 
     const char *name = unit == 1e6 ? "s" : unit == 1e3 ? "ms" : "us";
     unsigned places = a->before / unit < 10 ? 3 : a->before / unit < 100 ? 1 : 0;
     if (places == 0) places = 1;
-    snprintf(out, size, "%s: step %s → %s %s (%s–%s).", c->claim, RS_FIXED(a->before / unit, places),
-             RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
-             RS_FIXED((a->before - a->low) / unit, places));
+    snprintf(out, size, "%s: %s %s → %s %s (%s–%s).", c->claim, a->steps ? "step" : "recording",
+             RS_FIXED(a->before / unit, places), RS_FIXED(a->after / unit, places), name,
+             RS_FIXED((a->before - a->high) / unit, places), RS_FIXED((a->before - a->low) / unit, places));
 }
 
 static rs_status put_row(judge *j, size_t i, rs_error *err)

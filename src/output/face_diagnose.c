@@ -18,7 +18,7 @@ static void put_rows(const rs_table *t, const char *kind, const char *heading, b
         *first = false;
         snprintf(lead, sizeof lead, "%lld. ", (long long)rs_face_int(t, i, "place", 0));
         rs_page_wrap(layout, lead, rs_face_string(t, i, "finding"));
-        snprintf(text, sizeof text, "%s %% of a step", RS_FIXED(rs_face_number(t, i, "gain_pct"), 1));
+        snprintf(text, sizeof text, "%s %%", RS_FIXED(rs_face_number(t, i, "gain_pct"), 1));
         rs_page_value(layout, "gain", KEYS, text);
         rs_page_value(layout, "try", KEYS, rs_face_string(t, i, "remedy"));
         rs_page_value(layout, "holds if", KEYS, rs_face_string(t, i, "assumption"));
