@@ -1224,9 +1224,11 @@ class Job:
     def ops(self, *,
         by: Literal['op', 'category', 'args'] = 'op',
         host: bool = False,
+        perf: bool = False,
+        device: Optional[Text] = None,
         top: int = 0,
         compat: None = None,
-        table: Optional[Literal['ops', 'categories', 'args', 'across', 'host']] = None,
+        table: Optional[Literal['ops', 'categories', 'args', 'across', 'host', 'perf', 'coverage']] = None,
         progress: Progress = None) -> Table:
         """Operators by the GPU work they launch, by name, kind or arguments.
 
@@ -1235,13 +1237,21 @@ class Job:
         was busy. A kind is told by the operator's name, else by its first kernel's. With several ranks a
         second table sets them against each other. host adds up all operators and annotations of the host
         instead, by their own time: what PyTorch's key_averages() shows, for jobs without a GPU too.
-        Communication that a worker runs (gloo:*) takes nothing from what it overlaps.
+        Communication that a worker runs (gloo:*) takes nothing from what it overlaps. perf shows FLOPs,
+        bytes and rates of each operator and its arguments against the device's bound: the rows, owners and
+        numbers of roofline, whose help says how they are counted. Work there belongs to the outermost
+        operator with a model, so its rows are not those of by="args". The table coverage says how much of a
+        rank's GPU time has a model.
 
         Options:
             by: op: the operator's name; category: its kind; args: name, shapes, types, strides and values
                 of the inputs; one of op, category, args
             host: where the host's own time goes instead: all operators and annotations, whether they launch
                 work or not
+            perf: what operators compute and move instead, by operator and arguments, against what the
+                device could do
+            device: with perf=True, what the device can do: a name of the built-in table, or a JSON file;
+                default: as the trace says
             top: only the first N rows of a rank; 0: all
 
         Table ops: one row is one operator of one rank
@@ -1303,7 +1313,43 @@ class Job:
             name: operator or annotation of the host
             count [count]: how often it ran
             total_us [us]: its durations added up; a call within one of its own name counts in both
-            self_us [us]: of that, outside the operators and annotations that it called on its thread"""
+            self_us [us]: of that, outside the operators and annotations that it called on its thread
+
+        Table perf: one row is one operator with one set of arguments, of one rank
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            model: kind of model; unknown where there is none for it
+            exact: yes, or lower where the work depends on more than the trace holds
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls: unions of the work each owns
+            share_pct [percent]: of the rank's GPU time of operators
+            flops [count]: FLOPs of one call, a multiply-add counted as 2
+            bytes [bytes]: what one call must move: each operand once
+            precision: of the matrix part, else of the first operand
+            flops_per_byte: arithmetic intensity
+            tflops_per_s: FLOPs of all calls over GPU time, 1e12 a second
+            tb_per_s: bytes of all calls over GPU time, 1e12 a second
+            bound: what bounds it on that device: matrix, vector or memory
+            efficiency_pct [percent]: share of the roofline: least time on that device in GPU time; above
+                100 where caches held operands
+            ex_uid [id]: position in traceEvents of the first call
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+
+        Table coverage: one row is one rank: how much of its GPU time has a model
+            rank [id]: rank
+            device: what bounds are of; unknown: not recognised
+            count [count]: calls that own GPU work
+            kernel_us [us]: GPU time of all calls
+            modelled_us [us]: GPU time of calls with a model
+            modelled_pct [percent]: share of GPU time with a model
+            flops [count]: of all calls with a model
+            bytes [bytes]: moved by all calls whose bytes are known
+            bounded_us [us]: GPU time of calls that have a bound
+            bound_us [us]: least time of these calls
+            efficiency_pct [percent]: bound_us of bounded_us"""
     def overlap(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['overlap']] = None,

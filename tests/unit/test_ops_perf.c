@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "rankscope/job.h"
+#include "rankscope/partial.h"
 
 static const char arguments[] = "\"Input Dims\":[[64,32],[32,16]],\"Input type\":[\"float\",\"float\"],"
                                 "\"Input Strides\":[[32,1],[16,1]],\"Concrete Inputs\":[\"\",\"\"]";
@@ -263,6 +264,87 @@ static void test_numbers(void **state)
     text_clear(&t);
 }
 
+/* A backward pass without arguments takes those of its forward call by the sequence number; the device is the
+ * one that the work names, here the second. What these take is read with --perf only. */
+static void test_backward(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100 80GB HBM3\"},"
+                               "{\"id\":1,\"name\":\"AMD Instinct MI300X\"}],\"traceEvents\":[";
+    static const char *const ops[] = {
+        "FlashAttnFunc\",\"args\":{\"Sequence number\":7,\"Input Dims\":[[2,64,4,32],[2,64,4,32],[2,64,4,32],"
+        "[],[],[]],\"Input type\":[\"c10::BFloat16\",\"c10::BFloat16\",\"c10::BFloat16\",\"Scalar\","
+        "\"Scalar\",\"Scalar\"],\"Concrete Inputs\":[\"\",\"\",\"\",\"0.\",\"0.1\",\"False\"]}",
+        "FlashAttnFuncBackward\",\"args\":{\"Sequence number\":7}"};
+    text t = {0};
+    text_puts(&t, head);
+    for (int i = 0; i < 2; i++)
+        text_printf(
+            &t,
+            "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":50,\"name\":\"%s},"
+            "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+            "\"ts\":%d,\"dur\":5,\"args\":{\"correlation\":%d}},"
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":1,\"tid\":7,\"ts\":%d,\"dur\":10,"
+            "\"args\":{\"correlation\":%d,\"stream\":7,\"device\":1}}",
+            i ? "," : "", 100 * i, ops[i], 100 * i + 10, i + 1, 100 * i + 40, i + 1);
+    text_puts(&t, "]}");
+    rs_result result;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(ask_bytes(&t, with_perf, &result, &err), RS_OK);
+    const rs_table *perf = rs_result_table(&result, "perf"), *sum = rs_result_table(&result, "coverage");
+    assert_int_equal(rs_table_n_rows(perf), 2);
+    /* 2 * batch * heads * pairs * (32 + 32), backward with 3 * 32 + 2 * 32 */
+    assert_int_equal(whole(cell_of(perf, 0, "flops")), 2LL * 2 * 4 * 64 * 64 * 64);
+    assert_int_equal(whole(cell_of(perf, 1, "flops")), 2LL * 2 * 4 * 64 * 64 * 160);
+    assert_true(fabs(real(cell_of(sum, 0, "modelled_pct")) - 100) < 1e-9);
+    size_t n;
+    cell device = cell_of(sum, 0, "device");
+    assert_string_equal(rs_table_text(device.table, device.row, device.column, &n), "MI300X");
+    rs_result_clear(&result);
+    text_clear(&t);
+}
+
+/* What is mapped elsewhere merges to the same numbers; a part made for other options is refused. */
+static void test_mapped(void **state)
+{
+    (void)state;
+    const rs_analysis *a = rs_analysis_find("ops");
+    rs_job_settings settings = {.jobs = 1};
+    text t = small_trace();
+    rs_job *job;
+    rs_options *options;
+    rs_bytes packed;
+    rs_result there = {0}, here;
+    rs_error err = RS_ERROR_INIT;
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(a, &n);
+    assert_int_equal(rs_options_create(specs, n, &options, &err), RS_OK);
+    assert_int_equal(rs_options_set(options, "perf", NULL, &err), RS_OK);
+    const rs_query query = {.analysis = a, .options = options}, other = {.analysis = a};
+    assert_int_equal(rs_job_open_bytes(t.s, t.n, "trace.json", &settings, &job, &err), RS_OK);
+    assert_int_equal(rs_job_map(job, &query, 1, &packed, &err), RS_OK);
+    assert_int_equal(rs_merge_packed(&packed, 1, &query, 1, &there, &err), RS_OK);
+    assert_int_equal(ask(job, "ops", with_perf, &here, &err), RS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"perf", "coverage"};
+        const rs_table *x = rs_result_table(&there, names[i]), *y = rs_result_table(&here, names[i]);
+        assert_int_equal(rs_table_n_rows(x), rs_table_n_rows(y));
+        for (size_t k = 0; k < rs_table_n_rows(x); k++) {
+            same_whole(cell_of(x, k, "flops"), cell_of(y, k, "flops"));
+            same_whole(cell_of(x, k, "kernel_us"), cell_of(y, k, "kernel_us"));
+            same_real(cell_of(x, k, "efficiency_pct"), cell_of(y, k, "efficiency_pct"), 1);
+        }
+    }
+    rs_result_clear(&there);
+    assert_int_equal(rs_merge_packed(&packed, 1, &other, 1, &there, &err), RS_ERR_USAGE);
+    rs_result_clear(&there);
+    rs_result_clear(&here);
+    rs_bytes_free(&packed);
+    rs_options_free(options);
+    rs_job_close(job);
+    text_clear(&t);
+}
+
 static void test_top(void **state)
 {
     (void)state;
@@ -327,7 +409,8 @@ static void test_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_top),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_backward),
+                                       cmocka_unit_test(test_mapped),  cmocka_unit_test(test_top),
                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_tree),
                                        cmocka_unit_test(test_corpus),  cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
