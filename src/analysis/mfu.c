@@ -177,11 +177,15 @@ static rs_status measure_span(rs_trace *trace, int64_t *length, rs_error *err)
 static rs_status list_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, rs_error *err)
 {
     void *listed = NULL;
+    rs_step_source source;
+    RS_TRY(rs_trace_step_source(trace, &source, err));
     rs_status status = rs_steps_rank(run, trace, &listed, err);
     const rs_rank_steps *s = listed;
-    if (status == RS_OK) p->steps = rs_calloc(s->n + 1, sizeof *p->steps);
+    /* the steps of a server are requests of different sizes: their FLOPS are told over the whole recording */
+    size_t n = s && source != RS_STEPS_SERVING ? s->n : 0;
+    if (status == RS_OK) p->steps = rs_calloc(n + 1, sizeof *p->steps);
     if (status == RS_OK && !p->steps) status = rs_fail_nomem(err, "steps");
-    for (size_t i = 0; status == RS_OK && i < s->n; i++)
+    for (size_t i = 0; status == RS_OK && i < n; i++)
         p->steps[p->n++] = (mfu_step){.number = s->items[i].number, .length = s->items[i].length};
     rs_steps_free(listed);
     if (status != RS_OK || p->n) return status;

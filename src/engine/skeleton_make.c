@@ -497,8 +497,8 @@ static bool fill_edges(maker *m)
             s->cost[at] = e->cost;
             s->origin[at] = e->origin;
         }
-        const edge *binding = &m->edges[begin[unit]];
         if (begin[unit] == begin[unit + 1]) continue;
+        const edge *binding = &m->edges[begin[unit]];
         if (binding->part == RS_PART_PINNED) s->flags[i] |= RS_NODE_PINNED;
         if (!(s->flags[i] & RS_NODE_WORK))
             s->operator_name[i] = rs_pool_add(&s->pool, m->e, binding->name, &ok);

@@ -311,14 +311,14 @@ static bool records_no_transfers(const rs_flight *flight)
     return false;
 }
 
-/* Dumps without entries prove that nothing is open only where pg_status says so: of a rank whose entries could
- * not be read, or of which nothing is recorded, nothing is known. */
+/* Dumps of active entries alone have none when nothing is open; pg_status then shows that the rank works. Of a rank
+ * whose entries could not be read, or of which nothing is recorded, nothing is known. */
 static bool idle_by_status(const rs_flight *flight)
 {
     bool worked = false;
     for (size_t i = 0; i < flight->n_ranks; i++) {
         const rs_fl_rank *rank = &flight->ranks[i];
-        if (rank->unread || rank->status_open) return false;
+        if (rank->unread) return false;
         worked |= rank->status_work;
     }
     return worked;

@@ -211,7 +211,7 @@ bool rs_tl_add_call(rs_tl_call_list *list, const rs_tl_measured *call)
 size_t rs_tl_work_of_call(const void *context, size_t call, const uint32_t **rows)
 {
     const rs_tl_call_list *list = context;
-    *rows = list->work + list->items[call].first;
+    *rows = list->work ? list->work + list->items[call].first : NULL;
     return list->items[call].n;
 }
 

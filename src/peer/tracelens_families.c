@@ -41,8 +41,9 @@ static bool take_call(rs_tl_knowledge *k, uint32_t node, bool backward, rs_tl_ca
         ok = rs_tl_take_work(list, node);
     }
     call.n = (uint32_t)(list->n_work - call.first);
-    ok = ok && rs_tl_knowledge_ask(k, node, backward, list->work + call.first, call.n, &call.answer) &&
-         rs_tl_union(k->rank, list->work + call.first, call.n, &call.time);
+    const uint32_t *work = list->work ? list->work + call.first : NULL;
+    ok = ok && rs_tl_knowledge_ask(k, node, backward, work, call.n, &call.answer) &&
+         rs_tl_union(k->rank, work, call.n, &call.time);
     if (!ok) return false;
     if (k->items[call.answer].outcome != RS_TL_ANSWERED || (backward && first == end)) {
         list->n_work = call.first;

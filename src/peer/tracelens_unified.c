@@ -163,7 +163,7 @@ static bool collect(gathering *g, uint32_t node, uint32_t forward, uint32_t answ
     const char *name = rs_tl_name(g->r, node);
     uint32_t first = (uint32_t)g->calls.n_work, launcher = g->r->launcher_of[node];
     bool ok = rs_tl_take_work(&g->calls, node);
-    const uint32_t *work = g->calls.work + first;
+    const uint32_t *work = g->calls.work ? g->calls.work + first : NULL;
     size_t n = g->calls.n_work - first;
     unified row = {
         .id = t->row[node], .row = t->row[node], .answer = answer, .has_model = forward != RS_NO_NODE};
