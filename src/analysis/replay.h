@@ -3,7 +3,7 @@
 #define RS_ANALYSIS_REPLAY_H
 
 #include "analysis/analysis.h"
-#include "engine/engine.h"
+#include "engine/edits.h"
 
 /* A replay is not relied on where more than so much of the time has no known cause, or where a replay with
  * constants is off by more. Percent. */
@@ -36,7 +36,38 @@ typedef struct rs_replayed {
 rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *out, rs_error *err);
 void rs_replayed_clear(rs_replayed *replayed);
 
-/* What-ifs: replay_what_if.c. */
+/* What-ifs: replay_what_if.c. An asker puts questions to one replay; `diagnose` does so, too.
+ *
+ *     rs_asker_open(&replayed, rank_of, false, false, &asker, err);  // what it is given must live as long
+ *     rs_asker_bound(asker, &question, &us, &n_changed, err);        // no gain is greater: one look at the path
+ *     rs_asker_ask(asker, &question, &answer, &refused, err);        // ten replays at most */
+typedef struct rs_asker rs_asker;
+
+/* Of a step on average; us. */
+typedef struct rs_foretold {
+    int64_t steps; /* it is the mean of; 0: the whole trace */
+    double before, after, gain;
+    double low, high;  /* of the gain */
+    double pct, bound; /* bound NaN: unknown */
+    const char *then_bound_by, *assumption;
+    const char *reason; /* why it is not trusted; NULL */
+} rs_foretold;
+
+/* of_ranks: answers are wanted for each rank, too. force: answers where the replay cannot be relied on. */
+rs_status rs_asker_open(const rs_replayed *replayed, const int64_t *rank_of, bool of_ranks, bool force,
+                        rs_asker **out, rs_error *err);
+void rs_asker_close(rs_asker *asker);
+/* Why no answer can be relied on; NULL: they can. */
+const char *rs_asker_reason(const rs_asker *asker);
+double rs_asker_before(rs_asker *asker); /* a step as recorded, us */
+/* us a step, NaN where the question removes a wait that the path runs along. */
+rs_status rs_asker_bound(rs_asker *asker, const rs_what_if *question, double *us, size_t *n_changed,
+                         rs_error *err);
+/* *refused: why there is no answer; NULL. answer: of the job, and with of_ranks behind it room for each rank.
+ * The question is as before when this returns. */
+rs_status rs_asker_ask(rs_asker *asker, rs_what_if *question, rs_foretold *answer, const char **refused,
+                       rs_error *err);
+
 extern const rs_table_spec rs_what_if_table;
 /* Asks every question of the options --what-if, --scale and --no-loader; fills the table. */
 rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const int64_t *rank_of,

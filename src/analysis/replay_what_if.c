@@ -282,15 +282,17 @@ static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_ti
 
 /* ---- one question -------------------------------------------------------------------------------------- */
 
-typedef struct asker {
+struct rs_asker {
     const rs_replayed *r;
     const int64_t *rank_of;
     rs_roles roles;
     int64_t *ends[2]; /* scratch: by step_base */
     lengths before, after;
+    size_t n_ranges; /* that are asked about: the job, then each rank where there are several */
     bool infer, force;
     const char *reason; /* why the replay cannot be relied on; NULL */
-} asker;
+};
+typedef rs_asker asker;
 
 /* One of the four replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
  * ranks. */
@@ -300,7 +302,7 @@ static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, b
     const rs_engine *e = a->r->engine;
     rs_weights was = {0}, is = {0};
     rs_times before = {0}, after = {0};
-    size_t n_changed, n_ranges = e->n_ranks > 1 ? e->n_ranks + 1 : 1;
+    size_t n_changed;
     rs_status status =
         constant ? rs_weights_constant(e, edges, -1, &was, err) : rs_weights_recorded(e, edges, &was, err);
     if (status == RS_OK) status = rs_weights_copy(e, &was, &is, err);
@@ -310,7 +312,7 @@ static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, b
     if (status == RS_OK) {
         rs_engine_step_ends(e, &before, a->ends[0]);
         rs_engine_step_ends(e, &after, a->ends[1]);
-        for (size_t i = 0; i < n_ranges; i++) {
+        for (size_t i = 0; i < a->n_ranges; i++) {
             size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
             double l, h;
             measure(e, &before, a->ends[0], from, to, &a->before);
@@ -358,38 +360,30 @@ static rs_status refuse(const asker *a, const question *q, const char *reason, r
     return rs_table_put_row(t, &answer_record, -1, &row, err);
 }
 
-static rs_status put_answers(asker *a, const question *q, const rs_weights *w, const rs_times *after,
-                             const double *low, const double *high, rs_table *t, rs_error *err)
+/* The answer for the i-th range. The steps' ends of both replays are in a->ends. */
+static rs_foretold answer_for(asker *a, const rs_what_if *q, const rs_weights *w, const rs_times *after,
+                              size_t i, double low, double high)
 {
     const rs_engine *e = a->r->engine;
-    size_t n_ranges = e->n_ranks > 1 ? e->n_ranks + 1 : 1;
-    rs_engine_step_ends(e, &a->r->times, a->ends[0]);
-    rs_engine_step_ends(e, after, a->ends[1]);
-    for (size_t i = 0; i < n_ranges; i++) {
-        size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
-        measure(e, &a->r->times, a->ends[0], from, to, &a->before);
-        measure(e, after, a->ends[1], from, to, &a->after);
-        double before = mean_of(&a->before) / 1e3, then = mean_of(&a->after) / 1e3, gain = before - then;
-        answer_row row = {.what_if = q->text,
-                          .rank = i ? a->rank_of[i - 1] : -1,
-                          .steps = (int64_t)n_steps_of(e, from, to),
-                          .before = before,
-                          .after = then,
-                          .gain = gain,
-                          .low = low[i] / 1e3 < gain ? low[i] / 1e3 : gain,
-                          .high = high[i] / 1e3 > gain ? high[i] / 1e3 : gain,
-                          .pct = before > 0 ? 100 * gain / before : NAN,
-                          .bound = bound_of(a->r, w, from, to) / 1e3 / (double)a->before.n,
-                          .then_bound_by = bound_by(e, w, after, from, to),
-                          .trusted = a->reason == NULL,
-                          .assumption = rs_edit_assumptions[q->edits.edits[0].kind],
-                          .reason = a->reason};
-        RS_TRY(rs_table_put_row(t, &answer_record, -1, &row, err));
-    }
-    return RS_OK;
+    size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
+    measure(e, &a->r->times, a->ends[0], from, to, &a->before);
+    measure(e, after, a->ends[1], from, to, &a->after);
+    double before = mean_of(&a->before) / 1e3, then = mean_of(&a->after) / 1e3, gain = before - then;
+    return (rs_foretold){.steps = (int64_t)n_steps_of(e, from, to),
+                         .before = before,
+                         .after = then,
+                         .gain = gain,
+                         .low = low / 1e3 < gain ? low / 1e3 : gain,
+                         .high = high / 1e3 > gain ? high / 1e3 : gain,
+                         .pct = before > 0 ? 100 * gain / before : NAN,
+                         .bound = bound_of(a->r, w, from, to) / 1e3 / (double)a->before.n,
+                         .then_bound_by = bound_by(e, w, after, from, to),
+                         .assumption = rs_edit_assumptions[q->edits[0].kind],
+                         .reason = a->reason};
 }
 
-static rs_status ask(asker *a, const question *q, rs_table *t, rs_error *err)
+/* answers: room for a->n_ranges of them. Nothing is asked where the replay cannot be relied on. */
+static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char **refused, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
     rs_weights w = {0};
@@ -397,31 +391,63 @@ static rs_status ask(asker *a, const question *q, rs_table *t, rs_error *err)
     size_t n_changed = 0, n = e->n_ranks + 2;
     double *low = rs_malloc(n * sizeof *low), *high = rs_malloc(n * sizeof *high);
     rs_status status = low && high ? RS_OK : rs_fail_nomem(err, "a question");
+    *refused = NULL;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         low[i] = INFINITY;
         high[i] = -INFINITY;
     }
     if (status == RS_OK) status = rs_weights_copy(e, &a->r->recorded, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(&q->edits, e, &a->roles, a->rank_of, &w, &n_changed, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
     if (status == RS_OK && !n_changed) {
-        status = refuse(a, q, "nothing in the traces is what it names", t, err);
+        *refused = "nothing in the traces is what it names";
     } else if (status == RS_OK && a->reason && !a->force) {
-        status = refuse(a, q, a->reason, t, err);
+        *refused = a->reason;
     } else if (status == RS_OK) {
         status = rs_engine_replay(e, &w, &after, err);
         for (int k = 0; status == RS_OK && k < 4; k++)
             if ((k & 1) == 0 || a->infer)
-                status = ask_under(a, &q->edits, k & 1 ? RS_EDGES_ALL : RS_EDGES_TOLD, k & 2, low, high, err);
-        if (status == RS_OK && set_all_grow(&q->edits, true))
-            status = ask_under(a, &q->edits, a->infer ? RS_EDGES_ALL : RS_EDGES_TOLD, false, low, high, err);
-        set_all_grow(&q->edits, false);
-        if (status == RS_OK) status = put_answers(a, q, &w, &after, low, high, t, err);
+                status = ask_under(a, q, k & 1 ? RS_EDGES_ALL : RS_EDGES_TOLD, k & 2, low, high, err);
+        if (status == RS_OK && set_all_grow(q, true))
+            status = ask_under(a, q, a->infer ? RS_EDGES_ALL : RS_EDGES_TOLD, false, low, high, err);
+        set_all_grow(q, false);
+        if (status == RS_OK) {
+            rs_engine_step_ends(e, &a->r->times, a->ends[0]);
+            rs_engine_step_ends(e, &after, a->ends[1]);
+        }
+        for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++)
+            answers[i] = answer_for(a, q, &w, &after, i, low[i], high[i]);
     }
     rs_weights_clear(&w);
     rs_times_clear(&after);
     rs_free(low);
     rs_free(high);
     return status;
+}
+
+static rs_status put_answers(asker *a, question *q, rs_foretold *answers, rs_table *t, rs_error *err)
+{
+    const char *refused;
+    RS_TRY(ask(a, &q->edits, answers, &refused, err));
+    if (refused) return refuse(a, q, refused, t, err);
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        const rs_foretold *x = &answers[i];
+        answer_row row = {.what_if = q->text,
+                          .rank = i ? a->rank_of[i - 1] : -1,
+                          .steps = x->steps,
+                          .before = x->before,
+                          .after = x->after,
+                          .gain = x->gain,
+                          .low = x->low,
+                          .high = x->high,
+                          .pct = x->pct,
+                          .bound = x->bound,
+                          .then_bound_by = x->then_bound_by,
+                          .trusted = x->reason == NULL,
+                          .assumption = x->assumption,
+                          .reason = x->reason};
+        RS_TRY(rs_table_put_row(t, &answer_record, -1, &row, err));
+    }
+    return RS_OK;
 }
 
 /* The first rank whose replay cannot be relied on speaks for the job. Steps of ranks are compared, so their
@@ -435,33 +461,91 @@ static const char *reason_of(const rs_replayed *r)
     return NULL;
 }
 
+rs_status rs_asker_open(const rs_replayed *replayed, const int64_t *rank_of, bool of_ranks, bool force,
+                        rs_asker **out, rs_error *err)
+{
+    const rs_engine *e = replayed->engine;
+    size_t n = e->step_base[e->n_ranks] + 2;
+    rs_asker *a = rs_malloc(sizeof *a);
+    if (!a) return rs_fail_nomem(err, "a question");
+    *a = (rs_asker){.r = replayed,
+                    .rank_of = rank_of,
+                    .n_ranges = of_ranks && e->n_ranks > 1 ? e->n_ranks + 1 : 1,
+                    .infer = e->n_added > 0,
+                    .force = force,
+                    .reason = reason_of(replayed)};
+    a->ends[0] = rs_malloc(n * sizeof(int64_t));
+    a->ends[1] = rs_malloc(n * sizeof(int64_t));
+    a->before.ns = rs_malloc(n * sizeof(int64_t));
+    a->after.ns = rs_malloc(n * sizeof(int64_t));
+    rs_status status = RS_OK;
+    if (!a->ends[0] || !a->ends[1] || !a->before.ns || !a->after.ns)
+        status = rs_fail_nomem(err, "a question");
+    if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a->roles, err);
+    if (status == RS_OK)
+        *out = a;
+    else
+        rs_asker_close(a);
+    return status;
+}
+
+void rs_asker_close(rs_asker *a)
+{
+    if (!a) return;
+    rs_roles_clear(&a->roles);
+    rs_free(a->ends[0]);
+    rs_free(a->ends[1]);
+    rs_free(a->before.ns);
+    rs_free(a->after.ns);
+    rs_free(a);
+}
+
+const char *rs_asker_reason(const rs_asker *a)
+{
+    return a->reason;
+}
+
+double rs_asker_before(rs_asker *a)
+{
+    const rs_engine *e = a->r->engine;
+    rs_engine_step_ends(e, &a->r->times, a->ends[0]);
+    measure(e, &a->r->times, a->ends[0], 0, e->n_ranks, &a->before);
+    return mean_of(&a->before) / 1e3;
+}
+
+rs_status rs_asker_bound(rs_asker *a, const rs_what_if *q, double *us, size_t *n_changed, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights w = {0};
+    size_t n = n_steps_of(e, 0, e->n_ranks);
+    rs_status status = rs_weights_copy(e, &a->r->recorded, &w, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, n_changed, err);
+    if (status == RS_OK) *us = bound_of(a->r, &w, 0, e->n_ranks) / 1e3 / (double)(n ? n : 1);
+    rs_weights_clear(&w);
+    return status;
+}
+
+rs_status rs_asker_ask(rs_asker *a, rs_what_if *q, rs_foretold *answer, const char **refused, rs_error *err)
+{
+    return ask(a, q, answer, refused, err);
+}
+
 rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const int64_t *rank_of,
                         rs_table *table, rs_error *err)
 {
-    const rs_engine *e = replayed->engine;
     questions q;
-    asker a = {.r = replayed,
-               .rank_of = rank_of,
-               .infer = e->n_added > 0,
-               .force = rs_options_flag(run->options, "force"),
-               .reason = reason_of(replayed)};
+    asker *a = NULL;
+    rs_foretold *answers = NULL;
     rs_status status = read_questions(run->options, &q, err);
-    if (status == RS_OK && q.n && e->n_ranks) {
-        size_t n = e->step_base[e->n_ranks] + 2;
-        a.ends[0] = rs_malloc(n * sizeof(int64_t));
-        a.ends[1] = rs_malloc(n * sizeof(int64_t));
-        a.before.ns = rs_malloc(n * sizeof(int64_t));
-        a.after.ns = rs_malloc(n * sizeof(int64_t));
-        if (!a.ends[0] || !a.ends[1] || !a.before.ns || !a.after.ns)
+    if (status == RS_OK && q.n && replayed->engine->n_ranks) {
+        status = rs_asker_open(replayed, rank_of, true, rs_options_flag(run->options, "force"), &a, err);
+        if (status == RS_OK && !(answers = rs_malloc(a->n_ranges * sizeof *answers)))
             status = rs_fail_nomem(err, "a question");
-        if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a.roles, err);
-        for (size_t i = 0; status == RS_OK && i < q.n; i++) status = ask(&a, &q.items[i], table, err);
+        for (size_t i = 0; status == RS_OK && i < q.n; i++)
+            status = put_answers(a, &q.items[i], answers, table, err);
     }
-    rs_roles_clear(&a.roles);
-    rs_free(a.ends[0]);
-    rs_free(a.ends[1]);
-    rs_free(a.before.ns);
-    rs_free(a.after.ns);
+    rs_free(answers);
+    rs_asker_close(a);
     clear_questions(&q);
     return status;
 }

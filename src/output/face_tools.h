@@ -26,6 +26,7 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
 rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err);

@@ -10,6 +10,7 @@ static const struct {
     {"collectives", rs_face_collectives},
     {"compare", rs_face_compare},
     {"delays", rs_face_delays},
+    {"diagnose", rs_face_diagnose},
     {"diff", rs_face_diff},
     {"doctor", rs_face_doctor},
     {"info", rs_face_info},
