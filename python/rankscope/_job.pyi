@@ -800,6 +800,71 @@ class Job:
                 over the calls
             max_launch_delay_us [us]: longest of these
             mean_queued_us [us]: of that, after the call had returned: waiting in the stream, mean"""
+    def diagnose(self, *,
+        top: int = 10,
+        min_gain: float = 0.5,
+        only: Literal['all', 'findings', 'levers'] = 'all',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['diagnose', 'joint', 'not_examined']] = None,
+        progress: Progress = None) -> Table:
+        """What is off in a job, ranked by what mending it gains, with evidence and remedy.
+
+        A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a
+        question to the replay of the job (`rankscope replay`): how long would a step take if this were
+        mended? A row stands only where the least gain of the replay's interval is above min_gain and above
+        the replay's own error; the command under evidence shows the same numbers.
+
+        Findings are off against something: a rank against those that run the same work (straggler,
+        slow_host), transfers of a group against others of their size (slow_group), waiting for data
+        (loader), a call that makes the host wait more than once a step (sync). Levers are not off:
+        communication that computation waits for, launch-bound work, small collectives, and the hottest
+        kernels at half their time, which says how much they matter and not that they could be so fast.
+
+        Gains overlap: table joint has the first ones mended together. Table not_examined says of what
+        nothing is said, and why; where a replay cannot be relied on, that is everything.
+
+        Options:
+            top: at most so many rows; 0: all
+            min_gain: least gain worth a row, percent of a step: what is certain of it must be above that
+                and above the replay's own error
+            only: findings: what is off; levers: what is not, but would help; one of all, findings, levers
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            fail_on: exit 1 when a row meets the expression: 'gain_pct > 5', best with only="findings"
+
+        Table diagnose: one row is something to mend, the weightiest first
+            place [id]: findings first, each kind by the least gain that is certain
+            id: of the catalogue: straggler, slow_host, loader, sync, ...
+            kind: finding: something is off; lever: nothing is, but this would help
+            finding: what is off and what mending it gives a step
+            rank [id]: rank it is about; unknown: the job
+            selector: for replay scale; unknown where the question scales nothing
+            before_us [us]: a step as recorded
+            after_us [us]: a step when it is mended
+            after_low_us [us]: the least that step may take: the interval of replay
+            after_high_us [us]: the most
+            gain_pct [percent]: before_us less after_us, of before_us
+            bound_us [us]: no gain is greater; unknown where a wait goes that the path runs along
+            evidence: command that shows the numbers
+            remedy: what to try
+            assumption: what has to hold
+
+        Table joint: one row is several of them mended together
+            places: rows of diagnose that are mended together
+            before_us [us]: a step as recorded
+            after_us [us]: a step then: gains overlap, so they do not add up
+            after_low_us [us]: the least that step may take
+            after_high_us [us]: the most
+            gain_pct [percent]: before_us less after_us, of before_us
+            evidence: command that shows the numbers
+
+        Table not_examined: one row is something of the catalogue of which nothing is said
+            id: of the catalogue
+            what: the candidate; unknown: all of that id
+            reason: why nothing is said of it"""
     def diff(self, other: Job, *,
         by: Literal['name', 'total'] = 'name',
         per: Literal['total', 'rank', 'step'] = 'total',
