@@ -800,6 +800,71 @@ class Job:
                 over the calls
             max_launch_delay_us [us]: longest of these
             mean_queued_us [us]: of that, after the call had returned: waiting in the stream, mean"""
+    def diagnose(self, *,
+        top: int = 10,
+        min_gain: float = 0.5,
+        only: Literal['all', 'findings', 'levers'] = 'all',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['diagnose', 'joint', 'not_examined']] = None,
+        progress: Progress = None) -> Table:
+        """What is off in a job, ranked by what mending it gains, with evidence and remedy.
+
+        A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a
+        question to the replay of the job (`rankscope replay`): how long would a step take if this were
+        mended? A row stands only where the least gain of the replay's interval is above min_gain and above
+        the replay's own error; the command under evidence shows the same numbers.
+
+        Findings are off against something: a rank against those that run the same work (straggler,
+        slow_host), transfers of a group against others of their size (slow_group), waiting for data
+        (loader), a call that makes the host wait more than once a step (sync). Levers are not off:
+        communication that computation waits for, launch-bound work, small collectives, and the hottest
+        kernels at half their time, which says how much they matter and not that they could be so fast.
+
+        Gains overlap: table joint has the first ones mended together. Table not_examined says of what
+        nothing is said, and why; where a replay cannot be relied on, that is everything.
+
+        Options:
+            top: at most so many rows; 0: all
+            min_gain: least gain worth a row, percent of a step: what is certain of it must be above that
+                and above the replay's own error
+            only: findings: what is off; levers: what is not, but would help; one of all, findings, levers
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            fail_on: exit 1 when a row meets the expression: 'gain_pct > 5', best with only="findings"
+
+        Table diagnose: one row is something to mend, the weightiest first
+            place [id]: findings first, each kind by the least gain that is certain
+            id: of the catalogue: straggler, slow_host, loader, sync, ...
+            kind: finding: something is off; lever: nothing is, but this would help
+            finding: what is off and what mending it gives a step
+            rank [id]: rank it is about; unknown: the job
+            selector: for replay scale; unknown where the question scales nothing
+            before_us [us]: a step as recorded
+            after_us [us]: a step when it is mended
+            after_low_us [us]: the least that step may take: the interval of replay
+            after_high_us [us]: the most
+            gain_pct [percent]: before_us less after_us, of before_us
+            bound_us [us]: no gain is greater; unknown where a wait goes that the path runs along
+            evidence: command that shows the numbers
+            remedy: what to try
+            assumption: what has to hold
+
+        Table joint: one row is several of them mended together
+            places: rows of diagnose that are mended together
+            before_us [us]: a step as recorded
+            after_us [us]: a step then: gains overlap, so they do not add up
+            after_low_us [us]: the least that step may take
+            after_high_us [us]: the most
+            gain_pct [percent]: before_us less after_us, of before_us
+            evidence: command that shows the numbers
+
+        Table not_examined: one row is something of the catalogue of which nothing is said
+            id: of the catalogue
+            what: the candidate; unknown: all of that id
+            reason: why nothing is said of it"""
     def diff(self, other: Job, *,
         by: Literal['name', 'total'] = 'name',
         per: Literal['total', 'rank', 'step'] = 'total',
@@ -1224,9 +1289,11 @@ class Job:
     def ops(self, *,
         by: Literal['op', 'category', 'args'] = 'op',
         host: bool = False,
+        perf: bool = False,
+        device: Optional[Text] = None,
         top: int = 0,
         compat: None = None,
-        table: Optional[Literal['ops', 'categories', 'args', 'across', 'host']] = None,
+        table: Optional[Literal['ops', 'categories', 'args', 'across', 'host', 'perf', 'coverage']] = None,
         progress: Progress = None) -> Table:
         """Operators by the GPU work they launch, by name, kind or arguments.
 
@@ -1235,13 +1302,21 @@ class Job:
         was busy. A kind is told by the operator's name, else by its first kernel's. With several ranks a
         second table sets them against each other. host adds up all operators and annotations of the host
         instead, by their own time: what PyTorch's key_averages() shows, for jobs without a GPU too.
-        Communication that a worker runs (gloo:*) takes nothing from what it overlaps.
+        Communication that a worker runs (gloo:*) takes nothing from what it overlaps. perf shows FLOPs,
+        bytes and rates of each operator and its arguments against the device's bound: the rows, owners and
+        numbers of roofline, whose help says how they are counted. Work there belongs to the outermost
+        operator with a model, so its rows are not those of by="args". The table coverage says how much of a
+        rank's GPU time has a model.
 
         Options:
             by: op: the operator's name; category: its kind; args: name, shapes, types, strides and values
                 of the inputs; one of op, category, args
             host: where the host's own time goes instead: all operators and annotations, whether they launch
                 work or not
+            perf: what operators compute and move instead, by operator and arguments, against what the
+                device could do
+            device: with perf=True, what the device can do: a name of the built-in table, or a JSON file;
+                default: as the trace says
             top: only the first N rows of a rank; 0: all
 
         Table ops: one row is one operator of one rank
@@ -1303,7 +1378,43 @@ class Job:
             name: operator or annotation of the host
             count [count]: how often it ran
             total_us [us]: its durations added up; a call within one of its own name counts in both
-            self_us [us]: of that, outside the operators and annotations that it called on its thread"""
+            self_us [us]: of that, outside the operators and annotations that it called on its thread
+
+        Table perf: one row is one operator with one set of arguments, of one rank
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            model: kind of model; unknown where there is none for it
+            exact: yes, or lower where the work depends on more than the trace holds
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls: unions of the work each owns
+            share_pct [percent]: of the rank's GPU time of operators
+            flops [count]: FLOPs of one call, a multiply-add counted as 2
+            bytes [bytes]: what one call must move: each operand once
+            precision: of the matrix part, else of the first operand
+            flops_per_byte: arithmetic intensity
+            tflops_per_s: FLOPs of all calls over GPU time, 1e12 a second
+            tb_per_s: bytes of all calls over GPU time, 1e12 a second
+            bound: what bounds it on that device: matrix, vector or memory
+            efficiency_pct [percent]: share of the roofline: least time on that device in GPU time; above
+                100 where caches held operands
+            ex_uid [id]: position in traceEvents of the first call
+            input_dims: shapes of the inputs
+            input_types: types of the inputs
+            input_strides: strides of the inputs
+            concrete_inputs: values of scalar inputs
+
+        Table coverage: one row is one rank: how much of its GPU time has a model
+            rank [id]: rank
+            device: what bounds are of; unknown: not recognised
+            count [count]: calls that own GPU work
+            kernel_us [us]: GPU time of all calls
+            modelled_us [us]: GPU time of calls with a model
+            modelled_pct [percent]: share of GPU time with a model
+            flops [count]: of all calls with a model
+            bytes [bytes]: moved by all calls whose bytes are known
+            bounded_us [us]: GPU time of calls that have a bound
+            bound_us [us]: least time of these calls
+            efficiency_pct [percent]: bound_us of bounded_us"""
     def overlap(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['overlap']] = None,

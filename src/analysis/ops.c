@@ -6,8 +6,10 @@
 #include "analysis/busy.h"
 #include "analysis/layouts.h"
 #include "analysis/ops_host.h"
+#include "analysis/ops_perf.h"
 #include "base/interval.h"
 #include "base/stats.h"
+#include "base/try.h"
 #include "trace/launcher_rows.h"
 #include "trace/launchers.h"
 
@@ -18,6 +20,11 @@ static const rs_option_spec options[] = {
     {"host", RS_OPTION_FLAG, NULL, NULL, NULL,
      "where the host's own time goes instead: all operators and annotations, whether they launch work or "
      "not"},
+    {"perf", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "what operators compute and move instead, by operator and arguments, against what the device could do"},
+    {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
+     "with --perf, what the device can do: a name of the built-in table, or a JSON file; default: as the trace "
+     "says"},
     {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
 };
 
@@ -103,9 +110,19 @@ static const rs_table_spec args_table =
     RS_TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
 static const rs_table_spec across_table =
     RS_TABLE("across", "one row is one operator, or kind with --by category, over all ranks", across_columns);
-static const rs_table_spec *const tables[] = {&op_table, &category_table, &args_table, &across_table,
-                                              &rs_host_ops_table};
-enum { TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS, TABLE_ACROSS, TABLE_HOST, N_TABLES };
+static const rs_table_spec *const tables[] = {
+    &op_table,          &category_table,    &args_table,           &across_table,
+    &rs_host_ops_table, &rs_ops_perf_table, &rs_ops_coverage_table};
+enum {
+    TABLE_OPS,
+    TABLE_CATEGORIES,
+    TABLE_ARGS,
+    TABLE_ACROSS,
+    TABLE_HOST,
+    TABLE_PERF,
+    TABLE_COVERAGE,
+    N_TABLES
+};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 enum { BY_OP, BY_CATEGORY, BY_ARGS };
 
@@ -121,7 +138,8 @@ typedef struct ops_partial {
     rs_launcher_rows *rows; /* keeps the texts */
     group *items;           /* by direct time, then first position */
     size_t n;
-    rs_host_ops host; /* only with --host, and nothing else then */
+    rs_host_ops host;   /* only with --host, and nothing else then */
+    rs_roof_rank *perf; /* only with --perf, and nothing else then; else NULL */
 } ops_partial;
 
 static void free_partial(void *partial)
@@ -132,6 +150,7 @@ static void free_partial(void *partial)
     rs_launcher_rows_free(p->rows);
     rs_free(p->items);
     rs_host_ops_clear(&p->host);
+    rs_roof_free(p->perf);
     rs_free(p);
 }
 
@@ -259,6 +278,38 @@ static bool collect(const rs_launcher_rows *rows, unsigned by, ops_partial *p)
     return ok;
 }
 
+static bool is_perf(const rs_run *run)
+{
+    return rs_options_flag(run->options, "perf");
+}
+
+static rs_status check_options(const rs_run *run, rs_error *err)
+{
+    if (!is_perf(run))
+        return rs_options_is_set(run->options, "device")
+                   ? rs_fail(err, RS_ERR_USAGE,
+                             "--device says what --perf compares with; without it nothing does")
+                   : RS_OK;
+    if (rs_options_flag(run->options, "host"))
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--perf is about the GPU's work, --host about the host's time: one of them");
+    if (rs_options_is_set(run->options, "by") && grouping(run) != BY_ARGS)
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--perf shows operators by their arguments; rankscope roofline --by op|model adds them up");
+    return RS_OK;
+}
+
+static rs_status rank_of_perf(const rs_run *run, rs_trace *trace, ops_partial *p, rs_error *err)
+{
+    void *perf = NULL;
+    rs_status status = rs_roof_rank_of(run, trace, &perf, err);
+    if (status != RS_OK) return status;
+    p->perf = perf;
+    p->rows = rs_calloc(1, sizeof *p->rows); /* none, yet the partial travels whole */
+    return p->rows ? RS_OK : rs_fail_nomem(err, "operators");
+}
+
 static rs_status rank_of_host(const rs_run *run, rs_trace *trace, ops_partial *p, rs_error *err)
 {
     if (grouping(run) != BY_OP)
@@ -271,10 +322,13 @@ static rs_status rank_of_host(const rs_run *run, rs_trace *trace, ops_partial *p
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    RS_TRY(check_options(run, err));
     ops_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "operators");
     rs_status status;
-    if (rs_options_flag(run->options, "host")) {
+    if (is_perf(run)) {
+        status = rank_of_perf(run, trace, p, err);
+    } else if (rs_options_flag(run->options, "host")) {
         status = rank_of_host(run, trace, p, err);
     } else {
         status = rs_launcher_rows_of(trace, &p->rows, err);
@@ -387,10 +441,28 @@ static rs_status merge_host(const rs_run *run, const rs_partial *partials, size_
     return status;
 }
 
+static rs_status merge_perf(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                            rs_error *err)
+{
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    rs_status status = RS_OK;
+    result->main_table = TABLE_PERF;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_roof_rank *p = ((const ops_partial *)partials[i].value)->perf;
+        if (!p) /* made elsewhere, and not by this question */
+            return rs_fail(err, RS_ERR_FORMAT, "%s: the packed part has no answer to ops --perf; map it anew",
+                           partials[i].source ? partials[i].source : "a rank");
+        status = rs_ops_perf_add(run, partials[i].rank, p, top, result->tables[TABLE_PERF],
+                                 result->tables[TABLE_COVERAGE], result, err);
+    }
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     static const unsigned table_of[] = {TABLE_OPS, TABLE_CATEGORIES, TABLE_ARGS};
     unsigned by = grouping(run);
+    if (is_perf(run)) return merge_perf(run, partials, n, result, err);
     if (rs_options_flag(run->options, "host")) return merge_host(run, partials, n, result, err);
     result->main_table = table_of[by];
     rs_status status = RS_OK;
@@ -436,8 +508,14 @@ static const rs_field ops_fields[] = {
     RS_FIELD_ONE(ops_partial, rows, &rows_layout),
     RS_FIELD_LIST(ops_partial, items, n, &group_layout),
     RS_FIELD_STRUCT(ops_partial, host, &rs_host_ops_layout),
+    RS_FIELD_ONE_OR_NONE(ops_partial, perf, &rs_roof_layout),
 };
 static const rs_layout ops_layout = RS_LAYOUT(ops_partial, ops_fields);
+
+static uint64_t more_columns(const rs_options *given)
+{
+    return rs_options_flag(given, "perf") ? rs_ops_perf_columns() : 0;
+}
 
 const rs_analysis rs_analysis_ops = {
     .name = "ops",
@@ -452,13 +530,19 @@ const rs_analysis rs_analysis_ops = {
         "--host adds up all operators and annotations of the host instead, by their own time: what "
         "PyTorch's\n"
         "key_averages() shows, for jobs without a GPU too. Communication that a worker runs (gloo:*) takes\n"
-        "nothing from what it overlaps.",
+        "nothing from what it overlaps.\n"
+        "--perf shows FLOPs, bytes and rates of each operator and its arguments against the device's "
+        "bound: the\nrows, owners and numbers of roofline, whose help says how they are counted. Work there "
+        "belongs to the\noutermost operator with a model, so its rows are not those of --by args. The table "
+        "coverage says how\nmuch of a rank's GPU time has a model.",
     .examples = "rankscope ops trace.json.gz\nrankscope ops --by args --top 20 trace.json.gz\n"
-                "rankscope ops --by category --format csv traces/\nrankscope ops --host --top 20 traces/",
+                "rankscope ops --by category --format csv traces/\nrankscope ops --host --top 20 traces/\n"
+                "rankscope ops --perf --top 20 trace.json.gz\nrankscope ops --perf --device MI300X traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_launchers},
     .columns = RS_ARGS_COLUMNS,
+    .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

@@ -5,7 +5,7 @@
 
 #include "analysis/busy.h"
 #include "analysis/gate.h"
-#include "analysis/roofline_rank.h"
+#include "analysis/roofline_figures.h"
 #include "base/interval.h"
 #include "base/try.h"
 #include "text/numbers.h"
@@ -101,24 +101,6 @@ static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_tab
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
 enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
 
-/* ---- bounds -------------------------------------------------------------------------------------------- */
-
-static rs_least_time bound_of(const rs_roof_row *r, const rs_rates *rates)
-{
-    if (!rates || !r->family || !r->has_bytes || r->host_link) return (rs_least_time){(double)NAN, NULL};
-    return rs_rates_bound(rates, (rs_precision)r->precision, r->matrix, r->vector, r->bytes);
-}
-
-static double ratio(double part, double whole)
-{
-    return whole > 0 ? part / whole : (double)NAN;
-}
-
-static double total_of(int64_t one, const rs_roof_row *r)
-{
-    return (double)one * (double)r->time.n;
-}
-
 /* ---- by arguments -------------------------------------------------------------------------------------- */
 
 static void add_args_texts(rs_table *t, const rs_pool *pool, const rs_roof_row *r)
@@ -132,26 +114,23 @@ static void add_args_texts(rs_table *t, const rs_pool *pool, const rs_roof_row *
 static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, const rs_roof_row *r,
                               const rs_rates *rates, rs_error *err)
 {
-    const double unknown = (double)NAN;
-    bool flops = r->family && r->has_flops, bytes = r->family && r->has_bytes;
-    double all = (double)r->matrix + (double)r->vector, ns = (double)r->time.sum;
-    rs_least_time b = bound_of(r, rates);
+    rs_roof_figures f = rs_roof_figures_of(r, rates);
     rs_table_add_int(t, rank);
     rs_table_add_text(t, rs_pool_text(pool, r->name));
     rs_table_add_text(t, r->family);
     rs_table_add_text(t, !r->family ? NULL : r->lower ? "lower" : "yes");
     rs_table_add_int(t, (int64_t)r->time.n);
     rs_table_add_time(t, r->time.sum);
-    rs_table_add_int_if(t, flops, r->matrix);
-    rs_table_add_int_if(t, flops, r->vector);
-    rs_table_add_int_if(t, bytes, r->bytes);
+    rs_table_add_int_if(t, f.flops, r->matrix);
+    rs_table_add_int_if(t, f.flops, r->vector);
+    rs_table_add_int_if(t, f.bytes, r->bytes);
     rs_table_add_text(t, r->family && r->precision ? rs_precision_name((rs_precision)r->precision) : NULL);
-    rs_table_add_real(t, flops && bytes ? ratio(all, (double)r->bytes) : unknown);
-    rs_table_add_real(t, flops ? ratio(all * (double)r->time.n, ns) / 1e3 : unknown);
-    rs_table_add_real(t, bytes ? ratio(total_of(r->bytes, r), ns) : unknown);
-    rs_table_add_text(t, b.what);
-    rs_table_add_real(t, b.us);
-    rs_table_add_real(t, 100 * ratio(b.us * (double)r->time.n * 1e3, ns));
+    rs_table_add_real(t, f.flops_per_byte);
+    rs_table_add_real(t, f.tflops_per_s);
+    rs_table_add_real(t, f.gb_per_s);
+    rs_table_add_text(t, f.bound.what);
+    rs_table_add_real(t, f.bound.us);
+    rs_table_add_real(t, f.efficiency_pct);
     rs_table_add_int(t, r->uid);
     add_args_texts(t, pool, r);
     return rs_table_end_row(t, err);
@@ -161,38 +140,14 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
 
 typedef struct total {
     const char *name; /* NULL: no model */
-    uint64_t count;
-    int64_t time, matrix, vector, bytes, bounded, modelled; /* times in ns */
-    double bound_us;
+    rs_roof_total sum;
     size_t first; /* place of its first row */
 } total;
-
-static int64_t times_sat(int64_t a, uint64_t n)
-{
-    int64_t product;
-    return n > INT64_MAX || __builtin_mul_overflow(a, (int64_t)n, &product) ? INT64_MAX : product;
-}
-
-static void add_to_total(total *t, const rs_roof_row *r, const rs_rates *rates)
-{
-    rs_least_time b = bound_of(r, rates);
-    t->count += r->time.n;
-    t->time = rs_add_sat(t->time, r->time.sum);
-    if (r->family) t->modelled = rs_add_sat(t->modelled, r->time.sum);
-    if (r->family && r->has_flops) {
-        t->matrix = rs_add_sat(t->matrix, times_sat(r->matrix, r->time.n));
-        t->vector = rs_add_sat(t->vector, times_sat(r->vector, r->time.n));
-    }
-    if (r->family && r->has_bytes) t->bytes = rs_add_sat(t->bytes, times_sat(r->bytes, r->time.n));
-    if (isnan(b.us)) return;
-    t->bound_us += b.us * (double)r->time.n;
-    t->bounded = rs_add_sat(t->bounded, r->time.sum);
-}
 
 static int by_time(const void *a, const void *b)
 {
     const total *x = a, *y = b;
-    if (x->time != y->time) return x->time > y->time ? -1 : 1;
+    if (x->sum.time != y->sum.time) return x->sum.time > y->sum.time ? -1 : 1;
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
@@ -200,15 +155,15 @@ static rs_status add_total(rs_table *t, int64_t rank, const total *x, rs_error *
 {
     rs_table_add_int(t, rank);
     rs_table_add_text(t, x->name);
-    rs_table_add_int(t, (int64_t)x->count);
-    rs_table_add_time(t, x->time);
-    rs_table_add_int(t, x->matrix);
-    rs_table_add_int(t, x->vector);
-    rs_table_add_int(t, x->bytes);
-    rs_table_add_real(t, x->bound_us);
-    rs_table_add_time(t, x->bounded);
-    rs_table_add_real(t, 100 * ratio(x->bound_us * 1e3, (double)x->bounded));
-    rs_table_add_real(t, rs_percent(x->modelled, x->time));
+    rs_table_add_int(t, (int64_t)x->sum.count);
+    rs_table_add_time(t, x->sum.time);
+    rs_table_add_int(t, x->sum.matrix);
+    rs_table_add_int(t, x->sum.vector);
+    rs_table_add_int(t, x->sum.bytes);
+    rs_table_add_real(t, x->sum.bound_us);
+    rs_table_add_time(t, x->sum.bounded);
+    rs_table_add_real(t, rs_roof_total_efficiency(&x->sum));
+    rs_table_add_real(t, rs_percent(x->sum.modelled, x->sum.time));
     return rs_table_end_row(t, err);
 }
 
@@ -231,7 +186,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
         for (; ok && n < names.n; n++) items[n] = (total){.first = SIZE_MAX};
         if (!ok) break;
         if (items[id].first == SIZE_MAX) items[id] = (total){.name = name, .first = i};
-        add_to_total(&items[id], r, rates);
+        rs_roof_total_add(&items[id].sum, r, rates);
     }
     if (!ok) status = rs_fail_nomem(err, "operators");
     if (n) qsort(items, n, sizeof *items, by_time);
@@ -335,7 +290,7 @@ static void find_best(gemm *items, size_t n)
 
 static int64_t gain_of(const gemm *g)
 {
-    return rs_sub_sat(g->row->time.sum, times_sat(g->best, g->row->time.n));
+    return rs_sub_sat(g->row->time.sum, rs_roof_times(g->best, g->row->time.n));
 }
 
 static int64_t time_of_rank(const rs_roof_rank *p)
@@ -355,7 +310,7 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
     rs_table_add_time(t, r->time.sum);
     rs_table_add_time(t, g->best);
     rs_table_add_int(t, g->best_rank);
-    rs_table_add_real(t, ratio(flops, (double)g->best) / 1e3);
+    rs_table_add_real(t, rs_roof_ratio(flops, (double)g->best) / 1e3);
     rs_table_add_time(t, gain_of(g));
     rs_table_add_real(t, rs_percent(gain_of(g), all));
     add_args_texts(t, pool_of(g), r);
@@ -402,28 +357,6 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
-static void add_notes(const rs_run *run, const rs_partial *partial, bool known, rs_result *result)
-{
-    const rs_roof_rank *p = partial->value;
-    long long rank = (long long)partial->rank;
-    int64_t all = rs_add_sat(p->linked, p->unlinked);
-    if (!p->has_work) {
-        rs_result_note(result, "rank %lld: no GPU work", rank);
-        return;
-    }
-    if (p->unlinked)
-        rs_result_note(
-            result,
-            "rank %lld: %s %% of its GPU time, communication left out, has no launch in the file and no "
-            "row here",
-            rank, RS_FIXED(rs_percent(p->unlinked, all), 2));
-    if (!known && !rs_options_text(run->options, "device"))
-        rs_result_note(result, "rank %lld: %s, so bounds and efficiency are unknown; say it with --device",
-                       rank,
-                       p->described ? "its device is not in the table of devices"
-                                    : "the trace does not say which device it ran on");
-}
-
 static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
 {
     const rs_roof_rank *p = partial->value;
@@ -437,7 +370,7 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
     RS_TRY(add_totals(result->tables[OPS], partial->rank, p, r, false, top, err));
     RS_TRY(add_totals(result->tables[MODELS], partial->rank, p, r, true, top, err));
     RS_TRY(add_devices(result->tables[DEVICES], partial->rank, p, err));
-    add_notes(run, partial, known, result);
+    rs_roof_note(run, partial->rank, p, known, result);
     return RS_OK;
 }
 
