@@ -199,6 +199,8 @@ static rs_status begin_damaged_document(rs_reader *r, bool has_members, const ui
     return RS_OK;
 }
 
+#define HEADER 65536 /* how far behind a damaged beginning the key of the events is looked for */
+
 /* At the first byte of the text: passes over a byte order mark and refuses text of 16 bits by its name. */
 static rs_status at_text_begin(rs_reader *r, rs_error *err)
 {
@@ -224,9 +226,12 @@ static rs_status at_document(rs_reader *r, rs_error *err)
         r->place = AT_END;
         return RS_OK;
     }
-    bool header_lost = begins_member(*r->p == '[' ? r->p + 1 : r->p, r->end);
-    if (!r->saw_events && (header_lost || (*r->p != '{' && *r->p != '['))) {
-        const uint8_t *events = find_events_key(r->p, r->end);
+    if (!r->saw_events && *r->p != '{') {
+        /* how much of the text is looked at must not depend on the window */
+        if (r->end - r->p < HEADER && !r->window.last) return rs_reader_more(r, err);
+        const uint8_t *end = r->end - r->p < HEADER ? r->end : r->p + HEADER;
+        bool header_lost = begins_member(*r->p == '[' ? r->p + 1 : r->p, end);
+        const uint8_t *events = header_lost || *r->p != '[' ? find_events_key(r->p, end) : NULL;
         if (events) return begin_damaged_document(r, header_lost, events);
     }
     if (*r->p == '[') {
