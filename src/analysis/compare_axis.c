@@ -93,14 +93,14 @@ static rs_status parse_both(const char *text, pattern out[2], size_t *n, rs_erro
 
 rs_status rs_compare_check_axis(const char *text, rs_error *err)
 {
-    pattern patterns[2];
+    pattern patterns[2] = {{0}};
     size_t n;
     return text ? parse_both(text, patterns, &n, err) : RS_OK;
 }
 
 rs_status rs_compare_axes(rs_compare_run *c, const char *text, rs_error *err)
 {
-    pattern patterns[2];
+    pattern patterns[2] = {{0}};
     size_t n;
     RS_TRY(parse_both(text, patterns, &n, err));
     for (size_t i = 0; i < n; i++) RS_TRY(give_values(c, &patterns[i], i, err));

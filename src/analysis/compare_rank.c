@@ -65,7 +65,8 @@ typedef struct gatherer {
     const rs_tree *t;
     const rs_classes *classes;
     rs_op_shapes *shapes;
-    const rs_rates *rates; /* NULL: unknown */
+    const rs_rates *rates; /* NULL: unknown; else known_rates */
+    rs_rates known_rates;
     rs_compare_by by;
     rs_compare_rank *p;
     size_t rows_capacity;
@@ -365,10 +366,9 @@ static rs_status gather(const rs_run *run, rs_trace *trace, gatherer *g, rs_erro
 {
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     const rs_work *work;
-    rs_rates rates;
     rs_compare_rank *p = g->p;
-    RS_TRY(note_device(run, trace, p, &rates, err));
-    if (p->rates_known) g->rates = &rates;
+    RS_TRY(note_device(run, trace, p, &g->known_rates, err));
+    if (p->rates_known) g->rates = &g->known_rates;
     RS_TRY(rs_trace_count_steps(trace, &p->n_steps, &p->step_length, err));
     RS_TRY(rs_trace_work(trace, &policy, &work, err));
     if (g->by == RS_COMPARE_TREE)

@@ -564,7 +564,7 @@ static rs_status put_scales(answer *a, rs_error *err)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
-static rs_status open(answer *a, const rs_skeleton *const *ranks, size_t n, rs_error *err)
+static rs_status open_engine(answer *a, const rs_skeleton *const *ranks, size_t n, rs_error *err)
 {
     const rs_engine_how how = {rs_clock_how_of(rs_options_text(a->run->options, "clocks")), true};
     RS_TRY(rs_engine_join(ranks, n, &how, &a->e, err));
@@ -691,7 +691,7 @@ rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_
     if (status == RS_OK && rs_options_text(run->options, "ideal-trace"))
         status = rs_fail(err, RS_ERR_USAGE,
                          "--ideal-trace writes the replay of a table of operations, not of traces");
-    if (status == RS_OK && n_ranks) status = open(&a, ranks, n_ranks, err);
+    if (status == RS_OK && n_ranks) status = open_engine(&a, ranks, n_ranks, err);
     if (status == RS_OK && n_ranks) status = fill(&a, err);
     for (size_t r = 0; a.hosts && r < n_ranks; r++) rs_free((void *)(uintptr_t)a.hosts[r]);
     rs_engine_clear(&a.e);
