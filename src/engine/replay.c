@@ -27,7 +27,8 @@ static rs_status make_weights(const rs_engine *e, rs_weights *out, rs_error *err
                         .transfer = rs_malloc((e->n_meetings + 1) * sizeof *out->transfer)};
     if (out->work && out->edge && out->transfer) return RS_OK;
     rs_weights_clear(out);
-    return rs_fail_nomem(err, "weights");
+    rs_fail_nomem(err, "weights");
+    return RS_ERR_NOMEM; /* said here, so that a checker sees that nothing follows */
 }
 
 rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
