@@ -238,7 +238,7 @@ static void convolve(rs_tl_ask *ask)
     if (ask->bad) return;
     bool bias = is_backward ? ask->a->n_dims > 3 && (ask->a->dims[3].n > 0 || ask->a->dims[3].nested)
                             : ask->a->n_dims == 3;
-    rs_tl_put_word(ask, "convNd", names[c.space - 1]);
+    rs_tl_put_word(ask, "convNd", names[(c.space - 1) % MAX_SPACE]);
     rs_tl_put_tuple(ask, "input_shape", c.x);
     rs_tl_put_tuple(ask, "filter_shape", c.w);
     rs_tl_put_types(ask, "dtype_input_weight", types, 2);

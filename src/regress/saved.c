@@ -79,8 +79,8 @@ bool rs_regress_is_saved(const void *bytes, size_t n)
 {
     rs_json_reader r;
     rs_json_reader_init(&r, bytes, n);
-    return rs_json_next(&r) == RS_JSON_T_OBJECT && rs_json_next(&r) == RS_JSON_T_KEY &&
-           rs_json_is(&r, "rankscope_regress");
+    if (rs_json_next(&r) != RS_JSON_T_OBJECT) return false;
+    return rs_json_next(&r) == RS_JSON_T_KEY && rs_json_is(&r, "rankscope_regress");
 }
 
 typedef struct loading {
@@ -158,8 +158,8 @@ static rs_status read_parts(loading *l, rs_one_run *run)
         rs_json_token t = rs_json_next(&l->r);
         if (t == RS_JSON_T_ARRAY_END) return RS_OK;
         if (t != RS_JSON_T_ARRAY) return bad(l, "a part is no list");
-        uint32_t part, name;
-        int64_t sum, count;
+        uint32_t part = 0, name = 0;
+        int64_t sum = 0, count = 0;
         RS_TRY(text_id(l, &part));
         RS_TRY(text_id(l, &name));
         RS_TRY(whole(l, &sum));

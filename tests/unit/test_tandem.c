@@ -16,7 +16,7 @@ static void tokens_of(const char *text, uint32_t *out)
 
 static void expect(const char *text, size_t least, const rs_tandem *want, size_t n_want)
 {
-    uint32_t token[256];
+    uint32_t token[256] = {0};
     rs_tandem *got;
     size_t n;
     tokens_of(text, token);

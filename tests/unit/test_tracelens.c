@@ -67,7 +67,7 @@ static const line lines[] = {
      RS_TL_FAILED, 0, 0, NULL},
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,4,8],[1,2,4,8],[],[],[],[]]",
      "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false,
-     RS_TL_ANSWERED, 2 * 2 * 4 * 4 * 16 / 2, 2 * 256, "matrix fp32"},
+     RS_TL_ANSWERED, 2 * 4 * 4 * 16, 2 * 256, "matrix fp32"},
     /* backward: five products, and one key head for two query heads adds up once more */
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,1,4,8],[1,1,4,8],[],[],[],[]]",
      "[" BF "," BF "," BF "]", NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", true, RS_TL_ANSWERED,
@@ -77,7 +77,7 @@ static const line lines[] = {
      "[[1,4,2,8],[1,4,2,8],[1,4,2,8],[1,4,2,8],[],[],[],[],[],[],[],[],[]]", "[" BF "," BF "]",
      "[[64,16,8,1],[64,16,8,1],[64,16,8,1],[64,16,8,1]]",
      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.0\",\"0.0\",\"0.353\",\"False\",\"\"]", false,
-     RS_TL_ANSWERED, 5 * 2 * 2 * 4 * 4 * 8 / 2, 2 * 7 * 64, "matrix bf16"},
+     RS_TL_ANSWERED, 5 * 2 * 4 * 4 * 8, 2 * 7 * 64, "matrix bf16"},
     /* fault: a copy computes */
     {"aten::copy_", "[[4,5],[4,5],[]]", "[" F32 "," BF ",\"Scalar\"]", "[[5,1],[5,1],[]]", NULL, false,
      RS_TL_ANSWERED, 20, 20 * 4 + 20 * 2, "vector fp32"},
