@@ -195,12 +195,11 @@ static rs_status add_members(rs_groups *groups, const char *path, const char *te
                              rs_error *err)
 {
     rs_json_reader r;
-    rs_json_token token;
     rs_json_reader_init(&r, text, n);
     if (!is_json(text, n) || rs_json_next(&r) != RS_JSON_T_OBJECT)
         return rs_fail_at(err, RS_ERR_FORMAT, path, 0,
                           "this is no file of process groups: {\"number\": [ranks]}");
-    while ((token = rs_json_next(&r)) == RS_JSON_T_KEY) {
+    while (rs_json_next(&r) == RS_JSON_T_KEY) {
         rs_group group = {0};
         char *name = rs_arena_alloc(&groups->arena, 3 * r.text.length + 1);
         if (!name) return rs_fail_nomem(err, "process groups");

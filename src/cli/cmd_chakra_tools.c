@@ -51,7 +51,6 @@ static const char *picture_of(const char *path)
 /* Graphviz's program draws the graph in a file beside the picture. */
 static int run_dot(const char *form, const char *dot, const char *output)
 {
-    extern char **environ;
     char *const argv[] = {"dot", (char *)form, "-o", (char *)output, (char *)dot, NULL};
     pid_t pid;
     int state = 0, code = posix_spawnp(&pid, "dot", NULL, NULL, argv, environ);

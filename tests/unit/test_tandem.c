@@ -17,8 +17,8 @@ static void tokens_of(const char *text, uint32_t *out)
 static void expect(const char *text, size_t least, const rs_tandem *want, size_t n_want)
 {
     uint32_t token[256] = {0};
-    rs_tandem *got;
-    size_t n;
+    rs_tandem *got = NULL;
+    size_t n = 0;
     tokens_of(text, token);
     assert_int_equal(rs_tandem_find(token, strlen(text), least, &got, &n, NULL), RS_OK);
     assert_int_equal(n, n_want);
