@@ -22,7 +22,7 @@ static void expect(const char *text, size_t least, const rs_tandem *want, size_t
     tokens_of(text, token);
     assert_int_equal(rs_tandem_find(token, strlen(text), least, &got, &n, NULL), RS_OK);
     assert_int_equal(n, n_want);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_want; i++) {
         assert_int_equal(got[i].first, want[i].first);
         assert_int_equal(got[i].period, want[i].period);
         assert_int_equal(got[i].times, want[i].times);
