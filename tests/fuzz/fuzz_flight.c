@@ -50,7 +50,8 @@ static bytes run(const rs_flight_bytes *dumps, size_t n)
     PROMISE(status == RS_OK || status == RS_ERR_FORMAT);
     PROMISE(rs_flight_get_report(flight, &report, &err) == RS_OK);
     PROMISE(report->root.summary);
-    PROMISE((status == RS_OK) == (report->root.verdict != RS_FLIGHT_BAD_INPUT));
+    /* dumps that can be read may still hold nothing to judge */
+    PROMISE(status == RS_OK || report->root.verdict == RS_FLIGHT_BAD_INPUT);
     PROMISE(rs_flight_write_json(flight, &sink, &err) == RS_OK);
     if (status == RS_OK) {
         PROMISE(rs_flight_write_timeline(flight, &other, &err) == RS_OK);
