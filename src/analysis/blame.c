@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/skeletons.h"
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -114,14 +115,6 @@ static const rs_table_spec chain_table =
 static const rs_table_spec *const tables[] = {&blame_table, &total_table, &chain_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
 enum { BLAME, TOTALS, CHAIN };
-
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
-{
-    rs_skeleton *s;
-    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
-    *partial = s;
-    return RS_OK;
-}
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
@@ -596,20 +589,15 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_engine engine = {0};
     rs_weights weights = {0};
     rs_times times = {0};
-    const rs_skeleton **ranks = rs_malloc((n + 1) * sizeof *ranks);
-    int64_t *rank_of = rs_malloc((n + 1) * sizeof *rank_of);
+    rs_skeletons ranks;
     bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), !told};
-    blamer b = {.rank_of = rank_of, .how = how.clocks};
-    size_t n_ranks = 0;
-    bool ok = ranks && rank_of && rs_strings_init(&b.keys) && rs_strings_init(&b.texts);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "blame");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        if (!partials[i].value) continue;
-        rank_of[n_ranks] = partials[i].rank;
-        ranks[n_ranks++] = partials[i].value;
-    }
-    if (status == RS_OK) status = rs_engine_join(ranks, n_ranks, &how, &engine, err);
+    blamer b = {.how = how.clocks};
+    rs_status status = rs_skeletons_take(partials, n, &ranks, err);
+    b.rank_of = ranks.rank_of;
+    if (status == RS_OK && !(rs_strings_init(&b.keys) && rs_strings_init(&b.texts)))
+        status = rs_fail_nomem(err, "blame");
+    if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)
         status = rs_weights_recorded(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, &weights, err);
     if (status == RS_OK) status = rs_engine_replay(&engine, &weights, &times, err);
@@ -625,8 +613,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_times_clear(&times);
     rs_weights_clear(&weights);
     rs_engine_clear(&engine);
-    rs_free(ranks);
-    rs_free(rank_of);
+    rs_skeletons_clear(&ranks);
     return status;
 }
 
@@ -654,7 +641,7 @@ const rs_analysis rs_analysis_blame = {
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "causes reach over steps; the graph is of whole traces",
-    .rank = rank,
+    .rank = rs_skeletons_rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,
     .absent = "no events",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/diagnose.h"
+#include "analysis/skeletons.h"
 #include "analysis/collective_notes.h"
 #include "analysis/gate.h"
 #include "base/memory.h"
@@ -271,14 +272,6 @@ static rs_status put_joint(judge *j, rs_error *err)
 
 /* ---- one rank, all ranks ------------------------------------------------------------------------------- */
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
-{
-    rs_skeleton *s;
-    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
-    *partial = s;
-    return RS_OK;
-}
-
 /* The greatest error of a replay with constants, percent, of whole ranks. */
 static double own_error(const rs_replayed *r)
 {
@@ -343,22 +336,15 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_reference reference = {0};
     rs_candidates all = {0};
     judge j = {.result = result};
-    const rs_skeleton **ranks = rs_malloc((n + 1) * sizeof *ranks);
-    int64_t *rank_of = rs_malloc((n + 1) * sizeof *rank_of);
+    rs_skeletons ranks;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), true};
-    size_t n_ranks = 0;
-    rs_status status = ranks && rank_of ? RS_OK : rs_fail_nomem(err, "diagnose");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        if (!partials[i].value) continue;
-        rank_of[n_ranks] = partials[i].rank;
-        ranks[n_ranks++] = partials[i].value;
-    }
-    if (status == RS_OK && n_ranks) {
-        rs_diagnosed job = {&engine, &replayed.recorded, &reference, rank_of};
-        status = rs_engine_join(ranks, n_ranks, &how, &engine, err);
+    rs_status status = rs_skeletons_take(partials, n, &ranks, err);
+    if (status == RS_OK && ranks.n) {
+        rs_diagnosed job = {&engine, &replayed.recorded, &reference, ranks.rank_of};
+        status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
         if (status == RS_OK) status = rs_replay_judge(&engine, RS_EDGES_ALL, &replayed, err);
         if (status == RS_OK) status = rs_reference_find(&engine, &replayed.recorded, &reference, err);
-        if (status == RS_OK) status = rs_asker_open(&replayed, rank_of, false, false, &j.asker, err);
+        if (status == RS_OK) status = rs_asker_open(&replayed, ranks.rank_of, false, false, &j.asker, err);
         if (status == RS_OK) status = examine(run, &j, &job, &replayed, &all, err);
         if (status == RS_OK) rs_coll_note_trust(&engine.trust, result);
     }
@@ -370,8 +356,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_reference_clear(&reference);
     rs_replayed_clear(&replayed);
     rs_engine_clear(&engine);
-    rs_free(ranks);
-    rs_free(rank_of);
+    rs_skeletons_clear(&ranks);
     return status;
 }
 
@@ -400,7 +385,7 @@ const rs_analysis rs_analysis_diagnose = {
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "the graph is of whole traces",
-    .rank = rank,
+    .rank = rs_skeletons_rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,
     .absent = "no events",

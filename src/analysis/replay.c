@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/replay.h"
+#include "analysis/skeletons.h"
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -106,11 +107,8 @@ enum { REPLAY, WHAT_IF, PATH, EDGES };
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    rs_skeleton *s;
     RS_TRY(rs_replay_check(run->options, err));
-    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
-    *partial = s;
-    return RS_OK;
+    return rs_skeletons_rank(run, trace, partial, err);
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
@@ -198,28 +196,20 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     rs_engine engine = {0};
     rs_replayed replayed = {0};
-    const rs_skeleton **ranks = rs_malloc((n + 1) * sizeof *ranks);
-    int64_t *rank_of = rs_malloc((n + 1) * sizeof *rank_of);
+    rs_skeletons ranks;
     bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), !told};
-    size_t n_ranks = 0;
-    rs_status status = ranks && rank_of ? RS_OK : rs_fail_nomem(err, "replay");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        if (!partials[i].value) continue;
-        rank_of[n_ranks] = partials[i].rank;
-        ranks[n_ranks++] = partials[i].value;
-    }
-    if (status == RS_OK) status = rs_engine_join(ranks, n_ranks, &how, &engine, err);
+    rs_status status = rs_skeletons_take(partials, n, &ranks, err);
+    if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)
         status = rs_replay_judge(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, &replayed, err);
-    if (status == RS_OK) status = put_rows(&replayed, rank_of, result, err);
-    if (status == RS_OK) status = rs_replay_ask(run, &replayed, rank_of, result->tables[WHAT_IF], err);
+    if (status == RS_OK) status = put_rows(&replayed, ranks.rank_of, result, err);
+    if (status == RS_OK) status = rs_replay_ask(run, &replayed, ranks.rank_of, result->tables[WHAT_IF], err);
     if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;
     if (status == RS_OK) explain(&replayed, result);
     rs_replayed_clear(&replayed);
     rs_engine_clear(&engine);
-    rs_free(ranks);
-    rs_free(rank_of);
+    rs_skeletons_clear(&ranks);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* whatif: how long a step would take without stragglers, and who is to blame. */
 #include "analysis/whatif.h"
 
+#include "analysis/skeletons.h"
 #include "clock/collective_clocks.h"
-#include "engine/skeleton.h"
 
 static const rs_option_spec options[] = {
     {"scale", RS_OPTION_LIST, "WHAT=FACTOR", NULL, NULL,
@@ -55,7 +55,7 @@ const rs_analysis rs_analysis_whatif = {
     .file = file,
     .file_is = rs_op_table_is,
     .file_follows = RS_FOLLOWS_STEPS,
-    .rank = rs_whatif_rank,
+    .rank = rs_skeletons_rank,
     .merge = rs_whatif_merge,
     .free_partial = rs_skeleton_free,
     .absent = "no events",

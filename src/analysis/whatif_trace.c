@@ -668,14 +668,6 @@ static rs_status fill(answer *a, rs_error *err)
     return rs_gate_apply(a->run->options, a->result->tables[RS_WHATIF], a->result, err);
 }
 
-rs_status rs_whatif_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
-{
-    rs_skeleton *s;
-    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
-    *partial = s;
-    return RS_OK;
-}
-
 rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     answer a = {.run = run, .result = result};

@@ -236,9 +236,7 @@ static rs_status add_summary(const rs_tl_matching *m, const exchange *all, size_
     rs_free(skip);
     rs_free(values);
     rs_free(totals);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- nccl_all2allv ------------------------------------------------------------------------------------- */
@@ -391,9 +389,7 @@ static rs_status add_detail(const rs_tl_matching *m, const exchange *all, size_t
     }
     rs_python_clear(&text);
     rs_free((void *)ranks);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- nccl_all2allv_heatmap ----------------------------------------------------------------------------- */
@@ -479,9 +475,7 @@ static rs_status add_heatmap(const rs_tl_matching *m, rs_sheets *out, rs_error *
     }
     rs_free(cells);
     rs_free(splits);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 rs_status rs_tl_add_all2allv(const rs_tl_matching *m, bool detailed, rs_sheets *out, size_t *n_mismatched,

@@ -187,9 +187,7 @@ rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, si
     rs_free(f.keys);
     rs_free(f.durations);
     rs_free(order);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 rs_status rs_tl_add_collectives(rs_tl_rank *r, rs_sheets *out, rs_error *err)

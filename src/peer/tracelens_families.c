@@ -363,9 +363,7 @@ static rs_status add_sheet(const rs_tl_knowledge *k, const char *name, const rs_
     rs_table *t = rs_table_create_dynamic(&spec);
     rs_status status = t ? add_rows(k, one, rule_one, &c, t, err) : rs_fail_nomem(err, "a sheet");
     if (status == RS_OK && two) status = add_rows(k, two, rule_two, &c, t, err);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 static rs_status add_family(rs_tl_knowledge *k, const rs_keyed *nodes, size_t n, const char *sheet,

@@ -199,9 +199,7 @@ static rs_status add_summary(rs_tl_rank *r, const kernels *all, rs_sheets *out, 
     rs_free(keys);
     rs_free(tallies);
     rs_free(order);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- short_kernel_histogram ---------------------------------------------------------------------------- */
@@ -252,9 +250,7 @@ static rs_status add_histogram(const double *values, size_t n, rs_sheets *out, r
         rs_table_add_int(t, counts[i]);
         status = rs_table_end_row(t, err);
     }
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- short_kernels_summary ----------------------------------------------------------------------------- */
@@ -330,9 +326,7 @@ static rs_status add_short(rs_tl_rank *r, const kernels *all, rs_sheets *out, rs
     rs_free(skip);
     rs_free(tallies);
     rs_free(order);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* Without a single short kernel there is neither sheet. */

@@ -138,9 +138,7 @@ static rs_status add_long(const rs_tl_matching *m, rs_sheets *out, rs_error *err
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
     rs_python_clear(&text);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- collectives that make ranks wait ------------------------------------------------------------------ */
@@ -353,9 +351,7 @@ static rs_status add_synced(const rs_tl_matching *m, const synced *all, size_t n
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
     rs_python_clear(&text);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- nccl_summary_implicit_sync ------------------------------------------------------------------------ */
@@ -478,9 +474,7 @@ static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, 
     rs_free(order);
     rs_free(keys);
     rs_free(totals);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- straggler_summary --------------------------------------------------------------------------------- */
@@ -553,9 +547,7 @@ static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size
     rs_free(ranks);
     rs_free(waits);
     rs_free(order);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */

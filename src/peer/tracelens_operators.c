@@ -75,9 +75,7 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
         rs_table_add_real(t, 100.0 * (double)rows[i].ns / (double)b.span);
         status = rs_table_end_row(t, err);
     }
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- groups of launchers ------------------------------------------------------------------------------- */
@@ -181,9 +179,7 @@ static rs_status add_categories(rs_tl_rank *r, const group_key *all, rs_sheets *
     }
     clear_summary(&s);
     rs_free(keys);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- ops_summary --------------------------------------------------------------------------------------- */
@@ -255,9 +251,7 @@ static rs_status add_names(rs_tl_rank *r, const group_key *all, rs_sheets *out, 
     rs_python_clear(&text);
     clear_summary(&s);
     rs_free(keys);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- ops_unique_args ----------------------------------------------------------------------------------- */
@@ -357,9 +351,7 @@ static rs_status add_args(rs_tl_rank *r, const group_key *keys, rs_sheets *out, 
     }
     rs_python_clear(&text);
     clear_summary(&s);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */

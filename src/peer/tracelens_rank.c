@@ -26,6 +26,13 @@ rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
     return RS_OK;
 }
 
+rs_status rs_sheets_end(rs_sheets *sheets, rs_table *table, rs_status status, rs_error *err)
+{
+    if (status == RS_OK) return rs_sheets_add(sheets, table, err);
+    rs_table_free(table);
+    return status;
+}
+
 void rs_sheets_clear(rs_sheets *sheets)
 {
     for (size_t i = 0; i < sheets->n; i++) rs_table_free(sheets->items[i]);

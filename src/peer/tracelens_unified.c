@@ -550,9 +550,7 @@ static rs_status add_sheet(gathering *g, rs_sheets *out, rs_error *err)
     rs_tl_groups_clear(&groups);
     rs_free(sums);
     rs_free(order);
-    if (status == RS_OK) return rs_sheets_add(out, t, err);
-    rs_table_free(t);
-    return status;
+    return rs_sheets_end(out, t, status, err);
 }
 
 rs_status rs_tl_add_unified(rs_tl_knowledge *k, rs_sheets *out, rs_error *err)

@@ -1,0 +1,22 @@
+/* What analyses that stand on the engine share: their partial is a rank's skeleton, and they merge by joining them. */
+#ifndef RS_ANALYSIS_SKELETONS_H
+#define RS_ANALYSIS_SKELETONS_H
+
+#include "analysis/analysis.h"
+#include "engine/skeleton.h"
+
+/* The rank of such an analysis. Its free_partial is rs_skeleton_free, its partial_layout rs_skeleton_layout. */
+rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+
+/* The skeletons of partials, in their order, and the ranks they are of. */
+typedef struct rs_skeletons {
+    const rs_skeleton **items; /* borrowed from the partials */
+    int64_t *rank_of;
+    size_t n;
+} rs_skeletons;
+
+/* Clear it also after a failure, which is RS_ERR_NOMEM. */
+rs_status rs_skeletons_take(const rs_partial *partials, size_t n, rs_skeletons *out, rs_error *err);
+void rs_skeletons_clear(rs_skeletons *skeletons);
+
+#endif
