@@ -155,17 +155,6 @@ static uint32_t text_of(blamer *b, const char *text)
     return text ? rs_strings_add(&b->texts, text, strlen(text)) : NO_TEXT;
 }
 
-static const char *group_of(const blamer *b, uint32_t node)
-{
-    const rs_engine *e = b->f.e;
-    if (!(e->kind[node] & RS_ENGINE_MEETS)) return NULL;
-    const rs_meeting *m = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
-    const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
-    const rs_coll_rank *r = e->comm[a->rank];
-    const char *description = rs_pool_text(&r->pool, r->ops[a->op].description);
-    return description ? description : rs_pool_text(&r->pool, r->ops[a->op].group);
-}
-
 static bool add_to_key(blamer *b, const rs_link *l, rs_part part, int64_t ns)
 {
     const rs_engine *e = b->f.e;
@@ -184,7 +173,7 @@ static bool add_to_key(blamer *b, const rs_link *l, rs_part part, int64_t ns)
         k.kernel = text_of(b, rs_pool_text(&s->pool, s->name[local]));
     if (part != RS_PART_WINDOW && b->by == BY_OPERATOR)
         k.operator_name = text_of(b, rs_pool_text(&s->pool, s->operator_name[local]));
-    if (part == RS_PART_TRANSFER && b->by == BY_GROUP) k.group = text_of(b, group_of(b, l->node));
+    if (part == RS_PART_TRANSFER && b->by == BY_GROUP) k.group = text_of(b, rs_engine_group_of(b->f.e, l->node));
     uint32_t id = rs_strings_add(&b->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     while (b->n_sums <= id) {

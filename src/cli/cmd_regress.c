@@ -16,9 +16,13 @@ static const rs_option_spec specs[] = {
     {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL,
      "how much equal runs differ (standard deviation in percent), known from elsewhere: then one run a side is "
      "enough"},
-    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part", "kernel", "what the change is divided by"},
-    {"method", RS_OPTION_CHOICE, "HOW", "exposed", "exposed",
-     "exposed: each instant of a step belongs to what runs then, computation first"},
+    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|group", "kernel",
+     "what the change is divided by, beside the kind of time"},
+    {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path",
+     "path: what the steps' critical paths over all ranks run along; exposed: each instant of a step belongs to "
+     "what runs then, computation first, which needs no event graph and is used where that cannot be relied on"},
+    {"step", RS_OPTION_CHOICE, "WHOSE", "rank|job", "rank",
+     "rank: the mean over ranks of each rank's own step; job: from the last rank's end to the last rank's end"},
     {"strict", RS_OPTION_FLAG, NULL, NULL, NULL, "undecided is exit code 1, too"},
     {"junit", RS_OPTION_TEXT, "FILE", NULL, NULL, "write the verdict and the parts as JUnit test cases"},
     {"save", RS_OPTION_TEXT, "FILE", NULL, NULL,
@@ -163,7 +167,13 @@ typedef struct regressing {
     const rs_result *result;
     rs_regress_verdict verdict;
     bool strict;
+    double min_effect;
 } regressing;
+
+static bool is_exposed(const rs_request *r)
+{
+    return strcmp(rs_request_text(r, "method"), "exposed") == 0;
+}
 
 static rs_status write_saved(void *context, const rs_sink *sink, rs_error *err)
 {
@@ -173,7 +183,7 @@ static rs_status write_saved(void *context, const rs_sink *sink, rs_error *err)
 static rs_status write_junit(void *context, const rs_sink *sink, rs_error *err)
 {
     const regressing *c = context;
-    return rs_regress_junit(c->result, c->verdict, c->strict, sink, err);
+    return rs_regress_junit(c->result, c->verdict, c->strict, c->min_effect, sink, err);
 }
 
 static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
@@ -186,11 +196,17 @@ static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *no
                                     .min_effect = rs_options_real(o, "min-effect") / 100,
                                     .between_run_sd = rs_request_is_set(r, "between-run-sd")
                                                           ? rs_options_real(o, "between-run-sd") / 100
-                                                          : -1,
-                                    .by_part = strcmp(rs_request_text(r, "by"), "part") == 0};
+                                                          : -1};
+    const char *by = rs_request_text(r, "by");
+    settings.key = strcmp(by, "part") == 0       ? RS_REGRESS_PART
+                   : strcmp(by, "operator") == 0 ? RS_REGRESS_OPERATOR
+                   : strcmp(by, "group") == 0    ? RS_REGRESS_GROUP
+                                                 : RS_REGRESS_KERNEL;
+    settings.method = is_exposed(r) ? RS_REGRESS_EXPOSED : RS_REGRESS_PATH;
     RS_TRY(rs_regress(c->base, now, &settings, result, &c->verdict, err));
     c->result = result;
     c->strict = rs_request_flag(r, "strict");
+    c->min_effect = settings.min_effect;
     result->found = c->verdict == RS_REGRESS_SLOWER || (c->strict && c->verdict == RS_REGRESS_UNDECIDED);
     return junit ? rs_output_put(junit, false, "regress", write_junit, c, err) : RS_OK;
 }
@@ -200,8 +216,11 @@ static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
     rs_regress_side *sides[2] = {NULL, NULL};
     const char *save = rs_request_text(r, "save");
     rs_status status = RS_OK;
-    for (int k = 0; status == RS_OK && k < 2; k++)
-        if ((status = rs_regress_side_create(&sides[k])) != RS_OK) status = rs_fail_nomem(err, "a side");
+    const rs_regress_side_settings settings = {
+        .size = sizeof settings,
+        .step = strcmp(rs_request_text(r, "step"), "job") == 0 ? RS_REGRESS_STEP_JOB : RS_REGRESS_STEP_RANK,
+        .no_path = is_exposed(r)};
+    for (int k = 0; status == RS_OK && k < 2; k++) status = rs_regress_side_create(&settings, &sides[k], err);
     for (size_t i = 0; status == RS_OK && i < r->arguments.n_paths; i++)
         status = add_side(r, sides[save ? 0 : i], r->arguments.paths[i], result, err);
     rs_progress_end(&r->progress);
