@@ -1,5 +1,5 @@
 /* What stands around the events: the file's head, the metadata records and the tail. */
-#include "synth.h"
+#include "sim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ void emit_header(job *j, rank_state *r)
     out_format(o,
                j->opt.rocm ? "  \"hip_driver_version\": 60443483,\n" : "  \"cuda_driver_version\": 12080,\n");
     if (j->opt.python) out_format(o, "  \"with_stack\": 1,\n");
-    uint64_t id = mix(j->opt.seed + (uint64_t)r->id);
+    uint64_t id = mix(draws_seed(j) + (uint64_t)r->id);
     out_format(o, "  \"trace_id\": \"%016llX%016llX\",\n  \"displayTimeUnit\": \"ms\",\n",
                (unsigned long long)id, (unsigned long long)mix(id));
     out_format(o, "  \"baseTimeNanoseconds\": 1759240134000000000,\n  \"traceEvents\": [\n");

@@ -289,7 +289,6 @@ static int layers_here(const builder *b)
 void forward_pass(builder *b, int micro_batch)
 {
     int64_t h = b->j->opt.hidden;
-    (void)micro_batch;
     frame_push(b, "nn.Module: GPT_0");
     if (!b->first_stage)
         collective(b, COLLECTIVE_RECV, find_group(b, GROUP_PAIR, b->r->id - b->j->opt.tp * b->j->opt.dp),
@@ -302,7 +301,12 @@ void forward_pass(builder *b, int micro_batch)
         launch(b, EMBED_KERNEL, stream_time((int64_t)TOKENS * h * 4), TOKENS, 128);
         pop(b, 2);
     }
-    for (int i = 0; i < layers_here(b); i++) layer_forward(b, i);
+    for (int i = 0; i < layers_here(b); i++) {
+        if (micro_batch == 0 && i == layers_here(b) / 2) add(b, DO_PAUSE);
+        layer_forward(b, i);
+        int every = b->j->opt.alloc_every;
+        if (every && (micro_batch * layers_here(b) + i + 1) % every == 0) allocate(b);
+    }
     if (b->last_stage) {
         int slot = b->code->slots++;
         op_push(b, "aten::cross_entropy_loss", slot, 3,

@@ -17,6 +17,7 @@ instruction *add(builder *b, action what)
     p->items = grow(p->items, &p->capacity, p->count + 1, sizeof *p->items);
     instruction *i = &p->items[p->count++];
     *i = (instruction){.action = (uint8_t)what, .slot = -1, .group = -1, .template = -1, .call = -1};
+    if (b->apart) i->apart = (uint32_t)b->apart << 24 | ++b->aparts[b->apart];
     return i;
 }
 
@@ -40,13 +41,17 @@ void host(builder *b, int64_t ns)
 
 void frame_push(builder *b, const char *name)
 {
+    b->apart = APART_FRAMES;
     if (b->j->opt.python) push(b, CAT_PYTHON, name, "", -1);
+    b->apart = APART_NONE;
     host(b, 900);
 }
 
 void frame_pop(builder *b, int levels)
 {
+    b->apart = APART_FRAMES;
     if (b->j->opt.python) pop(b, levels);
+    b->apart = APART_NONE;
 }
 
 static char *put_sizes(char *to, const argument *a, bool strides)
@@ -175,15 +180,27 @@ static void add_memory(builder *b, category cat, const char *name, const char *k
 
 void copy(builder *b, bool to_device, int stream, int64_t bytes)
 {
-    add_memory(
-        b, CAT_MEMCPY, to_device ? "Memcpy HtoD (Pinned -> Device)" : "Memcpy DtoH (Device -> Pageable)",
-        to_device ? "HtoD" : "DtoH", "cudaMemcpyAsync", 41, "hipMemcpyWithStream", 134, stream, bytes, 24000);
+    const char *name = !to_device           ? "Memcpy DtoH (Device -> Pageable)"
+                       : b->j->opt.pageable ? "Memcpy HtoD (Pageable -> Device)"
+                                            : "Memcpy HtoD (Pinned -> Device)";
+    add_memory(b, CAT_MEMCPY, name, to_device ? "HtoD" : "DtoH", "cudaMemcpyAsync", 41, "hipMemcpyWithStream",
+               134, stream, bytes, to_device && b->j->opt.pageable ? 6000 : 24000);
 }
 
 void clear(builder *b, int64_t bytes)
 {
     add_memory(b, CAT_MEMSET, "Memset (Device)", "Device", "cudaMemsetAsync", 51, "hipMemsetAsync", 159,
                STREAM_COMPUTE, bytes, 2400000);
+}
+
+void allocate(builder *b)
+{
+    b->apart = APART_ALLOC;
+    add(b, DO_SYNC_DEVICE)->call = b->j->call_free;
+    instruction *i = add(b, DO_CALL);
+    i->call = b->j->call_malloc;
+    i->cost = 160000;
+    b->apart = APART_NONE;
 }
 
 void record_event(builder *b, int stream, int event)
@@ -301,6 +318,7 @@ static void load_data(builder *b)
     op_push(b, "aten::copy_", -1, 3,
             (argument[]){TENSOR3(1, TOKENS, 4096), TENSOR3(1, TOKENS, 4096), SCALAR("True")});
     copy(b, true, STREAM_COPY, bytes);
+    if (b->j->opt.pageable) b->code->items[b->code->count - 1].blocking = true;
     pop(b, 3);
     record_event(b, STREAM_COPY, EVENT_COPY);
     wait_event(b, STREAM_COMPUTE, EVENT_COPY);
@@ -321,7 +339,9 @@ static void build_program(builder *b)
     add(b, DO_STEP_BEGIN);
     frame_push(b, "train.py(88): train_step");
     load_data(b);
+    b->apart = APART_GRAPH;
     if (b->j->opt.graph) add(b, DO_GRAPH_BEGIN);
+    b->apart = APART_NONE;
     for (int m = 0; m < micro; m++) forward_pass(b, m);
     for (int m = micro - 1; m >= 0; m--) backward_pass(b, m);
     if (b->j->opt.graph) add(b, DO_GRAPH_END);
@@ -332,6 +352,13 @@ static void build_program(builder *b)
     add(b, DO_SYNC_DEVICE)->slot = 1;
     frame_pop(b, 1);
     add(b, DO_STEP_END);
+    bool seen[STREAM_COUNT] = {false};
+    for (size_t k = 0; k < b->code->count; k++) {
+        instruction *i = &b->code->items[k];
+        if (i->apart || (i->action != DO_LAUNCH && i->action != DO_COLLECTIVE)) continue;
+        i->first = !seen[i->stream];
+        seen[i->stream] = true;
+    }
 }
 
 static void add_group(job *j, size_t *capacity, int kind, int name, int first, int count, int stride)
@@ -388,7 +415,7 @@ void model_build(job *j)
         r->pid = 200100 + r->device * 61; /* hosts of eight GPUs: process ids repeat from host to host */
         r->thread_id[0] = r->pid;
         r->thread_id[1] = r->pid + 33;
-        r->factor = j->opt.factors[i];
+        r->factor = (int)((int64_t)j->opt.factors[i] * j->opt.stage_factors[r->pp] / 1000);
         r->machine = j->opt.hosts ? i * j->opt.hosts / j->ranks : i;
         r->offset = j->opt.offsets[i];
     }
@@ -400,13 +427,19 @@ void model_build(job *j)
     j->call_sync_event = call_template(j, "cudaEventSynchronize", 137, "hipEventSynchronize", 60);
     j->call_sync_device = call_template(j, "cudaDeviceSynchronize", 165, "hipDeviceSynchronize", 48);
     j->call_graph = call_template(j, "cudaGraphLaunch", 311, "hipGraphLaunch", 215);
+    j->call_free = call_template(j, "cudaFree", 22, "hipFree", 92);
+    j->call_malloc = call_template(j, "cudaMalloc", 20, "hipMalloc", 143);
     j->sync_wait = template_get(j, CAT_SYNC, CLASS_NONE, "Stream Wait Event", "");
     j->sync_event = template_get(j, CAT_SYNC, CLASS_NONE, "Event Sync", "");
     j->sync_stream = template_get(j, CAT_SYNC, CLASS_NONE, "Stream Sync", "");
     j->sync_context = template_get(j, CAT_SYNC, CLASS_NONE, "Context Sync", "");
     for (int i = 0; i < j->ranks; i++) {
         rank_state *r = &j->rank[i];
-        builder b = {j, r, &r->code, r->pp == 0, r->pp == j->opt.pp - 1};
+        builder b = {.j = j,
+                     .r = r,
+                     .code = &r->code,
+                     .first_stage = r->pp == 0,
+                     .last_stage = r->pp == j->opt.pp - 1};
         build_program(&b);
         r->sequences = take_memory((j->group_count + 1) * sizeof *r->sequences);
         if (i == 0) { /* work begun before the recording: some kernel of the step's */

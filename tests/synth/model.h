@@ -4,11 +4,25 @@
 
 #include "synth.h"
 
+/* Options that add instructions. Each kind draws from numbers of its own. */
+enum {
+    APART_NONE,
+    APART_FRAMES,
+    APART_GRAPH,
+    APART_ALLOC,
+    APART_ITEM,
+    APART_OVERLAP,
+    APART_BUCKET,
+    APART_COUNT
+};
+
 struct builder {
     job *j;
     rank_state *r;
     program *code;
     bool first_stage, last_stage;
+    int apart;                    /* APART_...: what is added is an option's; 0: the plain job's */
+    uint32_t aparts[APART_COUNT]; /* how many instructions of each kind there are */
 };
 
 /* An argument of an operator as "Input Dims" and its kin show it: dims < 0 is a scalar with its value. */
@@ -40,6 +54,7 @@ void launch(builder *b, const char *name, int64_t work, int64_t blocks, int thre
 void launch_driver(builder *b, const char *name, int64_t work, int64_t blocks, int threads);
 void copy(builder *b, bool to_device, int stream, int64_t bytes);
 void clear(builder *b, int64_t bytes);
+void allocate(builder *b); /* memory is given back, which waits for the device, and taken again */
 void record_event(builder *b, int stream, int event);
 void wait_event(builder *b, int stream, int event);
 

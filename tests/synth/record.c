@@ -45,6 +45,13 @@ void truth_room(rank_state *r, const record *call, int32_t source)
     t->calls[t->call_count++] = (call_truth){call->start, call->start + call->duration, -1, source, true};
 }
 
+void truth_blocked(rank_state *r, const record *call, int32_t source)
+{
+    truth_rank *t = r->truth;
+    t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
+    t->calls[t->call_count++] = (call_truth){call->start, call->start + call->duration, -1, source, false};
+}
+
 /* Credits a linked GPU event to the operators and annotations that are open on its launch's thread. */
 void truth_operators(job *j, rank_state *r, const record *e)
 {

@@ -66,7 +66,9 @@ typedef enum {
     DO_GRAPH_BEGIN, /* one graph launch owns every launch until DO_GRAPH_END */
     DO_GRAPH_END,
     DO_STEP_BEGIN,
-    DO_STEP_END
+    DO_STEP_END,
+    DO_PAUSE, /* the host stops if it was told to in this step */
+    DO_CALL   /* runtime call `call` of `cost` ns */
 } action;
 
 typedef struct {
@@ -78,6 +80,9 @@ typedef struct {
     int32_t group;
     int64_t cost;
     int64_t amount; /* bytes of a copy, elements of a collective */
+    uint32_t apart; /* it draws numbers of its own, by this; 0: its rank's */
+    bool blocking;  /* a copy whose call returns when it has ended */
+    bool first;     /* the first work of its stream */
 } instruction;
 
 typedef struct {
@@ -203,6 +208,12 @@ typedef struct {
     int64_t mean, spread; /* ns */
 } end_skew;
 
+/* Transfers between two ranks, or in a group that has both, take so many thousandths of their time. */
+typedef struct {
+    int a, b;
+    int64_t factor;
+} slow_link;
+
 /* Work of kernels whose name contains text takes so many thousandths of its time. */
 typedef struct {
     const char *text;
@@ -229,11 +240,21 @@ typedef struct {
     kernel_scale *scales;
     size_t scale_count;
     int *host_factors;   /* by rank */
-    int network;         /* what depends on the size of a message is so many times as fast */
+    int network[4];      /* by GROUP_...: what depends on the size of a message is so many times as fast */
     int contention;      /* computation that starts while its rank communicates */
     int64_t launch_cost; /* ns more a launching call */
     int queue;           /* launches that a stream holds, at most QUEUE_LIMIT */
     bool no_loader;
+    /* faults */
+    slow_link *links;
+    size_t link_count;
+    stall *pauses;
+    size_t pause_count;
+    int *stage_factors; /* by stage */
+    int alloc_every;    /* 0: never */
+    bool pageable;
+    /* runs of one job. Spreads and shares in thousandths of a percent, factors and memory in thousandths */
+    int64_t run, run_noise, step_noise, step_memory, warm_up_steps, warm_up, outliers, outlier;
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;
 } options;
 
@@ -248,13 +269,15 @@ typedef struct {
     int32_t *template_index;
     size_t template_buckets;
     int step_call; /* templates that the simulation itself needs */
-    int call_record, call_wait, call_sync_stream, call_sync_event, call_sync_device, call_graph;
+    int call_record, call_wait, call_sync_stream, call_sync_event, call_sync_device, call_graph, call_free,
+        call_malloc;
     int sync_wait, sync_event, sync_stream, sync_context;
     int left_over;
     int64_t epoch; /* first instant on the job's clock */
     int64_t step;  /* number of the step under way, from 0 */
     int64_t last_step;
-    int pass; /* 0: host text; 1: device text and truth */
+    int64_t pace; /* of the step under way, parts in a million */
+    int pass;     /* 0: host text; 1: device text and truth */
     struct truth *truth;
 } job;
 
@@ -263,10 +286,15 @@ typedef struct {
 void *take_memory(size_t bytes);
 void *grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
 _Noreturn void fail(const char *format, ...);
+#define RANDOM_STRIDE 0x9e3779b97f4a7c15u /* from one state of the generator to the next */
 uint64_t mix(uint64_t value);
 uint64_t random_next(uint64_t *state);
 int64_t random_below(uint64_t *state, int64_t limit);
 int64_t jitter(uint64_t *state, int64_t base, int low, int high); /* base scaled by a number of thousandths */
+
+/* options.c */
+void options_read(job *j, int count, char **words);
+void options_free(options *o);
 
 /* templates.c */
 int template_get(job *j, category cat, int class, const char *name, const char *args);

@@ -73,7 +73,8 @@ def check_links(events, truth):
         unlinked += call is None
         if call:
             check(any(name in call["name"] for name in LAUNCHES), "not a launch", call["name"])
-            check(event["start"] >= call["end"], "starts before its launch ends", event)
+            blocks = "HtoD (Pageable" in event["name"]  # its call returns when it has ended
+            check(event["end"] < call["end"] if blocks else event["start"] >= call["end"], "starts before its launch ends", event)
             check(event["args"]["External id"] == call["args"]["External id"], "operator", event)
             ends = flows["ac2g", event["args"]["correlation"]]
             check(sum(f["ph"] == "s" and f["start"] == call["start"] for f in ends) == 1, "flow start", event)
@@ -245,9 +246,10 @@ def check_edges(events, calls, truth, job):
             check(target["cat"] in GPU and target["start"] == edge["target_time"], "edge target", edge)
             check(source["tid"] != target["tid"], "edge within a stream", edge)
         else:
-            check("Synchronize" in target["name"] and target["end"] == edge["target_time"], "edge target", edge)
+            frees = target["name"] in ("cudaFree", "hipFree")
+            check(("Synchronize" in target["name"] or frees) and target["end"] == edge["target_time"], "edge target", edge)
         check(source["end"] <= edge["target_time"], "synchronized too early", edge)
-        check((edge["sync"] is not None) == job["sync_events"], "sync event", edge)
+        check((edge["sync"] is not None) == (job["sync_events"] and target["name"] != "cudaFree"), "sync event", edge)
         if edge["sync"] is None:
             continue
         sync = events[edge["sync"]]
@@ -347,6 +349,79 @@ class Suite:
         return truth, traces, out
 
 
+def test_faults(suite, small):
+    def steps(truth):
+        return {r["rank"]: [s["end"] - s["start"] for s in r["steps"]] for r in truth["ranks"]}
+
+    plain, _, _ = suite.job("--dp", 2, "--pp", 2, *small)
+    check(plain["faults"] == [], "a sound job has faults")
+    truth, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--pause", "1:11:5", "--link", "0:1:8", "--stage-cost", "1:1.5",
+                            "--straggler", "2:1.2", "--stall", "3:10:2.5", "--scale-host", "0:2")
+    check([(f["id"], f["rank"], f["key"], f["step"], f["factor_thousandths"], f["time"]) for f in truth["faults"]] == [
+        ("slow_host", 0, "host", None, 2000, 0), ("straggler", 2, "computation", None, 1200, 0),
+        ("loader", 3, "loader", 10, 0, 2500000), ("host_pause", 1, "host", 11, 0, 5000000),
+        ("slow_group", None, "0-1", None, 8000, 0), ("pipeline_imbalance", None, "stage 1", None, 1500, 0)], "faults", truth["faults"])
+    paused, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--pause", "1:11:500")
+    was, now = steps(plain), steps(paused)
+    check(all(0.9 < (now[r][1] - was[r][1]) / 5e8 < 1.001 for r in was), "the pause is not in its step", was, now)
+    check(all(now[r][0] == was[r][0] for r in was), "the pause is in another step")
+
+    linked, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--link", "0:1:3")
+    for a, b in zip(plain["collectives"], linked["collectives"]):
+        on_link = {m["rank"] for m in a["members"]} >= {0, 1}
+        check(b["transfer"] > 1.5 * a["transfer"] if on_link else a["transfer"] == b["transfer"], "--link", a, b)
+
+    for flavour in ([], ["--rocm"]):
+        truth, traces, _ = suite.job("--dp", 2, *small, *flavour, "--alloc-every", "2", "--pageable")
+        name = "hipFree" if flavour else "cudaFree"
+        check([(f["id"], f["key"]) for f in truth["faults"]] == [("allocation", name), ("pageable_copy",
+              "hipMemcpyWithStream" if flavour else "cudaMemcpyAsync")], "faults", truth["faults"])
+        frees = [e for e in traces[0]["traceEvents"] if e["name"] == name]
+        check(len(frees) == 4, "each second layer of two micro batches in two steps", len(frees))
+        for free in frees:  # nothing that was launched before is under way when it returns
+            calls = {e["args"]["correlation"]: e["start"] for e in traces[0]["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+            check(all(e["end"] <= free["end"] for e in traces[0]["traceEvents"] if e.get("cat") in GPU and
+                      calls[e["args"]["correlation"]] < free["start"]), "memory is freed while the device works")
+
+
+def test_pace(suite, small):
+    """Noise makes each step so many times as long as it would be without, to what rounding costs."""
+    def job(*options):
+        with open(os.path.join(suite.make("--dp", 2, *small, "--steps", 40, "--seed", 3, *options), "truth.json")) as file:
+            return json.load(file)
+
+    def steps(truth):
+        return [s["end"] - s["start"] for s in truth["ranks"][0]["steps"]]
+
+    plain = job("--run", 7)
+    check(all(s["pace_ppm"] == 1000000 and s["settled"] for s in plain["run"]["steps"]), "a pace without noise")
+    uniform = job("--run", 7, "--run-noise", "2")
+    pace = uniform["run"]["steps"][0]["pace_ppm"]
+    check(pace != 1000000 and all(s["pace_ppm"] == pace for s in uniform["run"]["steps"]), "--run-noise", pace)
+    for a, b in zip(steps(plain), steps(uniform)):
+        check(abs(b / a / pace * 1e6 - 1) < 1e-5, "the pace is not the step's", a, b, pace)
+    noisy = job("--run", 7, "--run-noise", "2", "--step-noise", "1:0.5", "--warm-up", "3:1.5", "--outlier", "12:2")
+    paces = [s["pace_ppm"] / pace for s in noisy["run"]["steps"]]
+    outliers = [i for i, p in enumerate(paces) if p > 1.8]
+    check(0 < len(outliers) < 12, "--outlier", outliers)
+    check([s["settled"] for s in noisy["run"]["steps"]] == [i > 2 and i not in outliers for i in range(40)], "settled")
+    check(all(1.4 < paces[i] < 1.6 for i in range(3) if i not in outliers), "--warm-up", paces[:3])
+    for a, b, p in zip(steps(plain), steps(noisy), paces):
+        # what a step leaves on the GPU is done at the pace at which it was launched
+        check(abs(b / a / p / pace * 1e6 - 1) < 0.02, "the pace is not the step's", a, b, p)
+    drawn = [job("--run", k, "--run-noise", "1", "--step-noise", "1:0.9", "--dp", 1, "--layers", 1, "--hidden", 256,
+                 "--steps", 200)["run"]["steps"] for k in range(12)]
+    means = [sum(s["pace_ppm"] for s in run) / 2e8 - 1 for run in drawn]
+    check(0.003 < (sum(m * m for m in means) / 12) ** 0.5 < 0.03, "spread of runs", means)
+    noise = [[s["pace_ppm"] for s in run] for run in drawn]
+    near = far = 0
+    for run in noise:
+        mean = sum(run) / len(run)
+        near += sum((a - mean) * (b - mean) for a, b in zip(run, run[1:]))
+        far += sum((a - mean) ** 2 for a in run)
+    check(0.7 < near / far < 0.95, "memory of the steps' noise", near / far)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(sys.argv[1], folder)
@@ -401,15 +476,24 @@ def main():
                     if e.get("ph") == "X" and e.get("cat") == "kernel" and kind(e) == "computation"]
         plain = durations()
         for twin in (["--scale-host", "0:2"], ["--network", "3"], ["--no-loader"], ["--launch-cost", "5000"], ["--queue", "64"],
-                     ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"]):
+                     ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"],
+                     ["--network", "dp:3"], ["--link", "0:1:3"], ["--pause", "1:11:3"], ["--pageable"], ["--alloc-every", "2"],
+                     ["--cuda-graph"], ["--no-steps"], ["--python-stacks"], ["--warm-up", "0:2"], ["--outlier", "0:3"]):
             check(durations(*twin) == plain, "a twin draws other numbers", twin)
         halved = durations("--scale-kernel", "gemm:0.5")
         check([n for n, _ in halved] == [n for n, _ in plain], "--scale-kernel changes what runs")
         check(all(abs(a - b / 2) <= 1 if "gemm" in n else a == b for (n, a), (_, b) in zip(halved, plain)), "--scale-kernel")
         check(sum(d for _, d in durations("--contention", "2")) > sum(d for _, d in plain), "--contention")
+        check(durations("--unlinked", "3")[3:] == plain, "--unlinked draws numbers of the job's")
+        check(durations("--run", "1") != plain and durations("--run", "0") == plain, "--run")
+        check(all(abs(b - 2 * a) <= 2 for (_, a), (_, b) in zip(plain, durations("--stage-cost", "0:2"))), "--stage-cost")
+        test_faults(suite, small)
+        test_pace(suite, small)
 
         for wrong in (["--dp", "0"], ["--straggler", "9:2"], ["--stall", "0:1"], ["--layers", "1", "--pp", "2"],
-                      ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"], ["extra"], ["--wrong"]):
+                      ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"],
+                      ["--network", "pp:2"], ["--link", "0:0:2"], ["--link", "0:9:2"], ["--pause", "0:1"], ["--stage-cost", "1:2"], ["--warm-up", "3"],
+                      ["--step-noise", "1:0.99"], ["--outlier", "60:2"], ["--cuda-graph", "--alloc-every", "2"], ["extra"], ["--wrong"]):
             done = subprocess.run([suite.binary, "--out", out, *wrong], capture_output=True, text=True, check=False)
             check(done.returncode == 2 and done.stderr, wrong, "is not refused", done)
         text = subprocess.run([suite.binary, "--help"], capture_output=True, text=True, check=True).stdout

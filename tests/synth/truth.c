@@ -1,5 +1,5 @@
 /* truth.json: the answers of every rank and of the job, documented in README.md. */
-#include "truth.h"
+#include "sim.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -392,6 +392,63 @@ static void put_clocks(FILE *f, const job *j)
     fputs("],\n", f);
 }
 
+typedef struct {
+    FILE *file;
+    bool first;
+} fault_list;
+
+/* rank, step, stage < 0: the job's. factor: in thousandths, or 0 where time says it. */
+static void put_fault(fault_list *list, const char *id, int rank, const char *key, int64_t step,
+                      int64_t factor, int64_t time)
+{
+    FILE *f = list->file;
+    fprintf(f, "%s\n    {\"id\": \"%s\", \"rank\": ", list->first ? "" : ",", id);
+    list->first = false;
+    put_position(f, rank);
+    fprintf(f, ", \"key\": \"%s\", \"step\": ", key);
+    put_position(f, step);
+    fprintf(f, ", \"factor_thousandths\": %lld, \"time\": %lld}", (number)factor, (number)time);
+}
+
+/* What was put into the job, named as `rankscope diagnose` names what it finds. */
+static void put_faults(FILE *f, const job *j)
+{
+    const options *o = &j->opt;
+    fault_list list = {f, true};
+    char key[64];
+    fputs("  \"faults\": [", f);
+    for (int i = 0; i < j->ranks; i++) {
+        if (o->factors[i] != 1000) put_fault(&list, "straggler", i, "computation", -1, o->factors[i], 0);
+        if (o->host_factors[i] != 1000) put_fault(&list, "slow_host", i, "host", -1, o->host_factors[i], 0);
+    }
+    for (size_t i = 0; i < o->stall_count; i++)
+        put_fault(&list, "loader", o->stalls[i].rank, "loader", o->stalls[i].step, 0, o->stalls[i].ns);
+    for (size_t i = 0; i < o->pause_count; i++)
+        put_fault(&list, "host_pause", o->pauses[i].rank, "host", o->pauses[i].step, 0, o->pauses[i].ns);
+    for (size_t i = 0; i < o->link_count; i++) {
+        snprintf(key, sizeof key, "%d-%d", o->links[i].a, o->links[i].b);
+        put_fault(&list, "slow_group", -1, key, -1, o->links[i].factor, 0);
+    }
+    for (int s = 0; s < o->pp; s++) {
+        snprintf(key, sizeof key, "stage %d", s);
+        if (o->stage_factors[s] != 1000)
+            put_fault(&list, "pipeline_imbalance", -1, key, -1, o->stage_factors[s], 0);
+    }
+    if (o->alloc_every) put_fault(&list, "allocation", -1, o->rocm ? "hipFree" : "cudaFree", -1, 0, 0);
+    if (o->pageable)
+        put_fault(&list, "pageable_copy", -1, o->rocm ? "hipMemcpyWithStream" : "cudaMemcpyAsync", -1, 0, 0);
+    fputs("],\n", f);
+}
+
+static void put_run(FILE *f, const job *j)
+{
+    fprintf(f, "  \"run\": {\"run\": %lld, \"steps\": [", (number)j->opt.run);
+    for (int64_t s = 0; s < j->opt.steps; s++)
+        fprintf(f, "%s{\"step\": %lld, \"pace_ppm\": %lld, \"settled\": %s}", s ? ", " : "",
+                (number)s + j->opt.first_step, (number)pace_of(j, s), is_settled(j, s) ? "true" : "false");
+    fputs("]},\n", f);
+}
+
 static void put_job(FILE *f, const job *j)
 {
     const options *o = &j->opt;
@@ -433,6 +490,8 @@ void truth_write(job *j, const char *path)
         first = false;
     }
     fputs("\n  ],\n", f);
+    put_faults(f, j);
+    put_run(f, j);
     put_clocks(f, j);
     lateness *late = take_memory((size_t)j->ranks * sizeof *late);
     put_collectives(f, j, late);

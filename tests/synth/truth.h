@@ -86,6 +86,8 @@ void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int b
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync);
 /* The launch returned when that GPU event had started. */
 void truth_room(rank_state *r, const record *call, int32_t source);
+/* The call returned when that GPU event, which it launched, had ended. */
+void truth_blocked(rank_state *r, const record *call, int32_t source);
 void truth_wait(rank_state *r, uint32_t operator, int32_t source);
 void truth_operators(job *j, rank_state *r, const record *e);
 void truth_collective(job *j, const group *g, const instruction *i, int64_t end);
