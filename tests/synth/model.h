@@ -66,7 +66,7 @@ void collective(builder *b, int kind, int group, int64_t elements, bool wait);
 
 /* schedule.c */
 void training_passes(builder *b);
-void reduce_gradients(builder *b, int group, int64_t elements, bool last);
+void reduce_gradients(builder *b, int at, int64_t elements, bool last);
 
 /* layers.c */
 void read_value(builder *b); /* .item(): the host waits for the compute stream */

@@ -24,17 +24,17 @@ static void send(builder *b, int way)
 
 /* The reduction of a layer's gradients. With buckets each layer's own is skipped, and one of all layers since the last
  * stands where the bucket is full or the backward ends. */
-void reduce_gradients(builder *b, int group, int64_t elements, bool last)
+void reduce_gradients(builder *b, int at, int64_t elements, bool last)
 {
     const options *o = &b->j->opt;
     size_t first = b->code->count;
-    collective(b, COLLECTIVE_ALL_REDUCE, group, elements, false);
+    collective(b, COLLECTIVE_ALL_REDUCE, at, elements, false);
     if (o->bucket) {
         for (size_t k = first; k < b->code->count; k++) b->code->items[k].skip = true;
         b->gradients += elements;
         if (!last && b->gradients * 2 < o->bucket) return;
         b->apart = APART_BUCKET;
-        collective(b, COLLECTIVE_ALL_REDUCE, group, b->gradients, false);
+        collective(b, COLLECTIVE_ALL_REDUCE, at, b->gradients, false);
         b->gradients = 0;
     }
     b->apart = APART_OVERLAP;
