@@ -79,6 +79,11 @@ static bool is_outlier(const job *j, int64_t step)
     return (int64_t)(seed_of_step(j, 11, step) % 100000) < j->opt.outliers;
 }
 
+bool is_evaluation(const job *j, int64_t step)
+{
+    return j->opt.eval_every && (step + 1) % j->opt.eval_every == 0;
+}
+
 bool is_settled(const job *j, int64_t step)
 {
     return step >= j->opt.warm_up_steps && !is_outlier(j, step);

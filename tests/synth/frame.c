@@ -24,13 +24,6 @@ static void device_properties(output *o, int id, bool rocm)
                    id < 7 ? "," : "");
 }
 
-static const char *description(int kind)
-{
-    static const char *const names[] = {"TENSOR_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP",
-                                        "PIPELINE_MODEL_PARALLEL_GROUP"};
-    return names[kind];
-}
-
 static void process_groups(job *j, rank_state *r)
 {
     output *o = &r->out;
@@ -45,13 +38,14 @@ static void process_groups(job *j, rank_state *r)
     for (int i = 0; i < j->ranks; i++) out_format(o, i ? ", %d" : "%d", i);
     out_format(o, "]}");
     for (int i = 0; i < r->group_count; i++) {
-        const group *g = &j->groups[r->groups[i]];
+        int at = j->opt.rename_groups ? r->group_count - 1 - i : i;
+        const group *g = &j->groups[r->groups[at]];
         if (g->kind == GROUP_PAIR) continue;
         out_format(o,
                    ", {\"pg_name\": \"%d\", \"pg_desc\": \"%s\", \"backend_config\": \"cuda:nccl\", "
                    "\"pg_size\": %d, "
                    "\"ranks\": [",
-                   g->name, description(g->kind), g->count);
+                   g->name, group_description(j, g), g->count);
         for (int m = 0; m < g->count; m++) out_format(o, m ? ", %d" : "%d", g->ranks[m]);
         out_format(o, "]}");
     }

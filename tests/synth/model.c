@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool is_unseen(const job *j, int32_t template_number)
+{
+    return j->opt.no_annotations && j->templates[template_number].category == CAT_USER_ANNOTATION;
+}
+
 int stream_number(const job *j, int stream)
 {
     static const int cuda[] = {7, 13, 20, 24, 28, 32};
@@ -17,6 +22,10 @@ instruction *add(builder *b, action what)
     p->items = grow(p->items, &p->capacity, p->count + 1, sizeof *p->items);
     instruction *i = &p->items[p->count++];
     *i = (instruction){.action = (uint8_t)what, .slot = -1, .group = -1, .template = -1, .call = -1};
+    i->phase = (uint8_t)b->phase;
+    i->training = b->phase == PHASE_BACKWARD || b->phase == PHASE_OPTIMIZER;
+    i->micro_batch = (int16_t)b->micro_batch;
+    i->layer = (int16_t)b->layer;
     if (b->apart) i->apart = (uint32_t)b->apart << 24 | ++b->aparts[b->apart];
     return i;
 }
@@ -227,8 +236,9 @@ static void put_ranks(const group *g, char *to, size_t room)
     snprintf(to + used, room - used, "]");
 }
 
-static const char *group_description(const group *g)
+const char *group_description(const job *j, const group *g)
 {
+    if (j->opt.rename_groups) return "undefined";
     static const char *const names[] = {"TENSOR_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP",
                                         "PIPELINE_MODEL_PARALLEL_GROUP"};
     return names[g->kind];
@@ -261,7 +271,7 @@ void collective(builder *b, int kind, int at, int64_t elements, bool wait)
         "\"Rank\": %d, \"Out msg nelems\": %lld, \"Process Group Name\": \"%d\", \"Global rank stride\": %d, "
         "\"Out split size\": \"[]\", \"In split size\": \"[]\", \"Process Group Ranks\": \"%s\", \"Group "
         "size\": %d, \"Global rank start\": %d, \"In msg nelems\": %lld, ",
-        names[kind], group_description(shown), ends, b->r->id, (long long)elements, shown->name,
+        names[kind], group_description(j, shown), ends, b->r->id, (long long)elements, shown->name,
         shown->ranks[1] - shown->ranks[0], ranks, shown->count, shown->ranks[0], (long long)elements);
     push(b, CAT_CPU_OP, "record_param_comms", text, -1);
     b->code->items[b->code->count - 1].group = at;
@@ -279,7 +289,7 @@ void collective(builder *b, int kind, int at, int64_t elements, bool wait)
         "\"dtype\": \"BFloat16\", \"In split size\": \"[]\", \"Out split size\": \"[]\", \"Process Group "
         "Name\": \"%d\", \"Process Group Description\": \"%s\", \"Process Group Ranks\": \"%s\"%s",
         shape, names[kind], (long long)elements, (long long)elements, shown->count, shown->name,
-        group_description(shown), ranks, peer >= 0 ? ", " : "");
+        group_description(j, shown), ranks, peer >= 0 ? ", " : "");
     if (peer >= 0) {
         ends[strlen(ends) - 2] = '\0';
         strcat(text, ends);
@@ -324,7 +334,7 @@ static void load_data(builder *b)
     wait_event(b, STREAM_COMPUTE, EVENT_COPY);
 }
 
-static void read_loss(builder *b)
+void read_value(builder *b)
 {
     op_push(b, "aten::item", -1, 1, (argument[]){{0, {0}, NULL}});
     op_push(b, "aten::_local_scalar_dense", -1, 1, (argument[]){{0, {0}, NULL}});
@@ -335,17 +345,15 @@ static void read_loss(builder *b)
 
 static void build_program(builder *b)
 {
-    int micro = b->j->opt.micro_batches;
     add(b, DO_STEP_BEGIN);
     frame_push(b, "train.py(88): train_step");
     load_data(b);
     b->apart = APART_GRAPH;
     if (b->j->opt.graph) add(b, DO_GRAPH_BEGIN);
     b->apart = APART_NONE;
-    for (int m = 0; m < micro; m++) forward_pass(b, m);
-    for (int m = micro - 1; m >= 0; m--) backward_pass(b, m);
+    training_passes(b);
     if (b->j->opt.graph) add(b, DO_GRAPH_END);
-    read_loss(b);
+    read_value(b);
     optimizer_step(b);
     record_event(b, STREAM_COMPUTE, EVENT_STEP);
     if (b->r->id % 2 == 0) add(b, DO_SYNC_EVENT)->event = EVENT_STEP;
@@ -394,6 +402,17 @@ static void build_groups(job *j)
         add_group(j, &capacity, GROUP_PAIR, -1, at, 2, o->dp * o->tp);
 }
 
+/* The name of a group under --rename-groups: a number that tells nothing and that no other group has. */
+static int new_name(const job *j, size_t at)
+{
+    for (uint64_t k = 0;; k++) {
+        int name = 100000 + (int)(mix(j->opt.seed ^ mix(at * 64 + k + 9)) % 900000);
+        size_t other = 0;
+        while (other < at && j->groups[other].name != name) other++;
+        if (other == at) return name;
+    }
+}
+
 static int call_template(job *j, const char *cuda, int cbid, const char *hip, int cid)
 {
     char text[32];
@@ -420,6 +439,8 @@ void model_build(job *j)
         r->offset = j->opt.offsets[i];
     }
     build_groups(j);
+    for (size_t g = 0; j->opt.rename_groups && g < j->group_count; g++)
+        if (j->groups[g].name > 0) j->groups[g].name = new_name(j, g);
     j->step_call = template_get(j, CAT_USER_ANNOTATION, CLASS_NONE, "ProfilerStep#", "");
     j->call_record = call_template(j, "cudaEventRecord", 135, "hipEventRecord", 58);
     j->call_wait = call_template(j, "cudaStreamWaitEvent", 147, "hipStreamWaitEvent", 200);
@@ -439,7 +460,9 @@ void model_build(job *j)
                      .r = r,
                      .code = &r->code,
                      .first_stage = r->pp == 0,
-                     .last_stage = r->pp == j->opt.pp - 1};
+                     .last_stage = r->pp == j->opt.pp - 1,
+                     .micro_batch = -1,
+                     .layer = -1};
         build_program(&b);
         r->sequences = take_memory((j->group_count + 1) * sizeof *r->sequences);
         if (i == 0) { /* work begun before the recording: some kernel of the step's */

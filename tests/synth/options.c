@@ -54,6 +54,9 @@ static const char USAGE[] =
     "  --no-loader               data is there when it is asked for\n"
     "  --launch-cost NS          each launching call takes so much longer\n"
     "  --queue N                 a stream holds N launches (1022)\n"
+    "  --item-every N            a value is read back after each N-th layer of the forward\n"
+    "  --bucket BYTES            gradients are reduced together until there are BYTES (each layer's alone)\n"
+    "  --overlap off             computation waits for each reduction of gradients\n"
     "\n"
     "Runs of one job. A pace holds for all that takes time, on all ranks; faults above keep their length\n"
     "  --run K                   its K-th run: all durations are drawn anew (0)\n"
@@ -65,7 +68,13 @@ static const char USAGE[] =
     "More that goes wrong\n"
     "  --unlinked N              N kernels at the start whose launches lie before the recording\n"
     "\n"
+    "Its shape\n"
+    "  --interleave              stages of the pipeline do one forward, one backward, not all forward passes first\n"
+    "  --eval-every N            each N-th step has no backward and no optimizer\n"
+    "\n"
     "How it was recorded\n"
+    "  --no-annotations          no user annotations, and so no steps\n"
+    "  --rename-groups           names and descriptions of process groups tell nothing, and stand in another order\n"
     "  --cuda-graph              forward and backward are one graph launch that owns many kernels\n"
     "  --rocm                    hip names, streams from 0, no synchronization events\n"
     "  --python-stacks           python_function events\n"
@@ -124,14 +133,14 @@ static int64_t thousandths(const char *option, const char *text)
     return negative ? -value : value;
 }
 
-static int64_t bytes_of(const char *text)
+static int64_t bytes_of(const char *option, const char *text)
 {
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     if (shift) end++;
-    if (errno || end == text || *end || value < 1 || value > (1LL << 60) >> shift) misuse("--size", text);
+    if (errno || end == text || *end || value < 1 || value > (1LL << 60) >> shift) misuse(option, text);
     return value << shift;
 }
 
@@ -268,6 +277,13 @@ enum {
     OPT_STEP_NOISE,
     OPT_WARM_UP,
     OPT_OUTLIER,
+    OPT_ITEM,
+    OPT_BUCKET,
+    OPT_OVERLAP,
+    OPT_INTERLEAVE,
+    OPT_EVAL,
+    OPT_NO_ANNOTATIONS,
+    OPT_RENAME,
     OPT_GRAPH,
     OPT_ROCM,
     OPT_PYTHON,
@@ -322,6 +338,13 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"step-noise", 1, NULL, OPT_STEP_NOISE},
                                              {"warm-up", 1, NULL, OPT_WARM_UP},
                                              {"outlier", 1, NULL, OPT_OUTLIER},
+                                             {"item-every", 1, NULL, OPT_ITEM},
+                                             {"bucket", 1, NULL, OPT_BUCKET},
+                                             {"overlap", 1, NULL, OPT_OVERLAP},
+                                             {"interleave", 0, NULL, OPT_INTERLEAVE},
+                                             {"eval-every", 1, NULL, OPT_EVAL},
+                                             {"no-annotations", 0, NULL, OPT_NO_ANNOTATIONS},
+                                             {"rename-groups", 0, NULL, OPT_RENAME},
                                              {"cuda-graph", 0, NULL, OPT_GRAPH},
                                              {"rocm", 0, NULL, OPT_ROCM},
                                              {"python-stacks", 0, NULL, OPT_PYTHON},
@@ -399,7 +422,7 @@ static void set_option(options *o, int option)
     case OPT_MICRO: o->micro_batches = (int)whole("--micro-batches", optarg, 1, 1000); break;
     case OPT_STEPS: o->steps = whole("--steps", optarg, 1, 100000000); break;
     case OPT_FIRST: o->first_step = (int)whole("--first-step", optarg, 0, 1000000000); break;
-    case OPT_SIZE: o->size = bytes_of(optarg); break;
+    case OPT_SIZE: o->size = bytes_of("--size", optarg); break;
     case OPT_SEED: o->seed = (uint64_t)whole("--seed", optarg, 0, INT64_MAX); break;
     case OPT_HOSTS: o->hosts = (int)whole("--hosts", optarg, 1, 16384); break;
     case OPT_STAMP_JITTER: o->stamp_jitter = whole("--timestamp-jitter", optarg, 0, 1000000); break;
@@ -408,6 +431,16 @@ static void set_option(options *o, int option)
     case OPT_SCALE_KERNEL: add_scale(o, optarg); break;
     case OPT_NETWORK: set_network(o, optarg); break;
     case OPT_ALLOC: o->alloc_every = (int)whole("--alloc-every", optarg, 1, 1000000); break;
+    case OPT_ITEM: o->item_every = (int)whole("--item-every", optarg, 1, 1000000); break;
+    case OPT_BUCKET: o->bucket = bytes_of("--bucket", optarg); break;
+    case OPT_OVERLAP:
+        if (strcmp(optarg, "off") != 0) misuse("--overlap", optarg);
+        o->no_overlap = true;
+        break;
+    case OPT_INTERLEAVE: o->interleave = true; break;
+    case OPT_EVAL: o->eval_every = (int)whole("--eval-every", optarg, 1, INT32_MAX); break;
+    case OPT_NO_ANNOTATIONS: o->no_annotations = true; break;
+    case OPT_RENAME: o->rename_groups = true; break;
     case OPT_PAGEABLE: o->pageable = true; break;
     case OPT_RUN: o->run = whole("--run", optarg, 0, INT32_MAX); break;
     case OPT_RUN_NOISE: o->run_noise = percent("--run-noise", optarg, 20000); break;
@@ -502,7 +535,10 @@ void options_read(job *j, int count, char **words)
     if (o->execution && o->only_rank < 0 && ranks > 1 && !strchr(o->execution, '%'))
         fail("--execution-trace %s: %lld ranks cannot be one file; a %% in the name is the rank",
              o->execution, (long long)ranks);
-    if (o->graph && o->alloc_every) fail("--alloc-every: memory cannot be given back inside a graph");
+    if (o->graph && (o->alloc_every || o->item_every))
+        fail("%s: the host cannot wait inside a graph", o->alloc_every ? "--alloc-every" : "--item-every");
+    if (o->no_annotations && o->execution)
+        fail("--no-annotations: an execution trace has the annotations; ask for one without the other");
     o->stage_factors = take_memory((size_t)o->pp * sizeof *o->stage_factors);
     for (int i = 0; i < o->pp; i++) o->stage_factors[i] = 1000;
     o->factors = take_memory((size_t)ranks * sizeof *o->factors);

@@ -21,7 +21,8 @@ void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int b
                      .stream = e->stream,
                      .class = j->templates[e->template].class,
                      .bound = (uint8_t)bound,
-                     .graph = r->in_graph};
+                     .graph = r->in_graph,
+                     .at = e->at};
 }
 
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync)

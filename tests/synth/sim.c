@@ -11,7 +11,7 @@ record *append(records *list)
 {
     list->items = grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     record *e = &list->items[list->count++];
-    *e = (record){.sequence = -1, .template = -1, .truth = -1};
+    *e = (record){.sequence = -1, .template = -1, .truth = -1, .at = -1};
     return e;
 }
 
@@ -25,10 +25,11 @@ static records *open_list(rank_state *r, int level)
     return r->open_list[level] == 2 ? &r->python : &r->host[r->open_list[level]];
 }
 
-static uint32_t current_operator(rank_state *r)
+static uint32_t current_operator(const job *j, rank_state *r)
 {
     for (int d = r->depth - 1; d >= 0; d--)
-        if (r->open_list[d] == r->thread) return r->host[r->thread].items[r->open[d]].external;
+        if (r->open_list[d] == r->thread && !is_unseen(j, r->host[r->thread].items[r->open[d]].template))
+            return r->host[r->thread].items[r->open[d]].external;
     return 0;
 }
 
@@ -93,8 +94,9 @@ static void close_event(job *j, rank_state *r)
         op->count++;
         op->host += e->duration;
         op->exclusive += e->duration;
-        for (int d = r->depth - 1, list = r->open_list[r->depth]; list != 2 && d >= 0; d--) {
-            if (r->open_list[d] != list) continue;
+        for (int d = r->depth - 1, list = r->open_list[r->depth];
+             list != 2 && d >= 0 && !is_unseen(j, e->template); d--) {
+            if (r->open_list[d] != list || is_unseen(j, r->host[list].items[r->open[d]].template)) continue;
             r->truth->operators[r->host[list].items[r->open[d]].template].exclusive -= e->duration;
             break;
         }
@@ -110,7 +112,7 @@ static void do_push(job *j, rank_state *r, const instruction *i)
 {
     record *e = open_event(j, r, i->template);
     const template *t = &j->templates[i->template];
-    if (i->slot >= 0) {
+    if (i->slot >= 0 && !is_evaluation(j, j->step)) { /* nothing is kept for a backward there */
         e->sequence = r->slot_base + i->slot;
         /* the flow starts at the last forward operator of its number and ends at the node itself */
         e->flow = r->thread == 1 ? is_backward(t->name) : !strcmp(t->name, "aten::t");
@@ -138,7 +140,7 @@ static void extend_annotations(job *j, rank_state *r, const record *e)
     for (int d = 0; d < r->depth; d++) {
         if (r->open_list[d] != r->thread) continue;
         const record *a = &r->host[r->thread].items[r->open[d]];
-        if (j->templates[a->template].category != CAT_USER_ANNOTATION) continue;
+        if (j->templates[a->template].category != CAT_USER_ANNOTATION || is_unseen(j, a->template)) continue;
         int32_t at = r->spans[d][e->stream];
         if (at < 0) {
             record *span = append(&r->annotations);
@@ -165,7 +167,8 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
     if (keeps_truth(j, r)) {
         truth_gpu(j, r, e, call, bound, before);
         for (size_t w = 0; w < s->wait_count; w++)
-            truth_edge(r, SYNC_STREAM_WAIT, s->waits[2 * w], s->last, s->waits[2 * w + 1]);
+            truth_edge(r, s->waits[2 * w + 1] == INSIDE_GRAPH ? SYNC_GRAPH : SYNC_STREAM_WAIT,
+                       s->waits[2 * w], s->last, s->waits[2 * w + 1]);
     }
     s->wait_count = 0;
     if (keeps_truth(j, r) && call) truth_operators(j, r, e);
@@ -186,7 +189,7 @@ record new_call(const job *j, rank_state *r, int template_number, int64_t base, 
                    .sequence = -1,
                    .template = template_number,
                    .truth = -1,
-                   .external = current_operator(r),
+                   .external = current_operator(j, r),
                    .correlation = ++r->correlation,
                    .thread = (uint8_t)r->thread};
     r->time += call.duration;
@@ -222,6 +225,7 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
                   .template = i->template,
                   .external = call->external,
                   .correlation = call->correlation,
+                  .at = (int32_t)r->next,
                   .stream = i->stream,
                   .start = ready};
     *bound = BOUND_LAUNCH;
@@ -286,7 +290,7 @@ static bool has_member(const group *g, int rank)
 static int64_t transfer_time(const job *j, size_t at, const instruction *i)
 {
     const group *g = &j->groups[at];
-    uint64_t seed = mix(draws_seed(j) ^ mix(at * 0x10001u + (uint64_t)g->sequence));
+    uint64_t seed = mix(draws_seed(j) ^ mix(at * 0x10001u + (uint64_t)g->drawn));
     int64_t bytes = i->amount * 2, n = g->count;
     int64_t growing = g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180;
     growing = growing * 1000 / j->opt.network[g->kind];
@@ -322,6 +326,7 @@ static bool do_collective(job *j, rank_state *r, const instruction *i)
     for (int m = 1; m < g->count; m++)
         if (g->starts[m] > ready) ready = g->starts[m];
     g->sequence++;
+    g->drawn++;
     int64_t end = ready + transfer_time(j, (size_t)i->group, i);
     if (j->pass == 1 && j->truth) truth_collective(j, g, i, end);
     for (int m = 0; m < g->count; m++) {
@@ -355,6 +360,7 @@ static void left_over(job *j, rank_state *r)
                     .duration = paced(j, 4000 + random_below(&apart, 3000)),
                     .sequence = -1,
                     .template = j->left_over,
+                    .at = -1,
                     .correlation = ++r->correlation,
                     .stream = STREAM_COMPUTE};
         at = e.start + e.duration + 700;
@@ -460,8 +466,12 @@ static void run(job *j, rank_state *r)
         uint64_t then = r->random;
         draws_skip(&then, draws_of(j, i));
         if (i->apart) r->random = draws_apart(j, r, i->apart);
-        perform(j, r, i);
-        if (!i->apart && is_plain(j) && r->random != then)
+        bool skip = i->skip || (i->training && is_evaluation(j, j->step));
+        if (!skip)
+            perform(j, r, i);
+        else if (i->action == DO_COLLECTIVE && j->groups[i->group].ranks[0] == r->id)
+            j->groups[i->group].drawn++;
+        if (!skip && !i->apart && is_plain(j) && r->random != then)
             fail("instruction %zu of rank %d draws more or less than it should", r->next, r->id);
         r->random = then;
         r->next++;
@@ -502,7 +512,7 @@ void sim_reset(job *j, int pass)
     j->pass = pass;
     j->step = 0;
     for (size_t g = 0; g < j->group_count; g++) {
-        j->groups[g].sequence = 0;
+        j->groups[g].sequence = j->groups[g].drawn = 0;
         j->groups[g].arrived = 0;
     }
     for (int i = 0; i < j->ranks; i++) {

@@ -4,6 +4,8 @@
 
 #include "truth.h"
 
+enum { INSIDE_GRAPH = -2 }; /* in place of the synchronization event of a wait */
+
 record *append(records *list);
 bool keeps_truth(const job *j, const rank_state *r);
 int64_t paced(const job *j, int64_t ns); /* what takes so long in a step of the usual pace */
@@ -24,5 +26,6 @@ uint64_t draws_apart(const job *j, const rank_state *r, uint64_t what);
 void draws_skip(uint64_t *state, int count);
 int64_t pace_of(const job *j, int64_t step); /* parts in a million */
 bool is_settled(const job *j, int64_t step);
+bool is_evaluation(const job *j, int64_t step);
 
 #endif

@@ -54,7 +54,7 @@ void do_wait(job *j, rank_state *r, const instruction *i)
         s->wait = ev->time;
         s->wait_source = ev->source;
     }
-    if (r->in_graph) return;
+    if (r->in_graph) sync = INSIDE_GRAPH;
     s->waits = grow(s->waits, &s->wait_capacity, 2 * (s->wait_count + 1), sizeof *s->waits);
     s->waits[2 * s->wait_count] = ev->source;
     s->waits[2 * s->wait_count++ + 1] = sync;
@@ -125,11 +125,17 @@ void graph_end(rank_state *r)
     stream_state *main_stream = &r->streams[STREAM_COMPUTE];
     call->truth = r->graph_first;
     call->owned = (uint32_t)(r->gpu_count - r->graph_first);
-    for (int s = 0; s < STREAM_COUNT; s++)
-        if (r->streams[s].last >= 0 && r->streams[s].free > main_stream->free &&
-            (main_stream->wait_source < 0 || r->streams[s].free > main_stream->wait)) {
-            main_stream->wait = r->streams[s].free;
-            main_stream->wait_source = r->streams[s].last;
+    for (int k = 0; k < STREAM_COUNT; k++) {
+        const stream_state *s = &r->streams[k];
+        if (k == STREAM_COMPUTE || s->last < r->graph_first) continue;
+        main_stream->waits = grow(main_stream->waits, &main_stream->wait_capacity,
+                                  2 * (main_stream->wait_count + 1), sizeof *s->waits);
+        main_stream->waits[2 * main_stream->wait_count] = s->last;
+        main_stream->waits[2 * main_stream->wait_count++ + 1] = INSIDE_GRAPH;
+        if (s->free > main_stream->free && (main_stream->wait_source < 0 || s->free > main_stream->wait)) {
+            main_stream->wait = s->free;
+            main_stream->wait_source = s->last;
         }
+    }
     r->in_graph = false;
 }

@@ -48,7 +48,7 @@ typedef struct {
     bool step_name; /* the step's number is appended to the name */
 } template;
 
-enum { SYNC_STREAM_WAIT, SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT };
+enum { SYNC_STREAM_WAIT, SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_GRAPH /* inside a graph */ };
 
 typedef enum {
     DO_PUSH,        /* open host event `template`; slot: autograd slot, or -1 */
@@ -71,6 +71,8 @@ typedef enum {
     DO_CALL   /* runtime call `call` of `cost` ns */
 } action;
 
+enum { PHASE_OTHER, PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER };
+
 typedef struct {
     uint8_t action, stream;
     uint16_t event;
@@ -82,7 +84,11 @@ typedef struct {
     int64_t amount; /* bytes of a copy, elements of a collective */
     uint32_t apart; /* it draws numbers of its own, by this; 0: its rank's */
     bool blocking;  /* a copy whose call returns when it has ended */
-    bool first;     /* the first work of its stream */
+    bool skip;      /* it takes its random numbers and does nothing */
+    bool training;  /* skipped in steps that evaluate */
+    uint8_t phase;
+    int16_t micro_batch, layer; /* -1: none */
+    bool first;                 /* the first work of its stream */
 } instruction;
 
 typedef struct {
@@ -97,6 +103,7 @@ typedef struct {
     int count;
     int *ranks;
     int64_t sequence; /* collectives completed */
+    int64_t drawn;    /* as sequence, with those that a step left out */
     int arrived;
     int64_t *starts; /* of the one under way, by member */
 } group;
@@ -108,6 +115,7 @@ typedef struct {
     int64_t sequence; /* autograd sequence number or -1; waited-for correlation of a sync; python id */
     int32_t template;
     int32_t truth; /* index of the event's truth record, -1: none */
+    int32_t at;    /* instruction of GPU work, -1: none */
     uint32_t external, correlation;
     uint32_t owned;                      /* launches: GPU events from `truth` on */
     uint8_t thread, stream, kind, other; /* kind: SYNC_*; other: waited-for stream */
@@ -252,6 +260,12 @@ typedef struct {
     size_t pause_count;
     int *stage_factors; /* by stage */
     int alloc_every;    /* 0: never */
+    int item_every;
+    int eval_every;
+    int64_t bucket;  /* bytes of gradients that are reduced together; 0: each layer's */
+    bool no_overlap; /* computation waits for each reduction of gradients */
+    bool interleave; /* a pipeline's stages do one forward, one backward */
+    bool no_annotations, rename_groups;
     bool pageable;
     /* runs of one job. Spreads and shares in thousandths of a percent, factors and memory in thousandths */
     int64_t run, run_noise, step_noise, step_memory, warm_up_steps, warm_up, outliers, outlier;
@@ -305,6 +319,8 @@ typedef struct builder builder;
 void model_build(job *j);
 void model_free(job *j);
 int stream_number(const job *j, int stream);
+const char *group_description(const job *j, const group *g);
+bool is_unseen(const job *j, int32_t template_number); /* an annotation, where none are recorded */
 
 /* clock.c: what a rank's clock shows at a moment of the job's clock. gpu: the device's. */
 int64_t clock_of(const job *j, const rank_state *r, int64_t time, bool gpu);

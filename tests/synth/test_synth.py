@@ -267,6 +267,39 @@ def check_edges(events, calls, truth, job):
     check(all(streams_of.get("launched before", [])), "an event was recorded before its work was launched")
 
 
+def check_work(events, work, calls, truth, job):
+    """Step, phase and cause of every piece of work, from the threads and annotations around its launch."""
+    mine = truth["work"]
+    check(sorted(mine["position"]) == sorted(i for i, e in enumerate(events) if e.get("cat") in GPU), "positions of work")
+    backward = {e["tid"] for e in events if e.get("cat") == "cpu_op" and e["name"].startswith("autograd::engine")}
+    rows = [dict(zip(mine, row)) for row in zip(*mine.values())]
+    last = {}
+    for row in rows:
+        event = events[row["position"]]
+        before = last.get(event["tid"])
+        last[event["tid"]] = event
+        call = calls.get(event["args"]["correlation"])
+        check((row["step"] is None) == (call is None), "step of work", row)
+        if call is None:
+            continue
+        inside = [s["step"] for s in truth["steps"] if s["start"] <= call["start"] < s["end"]]
+        check(inside == [row["step"]], "step of work", row, inside)
+        if not job["cuda_graph"]:
+            exchanges = "SendRecv" in event["name"]
+            check(exchanges or (call["tid"] in backward) == (row["phase"] == "backward"), "phase", row)
+        check("multi_tensor_apply" not in event["name"] or row["phase"] == "optimizer", "phase", row)
+        check("flash_" not in event["name"] or row["phase"] == ("backward" if "bwd" in event["name"] else "forward"), "phase", row)
+        check("flash_" not in event["name"] or (0 <= row["micro_batch"] < job["micro_batches"] and 0 <= row["layer"] < job["layers"]),
+              "layer", row)
+        cause = events[row["cause"]] if row["cause"] is not None else None
+        check((cause is None) == (row["bound"] in ("none", "launch")), "cause", row)
+        check(cause is None or cause["end"] <= event["start"], "a cause that is later", row)
+        check(row["bound"] != "stream" or cause is before, "not the work before", row)
+    for source, target in truth["graph_edges"]:
+        check(events[source]["end"] <= events[target]["start"] and events[source]["tid"] != events[target]["tid"], "graph edge", source, target)
+    check(bool(truth["graph_edges"]) <= job["cuda_graph"], "edges of a graph that is none")
+
+
 def check_rank(events, truth, job):
     check(len(events) == truth["trace_events"], "event count", len(events))
     counts = {}
@@ -288,6 +321,7 @@ def check_rank(events, truth, job):
     check_operators(events, work, calls, truth["operators"])
     check_steps(events, work, calls, truth, job)
     check_edges(events, calls, truth, job)
+    check_work(events, work, calls, truth, job)
     delays = [max(0, e["start"] - calls[e["args"]["correlation"]]["end"])
               for e in work if e["args"]["correlation"] in calls]
     answer = truth["launch_delay"]
@@ -384,6 +418,60 @@ def test_faults(suite, small):
                       calls[e["args"]["correlation"]] < free["start"]), "memory is freed while the device works")
 
 
+def test_shapes(suite, small):
+    """What stands in a step, and what is told of it."""
+    plain, traces, _ = suite.job("--dp", 2, "--tp", 2, "--pp", 2, *small)
+    check([(a["axis"], a["size"], a["stride"], len(a["groups"])) for a in plain["mesh"]] ==
+          [("tp", 2, 1, 4), ("dp", 2, 2, 4), ("pp", 2, 4, 4)], "mesh", plain["mesh"])
+    bare, others, _ = suite.job("--dp", 2, "--tp", 2, "--pp", 2, *small, "--no-annotations", "--rename-groups")
+    for rank, trace in traces.items():
+        kept = [(e["name"], e["start"], e["end"]) for e in trace["traceEvents"] if e["ph"] == "X" and "annotation" not in e["cat"]]
+        check(kept == [(e["name"], e["start"], e["end"]) for e in others[rank]["traceEvents"] if e["ph"] == "X"], "--no-annotations")
+        groups = {g["pg_name"]: g for g in others[rank]["distributedInfo"]["pg_config"]}
+        check(all(g["pg_desc"] in ("default_pg", "undefined") for g in groups.values()), "--rename-groups")
+        renamed = {name: sorted(a["groups"]) for a in bare["mesh"] for name in [a["axis"]]}
+        check(set(groups) - {"0"} == {str(n) for names in renamed.values() for n in names} & set(groups), "names of groups")
+        used = {e["args"]["Process Group Name"] for e in others[rank]["traceEvents"] if "Process Group Name" in e.get("args", {})}
+        check(used and used <= set(groups), "names of groups", used)
+
+    graph, _, _ = suite.job("--dp", 2, "--tp", 2, *small, "--cuda-graph")
+    check(all(len(r["graph_edges"]) > 20 for r in graph["ranks"]), "no edges inside graphs")
+
+    truth, traces, _ = suite.job("--dp", 1, "--pp", 3, "--layers", 3, "--micro-batches", 5, "--steps", 2, "--interleave")
+    orders = []
+    for rank in truth["ranks"]:
+        mine, order = rank["work"], []
+        for position, step, phase, micro in zip(mine["position"], mine["step"], mine["phase"], mine["micro_batch"]):
+            if step == 10 and "flash_" in traces[rank["rank"]]["traceEvents"][position]["name"]:
+                order.append(phase[0] + str(micro))
+        orders.append(" ".join(order))
+    check(orders == ["f0 f1 f2 b0 f3 b1 f4 b2 b3 b4", "f0 f1 b0 f2 b1 f3 b2 f4 b3 b4", "f0 b0 f1 b1 f2 b2 f3 b3 f4 b4"], "1F1B", orders)
+    suite.job("--dp", 2, "--pp", 2, *small, "--micro-batches", 1, "--interleave", "--eval-every", 2)
+
+    truth, traces, _ = suite.job("--dp", 2, "--pp", 2, "--layers", 2, "--steps", 4, "--eval-every", 2)
+    for rank in truth["ranks"]:
+        found = {}
+        for step, phase in zip(rank["work"]["step"], rank["work"]["phase"]):
+            found.setdefault(step, set()).add(phase)
+        check(found == {10 + s: {"other", "forward"} if s % 2 else {"other", "forward", "backward", "optimizer"} for s in range(4)}, found)
+    check([s["evaluates"] for s in truth["run"]["steps"]] == [False, True, False, True], "evaluates")
+
+    def reductions(truth):
+        return [c["elements"] for c in truth["collectives"] if c["kind"] == "DATA_PARALLEL_GROUP" and c["step"] == 10]
+
+    base = ["--dp", 2, "--layers", 5, "--steps", 2, "--hidden", 1024]
+    each = reductions(suite.job(*base)[0])
+    check(len(each) == 5 and reductions(suite.job(*base, "--bucket", 4 * each[0])[0]) == [2 * each[0], 2 * each[0], each[0]], "--bucket")
+    truth, _, _ = suite.job(*base, "--overlap", "off")
+    for rank in truth["ranks"]:
+        works = {p: s for p, s in zip(rank["work"]["position"], rank["work"]["phase"])}
+        waits = [e for e in rank["sync_edges"] if e["kind"] == "stream_wait_event" and works[e["target"]] == "backward"]
+        check(len(waits) >= 2 * 5, "--overlap off", len(waits))
+    truth, traces, _ = suite.job(*base, "--item-every", "2")
+    items = [e for e in traces[0]["traceEvents"] if e["name"] == "aten::item"]
+    check(len(items) == 2 * (1 + 2 * 5 // 2) and truth["faults"][0]["id"] == "sync", "--item-every", len(items))
+
+
 def test_pace(suite, small):
     """Noise makes each step so many times as long as it would be without, to what rounding costs."""
     def job(*options):
@@ -478,7 +566,8 @@ def main():
         for twin in (["--scale-host", "0:2"], ["--network", "3"], ["--no-loader"], ["--launch-cost", "5000"], ["--queue", "64"],
                      ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"],
                      ["--network", "dp:3"], ["--link", "0:1:3"], ["--pause", "1:11:3"], ["--pageable"], ["--alloc-every", "2"],
-                     ["--cuda-graph"], ["--no-steps"], ["--python-stacks"], ["--warm-up", "0:2"], ["--outlier", "0:3"]):
+                     ["--cuda-graph"], ["--no-steps"], ["--python-stacks"], ["--warm-up", "0:2"], ["--outlier", "0:3"],
+                     ["--item-every", "1"], ["--bucket", "1G"], ["--overlap", "off"], ["--no-annotations"], ["--rename-groups"], ["--pause", "0:10:1"]):
             check(durations(*twin) == plain, "a twin draws other numbers", twin)
         halved = durations("--scale-kernel", "gemm:0.5")
         check([n for n, _ in halved] == [n for n, _ in plain], "--scale-kernel changes what runs")
@@ -489,11 +578,13 @@ def main():
         check(all(abs(b - 2 * a) <= 2 for (_, a), (_, b) in zip(plain, durations("--stage-cost", "0:2"))), "--stage-cost")
         test_faults(suite, small)
         test_pace(suite, small)
+        test_shapes(suite, small)
 
         for wrong in (["--dp", "0"], ["--straggler", "9:2"], ["--stall", "0:1"], ["--layers", "1", "--pp", "2"],
                       ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"],
                       ["--network", "pp:2"], ["--link", "0:0:2"], ["--link", "0:9:2"], ["--pause", "0:1"], ["--stage-cost", "1:2"], ["--warm-up", "3"],
-                      ["--step-noise", "1:0.99"], ["--outlier", "60:2"], ["--cuda-graph", "--alloc-every", "2"], ["extra"], ["--wrong"]):
+                      ["--step-noise", "1:0.99"], ["--outlier", "60:2"], ["--cuda-graph", "--alloc-every", "2"],
+                      ["--overlap", "on"], ["--bucket", "0"], ["--cuda-graph", "--item-every", "1"], ["extra"], ["--wrong"]):
             done = subprocess.run([suite.binary, "--out", out, *wrong], capture_output=True, text=True, check=False)
             check(done.returncode == 2 and done.stderr, wrong, "is not refused", done)
         text = subprocess.run([suite.binary, "--help"], capture_output=True, text=True, check=True).stdout

@@ -155,7 +155,8 @@ static void put_operators(FILE *f, const job *j, const truth_rank *t)
     operator_total *totals = take_memory(j->template_count * sizeof *totals);
     size_t used = 0;
     for (size_t i = 0; i < j->template_count; i++)
-        if (t->operators[i].count && !j->templates[i].step_name && j->templates[i].category != CAT_PYTHON)
+        if (t->operators[i].count && !is_unseen(j, (int32_t)i) && !j->templates[i].step_name &&
+            j->templates[i].category != CAT_PYTHON)
             totals[used++] =
                 (operator_total){j->templates[i].name, j->templates[i].category, t->operators[i]};
     qsort(totals, used, sizeof *totals, by_operator);
@@ -270,17 +271,19 @@ static void put_edges(FILE *f, const rank_state *r)
     static const char *const kinds[] = {"stream_wait_event", "event_sync", "stream_sync", "context_sync"};
     const truth_rank *t = r->truth;
     fputs("      \"sync_edges\": [", f);
+    bool first = true;
     for (size_t i = 0; i < t->edge_count; i++) {
         const edge_truth *e = &t->edges[i];
+        if (e->kind == SYNC_GRAPH) continue;
         const gpu_truth *source = &t->gpu[e->source];
         bool wait = e->kind == SYNC_STREAM_WAIT;
         int64_t target = wait ? t->gpu[e->target].position : t->calls[e->target].position;
         int64_t at = wait ? t->gpu[e->target].start : t->calls[e->target].end;
         bool binds = wait ? t->gpu[e->target].bound == BOUND_EVENT && t->gpu[e->target].before == e->source
                           : t->calls[e->target].bound == e->source;
-        fprintf(f,
-                "%s\n        {\"kind\": \"%s\", \"source\": %lld, \"target\": %lld, \"sync\": ", i ? "," : "",
-                kinds[e->kind], (number)source->position, (number)target);
+        fprintf(f, "%s\n        {\"kind\": \"%s\", \"source\": %lld, \"target\": %lld, \"sync\": ",
+                first ? "" : ",", kinds[e->kind], (number)source->position, (number)target);
+        first = false;
         put_position(f, e->sync < 0 ? -1 : t->syncs[e->sync]);
         fprintf(f, ", \"source_end\": %lld, \"target_time\": %lld, \"binding\": %s}",
                 (number)(source->end + r->offset), (number)(at + r->offset), binds ? "true" : "false");
@@ -289,7 +292,58 @@ static void put_edges(FILE *f, const rank_state *r)
     for (size_t i = 0; i < t->wait_count; i++)
         fprintf(f, "%s\n        {\"operator\": %u, \"source\": %lld}", i ? "," : "",
                 t->waits[i].operator,(number) t->gpu[t->waits[i].source].position);
-    fputs("]\n", f);
+    fputs("],\n      \"graph_edges\": [", f);
+    first = true;
+    for (size_t i = 0; i < t->edge_count; i++) {
+        if (t->edges[i].kind != SYNC_GRAPH) continue;
+        const gpu_truth *source = &t->gpu[t->edges[i].source], *target = &t->gpu[t->edges[i].target];
+        fprintf(f, "%s[%lld, %lld]", first ? "" : ", ", (number)source->position, (number)target->position);
+        first = false;
+    }
+    fputs("],\n", f);
+}
+
+enum {
+    COLUMN_POSITION,
+    COLUMN_STEP,
+    COLUMN_PHASE,
+    COLUMN_MICRO_BATCH,
+    COLUMN_LAYER,
+    COLUMN_BOUND,
+    COLUMN_CAUSE,
+    COLUMNS
+};
+
+static void put_cell(FILE *f, const job *j, const rank_state *r, const gpu_truth *g, int column)
+{
+    static const char *const phases[] = {"other", "forward", "backward", "optimizer"};
+    static const char *const bounds[] = {"none", "launch", "stream", "event"};
+    const instruction *i = g->at < 0 ? NULL : &r->code.items[g->at];
+    switch (column) {
+    case COLUMN_POSITION: put_position(f, g->position); break;
+    case COLUMN_STEP: put_position(f, g->launch_start < 0 ? -1 : g->step + j->opt.first_step); break;
+    case COLUMN_PHASE: fprintf(f, "\"%s\"", phases[i ? i->phase : PHASE_OTHER]); break;
+    case COLUMN_MICRO_BATCH: put_position(f, i ? i->micro_batch : -1); break;
+    case COLUMN_LAYER: put_position(f, i ? i->layer : -1); break;
+    case COLUMN_BOUND: fprintf(f, "\"%s\"", bounds[g->bound]); break;
+    default: put_position(f, g->before < 0 ? -1 : r->truth->gpu[g->before].position); break;
+    }
+}
+
+/* One array a column, in the order in which the work was issued. */
+static void put_work(FILE *f, const job *j, const rank_state *r)
+{
+    static const char *const names[COLUMNS] = {"position", "step",  "phase", "micro_batch",
+                                               "layer",    "bound", "cause"};
+    fputs("      \"work\": {", f);
+    for (int column = 0; column < COLUMNS; column++) {
+        fprintf(f, "%s\"%s\": [", column ? "],\n        " : "", names[column]);
+        for (size_t k = 0; k < r->truth->gpu_count; k++) {
+            if (k) fputs(", ", f);
+            put_cell(f, j, r, &r->truth->gpu[k], column);
+        }
+    }
+    fputs("]}\n", f);
 }
 
 static void put_rank(FILE *f, const job *j, const rank_state *r)
@@ -325,6 +379,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
     put_launches(f, t);
     put_steps(f, j, r);
     put_edges(f, r);
+    put_work(f, j, r);
     fputs("    }", f);
 }
 
@@ -434,9 +489,36 @@ static void put_faults(FILE *f, const job *j)
         if (o->stage_factors[s] != 1000)
             put_fault(&list, "pipeline_imbalance", -1, key, -1, o->stage_factors[s], 0);
     }
+    if (o->item_every) put_fault(&list, "sync", -1, "aten::item", -1, 0, 0);
     if (o->alloc_every) put_fault(&list, "allocation", -1, o->rocm ? "hipFree" : "cudaFree", -1, 0, 0);
     if (o->pageable)
         put_fault(&list, "pageable_copy", -1, o->rocm ? "hipMemcpyWithStream" : "cudaMemcpyAsync", -1, 0, 0);
+    fputs("],\n", f);
+}
+
+static void put_mesh(FILE *f, const job *j)
+{
+    const options *o = &j->opt;
+    struct {
+        const char *name;
+        int kind, size, stride;
+    } axes[] = {
+        {"tp", GROUP_TP, o->tp, 1}, {"dp", GROUP_DP, o->dp, o->tp}, {"pp", GROUP_PP, o->pp, o->tp * o->dp}};
+    bool first = true;
+    fputs("  \"mesh\": [", f);
+    for (int a = 0; a < 3; a++) {
+        if (axes[a].size < 2) continue;
+        fprintf(f, "%s{\"axis\": \"%s\", \"size\": %d, \"stride\": %d, \"groups\": [", first ? "" : ", ",
+                axes[a].name, axes[a].size, axes[a].stride);
+        first = true;
+        for (size_t g = 0; g < j->group_count; g++) {
+            if (j->groups[g].kind != axes[a].kind) continue;
+            fprintf(f, "%s%d", first ? "" : ", ", j->groups[g].name);
+            first = false;
+        }
+        fputs("]}", f);
+        first = false;
+    }
     fputs("],\n", f);
 }
 
@@ -444,8 +526,9 @@ static void put_run(FILE *f, const job *j)
 {
     fprintf(f, "  \"run\": {\"run\": %lld, \"steps\": [", (number)j->opt.run);
     for (int64_t s = 0; s < j->opt.steps; s++)
-        fprintf(f, "%s{\"step\": %lld, \"pace_ppm\": %lld, \"settled\": %s}", s ? ", " : "",
-                (number)s + j->opt.first_step, (number)pace_of(j, s), is_settled(j, s) ? "true" : "false");
+        fprintf(f, "%s{\"step\": %lld, \"pace_ppm\": %lld, \"settled\": %s, \"evaluates\": %s}",
+                s ? ", " : "", (number)s + j->opt.first_step, (number)pace_of(j, s),
+                is_settled(j, s) ? "true" : "false", is_evaluation(j, s) ? "true" : "false");
     fputs("]},\n", f);
 }
 
@@ -461,7 +544,7 @@ static void put_job(FILE *f, const job *j)
         "%s",
         j->ranks, o->dp, o->tp, o->pp, o->layers, o->micro_batches, (number)o->steps, o->first_step,
         (unsigned long long)o->seed, o->rocm ? "rocm" : "cuda", o->graph ? "true" : "false",
-        o->no_sync || o->rocm ? "false" : "true", o->no_steps ? "false" : "true");
+        o->no_sync || o->rocm ? "false" : "true", o->no_steps || o->no_annotations ? "false" : "true");
     fputs(", \"stragglers\": [", f);
     bool first = true;
     for (int i = 0; i < j->ranks; i++) {
@@ -492,6 +575,7 @@ void truth_write(job *j, const char *path)
     fputs("\n  ],\n", f);
     put_faults(f, j);
     put_run(f, j);
+    put_mesh(f, j);
     put_clocks(f, j);
     lateness *late = take_memory((size_t)j->ranks * sizeof *late);
     put_collectives(f, j, late);

@@ -17,6 +17,7 @@ typedef struct {
     uint32_t correlation;
     uint8_t stream, class, bound;
     bool graph;
+    int32_t at; /* instruction, -1: none */
 } gpu_truth;
 
 typedef struct {
