@@ -48,6 +48,7 @@ typedef enum rs_regress_key {
     RS_REGRESS_KERNEL,   /* the kernel; of the host's time the operator or call */
     RS_REGRESS_PART,     /* nothing */
     RS_REGRESS_OPERATOR, /* the operator that launched it, or that the host was in; along the path only */
+    RS_REGRESS_PHASE,    /* forward, backward, optimizer; along the path only */
     RS_REGRESS_GROUP     /* the process group of a transfer; along the path only */
 } rs_regress_key;
 

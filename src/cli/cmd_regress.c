@@ -16,7 +16,7 @@ static const rs_option_spec specs[] = {
     {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL,
      "how much equal runs differ (standard deviation in percent), known from elsewhere: then one run a side is "
      "enough"},
-    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|group", "kernel",
+    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|phase|group", "kernel",
      "what the change is divided by, beside the kind of time"},
     {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path",
      "path: what the steps' critical paths over all ranks run along; exposed: each instant of a step belongs to "
@@ -200,6 +200,7 @@ static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *no
     const char *by = rs_request_text(r, "by");
     settings.key = strcmp(by, "part") == 0       ? RS_REGRESS_PART
                    : strcmp(by, "operator") == 0 ? RS_REGRESS_OPERATOR
+                   : strcmp(by, "phase") == 0    ? RS_REGRESS_PHASE
                    : strcmp(by, "group") == 0    ? RS_REGRESS_GROUP
                                                  : RS_REGRESS_KERNEL;
     settings.method = is_exposed(r) ? RS_REGRESS_EXPOSED : RS_REGRESS_PATH;
@@ -252,11 +253,19 @@ const rs_command rs_regress_command = {
         "when the whole interval is above 0 and the change at least --min-effect; same when the whole interval is "
         "within it; else undecided. One run a side is undecided, unless --between-run-sd says how much equal runs "
         "differ. The least change that these runs could show is always told.\n\n"
-        "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. An instant "
-        "of a step belongs to computation, else to communication, else to copies, else it is a gap; of kernels that "
-        "run at once the first to start has the time. A kernel that grows may hide communication, whose part then "
-        "falls: parts tell where the time is, not what caused it. \"outside GPU work\" is the rest of the step on "
-        "the host; it is negative where GPU work goes on behind the step's end.\n\n"
+        "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. They are "
+        "those of the steps' critical paths, across ranks, cut at the steps' starts. swap_us is the other way to "
+        "ask: a run of the base is replayed with the new side's time of the row alone. Where part and swap differ "
+        "by more than 10 % and 0.2 % of the step, moved is 1: the path runs elsewhere now, and the time that shows "
+        "in one row is caused in another.\n\n"
+        "Where the replay of a run cannot be relied on (rankscope replay says why), and with --method exposed, the "
+        "parts are those of the time line: an instant of a step belongs to computation, else to communication, else "
+        "to copies, else it is a gap; of kernels that run at once the first to start has the time. \"outside GPU "
+        "work\" is the rest of the step on the host; it is negative where GPU work goes on behind the step's "
+        "end.\n\n"
+        "Kernels that were renamed are one row where the steps' programs align: one place, under one operator, and "
+        "each name on one side only. There are no parts where the sides have other ranks, other sizes of process "
+        "groups or another program.\n\n"
         "Exit code 1: slower; with --strict undecided, too.",
     .examples =
         "rankscope regress base/ new/\n"

@@ -9,6 +9,7 @@
 #include "regress/path.h"
 #include "regress/rank.h"
 #include "trace/facet.h"
+#include "trace/structure.h"
 #include "trace/trace.h"
 
 /* ---- ranks --------------------------------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ static rs_status look_at_rank(const rs_run *run, rs_trace *trace, void **value, 
     rs_status status = RS_OK;
     if (side->path || side->step == RS_REGRESS_STEP_JOB)
         status = rs_skeletons_rank(run, trace, &skeleton, err);
+    if (status == RS_OK && skeleton) status = rs_skeleton_place(skeleton, trace, err);
     rank_value *v = status == RS_OK ? rs_calloc(1, sizeof *v) : NULL;
     if (status == RS_OK && !v) status = rs_fail_nomem(err, "a rank");
     if (status != RS_OK) {
@@ -100,7 +102,7 @@ static bool add_rank(rs_regress_side *side, rs_one_run *run, const rs_rank_piece
     uint32_t part_ids[RS_N_SLICES], *names = rs_malloc(p->texts.n * sizeof *names);
     bool ok = names != NULL;
     for (int k = 0; ok && k < RS_N_SLICES; k++) {
-        const char *name = rs_slice_name((rs_slice)k);
+        const char *name = rs_step_slice_name((rs_step_slice)k);
         part_ids[k] = rs_strings_add(&side->texts, name, strlen(name));
         ok = part_ids[k] != RS_NO_STRING;
     }
@@ -111,8 +113,10 @@ static bool add_rank(rs_regress_side *side, rs_one_run *run, const rs_rank_piece
     for (size_t i = 0; ok && i < p->n_pieces; i++) {
         const rs_piece *piece = &p->pieces[i];
         const rs_run_step *step = rs_run_step_of(run, p->steps[piece->step].number);
-        const rs_run_part part = {
-            .part = part_ids[piece->part], .name = names[piece->name], .sum = piece->ns, .count = piece->count};
+        const rs_run_part part = {.part = part_ids[piece->part],
+                                  .name = names[piece->name],
+                                  .sum = piece->ns,
+                                  .count = piece->count};
         if (step && step->phase == RS_RUN_SETTLED) ok = rs_run_add_part(parts, &part);
     }
     rs_free(names);
@@ -192,11 +196,12 @@ static rs_status fill(rs_regress_side *side, rs_one_run *run, rs_rank_value *ran
 rs_status rs_regress_add_run(rs_regress_side *side, const char *label, rs_job *job, rs_result *told,
                              rs_error *err)
 {
-    static const rs_facet *const facets[] = {&rs_facet_work_details, &rs_facet_steps};
+    static const rs_facet *const facets[] = {&rs_facet_work_details, &rs_facet_steps},
+                                 *const more[] = {&rs_facet_structure};
     const bool skeletons = side->path || side->step == RS_REGRESS_STEP_JOB;
     const rs_each_rank each = {.name = "regress",
                                .columns = rs_facet_columns(facets, sizeof facets / sizeof *facets) |
-                                          (skeletons ? RS_SKELETON_COLUMNS : 0),
+                                          (skeletons ? RS_SKELETON_COLUMNS | rs_facet_columns(more, 1) : 0),
                                .rank = look_at_rank,
                                .free_value = free_value,
                                .context = side};

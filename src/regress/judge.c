@@ -54,7 +54,7 @@ typedef struct verdict_row {
 RS_RECORD(verdict, VERDICT_ROW);
 
 typedef struct part_row {
-    const char *part, *kernel, *operator_name, *group, *was, *status;
+    const char *part, *kernel, *operator_name, *phase, *group, *was, *status;
     double base, now;                         /* us a step */
     int64_t change, by_count, duration, swap; /* ns a step */
     int64_t moved;
@@ -68,6 +68,7 @@ typedef struct part_row {
          NULL)                                                                                               \
     CELL(MAYBE(part_row, operator_name), "operator", TEXT, NONE,                                             \
          "the operator that launched it, or that the host was in; with --by operator", NULL)                 \
+    CELL(MAYBE(part_row, phase), "phase", TEXT, NONE, "of the model; with --by phase", NULL)                 \
     CELL(MAYBE(part_row, group), "group", TEXT, NONE, "process group of a transfer; with --by group", NULL)  \
     CELL(OF(part_row, base), "base_us", REAL, US, "of a step of the base", "base")                           \
     CELL(OF(part_row, now), "new_us", REAL, US, "of a step of the new side", "new")                          \
@@ -77,11 +78,11 @@ typedef struct part_row {
          "of it: more or fewer pieces, each as long as before", "by count")                                  \
     CELL(OF(part_row, duration), "by_duration_us", TIME, US, "of it: longer or shorter ones", "by duration") \
     CELL(OF(part_row, swap), "swap_us", TIME, US,                                                            \
-         "along the path: what a step changes by if it gets the other side's time of this alone, by replay "  \
+         "along the path: what a step changes by if it gets the other side's time of this alone, by replay " \
          "of a run; of the rows that changed most",                                                          \
          "swap")                                                                                             \
     CELL(ID(part_row, moved), "moved", INT, NONE,                                                            \
-         "1: part_us and swap_us differ by more than 10 % and 0.2 % of the step: the path runs elsewhere, "   \
+         "1: part_us and swap_us differ by more than 10 % and 0.2 % of the step: the path runs elsewhere, "  \
          "and the cause may be another row",                                                                 \
          NULL)                                                                                               \
     CELL(MAYBE(part_row, status), "change", TEXT, NONE, "added, removed or renamed; else unknown", NULL)     \
@@ -226,6 +227,7 @@ static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
         part_row cells = {.part = text_at(p, x->part),
                           .kernel = text_at(p, x->name),
                           .operator_name = text_at(p, x->operator_name),
+                          .phase = text_at(p, x->phase),
                           .group = text_at(p, x->group),
                           .was = text_at(p, x->was),
                           .status = change_of(x),
@@ -269,7 +271,8 @@ static bool choose_method(const rs_run_range sides[2], rs_regress_method *method
         run = without_parts(sides, *method);
         if (!run) rs_result_note(result, "the parts are those of the time line (--method exposed)");
     }
-    if (run) rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
+    if (run)
+        rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
     return !run;
 }
 
@@ -283,7 +286,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     int of = -1;
     if (!choose_method(sides, &method, result)) return RS_OK;
     if (method == RS_REGRESS_EXPOSED && s->key != RS_REGRESS_KERNEL && s->key != RS_REGRESS_PART)
-        rs_result_note(result, "operators and groups are told apart along the path only");
+        rs_result_note(result, "operators, phases and groups are told apart along the path only");
     rs_status status = rs_parts_find(sides, method, s->key, alpha, &parts, reason, sizeof reason, err);
     if (status == RS_OK && *reason) rs_result_note(result, "parts: %s", reason);
     if (status == RS_OK && method == RS_REGRESS_PATH) status = rs_parts_swap(&parts, both, &of, err);

@@ -60,8 +60,8 @@ static bool matters(const rs_table *v, const rs_table *parts, size_t row, double
     return fabs((double)rs_table_int(parts, row, column_of(parts, "part_us"))) >= min_effect * step;
 }
 
-rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict, double min_effect,
-                           const rs_sink *sink, rs_error *err)
+rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
+                           double min_effect, const rs_sink *sink, rs_error *err)
 {
     size_t n_parts = 0;
     const rs_table *v = result->tables[VERDICT], *parts = result->tables[PARTS];
@@ -95,7 +95,7 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
         if (!matters(v, parts, i, min_effect)) continue;
         rs_writer_text(w, "  <testcase classname=\"regress.parts\" name=\"");
         cell(w, parts, i, column_of(parts, "part"));
-        static const char *const names[] = {"kernel", "operator", "group"};
+        static const char *const names[] = {"kernel", "operator", "phase", "group"};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
             if (rs_table_is_null(parts, i, column_of(parts, names[k]))) continue;
             rs_writer_text(w, ": ");

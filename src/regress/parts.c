@@ -26,18 +26,27 @@ void rs_parts_clear(rs_parts *parts)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
+/* What the texts of a piece are, as ids of rs_parts; then what a row is told apart by. */
 typedef struct row_key {
-    uint32_t part, name, operator_name, group;
+    uint32_t part, name, operator_name, phase, group;
 } row_key;
 
 /* What is not asked for is not told apart. */
-static row_key key_of(const rs_parts *p, uint32_t part, uint32_t name, uint32_t operator_name, uint32_t group)
+static row_key mask(const rs_parts *p, row_key of)
 {
-    row_key key = {.part = part};
-    if (p->key == RS_REGRESS_KERNEL) key.name = name < p->n_renamed ? p->renamed[name] : name;
-    if (p->key == RS_REGRESS_OPERATOR) key.operator_name = operator_name;
-    if (p->key == RS_REGRESS_GROUP) key.group = group;
+    row_key key = {.part = of.part};
+    if (p->key == RS_REGRESS_KERNEL) key.name = of.name < p->n_renamed ? p->renamed[of.name] : of.name;
+    if (p->key == RS_REGRESS_OPERATOR) key.operator_name = of.operator_name;
+    if (p->key == RS_REGRESS_PHASE) key.phase = of.phase;
+    if (p->key == RS_REGRESS_GROUP) key.group = of.group;
     return key;
+}
+
+static row_key key_of(const rs_parts *p, int which, const rs_run_part *part)
+{
+    const uint32_t *own = p->own[which];
+    return mask(p, (row_key){own[part->part], own[part->name], own[part->operator_name], own[part->phase],
+                             own[part->group]});
 }
 
 static uint32_t text_id(const rs_parts *p, const char *text)
@@ -47,8 +56,9 @@ static uint32_t text_id(const rs_parts *p, const char *text)
 
 uint32_t rs_parts_row_of(const rs_parts *p, const rs_path_key *key)
 {
-    row_key k = key_of(p, text_id(p, key->part), text_id(p, key->name), text_id(p, key->operator_name),
-                       text_id(p, key->group));
+    row_key k =
+        mask(p, (row_key){text_id(p, key->part), text_id(p, key->name), text_id(p, key->operator_name),
+                          text_id(p, key->phase), text_id(p, key->group)});
     uint32_t id = rs_strings_find(&p->keys, (const char *)&k, sizeof k);
     return id == RS_NO_STRING ? UINT32_MAX : p->place[id];
 }
@@ -71,9 +81,7 @@ static bool add_texts(rs_parts *p, int which, const rs_strings *from)
 
 static bool add_part(rs_parts *p, int which, const rs_run_part *part)
 {
-    const uint32_t *own = p->own[which];
-    row_key k =
-        key_of(p, own[part->part], own[part->name], own[part->operator_name], own[part->group]);
+    row_key k = key_of(p, which, part);
     uint32_t id = rs_strings_add(&p->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     if (id > p->n) { /* ids count from 1: 0 is the empty text */
@@ -81,13 +89,14 @@ static bool add_part(rs_parts *p, int which, const rs_run_part *part)
         p->rows[p->n++] = (rs_part_row){.part = k.part,
                                         .name = k.name,
                                         .operator_name = k.operator_name,
+                                        .phase = k.phase,
                                         .group = k.group,
                                         .id = id,
                                         .swap = RS_NO_TIME,
                                         .p = (double)NAN};
     }
     rs_part_row *row = &p->rows[id - 1];
-    if (k.name && own[part->name] != k.name) row->was = own[part->name];
+    if (k.name && p->own[which][part->name] != k.name) row->was = p->own[which][part->name];
     row->sum[which] = rs_add_sat(row->sum[which], part->sum);
     row->count[which] = rs_add_sat(row->count[which], part->count);
     row->work[which] = rs_add_sat(row->work[which], part->work);
@@ -119,9 +128,10 @@ typedef struct sorting {
 
 static int by_key(const sorting *x, const sorting *y)
 {
-    const uint32_t a[4] = {x->row->part, x->row->name, x->row->operator_name, x->row->group};
-    const uint32_t b[4] = {y->row->part, y->row->name, y->row->operator_name, y->row->group};
-    for (int i = 0; i < 4; i++) {
+    const rs_part_row *p = x->row, *q = y->row;
+    const uint32_t a[] = {p->part, p->name, p->operator_name, p->phase, p->group};
+    const uint32_t b[] = {q->part, q->name, q->operator_name, q->phase, q->group};
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++) {
         int order = a[i] == b[i] ? 0 : strcmp(text_at(x->parts, a[i]), text_at(y->parts, b[i]));
         if (order) return order;
     }
@@ -196,8 +206,7 @@ static bool share_out(rs_parts *p)
 int64_t rs_parts_by_count(const rs_parts *p, const rs_part_row *x)
 {
     if (!x->count[0] || !x->count[1]) return x->change;
-    double pieces =
-        (double)x->count[1] / (double)p->samples[1] - (double)x->count[0] / (double)p->samples[0];
+    double pieces = (double)x->count[1] / (double)p->samples[1] - (double)x->count[0] / (double)p->samples[0];
     double ns = pieces * ((double)x->sum[0] / (double)x->count[0]);
     return fabs(ns) < 9e18 ? (int64_t)llround(ns) : 0;
 }
@@ -210,7 +219,6 @@ int64_t rs_parts_by_count(const rs_parts *p, const rs_part_row *x)
 static size_t values_of(const rs_parts *p, int which, const rs_run_range *range, size_t n_tested,
                         double *values)
 {
-    const uint32_t *own = p->own[which];
     size_t n = 0;
     for (size_t r = range->from; r < range->to; r++) {
         const rs_one_run *run = &range->side->runs[r];
@@ -222,8 +230,7 @@ static size_t values_of(const rs_parts *p, int which, const rs_run_range *range,
         for (size_t i = 0; i < n_tested; i++) of_run[i] = 0;
         for (size_t i = 0; i < parts->n; i++) {
             const rs_run_part *part = &parts->items[i];
-            row_key k =
-                key_of(p, own[part->part], own[part->name], own[part->operator_name], own[part->group]);
+            row_key k = key_of(p, which, part);
             uint32_t row = p->place[rs_strings_find(&p->keys, (const char *)&k, sizeof k)];
             if (row < n_tested) of_run[row] += (double)part->sum / (double)samples;
         }
@@ -282,8 +289,9 @@ static bool same_shape(const rs_run_range sides[2], char *reason, size_t size)
                 return false;
             }
             if (run->mesh && first->mesh && strcmp(run->mesh, first->mesh) != 0) {
-                snprintf(reason, size, "incomparable, the ranks' groups have different sizes: %.60s and %.60s",
-                         first->mesh, run->mesh);
+                snprintf(reason, size,
+                         "incomparable, the ranks' groups have different sizes: %.60s and %.60s", first->mesh,
+                         run->mesh);
                 return false;
             }
             if (!first->mesh) first = run;

@@ -5,13 +5,13 @@
 #include "regress/path.h"
 
 typedef struct rs_part_row {
-    uint32_t part, name, operator_name, group; /* texts of rs_parts; 0: not told apart */
-    uint32_t was;                              /* its name in the base, where it was renamed; 0 */
-    uint32_t id;                               /* in keys */
-    int64_t sum[2], count[2], work[2];         /* of both sides, as in rs_run_part */
-    int64_t change;                            /* ns a step; all rows add up to the change */
-    int64_t swap;                              /* ns a step, rs_parts_swap; RS_NO_TIME */
-    double p;                                  /* adjusted for the number of rows; NaN: not tested */
+    uint32_t part, name, operator_name, phase, group; /* texts of rs_parts; 0: not told apart */
+    uint32_t was;                                     /* its name in the base, where it was renamed; 0 */
+    uint32_t id;                                      /* in keys */
+    int64_t sum[2], count[2], work[2];                /* of both sides, as in rs_run_part */
+    int64_t change;                                   /* ns a step; all rows add up to the change */
+    int64_t swap;                                     /* ns a step, rs_parts_swap; RS_NO_TIME */
+    double p;                                         /* adjusted for the number of rows; NaN: not tested */
 } rs_part_row;
 
 typedef struct rs_parts {

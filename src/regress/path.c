@@ -9,6 +9,7 @@
 #include "base/try.h"
 #include "engine/forest.h"
 #include "engine/roles.h"
+#include "trace/structure.h"
 
 /* ---- the graph ----------------------------------------------------------------------------------------- */
 
@@ -104,8 +105,7 @@ rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const in
 /* The last point of its thread in the step, behind which the step's end lies by its tail. */
 static uint32_t last_point(const rs_replay_run *run, size_t rank, size_t place)
 {
-    const rs_skeleton_step *s =
-        &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
+    const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
     return (run->engine.node_base[rank] + s->last) << 1 | 1;
 }
 
@@ -121,8 +121,7 @@ static int64_t end_of(const rs_replay_run *run, const rs_times *t, size_t rank, 
 
 static int64_t begin_of(const rs_replay_run *run, const rs_times *t, size_t rank, size_t place)
 {
-    const rs_skeleton_step *s =
-        &run->skeletons[rank]->steps[run->begin[rank * run->n_numbers + place]];
+    const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->begin[rank * run->n_numbers + place]];
     return rs_add_sat(t->end[run->engine.node_base[rank] + s->mark], s->after);
 }
 
@@ -163,6 +162,7 @@ rs_path_key rs_path_key_of(const rs_engine *e, rs_part part, uint32_t node)
     const rs_skeleton *s = e->ranks[r];
     uint32_t local = node - e->node_base[r];
     key.operator_name = rs_pool_text(&s->pool, s->operator_name[local]);
+    if (s->n_placed && s->phase[local] != RS_PHASE_UNKNOWN) key.phase = rs_phase_names[s->phase[local]];
     /* latencies are the device's, whatever runs behind them; of the host's time the call says least */
     if (part == RS_PART_LAUNCH || part == RS_PART_GAP) return key;
     key.name = part == RS_PART_HOST && key.operator_name ? key.operator_name
@@ -177,7 +177,7 @@ typedef struct collector {
     const rs_replay_run *run;
     rs_regress_side *side;
     rs_run_parts *parts;
-    rs_strings keys; /* bytes of four texts' ids; ids are places in parts, less 1 */
+    rs_strings keys; /* bytes of the texts' ids; ids are places in parts, less 1 */
     bool on_path;
     int64_t sum;
 } collector;
@@ -190,14 +190,15 @@ static uint32_t text_of(collector *c, const char *text)
 static bool add(collector *c, rs_part part, uint32_t node, int64_t ns)
 {
     rs_path_key key = rs_path_key_of(&c->run->engine, part, node);
-    uint32_t ids[4] = {text_of(c, key.part), text_of(c, key.name), text_of(c, key.operator_name),
-                       text_of(c, key.group)};
-    for (int i = 0; i < 4; i++)
+    uint32_t ids[5] = {text_of(c, key.part), text_of(c, key.name), text_of(c, key.operator_name),
+                       text_of(c, key.phase), text_of(c, key.group)};
+    for (int i = 0; i < 5; i++)
         if (ids[i] == RS_NO_STRING) return false;
     uint32_t id = rs_strings_add(&c->keys, (const char *)ids, sizeof ids);
     if (id == RS_NO_STRING) return false;
     if (id > c->parts->n) {
-        const rs_run_part fresh = {.part = ids[0], .name = ids[1], .operator_name = ids[2], .group = ids[3]};
+        const rs_run_part fresh = {
+            .part = ids[0], .name = ids[1], .operator_name = ids[2], .phase = ids[3], .group = ids[4]};
         if (!rs_run_add_part(c->parts, &fresh)) return false;
     }
     rs_run_part *p = &c->parts->items[id - 1];
@@ -338,8 +339,8 @@ static rs_status add_mesh(const rs_replay_run *x, rs_one_run *run, rs_error *err
     return n && !run->mesh ? rs_fail_nomem(err, "a run") : RS_OK;
 }
 
-rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run, bool *exact,
-                              rs_error *err)
+rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run,
+                              bool *exact, rs_error *err)
 {
     collector c = {.run = replay, .side = side, .parts = &run->parts[RS_REGRESS_PATH]};
     int64_t sum = 0;

@@ -19,9 +19,9 @@ struct rs_replay_run {
 
 /* Joins the ranks. skeletons: taken over, also on failure; *out stays NULL then. *reason is set where the graph
  * cannot be had or cannot be relied on; with a graph the lengths of the job's steps hold all the same. */
-rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks,
-                               const int64_t *numbers, size_t n_numbers, rs_regress_step step,
-                               rs_replay_run **out, const char **reason, rs_error *err);
+rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const int64_t *numbers,
+                               size_t n_numbers, rs_regress_step step, rs_replay_run **out,
+                               const char **reason, rs_error *err);
 void rs_replay_run_free(rs_replay_run *run); /* NULL is allowed */
 
 /* The samples of the run's step at a place of numbers, added up: ns under these times. */
@@ -31,12 +31,12 @@ bool rs_replay_run_is_tied(const rs_replay_run *run);
 
 /* Fills run->parts[RS_REGRESS_PATH], tokens and mesh. *exact is false where the paths do not add up to the steps,
  * as when time stamps leave the range. */
-rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run, bool *exact,
-                              rs_error *err);
+rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run,
+                              bool *exact, rs_error *err);
 
 /* The texts that tell a piece of the path apart; NULL: none. */
 typedef struct rs_path_key {
-    const char *part, *name, *operator_name, *group;
+    const char *part, *name, *operator_name, *phase, *group;
 } rs_path_key;
 rs_path_key rs_path_key_of(const rs_engine *engine, rs_part part, uint32_t node);
 

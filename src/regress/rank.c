@@ -8,7 +8,7 @@
 #include "base/try.h"
 #include "trace/selection.h"
 
-const char *rs_slice_name(rs_slice part)
+const char *rs_step_slice_name(rs_step_slice part)
 {
     static const char *const names[RS_N_SLICES] = {
         "computation", "exposed communication", "exposed copies", "host wait", "idle", "outside GPU work"};
@@ -41,7 +41,7 @@ typedef struct step_work {
     size_t n_own;
 } step_work;
 
-static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_slice part, const char *name, int64_t ns,
+static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_step_slice part, const char *name, int64_t ns,
                       int64_t count)
 {
     uint32_t id = name ? rs_strings_add(&p->texts, name, strlen(name)) : 0;
@@ -65,7 +65,7 @@ static int64_t uncovered(const step_work *s, size_t *at, int64_t start, int64_t 
 
 /* Gives each piece of a class the time in which it runs and neither a class before it nor an earlier piece of its
  * own does; then the class covers its time, too. */
-static bool divide_class(step_work *s, rs_class class, rs_slice part)
+static bool divide_class(step_work *s, rs_class class, rs_step_slice part)
 {
     size_t at = 0;
     int64_t reach = INT64_MIN;

@@ -142,7 +142,8 @@ rs_status rs_parts_pair_names(rs_parts *p, const rs_run_range sides[2], double *
     *aligned = 1;
     if (ok && runs[0] && runs[1]) {
         ok = take(runs[0], p->own[0], &a) && take(runs[1], p->own[1], &b);
-        uint32_t *match = rs_malloc((a.n + 1) * sizeof *match), *scratch = rs_malloc((a.n + 1) * sizeof *scratch);
+        uint32_t *match = rs_malloc((a.n + 1) * sizeof *match),
+                 *scratch = rs_malloc((a.n + 1) * sizeof *scratch);
         ok = ok && match && scratch && align(&a, &b, match, scratch, &v, &matched);
         rs_free(match);
         rs_free(scratch);

@@ -17,14 +17,14 @@ typedef struct rs_run_step {
 /* What time of the settled steps went to, over all ranks. Texts are the side's. */
 typedef struct rs_run_part {
     uint32_t part, name;
-    uint32_t operator_name, group; /* of the path; 0 is none */
-    int64_t sum;                   /* ns */
-    int64_t count;                 /* pieces of work, links of the path; of kinds of time without pieces the steps */
-    int64_t work;                  /* of the path: ns of everything of the kind in the steps, on the path or not */
+    uint32_t operator_name, phase, group; /* of the path; 0 is none */
+    int64_t sum;                          /* ns */
+    int64_t count; /* pieces of work, links of the path; of kinds of time without pieces the steps */
+    int64_t work;  /* of the path: ns of everything of the kind in the steps, on the path or not */
 } rs_run_part;
 
 typedef struct rs_run_parts {
-    rs_run_part *items; /* by text of part, name, operator, group */
+    rs_run_part *items; /* by text of part, name, operator, phase, group */
     size_t n, capacity;
     bool known;
 } rs_run_parts;

@@ -2,8 +2,8 @@
  *
  *     {"rankscope_regress": 2, "step": "rank", "texts": ["", "computation", "gemm", ...], "runs": [
  *       {"label": "nightly/1", "ranks": 8, "partial": 0, "steps": [[number, ns over all ranks], ...],
- *        "exposed": [[part, kernel, 0, 0, ns, count, 0], ...],
- *        "path": [[part, kernel, operator, group, ns, count, ns of work], ...],
+ *        "exposed": [[part, kernel, 0, 0, 0, ns, count, 0], ...],
+ *        "path": [[part, kernel, operator, phase, group, ns, count, ns of work], ...],
  *        "refused": null, "mesh": "2,4", "program": [kernel, operator, kernel, operator, ...]}]}
  *
  * Parts and programs name texts by their place. Where a run has no parts by a method, its key is missing. Which
@@ -47,7 +47,8 @@ static void write_parts(rs_writer *w, const char *name, const rs_run_parts *part
     rs_writer_text(w, "\": [");
     for (size_t i = 0; i < parts->n; i++) {
         const rs_run_part *p = &parts->items[i];
-        const int64_t values[] = {p->part, p->name, p->operator_name, p->group, p->sum, p->count, p->work};
+        const int64_t values[] = {p->part,  p->name, p->operator_name, p->phase,
+                                  p->group, p->sum,  p->count,         p->work};
         if (i) rs_writer_text(w, ",\n    ");
         write_ints(w, values, sizeof values / sizeof *values);
     }
@@ -223,14 +224,15 @@ static rs_status read_steps(loading *l, rs_one_run *run)
 
 static rs_status read_part(loading *l, rs_run_part *out)
 {
-    int64_t values[7];
+    int64_t values[8];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) RS_TRY(whole(l, &values[i]));
-    RS_TRY(expect(l, RS_JSON_T_ARRAY_END, "a part has more than seven members"));
-    *out = (rs_run_part){.sum = values[4], .count = values[5], .work = values[6]};
+    RS_TRY(expect(l, RS_JSON_T_ARRAY_END, "a part has more than eight members"));
+    *out = (rs_run_part){.sum = values[5], .count = values[6], .work = values[7]};
     RS_TRY(text_id(l, values[0], &out->part));
     RS_TRY(text_id(l, values[1], &out->name));
     RS_TRY(text_id(l, values[2], &out->operator_name));
-    RS_TRY(text_id(l, values[3], &out->group));
+    RS_TRY(text_id(l, values[3], &out->phase));
+    RS_TRY(text_id(l, values[4], &out->group));
     return out->count < 0 || out->work < 0 ? bad(l, "a part has a negative count") : RS_OK;
 }
 
@@ -326,14 +328,15 @@ static rs_status read_kind(loading *l)
     if (strcmp(l->scratch, step_names[l->side->step]) == 0) return RS_OK;
     for (int k = 0; k < 2; k++)
         if (strcmp(l->scratch, step_names[k]) == 0)
-            return rs_fail(l->err, RS_ERR_USAGE, "%.200s was saved with --step %s: give that here, too", l->name,
-                           step_names[k]);
+            return rs_fail(l->err, RS_ERR_USAGE, "%.200s was saved with --step %s: give that here, too",
+                           l->name, step_names[k]);
     return bad(l, "its steps are of no known kind");
 }
 
 static rs_status read_all(loading *l)
 {
     int64_t version = 0;
+    bool has_runs = false;
     RS_TRY(expect(l, RS_JSON_T_OBJECT, "it is no object"));
     if (rs_json_next(&l->r) != RS_JSON_T_KEY || !rs_json_is(&l->r, "rankscope_regress"))
         return bad(l, "its first key is not rankscope_regress");
@@ -341,7 +344,7 @@ static rs_status read_all(loading *l)
     if (version != VERSION) return bad(l, "it is of another version");
     for (;;) {
         rs_json_token t = rs_json_next(&l->r);
-        if (t == RS_JSON_T_OBJECT_END) return RS_OK;
+        if (t == RS_JSON_T_OBJECT_END) return has_runs ? RS_OK : bad(l, "it has no runs");
         if (t != RS_JSON_T_KEY) return bad(l, "it is cut");
         if (rs_json_is(&l->r, "step")) {
             RS_TRY(read_kind(l));
@@ -355,6 +358,7 @@ static rs_status read_all(loading *l)
             if (!rs_json_skip_value(&l->r)) return bad(l, "it is cut");
             continue;
         }
+        has_runs = true;
         RS_TRY(expect(l, RS_JSON_T_ARRAY, "runs are no list"));
         for (;;) {
             t = rs_json_next(&l->r);

@@ -70,14 +70,14 @@ bool rs_run_add_part(rs_run_parts *parts, const rs_run_part *part)
 }
 
 typedef struct sorting {
-    const char *texts[4];
+    const char *texts[5];
     rs_run_part value;
 } sorting;
 
 static int by_text(const void *a, const void *b)
 {
     const sorting *x = a, *y = b;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         int order = x->texts[i] == y->texts[i] ? 0 : strcmp(x->texts[i], y->texts[i]);
         if (order) return order;
     }
@@ -92,7 +92,7 @@ bool rs_run_sort_parts(const rs_regress_side *side, rs_run_parts *parts)
     for (size_t i = 0; i < parts->n; i++) {
         const rs_run_part *p = &parts->items[i];
         order[i] = (sorting){{texts[p->part].text, texts[p->name].text, texts[p->operator_name].text,
-                              texts[p->group].text},
+                              texts[p->phase].text, texts[p->group].text},
                              *p};
     }
     qsort(order, parts->n, sizeof *order, by_text);

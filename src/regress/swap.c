@@ -17,7 +17,7 @@ typedef struct swapper {
     const rs_replay_run *run;
     const rs_one_run *of;
     uint32_t *by_node, *by_edge, *by_meeting; /* rows; NO_ROW: none */
-    rs_map64 cache;                           /* of one rank: part, name and operator -> row + 1 */
+    rs_map64 cache;                           /* of one rank: part, phase, name and operator -> row */
 } swapper;
 
 /* Rows by what a rank's texts are, each looked up once; a transfer's group is not in the key. */
@@ -27,10 +27,12 @@ static bool find_row(swapper *x, size_t rank, uint32_t local, rs_part part, uint
     const rs_skeleton *s = e->ranks[rank];
     uint32_t node = e->node_base[rank] + local;
     uint64_t name = s->name[local] + 1u, operator_name = s->operator_name[local] + 1u;
-    bool is_new = true, cached = part != RS_PART_TRANSFER && s->pool.strings.n < 1u << 29;
+    uint64_t phase = s->n_placed ? s->phase[local] : 0;
+    bool is_new = true, cached = part != RS_PART_TRANSFER && s->pool.strings.n < 1u << 27;
     uint32_t *value = NULL;
     if (cached) {
-        value = rs_map64_put(&x->cache, (uint64_t)part << 60 | name << 30 | operator_name, &is_new);
+        value =
+            rs_map64_put(&x->cache, (uint64_t)part << 60 | phase << 56 | name << 28 | operator_name, &is_new);
         if (!value) return false;
     }
     if (is_new) {
@@ -121,7 +123,8 @@ static rs_status replay(const swapper *x, uint32_t row, double factor, int64_t *
 }
 
 /* The step time of side `of` in a row becomes the other side's. */
-static rs_status swap_row(const swapper *x, rs_part_row *row, uint32_t place, int of, double least, rs_error *err)
+static rs_status swap_row(const swapper *x, rs_part_row *row, uint32_t place, int of, double least,
+                          rs_error *err)
 {
     const int64_t *n = x->parts->samples;
     if (fabs((double)row->change) < least || row->work[of] <= 0) return RS_OK;

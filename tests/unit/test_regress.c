@@ -231,9 +231,9 @@ static void test_parts_and_summaries(void **state)
     assert_int_equal(verdict, RS_REGRESS_SLOWER);
     int64_t sum = 0;
     for (size_t i = 0; i < rs_table_n_rows(result.tables[1]); i++) {
-        sum += rs_table_int(result.tables[1], i, 6);
-        assert_int_equal(rs_table_int(result.tables[1], i, 7) + rs_table_int(result.tables[1], i, 8),
-                         rs_table_int(result.tables[1], i, 6));
+        sum += rs_table_int(result.tables[1], i, 7);
+        assert_int_equal(rs_table_int(result.tables[1], i, 8) + rs_table_int(result.tables[1], i, 9),
+                         rs_table_int(result.tables[1], i, 7));
     }
     assert_int_equal(sum, 333); /* 1000 ns more of all three ranks' steps */
     assert_int_equal(rs_regress_junit(&result, verdict, false, 0, &to_junit, &err), RS_OK);
