@@ -312,9 +312,9 @@ rs_status rs_parts_find(const rs_run_range sides[2], rs_regress_method method, r
     RS_TRY(rs_parts_pair_names(p, sides, &aligned, err));
     if (aligned < LEAST_ALIGNED) {
         snprintf(reason, size,
-                 "incomparable, the steps run different programs: %.0f %% of the shorter one stands in the "
+                 "incomparable, the steps run different programs: %lld %% of the shorter one stands in the "
                  "other",
-                 100 * aligned);
+                 (long long)(100 * aligned));
         return RS_OK;
     }
     for (int k = 0; ok && k < 2; k++) ok = collect(p, k, &sides[k]);
