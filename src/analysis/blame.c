@@ -504,8 +504,11 @@ static uint64_t more_columns(const rs_options *given)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    RS_TRY(rs_skeletons_rank(run, trace, partial, err));
-    return *partial && needs_places(run->options) ? rs_skeleton_place(*partial, trace, err) : RS_OK;
+    rs_skeleton *s;
+    if (!needs_places(run->options)) return rs_skeletons_rank(run, trace, partial, err);
+    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err)); /* its own: others have no use for the places */
+    *partial = s;
+    return s ? rs_skeleton_place(s, trace, err) : RS_OK;
 }
 
 const rs_analysis rs_analysis_blame = {
