@@ -408,7 +408,7 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
 static void refuse(blamer *b, rs_result *result)
 {
     total_row *t = &b->totals[RS_WAIT_COMMUNICATION];
-    if (t->uncertain <= t->waiting / 2 || t->blamed == 0) return;
+    if (t->uncertain <= t->waiting / 2) return;
     t->uncertain = t->waiting;
     t->blamed = t->unexplained = t->pinned = 0;
     for (uint32_t i = 0; i < b->x.n_sums; i++)
