@@ -1,7 +1,7 @@
 /* A part of a job as a trace of its own.
  *
  *     rs_slice_settings settings = {.size = sizeof settings, .align = true, .under = "forward"};
- *     rs_slice *slice;
+ *     rs_slicing *slice;
  *     rs_result result;
  *     rs_status status = rs_slice_open(job, &settings, &slice, &result, &err);
  *     if (status == RS_OK) status = rs_slice_write(slice, RS_SLICE_ALL, &sink, &result, &err);
@@ -44,7 +44,7 @@ typedef struct rs_slice_settings {
     bool left_out; /* the trace tells what was left out, by category */
 } rs_slice_settings;
 
-typedef struct rs_slice rs_slice;
+typedef struct rs_slicing rs_slicing;
 
 /* All ranks in one trace. */
 #define RS_SLICE_ALL SIZE_MAX
@@ -62,18 +62,18 @@ RS_API rs_status rs_slice_check(const rs_slice_settings *settings, rs_error *err
  * those of rs_job_run; RS_ERR_USAGE when nothing is picked or the settings are wrong; RS_ERR_FORMAT for what is
  * no Kineto trace. The job stays the caller's and must outlive the slice. Memory: the ranks in flight, and two
  * bits an event. */
-RS_API rs_status rs_slice_open(rs_job *job, const rs_slice_settings *settings, rs_slice **out,
+RS_API rs_status rs_slice_open(rs_job *job, const rs_slice_settings *settings, rs_slicing **out,
                                rs_result *result, rs_error *err);
-RS_API void rs_slice_close(rs_slice *slice); /* NULL is allowed */
+RS_API void rs_slice_close(rs_slicing *slice); /* NULL is allowed */
 
 /* The ranks, ascending. */
-RS_API size_t rs_slice_n_ranks(const rs_slice *slice);
-RS_API int64_t rs_slice_rank(const rs_slice *slice, size_t i);
+RS_API size_t rs_slice_n_ranks(const rs_slicing *slice);
+RS_API int64_t rs_slice_rank(const rs_slicing *slice, size_t i);
 
 /* Writes JSON to the sink, in a second reading of the files it needs: the i-th rank alone, whose events keep
  * every byte but the times of those that are cut; or RS_SLICE_ALL, several ranks as rs_fuse writes them.
  * Problems are added to the result. */
-RS_API rs_status rs_slice_write(rs_slice *slice, size_t i, const rs_sink *sink, rs_result *result,
+RS_API rs_status rs_slice_write(rs_slicing *slice, size_t i, const rs_sink *sink, rs_result *result,
                                 rs_error *err);
 
 /* The tables of its result: what of each rank is there, and what was left out. */

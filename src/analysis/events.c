@@ -91,7 +91,7 @@ static rs_status collect(const rs_trace *t, asking *a, event_rows *p, rs_error *
         uint32_t row = rs_trace_row(t, i);
         uint64_t terms;
         if (!rs_row_test_next(&a->selected, row)) continue;
-        rs_answer answer = rs_where_row(a->where, row, &terms);
+        rs_where_answer answer = rs_where_row(a->where, row, &terms);
         if (answer == RS_ANSWER_NO) continue;
         const rs_thread *thread = &e->threads[e->thread[row]];
         const rs_string *name = &e->strings.items[e->name[row]];

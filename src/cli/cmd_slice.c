@@ -64,7 +64,7 @@ static rs_status check(rs_request *r, rs_error *err)
 }
 
 typedef struct slicing {
-    rs_slice *slice;
+    rs_slicing *slice;
     size_t rank; /* index, or RS_SLICE_ALL */
     rs_result *result;
 } slicing;

@@ -163,7 +163,7 @@ static void set_bit(uint8_t *bits, uint32_t row)
     bits[row / 8] |= (uint8_t)(1u << (row % 8));
 }
 
-static rs_answer ask(rs_where_rank *r, size_t number, uint32_t row)
+static rs_where_answer ask(rs_where_rank *r, size_t number, uint32_t row)
 {
     const rs_where_term *t = &r->where->terms[number];
     term_state *state = &r->terms[number];
@@ -187,36 +187,36 @@ static rs_answer ask(rs_where_rank *r, size_t number, uint32_t row)
 
 /* ---- all terms ----------------------------------------------------------------------------------------- */
 
-static rs_answer both(rs_answer a, rs_answer b)
+static rs_where_answer both(rs_where_answer a, rs_where_answer b)
 {
     if (a == RS_ANSWER_NO || b == RS_ANSWER_NO) return RS_ANSWER_NO;
     return a == RS_ANSWER_OPEN || b == RS_ANSWER_OPEN ? RS_ANSWER_OPEN : RS_ANSWER_YES;
 }
 
-static rs_answer opposite(rs_answer a)
+static rs_where_answer opposite(rs_where_answer a)
 {
     return a == RS_ANSWER_OPEN ? a : a == RS_ANSWER_YES ? RS_ANSWER_NO : RS_ANSWER_YES;
 }
 
 /* No more values wait than there are terms. */
 typedef struct stack {
-    rs_answer values[RS_WHERE_TERMS + 1];
+    rs_where_answer values[RS_WHERE_TERMS + 1];
     size_t n;
 } stack;
 
 static void join(stack *s, unsigned step)
 {
-    rs_answer top = s->values[s->n - 1];
+    rs_where_answer top = s->values[s->n - 1];
     if (step == RS_WHERE_NOT) {
         s->values[s->n - 1] = opposite(top);
         return;
     }
-    rs_answer below = s->values[--s->n - 1];
+    rs_where_answer below = s->values[--s->n - 1];
     s->values[s->n - 1] =
         step == RS_WHERE_AND ? both(below, top) : opposite(both(opposite(below), opposite(top)));
 }
 
-rs_answer rs_where_row(rs_where_rank *r, uint32_t row, uint64_t *terms)
+rs_where_answer rs_where_row(rs_where_rank *r, uint32_t row, uint64_t *terms)
 {
     const rs_where *w = r->where;
     stack s = {.n = 0};
@@ -227,7 +227,7 @@ rs_answer rs_where_row(rs_where_rank *r, uint32_t row, uint64_t *terms)
             join(&s, step);
             continue;
         }
-        rs_answer answer = ask(r, step, row);
+        rs_where_answer answer = ask(r, step, row);
         if (terms && answer == RS_ANSWER_YES) *terms |= UINT64_C(1) << step;
         s.values[s.n++] = answer;
     }

@@ -19,7 +19,7 @@ bool rs_where_uses_time(const rs_where *where);
 /* The arguments that it reads. */
 uint64_t rs_where_columns(const rs_where *where);
 
-typedef enum rs_answer { RS_ANSWER_NO, RS_ANSWER_YES, RS_ANSWER_OPEN } rs_answer;
+typedef enum rs_where_answer { RS_ANSWER_NO, RS_ANSWER_YES, RS_ANSWER_OPEN } rs_where_answer;
 
 /* A condition made ready for one rank. */
 typedef struct rs_where_rank rs_where_rank;
@@ -30,7 +30,7 @@ rs_status rs_where_begin(const rs_where *where, rs_trace *trace, int64_t origin,
 void rs_where_end(rs_where_rank *rank); /* NULL is allowed */
 
 /* The answer for a row; rows must not descend. *terms, unless NULL, is what rs_where_decide needs of it. */
-rs_answer rs_where_row(rs_where_rank *rank, uint32_t row, uint64_t *terms);
+rs_where_answer rs_where_row(rs_where_rank *rank, uint32_t row, uint64_t *terms);
 /* The answer of an open row; ts: ns from the job's first event, RS_NO_TIME: the event has no time. */
 bool rs_where_decide(const rs_where *where, uint64_t terms, int64_t ts);
 

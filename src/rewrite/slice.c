@@ -43,7 +43,7 @@ static const rs_table_spec left_table = {"left_out", "what the slice does not ho
                                          left_columns, sizeof left_columns / sizeof *left_columns};
 const rs_table_spec *const rs_slice_tables[RS_N_SLICE_TABLES] = {&slice_table, &left_table};
 
-struct rs_slice {
+struct rs_slicing {
     rs_job *job;
     rs_slice_settings settings; /* their texts are not kept */
     rs_where *where;
@@ -197,7 +197,7 @@ static rs_status first_event(const rs_run *run, rs_trace *trace, void **value, r
 }
 
 /* The job's first event, where a condition asks for ts and no window makes the job look for it. */
-static rs_status find_origin(rs_slice *s, rs_result *result, rs_error *err)
+static rs_status find_origin(rs_slicing *s, rs_result *result, rs_error *err)
 {
     const rs_job_settings *asked = rs_job_get_settings(s->job);
     s->choice.origin = asked->absolute ? 0 : RS_NO_TIME;
@@ -218,7 +218,7 @@ static rs_status find_origin(rs_slice *s, rs_result *result, rs_error *err)
     return RS_OK;
 }
 
-static rs_status report(const rs_slice *s, rs_result *result, rs_error *err)
+static rs_status report(const rs_slicing *s, rs_result *result, rs_error *err)
 {
     result->tables = rs_calloc(RS_N_SLICE_TABLES, sizeof *result->tables);
     if (!result->tables) return rs_fail_nomem(err, "tables");
@@ -237,7 +237,7 @@ static rs_status report(const rs_slice *s, rs_result *result, rs_error *err)
     return RS_OK;
 }
 
-static rs_status judge(const rs_slice *s, rs_error *err)
+static rs_status judge(const rs_slicing *s, rs_error *err)
 {
     uint64_t n_events = 0;
     for (size_t i = 0; i < s->plan.n; i++) {
@@ -253,11 +253,11 @@ static rs_status judge(const rs_slice *s, rs_error *err)
                    s->condition ? s->condition : "");
 }
 
-rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slice **out, rs_result *result,
+rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slicing **out, rs_result *result,
                         rs_error *err)
 {
     *result = (rs_result){0};
-    rs_slice *s = rs_calloc(1, sizeof *s);
+    rs_slicing *s = rs_calloc(1, sizeof *s);
     if (!s) return rs_fail_nomem(err, "slice");
     s->job = job;
     rs_status status =
@@ -281,7 +281,7 @@ rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slice **
     return status;
 }
 
-void rs_slice_close(rs_slice *s)
+void rs_slice_close(rs_slicing *s)
 {
     if (!s) return;
     rs_fuse_plan_clear(&s->plan);
@@ -290,12 +290,12 @@ void rs_slice_close(rs_slice *s)
     rs_free(s);
 }
 
-size_t rs_slice_n_ranks(const rs_slice *s)
+size_t rs_slice_n_ranks(const rs_slicing *s)
 {
     return s->plan.n;
 }
 
-int64_t rs_slice_rank(const rs_slice *s, size_t i)
+int64_t rs_slice_rank(const rs_slicing *s, size_t i)
 {
     return s->plan.ranks[i]->rank;
 }
@@ -303,7 +303,7 @@ int64_t rs_slice_rank(const rs_slice *s, size_t i)
 /* ---- the second reading -------------------------------------------------------------------------------- */
 
 typedef struct output {
-    const rs_slice *slice;
+    const rs_slicing *slice;
     size_t only; /* the rank that is written, or RS_SLICE_ALL */
     rs_writer *writer;
     bool any;
@@ -412,7 +412,7 @@ static void put_left(const rs_slice_rows *rows, rs_writer *w)
 static void put_about(const void *context, rs_writer *w)
 {
     const output *o = context;
-    const rs_slice *s = o->slice;
+    const rs_slicing *s = o->slice;
     const rs_job_settings *asked = rs_job_get_settings(s->job);
     rs_writer_text(w, ", \"slice\": {\"format\": 1");
     put_setting("only_ranks", asked->ranks, w);
@@ -467,7 +467,7 @@ static void put_own_frame(output *o, const rs_frame_text *header, rs_writer *w)
 
 static rs_status write_all(output *o, rs_result *result, rs_error *err)
 {
-    const rs_slice *s = o->slice;
+    const rs_slicing *s = o->slice;
     rs_reread_rank *places;
     RS_TRY(rs_fuse_places(&s->plan, &places, err));
     bool one = o->only != RS_SLICE_ALL;
@@ -487,7 +487,7 @@ static rs_status write_all(output *o, rs_result *result, rs_error *err)
     return status == RS_OK ? rs_writer_finish(o->writer, err) : status;
 }
 
-rs_status rs_slice_write(rs_slice *s, size_t i, const rs_sink *sink, rs_result *result, rs_error *err)
+rs_status rs_slice_write(rs_slicing *s, size_t i, const rs_sink *sink, rs_result *result, rs_error *err)
 {
     size_t n_files = rs_job_n_files(s->job);
     output o = {.slice = s, .only = i == RS_SLICE_ALL && s->plan.n == 1 ? 0 : i};

@@ -47,7 +47,7 @@ static void picks(fixture *f, const char *condition, const char *expected)
     assert_int_equal(rs_where_begin(where, &f->trace, RS_NO_TIME, &open, &err), RS_OK);
     for (uint32_t row = 0; row < f->b.e->n; row++) {
         uint64_t terms;
-        rs_answer answer = rs_where_row(rank, row, NULL);
+        rs_where_answer answer = rs_where_row(rank, row, NULL);
         if (answer == RS_ANSWER_YES) found[n++] = (char)('0' + row);
         assert_true(answer != RS_ANSWER_OPEN);
         answer = rs_where_row(open, row, &terms);
