@@ -7,6 +7,7 @@ import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
@@ -18,6 +19,8 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    rooflineSection,
+    mfuSection,
     launchesSection,
     queueSection,
     metricsSection,
@@ -33,6 +36,8 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    roofline: 'Roofline',
+    mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',

@@ -40,6 +40,18 @@ const rs_report_question rs_report_questions[] = {
        "rank,name,count,total_direct_kernel_time_us,total_subtree_kernel_time_us,kernels,share_pct,"
        "categories",
        2000, "total_direct_kernel_time_us"}}},
+    {"roofline",
+     {{NULL}},
+     {{"args",
+       "rank,name,model,exact,count,kernel_us,precision,flops_per_byte,tflops_per_s,gb_per_s,bound,bound_us,"
+       "efficiency_pct,input_dims,input_types",
+       1200, "kernel_us"},
+      {"models", NULL, 2048, "kernel_us"},
+      {"gemms",
+       "rank,name,count,kernel_us,best_us,best_rank,best_tflops_per_s,gain_us,gain_pct,input_dims,input_types",
+       200, "gain_us"},
+      {"roofs", NULL, 4096, NULL}}},
+    {"mfu", {{NULL}}, {{"mfu", NULL, 3200, NULL}}},
     {"idle", {{NULL}}, {{"idle", NULL, 2048, "idle_us"}}},
     {"launches", {{NULL}}, {{"launches", NULL, 2048, "delay_us"}}},
     {"queue", {{NULL}}, {{"queue", NULL, 2048, "max"}}},
