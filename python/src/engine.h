@@ -108,6 +108,7 @@ bool rs_py_set_options(rs_options *options, PyObject *values);
 /* Reads of a settings dict; absent or None leaves *out as it is. false with an exception. */
 bool rs_py_get_flag(PyObject *settings, const char *name, bool *out);
 bool rs_py_get_number(PyObject *settings, const char *name, uint64_t *out);
+bool rs_py_get_real(PyObject *settings, const char *name, double *out);
 bool rs_py_get_text(PyObject *settings, const char *name, char **out); /* to be freed */
 /* The paths of a list of str as the file system has them, borrowed from *kept. To be freed; NULL with an
  * exception. */

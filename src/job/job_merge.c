@@ -164,9 +164,12 @@ static void note_instead(const rs_question *q, size_t at, rs_result *result)
         rs_result_note(result, "passed over: %s, whose run stands in %s, too", answer->path, answer->instead);
 }
 
+/* Files of a directory that are no traces are named up to here, and counted beyond. */
+enum { MAX_NAMED = 5 };
+
 rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err)
 {
-    size_t usable = 0;
+    size_t usable = 0, passed_over = 0;
     const rs_input_answer *first_bad = NULL;
     char line[1024];
     for (size_t i = 0; i < q->n_answers; i++) {
@@ -182,12 +185,16 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
         rs_error_text(error_of(answer, &other), line, sizeof line);
         if (is_no_trace(answer) && answer->instead)
             note_instead(q, i, result);
-        else if (is_no_trace(answer))
+        else if (is_no_trace(answer) && ++passed_over <= MAX_NAMED)
             rs_result_note(result, "passed over: %s", line);
+        else if (is_no_trace(answer))
+            continue;
         else
             rs_problems_add_many(&result->problems, answer->path, -1, RS_LOSS, "unusable_file",
                                  "a file could not be used", RS_NO_OFFSET, 1, line);
     }
+    if (passed_over > MAX_NAMED)
+        rs_result_note(result, "passed over: %zu more files that are no traces", passed_over - MAX_NAMED);
     if (usable) return RS_OK;
     return first_bad ? fail_as(first_bad, err) : rs_fail(err, RS_ERR_FORMAT, "no input files");
 }

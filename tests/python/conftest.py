@@ -2,11 +2,16 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import rankscope as rs
+
+# A shell starts what it runs in the background with SIGINT ignored; a child inherits that, but not a handler.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SMALL = ROOT / "tests" / "data" / "small"

@@ -1,6 +1,6 @@
 /* Clocks and what goes wrong at the ends of collectives. Nothing here draws from a rank's random numbers:
  * each value is a hash of what it belongs to, so that no option changes another's draws. */
-#include "synth.h"
+#include "sim.h"
 
 static int64_t drifted(int64_t since, int64_t drift)
 {
@@ -20,7 +20,7 @@ int64_t stamp_of(const job *j, const rank_state *r, int64_t time)
 {
     int64_t shown = clock_of(j, r, time, true);
     if (!j->opt.stamp_jitter) return shown;
-    uint64_t hash = mix(j->opt.seed ^ mix((uint64_t)time * 0x10001u + (uint64_t)r->id));
+    uint64_t hash = mix(draws_seed(j) ^ mix((uint64_t)time * 0x10001u + (uint64_t)r->id));
     return shown + (int64_t)(hash % (uint64_t)(2 * j->opt.stamp_jitter + 1)) - j->opt.stamp_jitter;
 }
 
@@ -33,9 +33,9 @@ int64_t skew_of(const job *j, const rank_state *r, size_t group_index, int64_t s
         /* the sum of twelve uniform numbers is nearly normal, with variance 1 */
         int64_t normal = -6000;
         for (uint64_t k = 0; k < 12; k++)
-            normal +=
-                (int64_t)(mix(j->opt.seed ^ mix(group_index * 0x9001u + (uint64_t)sequence) ^ (k << 40) ^ i) %
-                          1001);
+            normal += (int64_t)(mix(draws_seed(j) ^ mix(group_index * 0x9001u + (uint64_t)sequence) ^
+                                    (k << 40) ^ i) %
+                                1001);
         sum += s->mean + s->spread * normal / 1000;
     }
     return sum > 0 ? sum : 0; /* no member leaves before the data is through */
@@ -43,7 +43,7 @@ int64_t skew_of(const job *j, const rank_state *r, size_t group_index, int64_t s
 
 bool is_mislabelled(const job *j, int rank, size_t group_index, int64_t sequence)
 {
-    uint64_t hash = mix(j->opt.seed ^ mix(0x5eedu + group_index * 0x10001u) ^ mix((uint64_t)rank * 77 + 5) ^
+    uint64_t hash = mix(draws_seed(j) ^ mix(0x5eedu + group_index * 0x10001u) ^ mix((uint64_t)rank * 77 + 5) ^
                         mix((uint64_t)sequence / 2));
     return (int64_t)(hash % 100000) < j->opt.mislabel;
 }

@@ -354,7 +354,8 @@ void emit_step(job *j, rank_state *r)
     if (r->execution) execution_step(j, r);
     if (j->pass == 0 || r->out.measure) {
         for (int list = 1; list >= 0; list--)
-            for (size_t i = 0; i < r->host[list].count; i++) emit_host(j, r, &r->host[list].items[i]);
+            for (size_t i = 0; i < r->host[list].count; i++)
+                if (!is_unseen(j, r->host[list].items[i].template)) emit_host(j, r, &r->host[list].items[i]);
         for (size_t i = 0; i < r->python.count; i++) emit_python(j, r, &r->python.items[i]);
     }
     if (j->pass == 0 && !r->out.measure) return;

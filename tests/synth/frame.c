@@ -1,5 +1,5 @@
 /* What stands around the events: the file's head, the metadata records and the tail. */
-#include "synth.h"
+#include "sim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +24,6 @@ static void device_properties(output *o, int id, bool rocm)
                    id < 7 ? "," : "");
 }
 
-static const char *description(int kind)
-{
-    static const char *const names[] = {"TENSOR_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP",
-                                        "PIPELINE_MODEL_PARALLEL_GROUP"};
-    return names[kind];
-}
-
 static void process_groups(job *j, rank_state *r)
 {
     output *o = &r->out;
@@ -45,13 +38,14 @@ static void process_groups(job *j, rank_state *r)
     for (int i = 0; i < j->ranks; i++) out_format(o, i ? ", %d" : "%d", i);
     out_format(o, "]}");
     for (int i = 0; i < r->group_count; i++) {
-        const group *g = &j->groups[r->groups[i]];
+        int at = j->opt.rename_groups ? r->group_count - 1 - i : i;
+        const group *g = &j->groups[r->groups[at]];
         if (g->kind == GROUP_PAIR) continue;
         out_format(o,
                    ", {\"pg_name\": \"%d\", \"pg_desc\": \"%s\", \"backend_config\": \"cuda:nccl\", "
                    "\"pg_size\": %d, "
                    "\"ranks\": [",
-                   g->name, description(g->kind), g->count);
+                   g->name, group_description(j, g), g->count);
         for (int m = 0; m < g->count; m++) out_format(o, m ? ", %d" : "%d", g->ranks[m]);
         out_format(o, "]}");
     }
@@ -73,7 +67,7 @@ void emit_header(job *j, rank_state *r)
     out_format(o,
                j->opt.rocm ? "  \"hip_driver_version\": 60443483,\n" : "  \"cuda_driver_version\": 12080,\n");
     if (j->opt.python) out_format(o, "  \"with_stack\": 1,\n");
-    uint64_t id = mix(j->opt.seed + (uint64_t)r->id);
+    uint64_t id = mix(draws_seed(j) + (uint64_t)r->id);
     out_format(o, "  \"trace_id\": \"%016llX%016llX\",\n  \"displayTimeUnit\": \"ms\",\n",
                (unsigned long long)id, (unsigned long long)mix(id));
     out_format(o, "  \"baseTimeNanoseconds\": 1759240134000000000,\n  \"traceEvents\": [\n");

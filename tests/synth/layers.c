@@ -280,20 +280,32 @@ static void layer_backward(builder *b, int slot)
     norm_backward(b, slot, h);
 }
 
-static int layers_here(const builder *b)
+int layers_here(const builder *b)
 {
     int layers = b->j->opt.layers, pp = b->j->opt.pp, at = b->r->pp;
     return layers / pp + (at < layers % pp);
 }
 
-void forward_pass(builder *b, int micro_batch)
+static int layers_before(const builder *b)
+{
+    int layers = b->j->opt.layers, pp = b->j->opt.pp, at = b->r->pp;
+    return layers / pp * at + (at < layers % pp ? at : layers % pp);
+}
+
+/* What options do between two layers of the forward. */
+static void between_layers(builder *b, int micro_batch, int layer)
+{
+    const options *o = &b->j->opt;
+    int done = micro_batch * layers_here(b) + layer + 1;
+    if (o->alloc_every && done % o->alloc_every == 0) allocate(b);
+    b->apart = APART_ITEM;
+    if (o->item_every && done % o->item_every == 0) read_value(b);
+    b->apart = APART_NONE;
+}
+
+void forward_layers(builder *b, int micro_batch)
 {
     int64_t h = b->j->opt.hidden;
-    (void)micro_batch;
-    frame_push(b, "nn.Module: GPT_0");
-    if (!b->first_stage)
-        collective(b, COLLECTIVE_RECV, find_group(b, GROUP_PAIR, b->r->id - b->j->opt.tp * b->j->opt.dp),
-                   TOKENS * h, true);
     if (b->first_stage) {
         int slot = b->code->slots++;
         op_push(b, "aten::embedding", slot, 2, (argument[]){TENSOR2(50304, h), TENSOR2(1, TOKENS)});
@@ -302,7 +314,13 @@ void forward_pass(builder *b, int micro_batch)
         launch(b, EMBED_KERNEL, stream_time((int64_t)TOKENS * h * 4), TOKENS, 128);
         pop(b, 2);
     }
-    for (int i = 0; i < layers_here(b); i++) layer_forward(b, i);
+    for (int i = 0; i < layers_here(b); i++) {
+        if (micro_batch == 0 && i == layers_here(b) / 2) add(b, DO_PAUSE);
+        b->layer = layers_before(b) + i;
+        layer_forward(b, i);
+        b->layer = -1;
+        between_layers(b, micro_batch, i);
+    }
     if (b->last_stage) {
         int slot = b->code->slots++;
         op_push(b, "aten::cross_entropy_loss", slot, 3,
@@ -311,22 +329,13 @@ void forward_pass(builder *b, int micro_batch)
         launch(b, NLL_KERNEL, stream_time((int64_t)TOKENS * 50304 * 2), TOKENS, 1024);
         pop(b, 2);
     }
-    if (!b->last_stage)
-        collective(b, COLLECTIVE_SEND, find_group(b, GROUP_PAIR, b->r->id + b->j->opt.tp * b->j->opt.dp),
-                   TOKENS * h, false);
-    frame_pop(b, 1);
 }
 
-void backward_pass(builder *b, int micro_batch)
+void backward_layers(builder *b, int micro_batch, bool last)
 {
     int64_t h = b->j->opt.hidden;
     int layers = layers_here(b), per_pass = layers * SLOTS_LAYER + b->first_stage + b->last_stage;
     int slot = micro_batch * per_pass;
-    bool last = micro_batch == 0; /* backward runs from the last micro batch to the first */
-    if (!b->last_stage)
-        collective(b, COLLECTIVE_RECV, find_group(b, GROUP_PAIR, b->r->id + b->j->opt.tp * b->j->opt.dp),
-                   TOKENS * h, true);
-    add(b, DO_THREAD)->stream = 1;
     if (b->last_stage) {
         evaluate_push(b, "NllLossBackward0", slot + per_pass - 1, 1, (argument[]){TENSOR2(TOKENS, 50304)});
         launch(b, NLL_BACKWARD_KERNEL, stream_time((int64_t)TOKENS * 50304 * 4), TOKENS, 1024);
@@ -335,13 +344,15 @@ void backward_pass(builder *b, int micro_batch)
     int gradients = find_group(b, GROUP_DP, -1);
     int64_t elements = 12 * h * h / b->j->opt.tp;
     for (int i = layers - 1; i >= 0; i--) {
+        b->layer = layers_before(b) + i;
         layer_backward(b, slot + b->first_stage + i * SLOTS_LAYER);
         if (last && gradients >= 0) {
             push(b, CAT_CPU_OP, "torch.distributed.ddp.reducer::mul_out", "", -1);
             launch(b, ADD_KERNEL, stream_time(elements * 4), elements / 4096, 128);
             pop(b, 1);
-            collective(b, COLLECTIVE_ALL_REDUCE, gradients, elements, false);
+            reduce_gradients(b, gradients, elements, i == 0);
         }
+        b->layer = -1;
     }
     if (b->first_stage) {
         evaluate_push(b, "EmbeddingBackward0", slot, 1, (argument[]){TENSOR3(1, TOKENS, h)});
@@ -353,17 +364,13 @@ void backward_pass(builder *b, int micro_batch)
         record_event(b, STREAM_DP, EVENT_DP);
         wait_event(b, STREAM_COMPUTE, EVENT_DP);
     }
-    add(b, DO_THREAD)->stream = 0;
-    host(b, 6000);
-    if (!b->first_stage)
-        collective(b, COLLECTIVE_SEND, find_group(b, GROUP_PAIR, b->r->id - b->j->opt.tp * b->j->opt.dp),
-                   TOKENS * h, false);
 }
 
 void optimizer_step(builder *b)
 {
     int64_t h = b->j->opt.hidden, weights = 12 * h * h / b->j->opt.tp;
     int layers = layers_here(b);
+    b->phase = PHASE_OPTIMIZER;
     frame_push(b, "torch/optim/optimizer.py(470): wrapper");
     push(b, CAT_USER_ANNOTATION, "Optimizer.step#AdamW.step", "", -1);
     for (int i = 0; i < layers; i++) {
@@ -380,4 +387,5 @@ void optimizer_step(builder *b)
     }
     pop(b, 1);
     frame_pop(b, 1);
+    b->phase = PHASE_OTHER;
 }

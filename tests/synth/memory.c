@@ -45,7 +45,7 @@ uint64_t mix(uint64_t value)
 
 uint64_t random_next(uint64_t *state)
 {
-    *state += 0x9e3779b97f4a7c15u;
+    *state += RANDOM_STRIDE;
     return mix(*state);
 }
 

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool is_unseen(const job *j, int32_t template_number)
+{
+    return j->opt.no_annotations && j->templates[template_number].category == CAT_USER_ANNOTATION;
+}
+
 int stream_number(const job *j, int stream)
 {
     static const int cuda[] = {7, 13, 20, 24, 28, 32};
@@ -17,6 +22,11 @@ instruction *add(builder *b, action what)
     p->items = grow(p->items, &p->capacity, p->count + 1, sizeof *p->items);
     instruction *i = &p->items[p->count++];
     *i = (instruction){.action = (uint8_t)what, .slot = -1, .group = -1, .template = -1, .call = -1};
+    i->phase = (uint8_t)b->phase;
+    i->training = b->phase == PHASE_BACKWARD || b->phase == PHASE_OPTIMIZER;
+    i->micro_batch = (int16_t)b->micro_batch;
+    i->layer = (int16_t)b->layer;
+    if (b->apart) i->apart = (uint32_t)b->apart << 24 | ++b->aparts[b->apart];
     return i;
 }
 
@@ -40,13 +50,17 @@ void host(builder *b, int64_t ns)
 
 void frame_push(builder *b, const char *name)
 {
+    b->apart = APART_FRAMES;
     if (b->j->opt.python) push(b, CAT_PYTHON, name, "", -1);
+    b->apart = APART_NONE;
     host(b, 900);
 }
 
 void frame_pop(builder *b, int levels)
 {
+    b->apart = APART_FRAMES;
     if (b->j->opt.python) pop(b, levels);
+    b->apart = APART_NONE;
 }
 
 static char *put_sizes(char *to, const argument *a, bool strides)
@@ -175,15 +189,27 @@ static void add_memory(builder *b, category cat, const char *name, const char *k
 
 void copy(builder *b, bool to_device, int stream, int64_t bytes)
 {
-    add_memory(
-        b, CAT_MEMCPY, to_device ? "Memcpy HtoD (Pinned -> Device)" : "Memcpy DtoH (Device -> Pageable)",
-        to_device ? "HtoD" : "DtoH", "cudaMemcpyAsync", 41, "hipMemcpyWithStream", 134, stream, bytes, 24000);
+    const char *name = !to_device           ? "Memcpy DtoH (Device -> Pageable)"
+                       : b->j->opt.pageable ? "Memcpy HtoD (Pageable -> Device)"
+                                            : "Memcpy HtoD (Pinned -> Device)";
+    add_memory(b, CAT_MEMCPY, name, to_device ? "HtoD" : "DtoH", "cudaMemcpyAsync", 41, "hipMemcpyWithStream",
+               134, stream, bytes, to_device && b->j->opt.pageable ? 6000 : 24000);
 }
 
 void clear(builder *b, int64_t bytes)
 {
     add_memory(b, CAT_MEMSET, "Memset (Device)", "Device", "cudaMemsetAsync", 51, "hipMemsetAsync", 159,
                STREAM_COMPUTE, bytes, 2400000);
+}
+
+void allocate(builder *b)
+{
+    b->apart = APART_ALLOC;
+    add(b, DO_SYNC_DEVICE)->call = b->j->call_free;
+    instruction *i = add(b, DO_CALL);
+    i->call = b->j->call_malloc;
+    i->cost = 160000;
+    b->apart = APART_NONE;
 }
 
 void record_event(builder *b, int stream, int event)
@@ -210,8 +236,9 @@ static void put_ranks(const group *g, char *to, size_t room)
     snprintf(to + used, room - used, "]");
 }
 
-static const char *group_description(const group *g)
+const char *group_description(const job *j, const group *g)
 {
+    if (j->opt.rename_groups) return "undefined";
     static const char *const names[] = {"TENSOR_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP",
                                         "PIPELINE_MODEL_PARALLEL_GROUP"};
     return names[g->kind];
@@ -244,7 +271,7 @@ void collective(builder *b, int kind, int at, int64_t elements, bool wait)
         "\"Rank\": %d, \"Out msg nelems\": %lld, \"Process Group Name\": \"%d\", \"Global rank stride\": %d, "
         "\"Out split size\": \"[]\", \"In split size\": \"[]\", \"Process Group Ranks\": \"%s\", \"Group "
         "size\": %d, \"Global rank start\": %d, \"In msg nelems\": %lld, ",
-        names[kind], group_description(shown), ends, b->r->id, (long long)elements, shown->name,
+        names[kind], group_description(j, shown), ends, b->r->id, (long long)elements, shown->name,
         shown->ranks[1] - shown->ranks[0], ranks, shown->count, shown->ranks[0], (long long)elements);
     push(b, CAT_CPU_OP, "record_param_comms", text, -1);
     b->code->items[b->code->count - 1].group = at;
@@ -262,7 +289,7 @@ void collective(builder *b, int kind, int at, int64_t elements, bool wait)
         "\"dtype\": \"BFloat16\", \"In split size\": \"[]\", \"Out split size\": \"[]\", \"Process Group "
         "Name\": \"%d\", \"Process Group Description\": \"%s\", \"Process Group Ranks\": \"%s\"%s",
         shape, names[kind], (long long)elements, (long long)elements, shown->count, shown->name,
-        group_description(shown), ranks, peer >= 0 ? ", " : "");
+        group_description(j, shown), ranks, peer >= 0 ? ", " : "");
     if (peer >= 0) {
         ends[strlen(ends) - 2] = '\0';
         strcat(text, ends);
@@ -301,12 +328,13 @@ static void load_data(builder *b)
     op_push(b, "aten::copy_", -1, 3,
             (argument[]){TENSOR3(1, TOKENS, 4096), TENSOR3(1, TOKENS, 4096), SCALAR("True")});
     copy(b, true, STREAM_COPY, bytes);
+    if (b->j->opt.pageable) b->code->items[b->code->count - 1].blocking = true;
     pop(b, 3);
     record_event(b, STREAM_COPY, EVENT_COPY);
     wait_event(b, STREAM_COMPUTE, EVENT_COPY);
 }
 
-static void read_loss(builder *b)
+void read_value(builder *b)
 {
     op_push(b, "aten::item", -1, 1, (argument[]){{0, {0}, NULL}});
     op_push(b, "aten::_local_scalar_dense", -1, 1, (argument[]){{0, {0}, NULL}});
@@ -317,21 +345,28 @@ static void read_loss(builder *b)
 
 static void build_program(builder *b)
 {
-    int micro = b->j->opt.micro_batches;
     add(b, DO_STEP_BEGIN);
     frame_push(b, "train.py(88): train_step");
     load_data(b);
+    b->apart = APART_GRAPH;
     if (b->j->opt.graph) add(b, DO_GRAPH_BEGIN);
-    for (int m = 0; m < micro; m++) forward_pass(b, m);
-    for (int m = micro - 1; m >= 0; m--) backward_pass(b, m);
+    b->apart = APART_NONE;
+    training_passes(b);
     if (b->j->opt.graph) add(b, DO_GRAPH_END);
-    read_loss(b);
+    read_value(b);
     optimizer_step(b);
     record_event(b, STREAM_COMPUTE, EVENT_STEP);
     if (b->r->id % 2 == 0) add(b, DO_SYNC_EVENT)->event = EVENT_STEP;
     add(b, DO_SYNC_DEVICE)->slot = 1;
     frame_pop(b, 1);
     add(b, DO_STEP_END);
+    bool seen[STREAM_COUNT] = {false};
+    for (size_t k = 0; k < b->code->count; k++) {
+        instruction *i = &b->code->items[k];
+        if (i->apart || (i->action != DO_LAUNCH && i->action != DO_COLLECTIVE)) continue;
+        i->first = !seen[i->stream];
+        seen[i->stream] = true;
+    }
 }
 
 static void add_group(job *j, size_t *capacity, int kind, int name, int first, int count, int stride)
@@ -367,6 +402,17 @@ static void build_groups(job *j)
         add_group(j, &capacity, GROUP_PAIR, -1, at, 2, o->dp * o->tp);
 }
 
+/* The name of a group under --rename-groups: a number that tells nothing and that no other group has. */
+static int new_name(const job *j, size_t at)
+{
+    for (uint64_t k = 0;; k++) {
+        int name = 100000 + (int)(mix(j->opt.seed ^ mix(at * 64 + k + 9)) % 900000);
+        size_t other = 0;
+        while (other < at && j->groups[other].name != name) other++;
+        if (other == at) return name;
+    }
+}
+
 static int call_template(job *j, const char *cuda, int cbid, const char *hip, int cid)
 {
     char text[32];
@@ -388,11 +434,13 @@ void model_build(job *j)
         r->pid = 200100 + r->device * 61; /* hosts of eight GPUs: process ids repeat from host to host */
         r->thread_id[0] = r->pid;
         r->thread_id[1] = r->pid + 33;
-        r->factor = j->opt.factors[i];
+        r->factor = (int)((int64_t)j->opt.factors[i] * j->opt.stage_factors[r->pp] / 1000);
         r->machine = j->opt.hosts ? i * j->opt.hosts / j->ranks : i;
         r->offset = j->opt.offsets[i];
     }
     build_groups(j);
+    for (size_t g = 0; j->opt.rename_groups && g < j->group_count; g++)
+        if (j->groups[g].name > 0) j->groups[g].name = new_name(j, g);
     j->step_call = template_get(j, CAT_USER_ANNOTATION, CLASS_NONE, "ProfilerStep#", "");
     j->call_record = call_template(j, "cudaEventRecord", 135, "hipEventRecord", 58);
     j->call_wait = call_template(j, "cudaStreamWaitEvent", 147, "hipStreamWaitEvent", 200);
@@ -400,13 +448,21 @@ void model_build(job *j)
     j->call_sync_event = call_template(j, "cudaEventSynchronize", 137, "hipEventSynchronize", 60);
     j->call_sync_device = call_template(j, "cudaDeviceSynchronize", 165, "hipDeviceSynchronize", 48);
     j->call_graph = call_template(j, "cudaGraphLaunch", 311, "hipGraphLaunch", 215);
+    j->call_free = call_template(j, "cudaFree", 22, "hipFree", 92);
+    j->call_malloc = call_template(j, "cudaMalloc", 20, "hipMalloc", 143);
     j->sync_wait = template_get(j, CAT_SYNC, CLASS_NONE, "Stream Wait Event", "");
     j->sync_event = template_get(j, CAT_SYNC, CLASS_NONE, "Event Sync", "");
     j->sync_stream = template_get(j, CAT_SYNC, CLASS_NONE, "Stream Sync", "");
     j->sync_context = template_get(j, CAT_SYNC, CLASS_NONE, "Context Sync", "");
     for (int i = 0; i < j->ranks; i++) {
         rank_state *r = &j->rank[i];
-        builder b = {j, r, &r->code, r->pp == 0, r->pp == j->opt.pp - 1};
+        builder b = {.j = j,
+                     .r = r,
+                     .code = &r->code,
+                     .first_stage = r->pp == 0,
+                     .last_stage = r->pp == j->opt.pp - 1,
+                     .micro_batch = -1,
+                     .layer = -1};
         build_program(&b);
         r->sequences = take_memory((j->group_count + 1) * sizeof *r->sequences);
         if (i == 0) { /* work begun before the recording: some kernel of the step's */

@@ -4,11 +4,27 @@
 
 #include "synth.h"
 
+/* Options that add instructions. Each kind draws from numbers of its own. */
+enum {
+    APART_NONE,
+    APART_FRAMES,
+    APART_GRAPH,
+    APART_ALLOC,
+    APART_ITEM,
+    APART_OVERLAP,
+    APART_BUCKET,
+    APART_COUNT
+};
+
 struct builder {
     job *j;
     rank_state *r;
     program *code;
     bool first_stage, last_stage;
+    int phase, micro_batch, layer;
+    int64_t gradients;            /* elements that wait for their bucket to be full */
+    int apart;                    /* APART_...: what is added is an option's; 0: the plain job's */
+    uint32_t aparts[APART_COUNT]; /* how many instructions of each kind there are */
 };
 
 /* An argument of an operator as "Input Dims" and its kin show it: dims < 0 is a scalar with its value. */
@@ -40,6 +56,7 @@ void launch(builder *b, const char *name, int64_t work, int64_t blocks, int thre
 void launch_driver(builder *b, const char *name, int64_t work, int64_t blocks, int threads);
 void copy(builder *b, bool to_device, int stream, int64_t bytes);
 void clear(builder *b, int64_t bytes);
+void allocate(builder *b); /* memory is given back, which waits for the device, and taken again */
 void record_event(builder *b, int stream, int event);
 void wait_event(builder *b, int stream, int event);
 
@@ -47,9 +64,15 @@ enum { COLLECTIVE_ALL_REDUCE, COLLECTIVE_SEND, COLLECTIVE_RECV };
 /* An operator with its NCCL kernel; when wait is true the compute stream waits for it. */
 void collective(builder *b, int kind, int group, int64_t elements, bool wait);
 
+/* schedule.c */
+void training_passes(builder *b);
+void reduce_gradients(builder *b, int at, int64_t elements, bool last);
+
 /* layers.c */
-void forward_pass(builder *b, int micro_batch);
-void backward_pass(builder *b, int micro_batch);
+void read_value(builder *b); /* .item(): the host waits for the compute stream */
+int layers_here(const builder *b);
+void forward_layers(builder *b, int micro_batch);
+void backward_layers(builder *b, int micro_batch, bool last); /* last: gradients are complete then */
 void optimizer_step(builder *b);
 int64_t gemm_time(int64_t m, int64_t n, int64_t k);
 int find_group(const builder *b, int kind, int peer);

@@ -21,7 +21,8 @@ void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int b
                      .stream = e->stream,
                      .class = j->templates[e->template].class,
                      .bound = (uint8_t)bound,
-                     .graph = r->in_graph};
+                     .graph = r->in_graph,
+                     .at = e->at};
 }
 
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync)
@@ -43,6 +44,13 @@ void truth_room(rank_state *r, const record *call, int32_t source)
     truth_rank *t = r->truth;
     t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
     t->calls[t->call_count++] = (call_truth){call->start, call->start + call->duration, -1, source, true};
+}
+
+void truth_blocked(rank_state *r, const record *call, int32_t source)
+{
+    truth_rank *t = r->truth;
+    t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
+    t->calls[t->call_count++] = (call_truth){call->start, call->start + call->duration, -1, source, false};
 }
 
 /* Credits a linked GPU event to the operators and annotations that are open on its launch's thread. */

@@ -2,20 +2,20 @@
  *
  * A rank runs until it issues a collective whose peers have not come yet; simulated time is unaffected,
  * because nothing a host does later can change when its earlier launches run. */
-#include "truth.h"
+#include "sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static record *append(records *list)
+record *append(records *list)
 {
     list->items = grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     record *e = &list->items[list->count++];
-    *e = (record){.sequence = -1, .template = -1, .truth = -1};
+    *e = (record){.sequence = -1, .template = -1, .truth = -1, .at = -1};
     return e;
 }
 
-static bool keeps_truth(const job *j, const rank_state *r)
+bool keeps_truth(const job *j, const rank_state *r)
 {
     return j->pass == 1 && r->truth;
 }
@@ -25,18 +25,25 @@ static records *open_list(rank_state *r, int level)
     return r->open_list[level] == 2 ? &r->python : &r->host[r->open_list[level]];
 }
 
-static uint32_t current_operator(rank_state *r)
+static uint32_t current_operator(const job *j, rank_state *r)
 {
     for (int d = r->depth - 1; d >= 0; d--)
-        if (r->open_list[d] == r->thread) return r->host[r->thread].items[r->open[d]].external;
+        if (r->open_list[d] == r->thread && !is_unseen(j, r->host[r->thread].items[r->open[d]].template))
+            return r->host[r->thread].items[r->open[d]].external;
     return 0;
 }
 
+/* A step's pace holds for all that takes time in it, so that the step takes so many times as long. */
+int64_t paced(const job *j, int64_t ns)
+{
+    return j->pace == 1000000 ? ns : ns / 1000000 * j->pace + ns % 1000000 * j->pace / 1000000;
+}
+
 /* Time that a rank's host takes. */
-static int64_t of_host(const job *j, const rank_state *r, int64_t ns)
+int64_t of_host(const job *j, const rank_state *r, int64_t ns)
 {
     int64_t factor = j->opt.host_factors[r->id];
-    return factor == 1000 ? ns : ns * factor / 1000;
+    return paced(j, factor == 1000 ? ns : ns * factor / 1000);
 }
 
 /* ---- host events --------------------------------------------------------------------------------------- */
@@ -87,8 +94,9 @@ static void close_event(job *j, rank_state *r)
         op->count++;
         op->host += e->duration;
         op->exclusive += e->duration;
-        for (int d = r->depth - 1, list = r->open_list[r->depth]; list != 2 && d >= 0; d--) {
-            if (r->open_list[d] != list) continue;
+        for (int d = r->depth - 1, list = r->open_list[r->depth];
+             list != 2 && d >= 0 && !is_unseen(j, e->template); d--) {
+            if (r->open_list[d] != list || is_unseen(j, r->host[list].items[r->open[d]].template)) continue;
             r->truth->operators[r->host[list].items[r->open[d]].template].exclusive -= e->duration;
             break;
         }
@@ -104,7 +112,7 @@ static void do_push(job *j, rank_state *r, const instruction *i)
 {
     record *e = open_event(j, r, i->template);
     const template *t = &j->templates[i->template];
-    if (i->slot >= 0) {
+    if (i->slot >= 0 && !is_evaluation(j, j->step)) { /* nothing is kept for a backward there */
         e->sequence = r->slot_base + i->slot;
         /* the flow starts at the last forward operator of its number and ends at the node itself */
         e->flow = r->thread == 1 ? is_backward(t->name) : !strcmp(t->name, "aten::t");
@@ -132,7 +140,7 @@ static void extend_annotations(job *j, rank_state *r, const record *e)
     for (int d = 0; d < r->depth; d++) {
         if (r->open_list[d] != r->thread) continue;
         const record *a = &r->host[r->thread].items[r->open[d]];
-        if (j->templates[a->template].category != CAT_USER_ANNOTATION) continue;
+        if (j->templates[a->template].category != CAT_USER_ANNOTATION || is_unseen(j, a->template)) continue;
         int32_t at = r->spans[d][e->stream];
         if (at < 0) {
             record *span = append(&r->annotations);
@@ -159,7 +167,8 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
     if (keeps_truth(j, r)) {
         truth_gpu(j, r, e, call, bound, before);
         for (size_t w = 0; w < s->wait_count; w++)
-            truth_edge(r, SYNC_STREAM_WAIT, s->waits[2 * w], s->last, s->waits[2 * w + 1]);
+            truth_edge(r, s->waits[2 * w + 1] == INSIDE_GRAPH ? SYNC_GRAPH : SYNC_STREAM_WAIT,
+                       s->waits[2 * w], s->last, s->waits[2 * w + 1]);
     }
     s->wait_count = 0;
     if (keeps_truth(j, r) && call) truth_operators(j, r, e);
@@ -172,7 +181,7 @@ static void place(job *j, rank_state *r, record *e, record *call, int bound, int
     }
 }
 
-static record new_call(const job *j, rank_state *r, int template_number, int64_t base, int64_t spread)
+record new_call(const job *j, rank_state *r, int template_number, int64_t base, int64_t spread)
 {
     r->time += of_host(j, r, 90 + random_below(&r->random, 120));
     record call = {.start = r->time,
@@ -180,7 +189,7 @@ static record new_call(const job *j, rank_state *r, int template_number, int64_t
                    .sequence = -1,
                    .template = template_number,
                    .truth = -1,
-                   .external = current_operator(r),
+                   .external = current_operator(j, r),
                    .correlation = ++r->correlation,
                    .thread = (uint8_t)r->thread};
     r->time += call.duration;
@@ -195,38 +204,41 @@ static void issue(job *j, rank_state *r, const instruction *i, record *e, record
     int64_t ready = r->graph_ready;
     if (r->in_graph) {
         *call = r->device_records.items[r->graph_call];
+        draws_skip(&r->random, 3);
     } else {
         *call = new_call(j, r, i->call, 2900, 2600);
-        call->duration += j->opt.launch_cost;
-        r->time += j->opt.launch_cost;
+        call->duration += paced(j, j->opt.launch_cost);
+        r->time += paced(j, j->opt.launch_cost);
         call->launches = true;
         call->stream = i->stream;
         uint64_t limit = (uint64_t)j->opt.queue;
         int64_t oldest = s->launched >= limit ? s->queue[(s->launched - limit) % QUEUE_LIMIT] : 0;
         if (oldest > r->time) { /* the queue is full until that event starts */
-            call->duration = oldest + 350 - call->start;
-            r->time = oldest + 350;
+            r->time = oldest + paced(j, 350);
+            call->duration = r->time - call->start;
             if (keeps_truth(j, r)) truth_room(r, call, s->queued[(s->launched - limit) % QUEUE_LIMIT]);
         }
-        ready = r->time + 700 + random_below(&r->random, 900);
+        ready = r->time + paced(j, 700 + random_below(&r->random, 900));
     }
     *e = (record){.amount = i->amount,
                   .sequence = -1,
                   .template = i->template,
                   .external = call->external,
                   .correlation = call->correlation,
+                  .at = (int32_t)r->next,
                   .stream = i->stream,
                   .start = ready};
     *bound = BOUND_LAUNCH;
     *before = -1;
-    int64_t gap = s->last >= 0 ? 500 + random_below(&r->random, 500) : 0;
+    uint64_t apart = draws_apart(j, r, (uint64_t)r->next);
+    int64_t gap = paced(j, 500 + random_below(i->first && j->step == 0 ? &apart : &r->random, 500));
     if (s->last >= 0 && s->free + gap > e->start) {
         e->start = s->free + gap;
         *bound = BOUND_STREAM;
         *before = s->last;
     }
-    if (s->wait_source >= 0 && s->wait + 400 > e->start) {
-        e->start = s->wait + 400;
+    if (s->wait_source >= 0 && s->wait + paced(j, 400) > e->start) {
+        e->start = s->wait + paced(j, 400);
         *bound = BOUND_EVENT;
         *before = s->wait_source;
     }
@@ -240,13 +252,21 @@ static bool communicates(const rank_state *r, int64_t time)
     return false;
 }
 
+/* A copy from pageable memory: the call returns when the data is there. */
+static void block_until(const job *j, rank_state *r, const record *e, record *call)
+{
+    r->time = e->start + e->duration + paced(j, 1800);
+    call->duration = r->time - call->start;
+    if (keeps_truth(j, r)) truth_blocked(r, call, r->gpu_count);
+}
+
 static void do_launch(job *j, rank_state *r, const instruction *i)
 {
     record e, call;
     int bound;
     int32_t before;
     issue(j, r, i, &e, &call, &bound, &before);
-    e.duration = jitter(&r->random, i->cost, -15, 25);
+    e.duration = paced(j, jitter(&r->random, i->cost, -15, 25));
     for (size_t k = 0; k < j->opt.scale_count; k++)
         if (strstr(j->templates[i->template].name, j->opt.scales[k].text))
             e.duration = e.duration * j->opt.scales[k].factor / 1000;
@@ -255,18 +275,29 @@ static void do_launch(job *j, rank_state *r, const instruction *i)
         e.duration = e.duration * j->opt.contention / 1000;
     if (j->templates[i->template].class == CLASS_COMPUTATION)
         e.duration = e.duration / 1000 * r->factor + e.duration % 1000 * r->factor / 1000;
+    if (i->blocking && !r->in_graph) block_until(j, r, &e, &call);
     place(j, r, &e, &call, bound, before);
+}
+
+static bool has_member(const group *g, int rank)
+{
+    for (int m = 0; m < g->count; m++)
+        if (g->ranks[m] == rank) return true;
+    return false;
 }
 
 /* Bytes over the links: 180 GB/s bus bandwidth inside a host's group, 45 between stages. */
 static int64_t transfer_time(const job *j, size_t at, const instruction *i)
 {
     const group *g = &j->groups[at];
-    uint64_t seed = mix(j->opt.seed ^ mix(at * 0x10001u + (uint64_t)g->sequence));
+    uint64_t seed = mix(draws_seed(j) ^ mix(at * 0x10001u + (uint64_t)g->drawn));
     int64_t bytes = i->amount * 2, n = g->count;
-    int64_t growing =
-        (g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180) * 1000 / j->opt.network;
-    return jitter(&seed, (g->kind == GROUP_PAIR ? 6000 : 4000 + 1500 * n) + growing, -10, 30);
+    int64_t growing = g->kind == GROUP_PAIR ? bytes / 45 : bytes * 2 * (n - 1) / n / 180;
+    growing = growing * 1000 / j->opt.network[g->kind];
+    for (size_t k = 0; k < j->opt.link_count; k++)
+        if (has_member(g, j->opt.links[k].a) && has_member(g, j->opt.links[k].b))
+            growing = growing * j->opt.links[k].factor / 1000;
+    return paced(j, jitter(&seed, (g->kind == GROUP_PAIR ? 6000 : 4000 + 1500 * n) + growing, -10, 30));
 }
 
 static int member(const group *g, int rank)
@@ -295,6 +326,7 @@ static bool do_collective(job *j, rank_state *r, const instruction *i)
     for (int m = 1; m < g->count; m++)
         if (g->starts[m] > ready) ready = g->starts[m];
     g->sequence++;
+    g->drawn++;
     int64_t end = ready + transfer_time(j, (size_t)i->group, i);
     if (j->pass == 1 && j->truth) truth_collective(j, g, i, end);
     for (int m = 0; m < g->count; m++) {
@@ -317,149 +349,18 @@ static void end_collective(job *j, rank_state *r)
     r->resumed = r->blocked = false;
 }
 
-/* ---- events and synchronization ------------------------------------------------------------------------ */
-
-static int32_t add_sync(job *j, rank_state *r, int template_number, int kind, const record *call, int stream,
-                        const event_state *ev)
-{
-    if (j->opt.no_sync || j->opt.rocm) return -1;
-    record *e = append(&r->device_records);
-    e->template = template_number;
-    e->kind = (uint8_t)kind;
-    e->start = call->start + call->duration / 8;
-    e->duration = call->start + call->duration - call->duration / 8 - e->start;
-    e->stream = (uint8_t)stream;
-    e->external = call->external;
-    e->correlation = call->correlation;
-    if (ev) {
-        e->sequence = ev->correlation;
-        e->other = ev->stream;
-        e->amount = ev - r->events + 1;
-    }
-    if (!keeps_truth(j, r)) return -1;
-    truth_rank *t = r->truth;
-    t->syncs = grow(t->syncs, &t->sync_capacity, t->sync_count + 1, sizeof *t->syncs);
-    t->syncs[t->sync_count] = -1;
-    e->truth = (int32_t)t->sync_count;
-    return (int32_t)t->sync_count++;
-}
-
-static void do_record(job *j, rank_state *r, const instruction *i)
-{
-    event_state *ev = &r->events[i->event];
-    const stream_state *s = &r->streams[i->stream];
-    ev->stream = i->stream;
-    ev->time = s->free;
-    ev->source = s->last;
-    if (r->in_graph) return;
-    record call = new_call(j, r, j->call_record, 500, 600);
-    ev->correlation = call.correlation;
-    *append(&r->device_records) = call;
-}
-
-static void do_wait(job *j, rank_state *r, const instruction *i)
-{
-    const event_state *ev = &r->events[i->event];
-    stream_state *s = &r->streams[i->stream];
-    int32_t sync = -1;
-    if (!r->in_graph) {
-        record call = new_call(j, r, j->call_wait, 600, 700);
-        sync = add_sync(j, r, j->sync_wait, SYNC_STREAM_WAIT, &call, i->stream, ev);
-        *append(&r->device_records) = call;
-    }
-    if (ev->source < 0) return;
-    if (ev->time > s->wait || s->wait_source < 0) {
-        s->wait = ev->time;
-        s->wait_source = ev->source;
-    }
-    if (r->in_graph) return;
-    s->waits = grow(s->waits, &s->wait_capacity, 2 * (s->wait_count + 1), sizeof *s->waits);
-    s->waits[2 * s->wait_count] = ev->source;
-    s->waits[2 * s->wait_count++ + 1] = sync;
-}
-
-/* A call that returns when the GPU event `source` and whatever precedes it on its stream has ended. */
-static void do_sync(job *j, rank_state *r, const instruction *i)
-{
-    int calls[] = {j->call_sync_stream, j->call_sync_event, j->call_sync_device};
-    int what = i->action - DO_SYNC_STREAM;
-    record call = new_call(j, r, calls[what], 1400, 1200);
-    int64_t latency = 1500 + random_below(&r->random, 900), done = 0;
-    int32_t sources[STREAM_COUNT], bound = -1;
-    int count = 0;
-    if (i->action == DO_SYNC_EVENT && r->events[i->event].source >= 0) {
-        sources[count++] = bound = r->events[i->event].source;
-        done = r->events[i->event].time;
-    }
-    for (int s = 0; i->action != DO_SYNC_EVENT && s < STREAM_COUNT; s++) {
-        if ((i->action == DO_SYNC_STREAM && s != i->stream) || r->streams[s].last < 0) continue;
-        sources[count++] = r->streams[s].last;
-        if (r->streams[s].free > done) {
-            done = r->streams[s].free;
-            bound = r->streams[s].last;
-        }
-    }
-    if (done + latency > r->time) {
-        r->time = done + latency;
-        call.duration = r->time - call.start;
-    } else {
-        bound = -1;
-    }
-    int kinds[] = {SYNC_STREAM, SYNC_EVENT, SYNC_CONTEXT};
-    int names[] = {j->sync_stream, j->sync_event, j->sync_context};
-    int32_t sync = add_sync(j, r, names[what], kinds[what], &call, i->stream,
-                            i->action == DO_SYNC_EVENT ? &r->events[i->event] : NULL);
-    if (keeps_truth(j, r)) {
-        truth_rank *t = r->truth;
-        t->calls = grow(t->calls, &t->call_capacity, t->call_count + 1, sizeof *t->calls);
-        call.truth = (int32_t)t->call_count;
-        t->calls[t->call_count++] = (call_truth){call.start, call.start + call.duration, -1, bound, false};
-        for (int k = 0; k < count; k++) {
-            truth_edge(r, kinds[what], sources[k], call.truth, sync);
-            int32_t *waited = &r->waited[r->thread][t->gpu[sources[k]].stream];
-            if (sources[k] > *waited) *waited = sources[k]; /* a stream's events are numbered in its order */
-        }
-    }
-    *append(&r->device_records) = call;
-}
-
-static void graph_begin(job *j, rank_state *r)
-{
-    record call = new_call(j, r, j->call_graph, 38000, 30000);
-    call.launches = true;
-    r->graph_call = r->device_records.count;
-    r->graph_first = r->gpu_count;
-    r->graph_ready = r->time + 2500 + random_below(&r->random, 1500);
-    *append(&r->device_records) = call;
-    r->in_graph = true;
-}
-
-/* What follows on the launching stream waits for every branch of the graph. */
-static void graph_end(rank_state *r)
-{
-    record *call = &r->device_records.items[r->graph_call];
-    stream_state *main_stream = &r->streams[STREAM_COMPUTE];
-    call->truth = r->graph_first;
-    call->owned = (uint32_t)(r->gpu_count - r->graph_first);
-    for (int s = 0; s < STREAM_COUNT; s++)
-        if (r->streams[s].last >= 0 && r->streams[s].free > main_stream->free &&
-            (main_stream->wait_source < 0 || r->streams[s].free > main_stream->wait)) {
-            main_stream->wait = r->streams[s].free;
-            main_stream->wait_source = r->streams[s].last;
-        }
-    r->in_graph = false;
-}
-
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
 static void left_over(job *j, rank_state *r)
 {
     int64_t at = r->time + 400;
+    uint64_t apart = draws_apart(j, r, 1);
     for (int k = 0; k < j->opt.unlinked; k++) {
         record e = {.start = at,
-                    .duration = 4000 + random_below(&r->random, 3000),
+                    .duration = paced(j, 4000 + random_below(&apart, 3000)),
                     .sequence = -1,
                     .template = j->left_over,
+                    .at = -1,
                     .correlation = ++r->correlation,
                     .stream = STREAM_COMPUTE};
         at = e.start + e.duration + 700;
@@ -493,7 +394,7 @@ static void step_end(job *j, rank_state *r)
 
 static void do_load(job *j, rank_state *r, const instruction *i)
 {
-    int64_t load = jitter(&r->random, i->cost, -200, 300);
+    int64_t load = paced(j, jitter(&r->random, i->cost, -200, 300));
     if (j->opt.no_loader) return;
     r->time += load;
     for (size_t k = 0; k < j->opt.stall_count; k++)
@@ -501,53 +402,89 @@ static void do_load(job *j, rank_state *r, const instruction *i)
             r->time += j->opt.stalls[k].ns;
 }
 
+static void do_pause(job *j, rank_state *r)
+{
+    for (size_t k = 0; k < j->opt.pause_count; k++)
+        if (j->opt.pauses[k].rank == r->id && j->opt.pauses[k].step == j->opt.first_step + j->step)
+            r->time += j->opt.pauses[k].ns;
+}
+
+static void do_call(job *j, rank_state *r, const instruction *i)
+{
+    record call = new_call(j, r, i->call, i->cost, i->cost / 10 + 1);
+    *append(&r->device_records) = call;
+}
+
 static bool quiet_in_graph(action what)
 {
     return what == DO_PUSH || what == DO_POP || what == DO_HOST || what == DO_THREAD;
+}
+
+/* One instruction; a collective whose peers are not there yet leaves the rank blocked. */
+static void perform(job *j, rank_state *r, const instruction *i)
+{
+    if (r->in_graph && quiet_in_graph((action)i->action)) return;
+    switch ((action)i->action) {
+    case DO_PUSH: do_push(j, r, i); break;
+    case DO_POP: close_event(j, r); break;
+    case DO_HOST: r->time += of_host(j, r, jitter(&r->random, i->cost, -300, 500)); break;
+    case DO_LOAD: do_load(j, r, i); break;
+    case DO_THREAD:
+        r->thread = i->stream;
+        r->time += of_host(j, r, 3000 + random_below(&r->random, 2000));
+        break;
+    case DO_LAUNCH: do_launch(j, r, i); break;
+    case DO_COLLECTIVE: r->blocked = do_collective(j, r, i); break;
+    case DO_RECORD: do_record(j, r, i); break;
+    case DO_WAIT: do_wait(j, r, i); break;
+    case DO_SYNC_DEVICE:
+        if (i->slot < 0 || j->step == j->last_step) do_sync(j, r, i);
+        break;
+    case DO_SYNC_STREAM:
+    case DO_SYNC_EVENT: do_sync(j, r, i); break;
+    case DO_GRAPH_BEGIN: graph_begin(j, r); break;
+    case DO_GRAPH_END: graph_end(r); break;
+    case DO_STEP_BEGIN: step_begin(j, r); break;
+    case DO_STEP_END: step_end(j, r); break;
+    case DO_PAUSE: do_pause(j, r); break;
+    case DO_CALL: do_call(j, r, i); break;
+    }
+}
+
+/* Whether nothing leaves instructions out: then what they draw is what draws_of says. */
+static bool is_plain(const job *j)
+{
+    return !j->opt.graph && !j->opt.no_steps && !j->opt.unlinked;
 }
 
 static void run(job *j, rank_state *r)
 {
     if (r->blocked && !r->resumed) return;
     if (r->blocked) end_collective(j, r);
-    for (; r->next < r->code.count; r->next++) {
+    while (r->next < r->code.count) {
         const instruction *i = &r->code.items[r->next];
-        if (r->in_graph && quiet_in_graph(i->action)) continue;
-        switch ((action)i->action) {
-        case DO_PUSH: do_push(j, r, i); break;
-        case DO_POP: close_event(j, r); break;
-        case DO_HOST: r->time += of_host(j, r, jitter(&r->random, i->cost, -300, 500)); break;
-        case DO_LOAD: do_load(j, r, i); break;
-        case DO_THREAD:
-            r->thread = i->stream;
-            r->time += of_host(j, r, 3000 + random_below(&r->random, 2000));
-            break;
-        case DO_LAUNCH: do_launch(j, r, i); break;
-        case DO_COLLECTIVE:
-            r->blocked = do_collective(j, r, i);
-            r->next++;
-            if (!r->resumed) return;
-            end_collective(j, r);
-            r->next--;
-            break;
-        case DO_RECORD: do_record(j, r, i); break;
-        case DO_WAIT: do_wait(j, r, i); break;
-        case DO_SYNC_DEVICE:
-            if (i->slot < 0 || j->step == j->last_step) do_sync(j, r, i);
-            break;
-        case DO_SYNC_STREAM:
-        case DO_SYNC_EVENT: do_sync(j, r, i); break;
-        case DO_GRAPH_BEGIN: graph_begin(j, r); break;
-        case DO_GRAPH_END: graph_end(r); break;
-        case DO_STEP_BEGIN: step_begin(j, r); break;
-        case DO_STEP_END: step_end(j, r); break;
-        }
+        uint64_t then = r->random;
+        draws_skip(&then, draws_of(j, i));
+        if (i->apart) r->random = draws_apart(j, r, i->apart);
+        bool skip = i->skip || (i->training && is_evaluation(j, j->step));
+        if (!skip)
+            perform(j, r, i);
+        else if (i->action == DO_COLLECTIVE && j->groups[i->group].ranks[0] == r->id)
+            j->groups[i->group].drawn++;
+        if (!skip && !i->apart && is_plain(j) && r->random != then)
+            fail("instruction %zu of rank %d draws more or less than it should", r->next, r->id);
+        r->random = then;
+        r->next++;
+        if (!r->blocked) continue;
+        if (!r->resumed) return;
+        end_collective(j, r);
     }
     r->finished = true;
 }
 
 void sim_step(job *j)
 {
+    j->pace = pace_of(j, j->step);
     for (int i = 0; i < j->ranks; i++) {
         rank_state *r = &j->rank[i];
         r->next = 0;
@@ -575,12 +512,12 @@ void sim_reset(job *j, int pass)
     j->pass = pass;
     j->step = 0;
     for (size_t g = 0; g < j->group_count; g++) {
-        j->groups[g].sequence = 0;
+        j->groups[g].sequence = j->groups[g].drawn = 0;
         j->groups[g].arrived = 0;
     }
     for (int i = 0; i < j->ranks; i++) {
         rank_state *r = &j->rank[i];
-        r->random = mix(j->opt.seed * 0x100000001b3u + (uint64_t)i + 1);
+        r->random = mix(draws_seed(j) * 0x100000001b3u + (uint64_t)i + 1);
         r->time = j->epoch + 100000 + random_below(&r->random, 90000);
         r->thread = r->depth = 0;
         r->correlation = 4000;

@@ -48,7 +48,7 @@ typedef struct {
     bool step_name; /* the step's number is appended to the name */
 } template;
 
-enum { SYNC_STREAM_WAIT, SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT };
+enum { SYNC_STREAM_WAIT, SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_GRAPH /* inside a graph */ };
 
 typedef enum {
     DO_PUSH,        /* open host event `template`; slot: autograd slot, or -1 */
@@ -66,8 +66,12 @@ typedef enum {
     DO_GRAPH_BEGIN, /* one graph launch owns every launch until DO_GRAPH_END */
     DO_GRAPH_END,
     DO_STEP_BEGIN,
-    DO_STEP_END
+    DO_STEP_END,
+    DO_PAUSE, /* the host stops if it was told to in this step */
+    DO_CALL   /* runtime call `call` of `cost` ns */
 } action;
+
+enum { PHASE_OTHER, PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER };
 
 typedef struct {
     uint8_t action, stream;
@@ -78,6 +82,13 @@ typedef struct {
     int32_t group;
     int64_t cost;
     int64_t amount; /* bytes of a copy, elements of a collective */
+    uint32_t apart; /* it draws numbers of its own, by this; 0: its rank's */
+    bool blocking;  /* a copy whose call returns when it has ended */
+    bool skip;      /* it takes its random numbers and does nothing */
+    bool training;  /* skipped in steps that evaluate */
+    uint8_t phase;
+    int16_t micro_batch, layer; /* -1: none */
+    bool first;                 /* the first work of its stream */
 } instruction;
 
 typedef struct {
@@ -92,6 +103,7 @@ typedef struct {
     int count;
     int *ranks;
     int64_t sequence; /* collectives completed */
+    int64_t drawn;    /* as sequence, with those that a step left out */
     int arrived;
     int64_t *starts; /* of the one under way, by member */
 } group;
@@ -103,6 +115,7 @@ typedef struct {
     int64_t sequence; /* autograd sequence number or -1; waited-for correlation of a sync; python id */
     int32_t template;
     int32_t truth; /* index of the event's truth record, -1: none */
+    int32_t at;    /* instruction of GPU work, -1: none */
     uint32_t external, correlation;
     uint32_t owned;                      /* launches: GPU events from `truth` on */
     uint8_t thread, stream, kind, other; /* kind: SYNC_*; other: waited-for stream */
@@ -203,6 +216,12 @@ typedef struct {
     int64_t mean, spread; /* ns */
 } end_skew;
 
+/* Transfers between two ranks, or in a group that has both, take so many thousandths of their time. */
+typedef struct {
+    int a, b;
+    int64_t factor;
+} slow_link;
+
 /* Work of kernels whose name contains text takes so many thousandths of its time. */
 typedef struct {
     const char *text;
@@ -229,11 +248,27 @@ typedef struct {
     kernel_scale *scales;
     size_t scale_count;
     int *host_factors;   /* by rank */
-    int network;         /* what depends on the size of a message is so many times as fast */
+    int network[4];      /* by GROUP_...: what depends on the size of a message is so many times as fast */
     int contention;      /* computation that starts while its rank communicates */
     int64_t launch_cost; /* ns more a launching call */
     int queue;           /* launches that a stream holds, at most QUEUE_LIMIT */
     bool no_loader;
+    /* faults */
+    slow_link *links;
+    size_t link_count;
+    stall *pauses;
+    size_t pause_count;
+    int *stage_factors; /* by stage */
+    int alloc_every;    /* 0: never */
+    int item_every;
+    int eval_every;
+    int64_t bucket;  /* bytes of gradients that are reduced together; 0: each layer's */
+    bool no_overlap; /* computation waits for each reduction of gradients */
+    bool interleave; /* a pipeline's stages do one forward, one backward */
+    bool no_annotations, rename_groups;
+    bool pageable;
+    /* runs of one job. Spreads and shares in thousandths of a percent, factors and memory in thousandths */
+    int64_t run, run_noise, step_noise, step_memory, warm_up_steps, warm_up, outliers, outlier;
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;
 } options;
 
@@ -248,13 +283,15 @@ typedef struct {
     int32_t *template_index;
     size_t template_buckets;
     int step_call; /* templates that the simulation itself needs */
-    int call_record, call_wait, call_sync_stream, call_sync_event, call_sync_device, call_graph;
+    int call_record, call_wait, call_sync_stream, call_sync_event, call_sync_device, call_graph, call_free,
+        call_malloc;
     int sync_wait, sync_event, sync_stream, sync_context;
     int left_over;
     int64_t epoch; /* first instant on the job's clock */
     int64_t step;  /* number of the step under way, from 0 */
     int64_t last_step;
-    int pass; /* 0: host text; 1: device text and truth */
+    int64_t pace; /* of the step under way, parts in a million */
+    int pass;     /* 0: host text; 1: device text and truth */
     struct truth *truth;
 } job;
 
@@ -263,10 +300,15 @@ typedef struct {
 void *take_memory(size_t bytes);
 void *grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
 _Noreturn void fail(const char *format, ...);
+#define RANDOM_STRIDE 0x9e3779b97f4a7c15u /* from one state of the generator to the next */
 uint64_t mix(uint64_t value);
 uint64_t random_next(uint64_t *state);
 int64_t random_below(uint64_t *state, int64_t limit);
 int64_t jitter(uint64_t *state, int64_t base, int low, int high); /* base scaled by a number of thousandths */
+
+/* options.c */
+void options_read(job *j, int count, char **words);
+void options_free(options *o);
 
 /* templates.c */
 int template_get(job *j, category cat, int class, const char *name, const char *args);
@@ -277,6 +319,8 @@ typedef struct builder builder;
 void model_build(job *j);
 void model_free(job *j);
 int stream_number(const job *j, int stream);
+const char *group_description(const job *j, const group *g);
+bool is_unseen(const job *j, int32_t template_number); /* an annotation, where none are recorded */
 
 /* clock.c: what a rank's clock shows at a moment of the job's clock. gpu: the device's. */
 int64_t clock_of(const job *j, const rank_state *r, int64_t time, bool gpu);

@@ -73,7 +73,8 @@ def check_links(events, truth):
         unlinked += call is None
         if call:
             check(any(name in call["name"] for name in LAUNCHES), "not a launch", call["name"])
-            check(event["start"] >= call["end"], "starts before its launch ends", event)
+            blocks = "HtoD (Pageable" in event["name"]  # its call returns when it has ended
+            check(event["end"] < call["end"] if blocks else event["start"] >= call["end"], "starts before its launch ends", event)
             check(event["args"]["External id"] == call["args"]["External id"], "operator", event)
             ends = flows["ac2g", event["args"]["correlation"]]
             check(sum(f["ph"] == "s" and f["start"] == call["start"] for f in ends) == 1, "flow start", event)
@@ -245,9 +246,10 @@ def check_edges(events, calls, truth, job):
             check(target["cat"] in GPU and target["start"] == edge["target_time"], "edge target", edge)
             check(source["tid"] != target["tid"], "edge within a stream", edge)
         else:
-            check("Synchronize" in target["name"] and target["end"] == edge["target_time"], "edge target", edge)
+            frees = target["name"] in ("cudaFree", "hipFree")
+            check(("Synchronize" in target["name"] or frees) and target["end"] == edge["target_time"], "edge target", edge)
         check(source["end"] <= edge["target_time"], "synchronized too early", edge)
-        check((edge["sync"] is not None) == job["sync_events"], "sync event", edge)
+        check((edge["sync"] is not None) == (job["sync_events"] and target["name"] != "cudaFree"), "sync event", edge)
         if edge["sync"] is None:
             continue
         sync = events[edge["sync"]]
@@ -263,6 +265,39 @@ def check_edges(events, calls, truth, job):
         if edge["kind"] != "stream_wait_event":
             check(sync["args"]["correlation"] == target["args"]["correlation"], "sync call", edge)
     check(all(streams_of.get("launched before", [])), "an event was recorded before its work was launched")
+
+
+def check_work(events, work, calls, truth, job):
+    """Step, phase and cause of every piece of work, from the threads and annotations around its launch."""
+    mine = truth["work"]
+    check(sorted(mine["position"]) == sorted(i for i, e in enumerate(events) if e.get("cat") in GPU), "positions of work")
+    backward = {e["tid"] for e in events if e.get("cat") == "cpu_op" and e["name"].startswith("autograd::engine")}
+    rows = [dict(zip(mine, row)) for row in zip(*mine.values())]
+    last = {}
+    for row in rows:
+        event = events[row["position"]]
+        before = last.get(event["tid"])
+        last[event["tid"]] = event
+        call = calls.get(event["args"]["correlation"])
+        check((row["step"] is None) == (call is None), "step of work", row)
+        if call is None:
+            continue
+        inside = [s["step"] for s in truth["steps"] if s["start"] <= call["start"] < s["end"]]
+        check(inside == [row["step"]], "step of work", row, inside)
+        if not job["cuda_graph"]:
+            exchanges = "SendRecv" in event["name"]
+            check(exchanges or (call["tid"] in backward) == (row["phase"] == "backward"), "phase", row)
+        check("multi_tensor_apply" not in event["name"] or row["phase"] == "optimizer", "phase", row)
+        check("flash_" not in event["name"] or row["phase"] == ("backward" if "bwd" in event["name"] else "forward"), "phase", row)
+        check("flash_" not in event["name"] or (0 <= row["micro_batch"] < job["micro_batches"] and 0 <= row["layer"] < job["layers"]),
+              "layer", row)
+        cause = events[row["cause"]] if row["cause"] is not None else None
+        check((cause is None) == (row["bound"] in ("none", "launch")), "cause", row)
+        check(cause is None or cause["end"] <= event["start"], "a cause that is later", row)
+        check(row["bound"] != "stream" or cause is before, "not the work before", row)
+    for source, target in truth["graph_edges"]:
+        check(events[source]["end"] <= events[target]["start"] and events[source]["tid"] != events[target]["tid"], "graph edge", source, target)
+    check(bool(truth["graph_edges"]) <= job["cuda_graph"], "edges of a graph that is none")
 
 
 def check_rank(events, truth, job):
@@ -286,6 +321,7 @@ def check_rank(events, truth, job):
     check_operators(events, work, calls, truth["operators"])
     check_steps(events, work, calls, truth, job)
     check_edges(events, calls, truth, job)
+    check_work(events, work, calls, truth, job)
     delays = [max(0, e["start"] - calls[e["args"]["correlation"]]["end"])
               for e in work if e["args"]["correlation"] in calls]
     answer = truth["launch_delay"]
@@ -347,6 +383,133 @@ class Suite:
         return truth, traces, out
 
 
+def test_faults(suite, small):
+    def steps(truth):
+        return {r["rank"]: [s["end"] - s["start"] for s in r["steps"]] for r in truth["ranks"]}
+
+    plain, _, _ = suite.job("--dp", 2, "--pp", 2, *small)
+    check(plain["faults"] == [], "a sound job has faults")
+    truth, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--pause", "1:11:5", "--link", "0:1:8", "--stage-cost", "1:1.5",
+                            "--straggler", "2:1.2", "--stall", "3:10:2.5", "--scale-host", "0:2")
+    check([(f["id"], f["rank"], f["key"], f["step"], f["factor_thousandths"], f["time"]) for f in truth["faults"]] == [
+        ("slow_host", 0, "host", None, 2000, 0), ("straggler", 2, "computation", None, 1200, 0),
+        ("loader", 3, "loader", 10, 0, 2500000), ("host_pause", 1, "host", 11, 0, 5000000),
+        ("slow_group", None, "0-1", None, 8000, 0), ("pipeline_imbalance", None, "stage 1", None, 1500, 0)], "faults", truth["faults"])
+    paused, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--pause", "1:11:500")
+    was, now = steps(plain), steps(paused)
+    check(all(0.9 < (now[r][1] - was[r][1]) / 5e8 < 1.001 for r in was), "the pause is not in its step", was, now)
+    check(all(now[r][0] == was[r][0] for r in was), "the pause is in another step")
+
+    linked, _, _ = suite.job("--dp", 2, "--pp", 2, *small, "--link", "0:1:3")
+    for a, b in zip(plain["collectives"], linked["collectives"]):
+        on_link = {m["rank"] for m in a["members"]} >= {0, 1}
+        check(b["transfer"] > 1.5 * a["transfer"] if on_link else a["transfer"] == b["transfer"], "--link", a, b)
+
+    for flavour in ([], ["--rocm"]):
+        truth, traces, _ = suite.job("--dp", 2, *small, *flavour, "--alloc-every", "2", "--pageable")
+        name = "hipFree" if flavour else "cudaFree"
+        check([(f["id"], f["key"]) for f in truth["faults"]] == [("allocation", name), ("pageable_copy",
+              "hipMemcpyWithStream" if flavour else "cudaMemcpyAsync")], "faults", truth["faults"])
+        frees = [e for e in traces[0]["traceEvents"] if e["name"] == name]
+        check(len(frees) == 4, "each second layer of two micro batches in two steps", len(frees))
+        for free in frees:  # nothing that was launched before is under way when it returns
+            calls = {e["args"]["correlation"]: e["start"] for e in traces[0]["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+            check(all(e["end"] <= free["end"] for e in traces[0]["traceEvents"] if e.get("cat") in GPU and
+                      calls[e["args"]["correlation"]] < free["start"]), "memory is freed while the device works")
+
+
+def test_shapes(suite, small):
+    """What stands in a step, and what is told of it."""
+    plain, traces, _ = suite.job("--dp", 2, "--tp", 2, "--pp", 2, *small)
+    check([(a["axis"], a["size"], a["stride"], len(a["groups"])) for a in plain["mesh"]] ==
+          [("tp", 2, 1, 4), ("dp", 2, 2, 4), ("pp", 2, 4, 4)], "mesh", plain["mesh"])
+    bare, others, _ = suite.job("--dp", 2, "--tp", 2, "--pp", 2, *small, "--no-annotations", "--rename-groups")
+    for rank, trace in traces.items():
+        kept = [(e["name"], e["start"], e["end"]) for e in trace["traceEvents"] if e["ph"] == "X" and "annotation" not in e["cat"]]
+        check(kept == [(e["name"], e["start"], e["end"]) for e in others[rank]["traceEvents"] if e["ph"] == "X"], "--no-annotations")
+        groups = {g["pg_name"]: g for g in others[rank]["distributedInfo"]["pg_config"]}
+        check(all(g["pg_desc"] in ("default_pg", "undefined") for g in groups.values()), "--rename-groups")
+        renamed = {name: sorted(a["groups"]) for a in bare["mesh"] for name in [a["axis"]]}
+        check(set(groups) - {"0"} == {str(n) for names in renamed.values() for n in names} & set(groups), "names of groups")
+        used = {e["args"]["Process Group Name"] for e in others[rank]["traceEvents"] if "Process Group Name" in e.get("args", {})}
+        check(used and used <= set(groups), "names of groups", used)
+
+    graph, _, _ = suite.job("--dp", 2, "--tp", 2, *small, "--cuda-graph")
+    check(all(len(r["graph_edges"]) > 20 for r in graph["ranks"]), "no edges inside graphs")
+
+    truth, traces, _ = suite.job("--dp", 1, "--pp", 3, "--layers", 3, "--micro-batches", 5, "--steps", 2, "--interleave")
+    orders = []
+    for rank in truth["ranks"]:
+        mine, order = rank["work"], []
+        for position, step, phase, micro in zip(mine["position"], mine["step"], mine["phase"], mine["micro_batch"]):
+            if step == 10 and "flash_" in traces[rank["rank"]]["traceEvents"][position]["name"]:
+                order.append(phase[0] + str(micro))
+        orders.append(" ".join(order))
+    check(orders == ["f0 f1 f2 b0 f3 b1 f4 b2 b3 b4", "f0 f1 b0 f2 b1 f3 b2 f4 b3 b4", "f0 b0 f1 b1 f2 b2 f3 b3 f4 b4"], "1F1B", orders)
+    suite.job("--dp", 2, "--pp", 2, *small, "--micro-batches", 1, "--interleave", "--eval-every", 2)
+
+    truth, traces, _ = suite.job("--dp", 2, "--pp", 2, "--layers", 2, "--steps", 4, "--eval-every", 2)
+    for rank in truth["ranks"]:
+        found = {}
+        for step, phase in zip(rank["work"]["step"], rank["work"]["phase"]):
+            found.setdefault(step, set()).add(phase)
+        check(found == {10 + s: {"other", "forward"} if s % 2 else {"other", "forward", "backward", "optimizer"} for s in range(4)}, found)
+    check([s["evaluates"] for s in truth["run"]["steps"]] == [False, True, False, True], "evaluates")
+
+    def reductions(truth):
+        return [c["elements"] for c in truth["collectives"] if c["kind"] == "DATA_PARALLEL_GROUP" and c["step"] == 10]
+
+    base = ["--dp", 2, "--layers", 5, "--steps", 2, "--hidden", 1024]
+    each = reductions(suite.job(*base)[0])
+    check(len(each) == 5 and reductions(suite.job(*base, "--bucket", 4 * each[0])[0]) == [2 * each[0], 2 * each[0], each[0]], "--bucket")
+    truth, _, _ = suite.job(*base, "--overlap", "off")
+    for rank in truth["ranks"]:
+        works = {p: s for p, s in zip(rank["work"]["position"], rank["work"]["phase"])}
+        waits = [e for e in rank["sync_edges"] if e["kind"] == "stream_wait_event" and works[e["target"]] == "backward"]
+        check(len(waits) >= 2 * 5, "--overlap off", len(waits))
+    truth, traces, _ = suite.job(*base, "--item-every", "2")
+    items = [e for e in traces[0]["traceEvents"] if e["name"] == "aten::item"]
+    check(len(items) == 2 * (1 + 2 * 5 // 2) and truth["faults"][0]["id"] == "sync", "--item-every", len(items))
+
+
+def test_pace(suite, small):
+    """Noise makes each step so many times as long as it would be without, to what rounding costs."""
+    def job(*options):
+        with open(os.path.join(suite.make("--dp", 2, *small, "--steps", 40, "--seed", 3, *options), "truth.json")) as file:
+            return json.load(file)
+
+    def steps(truth):
+        return [s["end"] - s["start"] for s in truth["ranks"][0]["steps"]]
+
+    plain = job("--run", 7)
+    check(all(s["pace_ppm"] == 1000000 and s["settled"] for s in plain["run"]["steps"]), "a pace without noise")
+    uniform = job("--run", 7, "--run-noise", "2")
+    pace = uniform["run"]["steps"][0]["pace_ppm"]
+    check(pace != 1000000 and all(s["pace_ppm"] == pace for s in uniform["run"]["steps"]), "--run-noise", pace)
+    for a, b in zip(steps(plain), steps(uniform)):
+        check(abs(b / a / pace * 1e6 - 1) < 1e-5, "the pace is not the step's", a, b, pace)
+    noisy = job("--run", 7, "--run-noise", "2", "--step-noise", "1:0.5", "--warm-up", "3:1.5", "--outlier", "12:2")
+    paces = [s["pace_ppm"] / pace for s in noisy["run"]["steps"]]
+    outliers = [i for i, p in enumerate(paces) if p > 1.8]
+    check(0 < len(outliers) < 12, "--outlier", outliers)
+    check([s["settled"] for s in noisy["run"]["steps"]] == [i > 2 and i not in outliers for i in range(40)], "settled")
+    check(all(1.4 < paces[i] < 1.6 for i in range(3) if i not in outliers), "--warm-up", paces[:3])
+    for a, b, p in zip(steps(plain), steps(noisy), paces):
+        # what a step leaves on the GPU is done at the pace at which it was launched
+        check(abs(b / a / p / pace * 1e6 - 1) < 0.02, "the pace is not the step's", a, b, p)
+    drawn = [job("--run", k, "--run-noise", "1", "--step-noise", "1:0.9", "--dp", 1, "--layers", 1, "--hidden", 256,
+                 "--steps", 200)["run"]["steps"] for k in range(12)]
+    means = [sum(s["pace_ppm"] for s in run) / 2e8 - 1 for run in drawn]
+    check(0.003 < (sum(m * m for m in means) / 12) ** 0.5 < 0.03, "spread of runs", means)
+    noise = [[s["pace_ppm"] for s in run] for run in drawn]
+    near = far = 0
+    for run in noise:
+        mean = sum(run) / len(run)
+        near += sum((a - mean) * (b - mean) for a, b in zip(run, run[1:]))
+        far += sum((a - mean) ** 2 for a in run)
+    check(0.7 < near / far < 0.95, "memory of the steps' noise", near / far)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(sys.argv[1], folder)
@@ -401,15 +564,27 @@ def main():
                     if e.get("ph") == "X" and e.get("cat") == "kernel" and kind(e) == "computation"]
         plain = durations()
         for twin in (["--scale-host", "0:2"], ["--network", "3"], ["--no-loader"], ["--launch-cost", "5000"], ["--queue", "64"],
-                     ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"]):
+                     ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"],
+                     ["--network", "dp:3"], ["--link", "0:1:3"], ["--pause", "1:11:3"], ["--pageable"], ["--alloc-every", "2"],
+                     ["--cuda-graph"], ["--no-steps"], ["--python-stacks"], ["--warm-up", "0:2"], ["--outlier", "0:3"],
+                     ["--item-every", "1"], ["--bucket", "1G"], ["--overlap", "off"], ["--no-annotations"], ["--rename-groups"], ["--pause", "0:10:1"]):
             check(durations(*twin) == plain, "a twin draws other numbers", twin)
         halved = durations("--scale-kernel", "gemm:0.5")
         check([n for n, _ in halved] == [n for n, _ in plain], "--scale-kernel changes what runs")
         check(all(abs(a - b / 2) <= 1 if "gemm" in n else a == b for (n, a), (_, b) in zip(halved, plain)), "--scale-kernel")
         check(sum(d for _, d in durations("--contention", "2")) > sum(d for _, d in plain), "--contention")
+        check(durations("--unlinked", "3")[3:] == plain, "--unlinked draws numbers of the job's")
+        check(durations("--run", "1") != plain and durations("--run", "0") == plain, "--run")
+        check(all(abs(b - 2 * a) <= 2 for (_, a), (_, b) in zip(plain, durations("--stage-cost", "0:2"))), "--stage-cost")
+        test_faults(suite, small)
+        test_pace(suite, small)
+        test_shapes(suite, small)
 
         for wrong in (["--dp", "0"], ["--straggler", "9:2"], ["--stall", "0:1"], ["--layers", "1", "--pp", "2"],
-                      ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"], ["extra"], ["--wrong"]):
+                      ["--hidden", "100"], ["--clock-offset-us", "0:1.2345"], ["--size", "x"],
+                      ["--network", "pp:2"], ["--link", "0:0:2"], ["--link", "0:9:2"], ["--pause", "0:1"], ["--stage-cost", "1:2"], ["--warm-up", "3"],
+                      ["--step-noise", "1:0.99"], ["--outlier", "60:2"], ["--cuda-graph", "--alloc-every", "2"],
+                      ["--overlap", "on"], ["--bucket", "0"], ["--cuda-graph", "--item-every", "1"], ["extra"], ["--wrong"]):
             done = subprocess.run([suite.binary, "--out", out, *wrong], capture_output=True, text=True, check=False)
             check(done.returncode == 2 and done.stderr, wrong, "is not refused", done)
         text = subprocess.run([suite.binary, "--help"], capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,5 @@
 /* truth.json: the answers of every rank and of the job, documented in README.md. */
-#include "truth.h"
+#include "sim.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -155,7 +155,8 @@ static void put_operators(FILE *f, const job *j, const truth_rank *t)
     operator_total *totals = take_memory(j->template_count * sizeof *totals);
     size_t used = 0;
     for (size_t i = 0; i < j->template_count; i++)
-        if (t->operators[i].count && !j->templates[i].step_name && j->templates[i].category != CAT_PYTHON)
+        if (t->operators[i].count && !is_unseen(j, (int32_t)i) && !j->templates[i].step_name &&
+            j->templates[i].category != CAT_PYTHON)
             totals[used++] =
                 (operator_total){j->templates[i].name, j->templates[i].category, t->operators[i]};
     qsort(totals, used, sizeof *totals, by_operator);
@@ -270,17 +271,19 @@ static void put_edges(FILE *f, const rank_state *r)
     static const char *const kinds[] = {"stream_wait_event", "event_sync", "stream_sync", "context_sync"};
     const truth_rank *t = r->truth;
     fputs("      \"sync_edges\": [", f);
+    bool first = true;
     for (size_t i = 0; i < t->edge_count; i++) {
         const edge_truth *e = &t->edges[i];
+        if (e->kind == SYNC_GRAPH) continue;
         const gpu_truth *source = &t->gpu[e->source];
         bool wait = e->kind == SYNC_STREAM_WAIT;
         int64_t target = wait ? t->gpu[e->target].position : t->calls[e->target].position;
         int64_t at = wait ? t->gpu[e->target].start : t->calls[e->target].end;
         bool binds = wait ? t->gpu[e->target].bound == BOUND_EVENT && t->gpu[e->target].before == e->source
                           : t->calls[e->target].bound == e->source;
-        fprintf(f,
-                "%s\n        {\"kind\": \"%s\", \"source\": %lld, \"target\": %lld, \"sync\": ", i ? "," : "",
-                kinds[e->kind], (number)source->position, (number)target);
+        fprintf(f, "%s\n        {\"kind\": \"%s\", \"source\": %lld, \"target\": %lld, \"sync\": ",
+                first ? "" : ",", kinds[e->kind], (number)source->position, (number)target);
+        first = false;
         put_position(f, e->sync < 0 ? -1 : t->syncs[e->sync]);
         fprintf(f, ", \"source_end\": %lld, \"target_time\": %lld, \"binding\": %s}",
                 (number)(source->end + r->offset), (number)(at + r->offset), binds ? "true" : "false");
@@ -289,7 +292,58 @@ static void put_edges(FILE *f, const rank_state *r)
     for (size_t i = 0; i < t->wait_count; i++)
         fprintf(f, "%s\n        {\"operator\": %u, \"source\": %lld}", i ? "," : "",
                 t->waits[i].operator,(number) t->gpu[t->waits[i].source].position);
-    fputs("]\n", f);
+    fputs("],\n      \"graph_edges\": [", f);
+    first = true;
+    for (size_t i = 0; i < t->edge_count; i++) {
+        if (t->edges[i].kind != SYNC_GRAPH) continue;
+        const gpu_truth *source = &t->gpu[t->edges[i].source], *target = &t->gpu[t->edges[i].target];
+        fprintf(f, "%s[%lld, %lld]", first ? "" : ", ", (number)source->position, (number)target->position);
+        first = false;
+    }
+    fputs("],\n", f);
+}
+
+enum {
+    COLUMN_POSITION,
+    COLUMN_STEP,
+    COLUMN_PHASE,
+    COLUMN_MICRO_BATCH,
+    COLUMN_LAYER,
+    COLUMN_BOUND,
+    COLUMN_CAUSE,
+    COLUMNS
+};
+
+static void put_cell(FILE *f, const job *j, const rank_state *r, const gpu_truth *g, int column)
+{
+    static const char *const phases[] = {"other", "forward", "backward", "optimizer"};
+    static const char *const bounds[] = {"none", "launch", "stream", "event"};
+    const instruction *i = g->at < 0 ? NULL : &r->code.items[g->at];
+    switch (column) {
+    case COLUMN_POSITION: put_position(f, g->position); break;
+    case COLUMN_STEP: put_position(f, g->launch_start < 0 ? -1 : g->step + j->opt.first_step); break;
+    case COLUMN_PHASE: fprintf(f, "\"%s\"", phases[i ? i->phase : PHASE_OTHER]); break;
+    case COLUMN_MICRO_BATCH: put_position(f, i ? i->micro_batch : -1); break;
+    case COLUMN_LAYER: put_position(f, i ? i->layer : -1); break;
+    case COLUMN_BOUND: fprintf(f, "\"%s\"", bounds[g->bound]); break;
+    default: put_position(f, g->before < 0 ? -1 : r->truth->gpu[g->before].position); break;
+    }
+}
+
+/* One array a column, in the order in which the work was issued. */
+static void put_work(FILE *f, const job *j, const rank_state *r)
+{
+    static const char *const names[COLUMNS] = {"position", "step",  "phase", "micro_batch",
+                                               "layer",    "bound", "cause"};
+    fputs("      \"work\": {", f);
+    for (int column = 0; column < COLUMNS; column++) {
+        fprintf(f, "%s\"%s\": [", column ? "],\n        " : "", names[column]);
+        for (size_t k = 0; k < r->truth->gpu_count; k++) {
+            if (k) fputs(", ", f);
+            put_cell(f, j, r, &r->truth->gpu[k], column);
+        }
+    }
+    fputs("]}\n", f);
 }
 
 static void put_rank(FILE *f, const job *j, const rank_state *r)
@@ -325,6 +379,7 @@ static void put_rank(FILE *f, const job *j, const rank_state *r)
     put_launches(f, t);
     put_steps(f, j, r);
     put_edges(f, r);
+    put_work(f, j, r);
     fputs("    }", f);
 }
 
@@ -392,6 +447,91 @@ static void put_clocks(FILE *f, const job *j)
     fputs("],\n", f);
 }
 
+typedef struct {
+    FILE *file;
+    bool first;
+} fault_list;
+
+/* rank, step, stage < 0: the job's. factor: in thousandths, or 0 where time says it. */
+static void put_fault(fault_list *list, const char *id, int rank, const char *key, int64_t step,
+                      int64_t factor, int64_t time)
+{
+    FILE *f = list->file;
+    fprintf(f, "%s\n    {\"id\": \"%s\", \"rank\": ", list->first ? "" : ",", id);
+    list->first = false;
+    put_position(f, rank);
+    fprintf(f, ", \"key\": \"%s\", \"step\": ", key);
+    put_position(f, step);
+    fprintf(f, ", \"factor_thousandths\": %lld, \"time\": %lld}", (number)factor, (number)time);
+}
+
+/* What was put into the job, named as `rankscope diagnose` names what it finds. */
+static void put_faults(FILE *f, const job *j)
+{
+    const options *o = &j->opt;
+    fault_list list = {f, true};
+    char key[64];
+    fputs("  \"faults\": [", f);
+    for (int i = 0; i < j->ranks; i++) {
+        if (o->factors[i] != 1000) put_fault(&list, "straggler", i, "computation", -1, o->factors[i], 0);
+        if (o->host_factors[i] != 1000) put_fault(&list, "slow_host", i, "host", -1, o->host_factors[i], 0);
+    }
+    for (size_t i = 0; i < o->stall_count; i++)
+        put_fault(&list, "loader", o->stalls[i].rank, "loader", o->stalls[i].step, 0, o->stalls[i].ns);
+    for (size_t i = 0; i < o->pause_count; i++)
+        put_fault(&list, "host_pause", o->pauses[i].rank, "host", o->pauses[i].step, 0, o->pauses[i].ns);
+    for (size_t i = 0; i < o->link_count; i++) {
+        snprintf(key, sizeof key, "%d-%d", o->links[i].a, o->links[i].b);
+        put_fault(&list, "slow_group", -1, key, -1, o->links[i].factor, 0);
+    }
+    for (int s = 0; s < o->pp; s++) {
+        snprintf(key, sizeof key, "stage %d", s);
+        if (o->stage_factors[s] != 1000)
+            put_fault(&list, "pipeline_imbalance", -1, key, -1, o->stage_factors[s], 0);
+    }
+    if (o->item_every) put_fault(&list, "sync", -1, "aten::item", -1, 0, 0);
+    if (o->alloc_every) put_fault(&list, "allocation", -1, o->rocm ? "hipFree" : "cudaFree", -1, 0, 0);
+    if (o->pageable)
+        put_fault(&list, "pageable_copy", -1, o->rocm ? "hipMemcpyWithStream" : "cudaMemcpyAsync", -1, 0, 0);
+    fputs("],\n", f);
+}
+
+static void put_mesh(FILE *f, const job *j)
+{
+    const options *o = &j->opt;
+    struct {
+        const char *name;
+        int kind, size, stride;
+    } axes[] = {
+        {"tp", GROUP_TP, o->tp, 1}, {"dp", GROUP_DP, o->dp, o->tp}, {"pp", GROUP_PP, o->pp, o->tp * o->dp}};
+    bool first = true;
+    fputs("  \"mesh\": [", f);
+    for (int a = 0; a < 3; a++) {
+        if (axes[a].size < 2) continue;
+        fprintf(f, "%s{\"axis\": \"%s\", \"size\": %d, \"stride\": %d, \"groups\": [", first ? "" : ", ",
+                axes[a].name, axes[a].size, axes[a].stride);
+        first = true;
+        for (size_t g = 0; g < j->group_count; g++) {
+            if (j->groups[g].kind != axes[a].kind) continue;
+            fprintf(f, "%s%d", first ? "" : ", ", j->groups[g].name);
+            first = false;
+        }
+        fputs("]}", f);
+        first = false;
+    }
+    fputs("],\n", f);
+}
+
+static void put_run(FILE *f, const job *j)
+{
+    fprintf(f, "  \"run\": {\"run\": %lld, \"steps\": [", (number)j->opt.run);
+    for (int64_t s = 0; s < j->opt.steps; s++)
+        fprintf(f, "%s{\"step\": %lld, \"pace_ppm\": %lld, \"settled\": %s, \"evaluates\": %s}",
+                s ? ", " : "", (number)s + j->opt.first_step, (number)pace_of(j, s),
+                is_settled(j, s) ? "true" : "false", is_evaluation(j, s) ? "true" : "false");
+    fputs("]},\n", f);
+}
+
 static void put_job(FILE *f, const job *j)
 {
     const options *o = &j->opt;
@@ -404,7 +544,7 @@ static void put_job(FILE *f, const job *j)
         "%s",
         j->ranks, o->dp, o->tp, o->pp, o->layers, o->micro_batches, (number)o->steps, o->first_step,
         (unsigned long long)o->seed, o->rocm ? "rocm" : "cuda", o->graph ? "true" : "false",
-        o->no_sync || o->rocm ? "false" : "true", o->no_steps ? "false" : "true");
+        o->no_sync || o->rocm ? "false" : "true", o->no_steps || o->no_annotations ? "false" : "true");
     fputs(", \"stragglers\": [", f);
     bool first = true;
     for (int i = 0; i < j->ranks; i++) {
@@ -433,6 +573,9 @@ void truth_write(job *j, const char *path)
         first = false;
     }
     fputs("\n  ],\n", f);
+    put_faults(f, j);
+    put_run(f, j);
+    put_mesh(f, j);
     put_clocks(f, j);
     lateness *late = take_memory((size_t)j->ranks * sizeof *late);
     put_collectives(f, j, late);

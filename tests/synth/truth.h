@@ -17,6 +17,7 @@ typedef struct {
     uint32_t correlation;
     uint8_t stream, class, bound;
     bool graph;
+    int32_t at; /* instruction, -1: none */
 } gpu_truth;
 
 typedef struct {
@@ -86,6 +87,8 @@ void truth_gpu(job *j, rank_state *r, const record *e, const record *call, int b
 void truth_edge(rank_state *r, int kind, int32_t source, int32_t target, int32_t sync);
 /* The launch returned when that GPU event had started. */
 void truth_room(rank_state *r, const record *call, int32_t source);
+/* The call returned when that GPU event, which it launched, had ended. */
+void truth_blocked(rank_state *r, const record *call, int32_t source);
 void truth_wait(rank_state *r, uint32_t operator, int32_t source);
 void truth_operators(job *j, rank_state *r, const record *e);
 void truth_collective(job *j, const group *g, const instruction *i, int64_t end);

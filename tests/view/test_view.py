@@ -24,6 +24,9 @@ import urllib.parse
 BIN, SYNTH = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
 UI = "https://ui.perfetto.dev"
 PATIENCE = 60
+# A shell starts what it runs in the background with SIGINT ignored, and the program leaves ignored what its caller
+# ignores. A handler of our own is reset to the default in a child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 passed = failed = 0
 
 
