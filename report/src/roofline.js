@@ -159,7 +159,22 @@ export function mfuSection(data) {
     const answer = data.answers.mfu;
     const table = answer.tables.mfu;
     const known = table.where((row) => table.get(row, 'mfu_pct') !== null);
-    if (!known.length) return null;
+    const steps = () =>
+        foldedTable(table, {
+            single: true,
+            caption: 'MFU of each step',
+            sort: ['rank', 'ascending'],
+            bar: ['mfu_pct', 'hfu_pct', 'modelled_pct'],
+            command: 'rankscope mfu',
+        });
+    if (!known.length)
+        return section(
+            'mfu',
+            'Model FLOPs utilisation',
+            null,
+            empty('The device\u2019s rates, a model of the operators or the length of a step is not known.', answer),
+            table.length ? steps() : null,
+        );
     const ranks = ranksOf(known);
     const mean = (rank, column) => {
         const values = known.rows.filter((row) => known.get(row, 'rank') === rank).map((row) => known.get(row, column));
@@ -190,13 +205,7 @@ export function mfuSection(data) {
                     { name: 'HFU: with what is computed twice', colour: 'second', values: ranks.map((r) => mean(r, 'hfu_pct')) },
                 ],
             }),
-            foldedTable(table, {
-                single: true,
-                caption: 'MFU of each step',
-                sort: ['rank', 'ascending'],
-                bar: ['mfu_pct', 'hfu_pct', 'modelled_pct'],
-                command: 'rankscope mfu',
-            }),
+            steps(),
         ),
         noteList(answer),
     );

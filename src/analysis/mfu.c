@@ -297,8 +297,8 @@ const rs_analysis rs_analysis_mfu = {
                 "rankscope mfu --device H100-SXM trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_owners, &rs_facet_recompute, &rs_facet_steps, &rs_facet_span,
-               &rs_facet_work_details, &rs_facet_gpu_rows}, /* shapes come with owners */
+    .facets = {&rs_facet_owners, &rs_facet_recompute, &rs_facet_steps, &rs_facet_span, &rs_facet_work_details,
+               &rs_facet_gpu_rows}, /* shapes come with owners */
     .columns = RS_COLUMN_BIT(DEVICE),
     .table_sets = sets,
     .n_table_sets = 1,

@@ -89,7 +89,8 @@ static const rs_column_spec gemm_columns[] = {
 };
 static const rs_column_spec roof_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("unit", TEXT, NONE, "matrix: contractions; vector: operators that only do other arithmetic", NULL),
+    RS_COLUMN("unit", TEXT, NONE, "matrix: contractions; vector: operators that only do other arithmetic",
+              NULL),
     RS_COLUMN("precision", TEXT, NONE, "of that arithmetic; unknown: integers and truth values", NULL),
     RS_COLUMN("tflops_per_s", REAL, NONE, "what the rank's device can do of it at best", "TFLOP/s"),
     RS_COLUMN("mem_gbps", REAL, GBPS, "bandwidth of its memory", "memory GB/s"),

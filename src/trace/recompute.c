@@ -100,7 +100,8 @@ static uint8_t kind_of(const rs_string *name)
 static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_recompute *out)
 {
     const rs_events *e = trace->events;
-    uint8_t *inside = rs_malloc(t->n + 1); /* by node: in an operator that checkpoints, in no backward pass of it */
+    uint8_t *inside =
+        rs_malloc(t->n + 1); /* by node: in an operator that checkpoints, in no backward pass of it */
     out->again = rs_calloc(t->n + 1, 1);
     out->n = t->n;
     for (size_t i = 0; inside && out->again && i < t->n; i++) {

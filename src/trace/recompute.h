@@ -11,9 +11,9 @@
  * Without Python functions in the trace the first, which newer jobs need, cannot be seen. */
 typedef struct rs_recompute {
     uint8_t *again;
-    size_t n;             /* nodes of the tree */
-    size_t n_again;       /* of these */
-    bool has_python;      /* the trace holds Python functions that are no modules */
+    size_t n;        /* nodes of the tree */
+    size_t n_again;  /* of these */
+    bool has_python; /* the trace holds Python functions that are no modules */
 } rs_recompute;
 
 extern const rs_facet rs_facet_recompute;
