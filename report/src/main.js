@@ -8,6 +8,7 @@ import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
@@ -20,6 +21,8 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    rooflineSection,
+    mfuSection,
     launchesSection,
     queueSection,
     metricsSection,
@@ -37,6 +40,8 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    roofline: 'Roofline',
+    mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
