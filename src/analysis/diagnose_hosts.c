@@ -52,6 +52,12 @@ static int64_t own_time(const rs_diagnosed *job, size_t rank, uint32_t i)
     return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
 }
 
+/* Whether something is so often in a step that it is off; without steps nothing tells how often is much. */
+static bool is_often(const rs_engine *e, double n)
+{
+    return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
+}
+
 /* ---- calls that wait ----------------------------------------------------------------------------------- */
 
 /* From the end of what the thread did before to the call's return. */
@@ -93,7 +99,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         double n = (double)call.n / (double)rs_rule_total_steps(e);
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
         rs_candidate c = {
-            .rule = rule, .kind = n >= OFTEN ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
+            .rule = rule, .kind = is_often(e, n) ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
         snprintf(c.claim, sizeof c.claim, "%s makes the host wait for the GPU %s times a step", call.text,
                  RS_FIXED(n, 1));
         snprintf(c.edit, sizeof c.edit, "no-sync %s", call.text);
@@ -171,7 +177,7 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
     double usual = status == RS_OK && b.n ? (double)rs_select_number(b.stretch, b.n, b.n / 2) : 0;
     for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&b.calls, &call); i++) {
         double n = (double)call.n / (double)rs_rule_total_steps(e), mean = call.ns / (double)call.n;
-        bool off = n >= OFTEN && mean >= LATE * usual;
+        bool off = is_often(e, n) && mean >= LATE * usual;
         rs_candidate c = {.rule = rule, .kind = off ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
         snprintf(
             c.claim, sizeof c.claim,
@@ -210,36 +216,54 @@ static int by_place(const void *a, const void *b)
     return x->local < y->local ? -1 : x->local > y->local;
 }
 
-/* One rank's pauses in one step. */
+/* The pause of one rank in one step. */
 typedef struct pause {
-    int64_t sum, ns, peers; /* sum: beyond peers */
-    const stretch *longest;
-    size_t n;
-    int64_t usual; /* the longest stretch of that rank and step that is no pause */
+    const stretch *longest; /* NULL: none */
+    int64_t usual;          /* all else in that rank and step is no longer than this, ns */
 } pause;
 
 static int by_sum(const void *a, const void *b)
 {
     const pause *x = a, *y = b;
-    if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
+    if (over(x->longest) != over(y->longest)) return over(x->longest) > over(y->longest) ? -1 : 1;
     return by_place(x->longest, y->longest);
 }
 
+static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
+{
+    if (one.ns <= 0) return true;
+    if (!RS_GROW_ONE(*all, *n, *capacity)) return false;
+    (*all)[(*n)++] = one;
+    return true;
+}
+
+/* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
+ * would have bound it otherwise stand in the list with their own time as their peers'. NULL: out of memory. */
 static stretch *list_stretches(const rs_diagnosed *job, size_t *n)
 {
     const rs_engine *e = job->engine;
-    stretch *all = rs_malloc((e->n_nodes + 1) * sizeof *all);
+    size_t capacity = 64;
+    stretch *all = rs_malloc(capacity * sizeof *all);
+    bool ok = all != NULL;
     *n = 0;
-    for (uint32_t r = 0; all && r < e->n_ranks; r++) {
+    for (uint32_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        for (uint32_t i = 1; i < s->n; i++) {
-            int64_t ns = own_time(job, r, i), peers;
-            if (!ns || s->step[i] < 0) continue;
-            peers = job->reference->peers.edge[e->edge_base[r] + s->first[i]];
-            if (peers != RS_NO_EDGE) all[(*n)++] = (stretch){ns, peers, r, i, s->step[i]};
-        }
+        const int64_t *weight = job->recorded->edge + e->edge_base[r];
+        const int64_t *peers = job->reference->peers.edge + e->edge_base[r];
+        for (uint32_t i = 1; ok && i < s->n; i++)
+            for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
+                bool call = is_work(s, i) && s->cost[k] < RS_COST_INSIDE;
+                bool host = !is_work(s, i) && s->edge_part[k] == RS_PART_HOST && s->cost[k] >= RS_COST_CALL;
+                if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
+                int64_t ns = call ? s->base[k] : weight[k];
+                bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
+                ok = add_stretch(&all, n, &capacity,
+                                 (stretch){ns, compared ? peers[k] : ns, r, i, s->step[i]});
+            }
     }
-    return all;
+    if (ok) return all;
+    rs_free(all);
+    return NULL;
 }
 
 /* Beyond what a stretch lasts so much longer than its peers that it is a pause, ns. */
@@ -257,26 +281,28 @@ static int64_t least_pause(const stretch *all, size_t n, int64_t *scratch)
     return least < LEAST_PAUSE ? LEAST_PAUSE : least;
 }
 
-/* all: by place. Pauses of each rank and step; those of ranks that pause in many steps are none. */
+/* The stretches of one rank and step. A question takes a pause by its length, so it must be the longest. */
+static pause find_pause(const stretch *all, size_t n, int64_t least)
+{
+    pause p = {0};
+    for (size_t i = 0; i < n; i++)
+        if (over(&all[i]) > least && (!p.longest || all[i].ns > p.longest->ns)) p.longest = &all[i];
+    for (size_t i = 0; i < n; i++)
+        if (&all[i] != p.longest && all[i].ns > p.usual) p.usual = all[i].ns;
+    if (p.longest && p.usual > p.longest->ns - 1000) p.longest = NULL;
+    return p;
+}
+
+/* all: by place. Those of ranks that pause in many steps are none. */
 static size_t find_pauses(const rs_diagnosed *job, const stretch *all, size_t n, int64_t least, pause *out)
 {
     size_t found = 0;
     for (size_t i = 0, k; i < n;) {
         size_t begin = found, rank = all[i].rank;
         for (; i < n && all[i].rank == rank; i = k) {
-            pause p = {0};
-            for (k = i; k < n && all[k].rank == rank && all[k].step == all[i].step; k++) {
-                if (over(&all[k]) <= least) {
-                    if (all[k].ns > p.usual) p.usual = all[k].ns;
-                    continue;
-                }
-                p.n++;
-                p.sum = rs_add_sat(p.sum, over(&all[k]));
-                p.peers = rs_add_sat(p.peers, all[k].peers);
-                if (!p.n || p.n == 1 || all[k].ns < p.ns) p.ns = all[k].ns;
-                if (!p.longest || all[k].ns > p.longest->ns) p.longest = &all[k];
-            }
-            if (p.n) out[found++] = p;
+            for (k = i; k < n && all[k].rank == rank && all[k].step == all[i].step;) k++;
+            pause p = find_pause(all + i, k - i, least);
+            if (p.longest) out[found++] = p;
         }
         size_t n_steps = rs_rule_steps(job->engine, rank);
         if (found - begin > 1 && (double)(found - begin) > PAUSED_STEPS * (double)n_steps) found = begin;
@@ -291,17 +317,14 @@ static rs_status add_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule
     const rs_skeleton *s = job->engine->ranks[x->rank];
     const char *in = rs_pool_text(&s->pool, s->operator_name[x->local]);
     long long rank = (long long)job->rank_of[x->rank], step = (long long)s->steps[x->step].number;
-    /* whole microseconds between what is usual there and the shortest pause */
-    int64_t above = (p->usual + 999) / 1000, below = (p->ns + 999) / 1000 - 1;
-    if (below > above) above = below;
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[x->rank]};
     snprintf(c.claim, sizeof c.claim, "Rank %lld's host pauses for %s ms in step %lld%s%.*s", rank,
-             RS_FIXED((double)p->sum / 1e6, 1), step, in ? ", in " : "", in ? 80 : 0, in ? in : "");
+             RS_FIXED((double)over(x) / 1e6, 1), step, in ? ", in " : "", in ? 80 : 0, in ? in : "");
     snprintf(c.subject, sizeof c.subject, "rank %lld's pause in step %lld", rank, step);
     snprintf(c.selector, sizeof c.selector, "part=host&rank=%lld&step=%lld&us>%lld=%sus", rank, step,
-             (long long)above, RS_FIXED((double)p->peers / 1e3 / (double)p->n, 1));
+             (long long)(p->usual + 999) / 1000, RS_FIXED((double)(x->peers < 0 ? 0 : x->peers) / 1e3, 1));
     snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
-    c.excess = (double)p->sum / 1e3 / (double)rs_rule_steps(job->engine, x->rank);
+    c.excess = (double)over(x) / 1e3 / (double)rs_rule_steps(job->engine, x->rank);
     return rs_rule_add(out, &c, err);
 }
 
