@@ -81,10 +81,11 @@ typedef struct part_row {
          "along the path: what a step changes by if it gets the other side's time of this alone, by replay " \
          "of a run; of the rows that changed most",                                                          \
          "swap")                                                                                             \
-    CELL(ID(part_row, moved), "moved", INT, NONE,                                                            \
-         "1: part_us and swap_us differ by more than 10 % and 0.2 % of the step: the path runs elsewhere, "  \
-         "and the cause may be another row",                                                                 \
-         NULL)                                                                                               \
+    CELL(                                                                                                    \
+        ID(part_row, moved), "moved", INT, NONE,                                                             \
+        "1: part_us and swap_us differ by more than 10 %, and by 0.2 % of the step or 2 % of a change that " \
+        "matters: the path runs elsewhere, and the cause may be another row",                                \
+        NULL)                                                                                                \
     CELL(MAYBE(part_row, status), "change", TEXT, NONE, "added, removed or renamed; else unknown", NULL)     \
     CELL(MAYBE(part_row, was), "was", TEXT, NONE, "its name in the base, where it was renamed", NULL)        \
     CELL(OF(part_row, p), "p", REAL, NONE,                                                                   \
@@ -200,8 +201,9 @@ static const char *reason_of(const totals *a, const totals *b, const rs_welch *w
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-#define MOVED_OF_PART 0.1   /* a part and its swap that differ by more: the path has moved */
-#define MOVED_OF_STEP 0.002 /* ... and by more than that of a step */
+#define MOVED_OF_PART 0.1    /* a part and its swap that differ by more: the path has moved */
+#define MOVED_OF_STEP 0.002  /* ... and by more than that of a step ... */
+#define MOVED_OF_CHANGE 0.02 /* ... or of a change that matters, if that is less */
 
 static const char *text_at(const rs_parts *p, uint32_t id)
 {
@@ -217,10 +219,12 @@ static const char *change_of(const rs_part_row *x)
     return !in_base ? "added" : !in_new ? "removed" : NULL;
 }
 
-static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
+static rs_status put_parts(const rs_parts *p, double min_effect, rs_table *table, rs_error *err)
 {
     const int64_t *n = p->samples;
     double step = (double)p->sums[0] / (double)n[0];
+    double change = fabs((double)p->sums[1] / (double)n[1] - step), least = MOVED_OF_STEP * step;
+    if (change >= min_effect * step) least = fmin(least, MOVED_OF_CHANGE * change);
     for (size_t i = 0; i < p->n; i++) {
         const rs_part_row *x = &p->rows[i];
         if (p->method == RS_REGRESS_PATH && !x->sum[0] && !x->sum[1]) continue; /* on no path */
@@ -241,7 +245,7 @@ static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
         cells.duration = rs_sub_sat(cells.change, cells.by_count);
         if (x->swap != RS_NO_TIME) {
             double off = fabs((double)x->change - (double)x->swap);
-            cells.moved = off > MOVED_OF_PART * fabs((double)x->change) && off > MOVED_OF_STEP * step;
+            cells.moved = off > MOVED_OF_PART * fabs((double)x->change) && off > least;
         }
         RS_TRY(rs_table_put_row(table, &part_record, 0, &cells, err));
     }
@@ -293,7 +297,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     if (status == RS_OK && of == 1)
         rs_result_note(result, "swap_us: of a run of the new side that takes the base's durations, as the "
                                "base's traces are not here");
-    if (status == RS_OK) status = put_parts(&parts, result->tables[PARTS], err);
+    if (status == RS_OK) status = put_parts(&parts, s->min_effect, result->tables[PARTS], err);
     if (status == RS_OK && parts.n) *method_name = method == RS_REGRESS_PATH ? "path" : "exposed";
     rs_parts_clear(&parts);
     return status;
