@@ -252,34 +252,6 @@ static rs_status put_parts(const rs_parts *p, double min_effect, rs_table *table
     return RS_OK;
 }
 
-/* The first run that has no parts by the method; NULL. */
-static const rs_one_run *without_parts(const rs_run_range sides[2], rs_regress_method method)
-{
-    for (int k = 0; k < 2; k++)
-        for (size_t r = sides[k].from; r < sides[k].to; r++) {
-            const rs_one_run *run = &sides[k].side->runs[r];
-            if (run->n_steps && !run->parts[method].known) return run;
-        }
-    return NULL;
-}
-
-/* The path where all runs have one, else the time line; *method: what is used. False: neither can be. */
-static bool choose_method(const rs_run_range sides[2], rs_regress_method *method, rs_result *result)
-{
-    const rs_one_run *run = without_parts(sides, *method);
-    if (!run) return true;
-    if (*method == RS_REGRESS_PATH) {
-        rs_result_note(result, "no parts of the path, %.200s: %.200s", run->label,
-                       run->refused ? run->refused : "they were not computed when it was saved");
-        *method = RS_REGRESS_EXPOSED;
-        run = without_parts(sides, *method);
-        if (!run) rs_result_note(result, "the parts are those of the time line (--method exposed)");
-    }
-    if (run)
-        rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
-    return !run;
-}
-
 static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settings *s, double alpha,
                             const char **method_name, rs_result *result, rs_error *err)
 {
@@ -288,7 +260,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     rs_parts parts = {.n = 0};
     char reason[RS_ERROR_TEXT];
     int of = -1;
-    if (!choose_method(sides, &method, result)) return RS_OK;
+    if (!rs_parts_choose(sides, &method, result)) return RS_OK;
     if (method == RS_REGRESS_EXPOSED && s->key != RS_REGRESS_KERNEL && s->key != RS_REGRESS_PART)
         rs_result_note(result, "operators, phases and groups are told apart along the path only");
     rs_status status = rs_parts_find(sides, method, s->key, alpha, &parts, reason, sizeof reason, err);
