@@ -1,4 +1,5 @@
 // The page: reads its data, makes the sections, starts theme and charts.
+import { trustSection, waitsSection } from './between.js';
 import { startCharts } from './charts.js';
 import { communicationSection } from './communication.js';
 import { readData } from './data.js';
@@ -16,12 +17,14 @@ const SECTIONS = [
     timeOfRanks,
     stepsSection,
     communicationSection,
+    waitsSection,
     idleSection,
     kernelsSection,
     operatorsSection,
     launchesSection,
     queueSection,
     metricsSection,
+    trustSection,
     recording,
 ];
 
@@ -31,6 +34,7 @@ const SHORT = {
     time: 'Time',
     steps: 'Steps',
     communication: 'Communication',
+    waits: 'Waiting',
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
@@ -38,6 +42,7 @@ const SHORT = {
     queue: 'Queue',
     metrics: 'Metrics',
     history: 'History',
+    trust: 'Trust',
     recording: 'Recording',
 };
 
