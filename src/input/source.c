@@ -130,7 +130,9 @@ rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, 
     bool is_stdin = strcmp(path, "-") == 0;
     rs_source *s = source_create(is_stdin ? "(standard input)" : path, max_ratio);
     if (!s) return rs_fail_nomem(err, "input");
-    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    do {
+        s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    } while (s->fd < 0 && errno == EINTR); /* a FIFO opens when somebody writes */
     s->owns_fd = !is_stdin;
     struct stat info;
     rs_status status = RS_OK;
