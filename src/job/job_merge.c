@@ -75,14 +75,14 @@ static void clear_answer(const rs_question *q, rs_answer *answer, size_t round)
 {
     for (size_t i = 0; i < answer->n_next; i++) clear_answer(q, &answer->next[i], round + 1);
     rs_free(answer->next);
-    if (q->borrowed) return;
+    if (answer->borrowed) return;
     bool last = round == q->how.n_rounds;
     void (*release)(void *) = last ? q->how.free_partial : q->how.rounds[round].free_partial;
     if (answer->partial && release) release(answer->partial);
     rs_bytes_free(&answer->given);
 }
 
-void rs_question_clear_input(rs_question *q, rs_input_answer *answer)
+void rs_question_clear_input(const rs_question *q, rs_input_answer *answer)
 {
     for (size_t k = 0; k < answer->n_ranks; k++) {
         clear_answer(q, &answer->ranks[k].first, 0);
@@ -92,6 +92,7 @@ void rs_question_clear_input(rs_question *q, rs_input_answer *answer)
     answer->ranks = NULL;
     answer->n_ranks = 0;
     rs_problems_clear(&answer->problems);
+    rs_arena_clear(&answer->arena);
 }
 
 void rs_question_clear(rs_question *q)
