@@ -44,7 +44,7 @@ typedef struct rs_capture_run {
     const char *rank; /* NULL: not set */
     char *const *profiled,
         *const *target; /* the command with the profiler, and as it was given; ended by NULL */
-    const char *mask; /* further names of arguments whose values are secrets, "a,b"; NULL: none */
+    const char *mask;   /* further names of arguments whose values are secrets, "a,b"; NULL: none */
     pid_t pid;
     int exit_code; /* -1: still running */
     rs_capture_clocks start, end;

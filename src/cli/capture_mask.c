@@ -38,7 +38,7 @@ static bool parts_words(char c)
  * ("--pad-token") are none. */
 static bool is_secret(const char *name, size_t n, const char *wished)
 {
-    static const char *const secrets[] = {"token",      "secret", "password",   "passwd",      "passphrase",
+    static const char *const secrets[] = {"token",      "secret", "password",    "passwd",   "passphrase",
                                           "credential", "apikey", "credentials", "accesskey"};
     static const char *const keys[] = {"api", "access", "secret", "private", "auth"};
     static const char *const tokens[] = {"pad",     "eos",   "bos",   "unk", "mask", "sep",  "cls",
@@ -62,7 +62,8 @@ static bool is_key(const char *word)
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         size_t n = strlen(begins[i]), rest = 0;
         if (strncmp(word, begins[i], n) != 0) continue;
-        for (const char *p = word + n; rs_is_digit(*p) || rs_is_letter(*p) || *p == '_' || *p == '-'; p++) rest++;
+        for (const char *p = word + n; rs_is_digit(*p) || rs_is_letter(*p) || *p == '_' || *p == '-'; p++)
+            rest++;
         if (rest >= 16 && !word[n + rest]) return true;
     }
     return false;

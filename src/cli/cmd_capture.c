@@ -263,8 +263,9 @@ static int capture(const rs_options *options, char **target)
     }
     const char *shared = getenv("RANKSCOPE_RUN");
     if (shared && !is_one_name(shared)) {
-        rs_complain("capture: RANKSCOPE_RUN is the name of a folder below the output directory, not a path: %.200s",
-                    shared);
+        rs_complain(
+            "capture: RANKSCOPE_RUN is the name of a folder below the output directory, not a path: %.200s",
+            shared);
         return RS_EXIT_CAPTURE;
     }
     make_command(&command, profiler, folder, target);

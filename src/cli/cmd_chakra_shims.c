@@ -288,7 +288,8 @@ static void put_help(const char *tool)
             if (s->input && strcmp(o->name, s->input) == 0)
                 printf("the file to read\n");
             else if (strncmp(o->name, "log", 3) == 0)
-                printf("%s\n", strstr(o->name, "filename") ? "where messages go too" : "accepted, does nothing");
+                printf("%s\n",
+                       strstr(o->name, "filename") ? "where messages go too" : "accepted, does nothing");
             else if (strcmp(o->name, "simulate") == 0)
                 printf("the replay as well, as `rankscope chakra check` prints it\n");
             else if (o->ours)

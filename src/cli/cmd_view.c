@@ -39,7 +39,7 @@ typedef struct view {
     int socket;     /* -1: handed on, or not open */
     char title[200];
     rs_view_trace trace;
-    bool lost; /* part of the report's input was lost */
+    bool lost;  /* part of the report's input was lost */
     char *page; /* that led the browser here */
     text entry, report;
     rs_view_resource resources[MAX_RESOURCES];

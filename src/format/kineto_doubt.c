@@ -96,10 +96,11 @@ static rs_status drop(rs_events *e, size_t from, size_t to, const bounds *b, con
         forget_arguments(e, &e->args[c], rs_column_infos[c].type == RS_COLUMN_REAL);
     for (size_t c = 0; c < e->n_counters; c++) forget_arguments(e, &e->counters[c].values, true);
     e->n_lost += n;
-    rs_problems_add_many(&e->problems, file, -1, RS_LOSS, "packing_implausible",
-                         "events whose times lie far from all others, in text that its checksum does not prove; "
-                         "dropped",
-                         RS_NO_OFFSET, n, NULL);
+    rs_problems_add_many(
+        &e->problems, file, -1, RS_LOSS, "packing_implausible",
+        "events whose times lie far from all others, in text that its checksum does not prove; "
+        "dropped",
+        RS_NO_OFFSET, n, NULL);
     return RS_OK;
 }
 

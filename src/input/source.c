@@ -34,8 +34,8 @@ struct rs_source {
     uint64_t bytes_out;
     rs_source_end end;
     uint64_t member_from; /* where the text of the present member or frame begins */
-    bool finished;  /* no more text will come */
-    uint8_t *ahead; /* text that was looked at and is still to be read */
+    bool finished;        /* no more text will come */
+    uint8_t *ahead;       /* text that was looked at and is still to be read */
     size_t ahead_at, ahead_n;
 
     /* compressed bytes waiting; for plain files only the first look at the magic */

@@ -423,10 +423,11 @@ static void test_in_large_texts(void **state)
 
 static void add_timed(text *t, size_t i, bool far)
 {
-    text_printf(t,
-                "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %zu.250, "
-                "\"dur\": 5, \"args\": {\"correlation\": %zu, \"stream\": 7}}",
-                i ? ",\n" : "", (far ? 70000000 : 1000000) + 10 * i, i);
+    text_printf(
+        t,
+        "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %zu.250, "
+        "\"dur\": 5, \"args\": {\"correlation\": %zu, \"stream\": 7}}",
+        i ? ",\n" : "", (far ? 70000000 : 1000000) + 10 * i, i);
 }
 
 /* Two gzip members of stored blocks; one event of the first half really lies far away. In one of the second half a
