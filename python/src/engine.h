@@ -96,6 +96,13 @@ void rs_py_job_let_go(rs_py_job *job);
 PyObject *rs_py_result(rs_result *result);
 /* A Table of a C table, which is taken over even on failure. */
 PyObject *rs_py_table(rs_table *table);
+/* The C table of a Table, borrowed. */
+const rs_table *rs_py_table_of(PyObject *table);
+/* Methods of Table: a copy of the rows of these numbers, in their order; the table as plain Python values. */
+PyObject *rs_py_table_take(PyObject *self, PyObject *numbers);
+PyObject *rs_py_table_state(PyObject *self, PyObject *args);
+/* A function of the module: the Table of such a state. */
+PyObject *rs_py_table_restore(PyObject *module, PyObject *state);
 PyObject *rs_py_problems(const rs_problems *problems);
 /* Schema of a table as a list of dicts. */
 PyObject *rs_py_schema(const rs_table_spec *spec);

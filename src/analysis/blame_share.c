@@ -30,17 +30,6 @@ void rs_blamer_clear(rs_blamer *b)
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
-static const char *group_of(const rs_blamer *b, uint32_t node)
-{
-    const rs_engine *e = b->f.e;
-    if (!(e->kind[node] & RS_ENGINE_MEETS)) return NULL;
-    const rs_meeting *m = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
-    const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
-    const rs_coll_rank *r = e->comm[a->rank];
-    const char *description = rs_pool_text(&r->pool, r->ops[a->op].description);
-    return description ? description : rs_pool_text(&r->pool, r->ops[a->op].group);
-}
-
 /* What --by tells of a link. False when out of memory. */
 static bool detail_of(rs_blamer *b, const rs_link *l, size_t rank, rs_part part, uint32_t *out)
 {
@@ -54,7 +43,7 @@ static bool detail_of(rs_blamer *b, const rs_link *l, size_t rank, rs_part part,
     case RS_BLAME_BY_RANK: break;
     case RS_BLAME_BY_KERNEL: text = rs_pool_text(&s->pool, s->name[local]); break;
     case RS_BLAME_BY_OPERATOR: text = rs_pool_text(&s->pool, s->operator_name[local]); break;
-    case RS_BLAME_BY_GROUP: text = part == RS_PART_TRANSFER ? group_of(b, l->node) : NULL; break;
+    case RS_BLAME_BY_GROUP: text = part == RS_PART_TRANSFER ? rs_engine_group_of(e, l->node) : NULL; break;
     case RS_BLAME_BY_PHASE: *out = s->n_placed ? s->phase[local] : RS_PHASE_UNKNOWN; break;
     case RS_BLAME_BY_LAYER:
         if (s->n_placed && s->layer[local] != RS_SKELETON_NO_LAYER) *out = s->layer[local];
