@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "engine/contention.h"
 #include "engine/edits.h"
 
 typedef struct answer_row {
@@ -286,6 +287,7 @@ struct rs_asker {
     const rs_replayed *r;
     const int64_t *rank_of;
     rs_roles roles;
+    rs_contention contention;
     int64_t *ends[2]; /* scratch: by step_base */
     lengths before, after;
     size_t n_ranges; /* that are asked about: the job, then each rank where there are several */
@@ -293,6 +295,20 @@ struct rs_asker {
     const char *reason; /* why the replay cannot be relied on; NULL */
 };
 typedef rs_asker asker;
+
+/* The interval of the i-th range reaches to what these two replays differ by. Their steps' ends are in a->ends. */
+static void widen(asker *a, const rs_times *before, const rs_times *after, size_t i, double *low,
+                  double *high)
+{
+    const rs_engine *e = a->r->engine;
+    size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
+    double l, h;
+    measure(e, before, a->ends[0], from, to, &a->before);
+    measure(e, after, a->ends[1], from, to, &a->after);
+    spread(&a->before, &a->after, &l, &h);
+    if (l < low[i]) low[i] = l;
+    if (h > high[i]) high[i] = h;
+}
 
 /* One of the four replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
  * ranks. */
@@ -313,18 +329,44 @@ static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, b
         rs_engine_step_ends(e, &before, a->ends[0]);
         rs_engine_step_ends(e, &after, a->ends[1]);
         for (size_t i = 0; i < a->n_ranges; i++) {
-            size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
-            double l, h;
-            measure(e, &before, a->ends[0], from, to, &a->before);
-            measure(e, &after, a->ends[1], from, to, &a->after);
-            spread(&a->before, &a->after, &l, &h);
-            if (l < low[i]) low[i] = l;
-            if (h > high[i]) high[i] = h;
+            widen(a, &before, &after, i, low, high);
         }
     }
     rs_weights_clear(&was);
     rs_weights_clear(&is);
     rs_times_clear(&before);
+    rs_times_clear(&after);
+    return status;
+}
+
+/* The question once more, with kernels that are slowed down beside communication, or not any more, as the recording
+ * tells of their kind. Where that moves them, others may be beside communication: so twice. */
+static rs_status ask_contended(asker *a, const rs_what_if *q, double *low, double *high, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights is = {0};
+    rs_times after = {0};
+    size_t n_changed;
+    rs_status status = rs_weights_copy(e, &a->r->recorded, &is, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &is, &n_changed, err);
+    if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
+    int64_t *edited = NULL; /* work as the question has it */
+    if (status == RS_OK && !(edited = rs_malloc((e->n_nodes + 1) * sizeof *edited)))
+        status = rs_fail_nomem(err, "a question");
+    if (status == RS_OK) memcpy(edited, is.work, e->n_nodes * sizeof *edited);
+    for (int k = 0; status == RS_OK && k < 2; k++) {
+        memcpy(is.work, edited, e->n_nodes * sizeof *is.work);
+        status = rs_contention_apply(&a->contention, e, &after, &is, err);
+        rs_times_clear(&after);
+        if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
+    }
+    rs_free(edited);
+    if (status == RS_OK) {
+        rs_engine_step_ends(e, &a->r->times, a->ends[0]);
+        rs_engine_step_ends(e, &after, a->ends[1]);
+        for (size_t i = 0; i < a->n_ranges; i++) widen(a, &a->r->times, &after, i, low, high);
+    }
+    rs_weights_clear(&is);
     rs_times_clear(&after);
     return status;
 }
@@ -407,8 +449,11 @@ static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char *
         for (int k = 0; status == RS_OK && k < 4; k++)
             if ((k & 1) == 0 || a->infer)
                 status = ask_under(a, q, k & 1 ? RS_EDGES_ALL : RS_EDGES_TOLD, k & 2, low, high, err);
-        if (status == RS_OK && set_all_grow(q, true))
+        if (status == RS_OK && a->contention.n_names) status = ask_contended(a, q, low, high, err);
+        if (status == RS_OK && set_all_grow(q, true)) {
             status = ask_under(a, q, a->infer ? RS_EDGES_ALL : RS_EDGES_TOLD, false, low, high, err);
+            if (status == RS_OK && a->contention.n_names) status = ask_contended(a, q, low, high, err);
+        }
         set_all_grow(q, false);
         if (status == RS_OK) {
             rs_engine_step_ends(e, &a->r->times, a->ends[0]);
@@ -482,6 +527,7 @@ rs_status rs_asker_open(const rs_replayed *replayed, const int64_t *rank_of, boo
     if (!a->ends[0] || !a->ends[1] || !a->before.ns || !a->after.ns)
         status = rs_fail_nomem(err, "a question");
     if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a->roles, err);
+    if (status == RS_OK) status = rs_contention_learn(e, &replayed->times, &a->contention, err);
     if (status == RS_OK)
         *out = a;
     else
@@ -493,6 +539,7 @@ void rs_asker_close(rs_asker *a)
 {
     if (!a) return;
     rs_roles_clear(&a->roles);
+    rs_contention_clear(&a->contention);
     rs_free(a->ends[0]);
     rs_free(a->ends[1]);
     rs_free(a->before.ns);

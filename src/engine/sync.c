@@ -82,7 +82,7 @@ typedef struct finder {
     int64_t slack;       /* ns: CLOCK_SLACK, or what the trace shows */
     int64_t *late;       /* by call that surely waited, if close: how long after its return work ended */
     size_t n_late, late_capacity;
-    uint32_t late_call;  /* of the last of them */
+    uint32_t late_call; /* of the last of them */
 } finder;
 
 /* Old traces leave the device out; it then is the process id. */
@@ -405,7 +405,8 @@ static bool waits_for_event(finder *x, uint32_t call)
     }
     for (uint32_t lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
         size_t work = last_launched(x, lane, x->records.entries[found].time);
-        if (work == SIZE_MAX || x->w->end[work] < from || x->w->end[work] > rs_add_sat(to, x->slack)) continue;
+        if (work == SIZE_MAX || x->w->end[work] < from || x->w->end[work] > rs_add_sat(to, x->slack))
+            continue;
         if (best == SIZE_MAX || x->w->end[work] > x->w->end[best]) best = work;
     }
     x->out->n_untold += best == SIZE_MAX;
@@ -542,8 +543,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     rs_status status = rs_trace_work_details(trace, &all, &work, err);
     if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &by_start, err);
     if (status != RS_OK) return status;
-    finder x = {
-        .trace = trace, .e = e, .w = work, .by_start = by_start, .out = out, .slack = CLOCK_SLACK};
+    finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out, .slack = CLOCK_SLACK};
     x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};
     x.roles = rs_malloc(e->strings.n + 1);
     bool ok = x.roles != NULL;
