@@ -33,6 +33,11 @@ typedef struct rs_job_settings {
     const char *steps;      /* "3-5"; NULL: all */
     const char
         *window; /* "10-12.5": ms from the job's first event over all ranks, the end excluded; NULL: all */
+    const char *store;    /* the folder in which what was computed is kept (docs/store.md); NULL: none */
+    bool no_store;        /* none, whatever store says */
+    bool store_optional;  /* a folder that cannot be made or written is no error: nothing is kept then */
+    uint64_t store_from;  /* bytes of an input from which on it is kept; 0: all */
+    uint64_t store_limit; /* bytes that the folder may hold; 0: 5 GiB */
     rs_progress_fn progress;
     void *progress_context;
     int simd; /* 0: best the machine has; else force a level (tests): 1 portable, 2 SSE2/NEON, 3 AVX2 */

@@ -20,6 +20,9 @@ typedef struct rs_metrics_settings {
     bool traces;         /* read torch profiler traces in the directories, too */
     rs_progress_fn progress;
     void *progress_context;
+    /* relative standard deviation of a number over equal runs, known from elsewhere; 0: not known, and then no
+     * difference between two runs is called better or worse */
+    double between_run_sd;
 } rs_metrics_settings;
 
 typedef struct rs_metrics rs_metrics;
@@ -44,8 +47,9 @@ RS_API rs_status rs_metrics_read(rs_metrics *metrics, rs_problems *problems, rs_
  * steps and exposed, in that order. result is overwritten; the caller clears it. */
 RS_API rs_status rs_metrics_result(rs_metrics *metrics, rs_result *result, rs_error *err);
 RS_API const rs_table_spec *const *rs_metrics_tables(size_t *n);
-/* Whether --fail-on EXPR can be answered; the text is read again by rs_metrics_gate. */
-RS_API rs_status rs_metrics_gate_check(const char *text, bool compared, rs_error *err);
+/* Whether --fail-on EXPR can be answered under the settings; the text is read again by rs_metrics_gate. */
+RS_API rs_status rs_metrics_gate_check(const char *text, const rs_metrics_settings *settings, bool compared,
+                                       rs_error *err);
 /* Sets result->found and notes the row when rows of comparison or, for columns it does not have, of datasets
  * meet the expression. */
 RS_API rs_status rs_metrics_gate(const char *text, rs_result *result, rs_error *err);

@@ -35,7 +35,8 @@ typedef enum rs_unit {
     RS_UNIT_PERCENT, /* 0..100 */
     RS_UNIT_RATIO,   /* 0..1 */
     RS_UNIT_BYTES,
-    RS_UNIT_GBPS /* 1e9 bytes a second */
+    RS_UNIT_GBPS, /* 1e9 bytes a second */
+    RS_UNIT_LAST = RS_UNIT_GBPS
 } rs_unit;
 
 /* As --schema calls them: "int", "real", "time" (RS_MOMENT too), "text"; "us", "GB/s", ..., NULL for none.

@@ -5,7 +5,7 @@ import html
 import itertools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 from . import _engine as native
 from ._words import in_python
@@ -21,6 +21,7 @@ Row = Dict[str, Any]
 _CHUNK = 1024  # rows made into Python objects at a time
 _SHOWN_ROWS = 20
 _SHOWN_TEXT = 60
+_LEAST_TEXT = 24  # before columns are left out
 
 
 def _need(module: str, what: str) -> Any:
@@ -32,11 +33,11 @@ def _need(module: str, what: str) -> Any:
         raise ImportError("%s needs %s: pip install %s" % (what, module, module)) from error
 
 
-def _shorten(text: str) -> str:
+def _shorten(text: str, most: int = _SHOWN_TEXT) -> str:
     """In the middle: the ends of kernels' names tell them apart."""
-    if len(text) <= _SHOWN_TEXT:
+    if len(text) <= most:
         return text
-    half = (_SHOWN_TEXT - 1) // 2
+    half = (most - 1) // 2
     return text[:half] + "\u2026" + text[-half:]
 
 
@@ -63,12 +64,38 @@ def _from_list(pandas: Any, values: List[Any], kind: str) -> Any:
     return pandas.Series(values, dtype="float64")
 
 
+def _restore(state: Tuple[Any, ...]) -> Table:
+    """The Table of a pickle."""
+    return Table(native.table_restore(state))
+
+
+def _grid(names: List[str], right: List[bool], rows: List[List[str]], width: int) -> str:
+    """Cells under the names of their columns. What does not fit: texts get shorter, then columns in the middle go."""
+    widths = [max([len(name)] + [len(row[at]) for row in rows]) for at, name in enumerate(names)]
+    shown = list(range(len(names)))
+    for at in sorted(shown, key=lambda at: -widths[at]):
+        beyond = sum(widths) + 2 * (len(names) - 1) - width
+        if beyond > 0 and not right[at]:
+            widths[at] = min(widths[at], max(len(names[at]), _LEAST_TEXT, widths[at] - beyond))
+    while len(shown) > 2 and sum(widths[at] + 2 for at in shown) + 1 > width:
+        shown.pop(len(shown) // 2)
+    middle = (len(shown) + 1) // 2 if len(shown) < len(names) else len(names)
+    lines = []
+    for row in [names] + rows:
+        cells = [row[at].rjust(widths[at]) if right[at] else _shorten(row[at], widths[at]).ljust(widths[at]) for at in shown]
+        if len(shown) < len(names):
+            cells.insert(middle, "\u2026")
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
 class Table:
     """A table: typed columns with units, unknown values None.
 
     It implements Arrow's PyCapsule protocol, so that pyarrow, polars, DuckDB and others take it as it is, numbers
     not copied. `to_pandas()`, `to_arrow()`, `to_polars()` and `to_dicts()` convert it; iterating gives a row at a
-    time as a dict; `table["column"]` is a column as a list, `table[i]` a row, `table[i:j]` a table."""
+    time as a dict; `table["column"]` is a column as a list, `table[i]` a row, `table[i:j]` a table. `head`, `sort`
+    and `filter` give tables. Tables are pickled and copied without the run they come from."""
 
     __slots__ = ("_given", "_result", "__weakref__")
 
@@ -107,8 +134,23 @@ class Table:
         """How many rows."""
         return self._engine.num_rows
 
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """Rows and columns."""
+        return self.num_rows, len(self._engine.schema)
+
     def __len__(self) -> int:
         return self._engine.num_rows
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a column of that name."""
+        return name in self.columns
+
+    def _ipython_key_completions_(self) -> List[str]:
+        return self.columns
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _restore, (self._engine.state(),)
 
     # ---- the run it comes from ----
 
@@ -166,6 +208,41 @@ class Table:
         if not 0 <= row < len(self):
             raise IndexError("table %s has %d rows" % (self.name, len(self)))
         return next(self._rows(row, row + 1))
+
+    def head(self, n: int = 5) -> Table:
+        """The first rows."""
+        return self[:max(0, n)]
+
+    def tail(self, n: int = 5) -> Table:
+        """The last rows."""
+        return self[max(0, len(self) - max(0, n)):]
+
+    def take(self, rows: Sequence[int]) -> Table:
+        """The rows of these numbers, in this order."""
+        return Table(self._engine.take(list(rows)), self._result)
+
+    def sort(self, by: Union[str, Sequence[str]], *, descending: bool = False) -> Table:
+        """By one column or several, the first counting most; rows that are equal stay in order, unknown values come
+        last."""
+        order = list(range(len(self)))
+        for name in reversed([by] if isinstance(by, str) else list(by)):
+            values = self.column(name)
+            known = [at for at in order if values[at] is not None]
+            known.sort(key=lambda at: values[at], reverse=descending)
+            order = known + [at for at in order if values[at] is None]
+        return self.take(order)
+
+    def filter(self, keep: Optional[Callable[[Row], Any]] = None, **equal: Any) -> Table:
+        """The rows of which keep(row), a dict, is true, and whose columns have the values given by name; a list, tuple
+        or set of values stands for any of them: `kernels.filter(lambda row: row["sum_us"] > 1000, rank=[0, 1])`."""
+        rows: List[int] = list(range(len(self)))
+        for name, wanted in equal.items():
+            values, several = self.column(name), isinstance(wanted, (list, tuple, set, frozenset, range))
+            rows = [at for at in rows if (values[at] in wanted if several else values[at] == wanted)]
+        if keep is not None:
+            rows = [at for at in rows if keep(self[at])] if len(rows) < len(self) else \
+                [at for at, row in enumerate(self) if keep(row)]
+        return self.take(rows)
 
     def _rows(self, first: int, last: int) -> Iterator[Row]:
         engine, names = self._engine, self.columns
@@ -243,11 +320,12 @@ class Table:
         return str(self._engine.render("text", width=width, color=color, utf8=utf8))
 
     def __repr__(self) -> str:
-        rows = len(self)
-        shown = self._engine if rows <= 2 * _SHOWN_ROWS else self._engine.slice(0, _SHOWN_ROWS)
-        text = str(shown.render("text", width=_terminal_width())).rstrip("\n")
-        more = "\n... %d more rows" % (rows - _SHOWN_ROWS) if shown is not self._engine else ""
-        return "<rankscope.Table %s, %d rows>\n%s%s" % (self.name, rows, text, more)
+        rows, names = len(self), self.columns
+        shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
+        cells = [[_show(value) for value in row.values()] for row in self._rows(0, shown)]
+        text = _grid(names, [spec["type"] != "text" for spec in self.schema], cells, _terminal_width())
+        more = "\n... %d more rows" % (rows - shown) if shown < rows else ""
+        return "<rankscope.Table %s, %d rows x %d columns>\n%s%s" % (self.name, rows, len(names), text, more)
 
     def _repr_html_(self) -> str:
         schema, rows = self.schema, len(self)

@@ -60,14 +60,16 @@ class Report:
 
 
 def report(runs: Mapping[str, Path], *, reference: Optional[str] = None, candidate: Optional[str] = None,
-           skip_warmup: Optional[int] = None, traces: bool = False, compat: Optional[str] = None,
-           fail_on: Optional[str] = None, output: Optional[Path] = None, plots: Union[bool, str] = "auto", jobs: int = 0,
+           skip_warmup: Optional[int] = None, between_run_sd: Optional[float] = None, traces: bool = False,
+           compat: Optional[str] = None, fail_on: Optional[str] = None, output: Optional[Path] = None, plots: Union[bool, str] = "auto", jobs: int = 0,
            progress: Progress = "auto") -> Report:
     """Reads the records of one or several runs and compares two of them.
 
     runs: {label: directory with rank_R_metrics.jsonl}
     reference, candidate: the labels to compare
     skip_warmup: records of each rank that are left out: 5, or 0 under compat="aorta"
+    between_run_sd: how much equal runs differ (standard deviation in percent), known from elsewhere; without it no
+        difference is called better or worse
     traces: read torch profiler traces in the directories, too
     compat: "aorta" for AORTA's numbers
     fail_on: a condition on the comparison, as the program's --fail-on; the report's `found` tells
@@ -93,7 +95,7 @@ def report(runs: Mapping[str, Path], *, reference: Optional[str] = None, candida
     if not labels:
         raise UsageError("which runs? {label: directory}")
     settings = {"aorta": compat == "aorta", "skip_warmup": skip_warmup, "jobs": jobs, "traces": traces,
-                "reference": reference, "candidate": candidate, "fail_on": fail_on}
+                "between_run_sd": between_run_sd, "reference": reference, "candidate": candidate, "fail_on": fail_on}
     files: List[str] = []
     with contextlib.ExitStack() as stack:
         pictures = None

@@ -22,6 +22,14 @@ bool rs_py_get_number(PyObject *settings, const char *name, uint64_t *out)
     return !PyErr_Occurred();
 }
 
+bool rs_py_get_real(PyObject *settings, const char *name, double *out)
+{
+    PyObject *value = PyDict_GetItemString(settings, name);
+    if (!value || value == Py_None) return true;
+    *out = PyFloat_AsDouble(value);
+    return !PyErr_Occurred();
+}
+
 bool rs_py_get_text(PyObject *settings, const char *name, char **out)
 {
     PyObject *value = PyDict_GetItemString(settings, name);

@@ -96,6 +96,13 @@ void rs_py_job_let_go(rs_py_job *job);
 PyObject *rs_py_result(rs_result *result);
 /* A Table of a C table, which is taken over even on failure. */
 PyObject *rs_py_table(rs_table *table);
+/* The C table of a Table, borrowed. */
+const rs_table *rs_py_table_of(PyObject *table);
+/* Methods of Table: a copy of the rows of these numbers, in their order; the table as plain Python values. */
+PyObject *rs_py_table_take(PyObject *self, PyObject *numbers);
+PyObject *rs_py_table_state(PyObject *self, PyObject *args);
+/* A function of the module: the Table of such a state. */
+PyObject *rs_py_table_restore(PyObject *module, PyObject *state);
 PyObject *rs_py_problems(const rs_problems *problems);
 /* Schema of a table as a list of dicts. */
 PyObject *rs_py_schema(const rs_table_spec *spec);
@@ -108,6 +115,7 @@ bool rs_py_set_options(rs_options *options, PyObject *values);
 /* Reads of a settings dict; absent or None leaves *out as it is. false with an exception. */
 bool rs_py_get_flag(PyObject *settings, const char *name, bool *out);
 bool rs_py_get_number(PyObject *settings, const char *name, uint64_t *out);
+bool rs_py_get_real(PyObject *settings, const char *name, double *out);
 bool rs_py_get_text(PyObject *settings, const char *name, char **out); /* to be freed */
 /* The paths of a list of str as the file system has them, borrowed from *kept. To be freed; NULL with an
  * exception. */

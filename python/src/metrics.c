@@ -68,8 +68,10 @@ static bool read_settings(run *r, PyObject *dict)
 {
     bool ok = rs_py_get_flag(dict, "aorta", &r->settings.aorta);
     uint64_t jobs = 0, skip = r->settings.aorta ? 0 : RS_METRICS_WARMUP;
+    double percent = 0;
     ok = ok && rs_py_get_number(dict, "skip_warmup", &skip) && rs_py_get_number(dict, "jobs", &jobs) &&
          rs_py_get_flag(dict, "traces", &r->settings.traces) &&
+         rs_py_get_real(dict, "between_run_sd", &percent) &&
          rs_py_get_text(dict, "reference", &r->reference) &&
          rs_py_get_text(dict, "candidate", &r->candidate) && rs_py_get_text(dict, "fail_on", &r->gate);
     if (ok && (jobs > 4096 || skip > INT64_MAX)) {
@@ -77,6 +79,7 @@ static bool read_settings(run *r, PyObject *dict)
         ok = false;
     }
     r->settings.jobs = (unsigned)jobs;
+    r->settings.between_run_sd = percent / 100;
     r->settings.skip_warmup = (int64_t)skip;
     r->settings.progress = rs_py_task_progress;
     return ok;
@@ -107,7 +110,7 @@ static rs_status prepare(run *r, PyObject *runs, rs_error *err)
     if (status == RS_OK && r->reference && r->candidate)
         status = rs_metrics_compare(r->metrics, r->reference, r->candidate, err);
     if (status == RS_OK && r->gate &&
-        (status = rs_metrics_gate_check(r->gate, r->reference && r->candidate, err)) != RS_OK)
+        (status = rs_metrics_gate_check(r->gate, &r->settings, r->reference && r->candidate, err)) != RS_OK)
         rs_error_wrap(err, "--fail-on");
     return status;
 }

@@ -120,6 +120,11 @@ static PyObject *get_num_rows(PyObject *self, void *closure)
     return PyLong_FromSize_t(rs_table_n_rows(((table_object *)self)->table));
 }
 
+const rs_table *rs_py_table_of(PyObject *table)
+{
+    return ((table_object *)table)->table;
+}
+
 static Py_ssize_t table_length(PyObject *self)
 {
     return (Py_ssize_t)rs_table_n_rows(((table_object *)self)->table);
@@ -218,7 +223,14 @@ static Py_ssize_t find_column(const table_object *self, PyObject *key)
         Py_XDECREF(name);
         if (same) return same < 0 ? -1 : (Py_ssize_t)i;
     }
-    PyErr_SetObject(PyExc_KeyError, key);
+    PyObject *names = rs_py_text("");
+    for (size_t i = 0; names && i < spec->n_columns; i++) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%s", names, i ? ", " : "", spec->columns[i].name);
+        Py_DECREF(names);
+        names = longer;
+    }
+    if (names) PyErr_Format(PyExc_KeyError, "table %s has no column %U; it has %U", spec->name, key, names);
+    Py_XDECREF(names);
     return -1;
 }
 
@@ -484,6 +496,9 @@ static PyMethodDef table_methods[] = {
     {"column", table_column, METH_VARARGS,
      "column(name_or_number, first=0, last=end) -> list; None where a value is unknown"},
     {"slice", table_slice, METH_VARARGS, "slice(first, last) -> Table: a copy of these rows"},
+    {"take", rs_py_table_take, METH_O, "take(numbers) -> Table: a copy of these rows, in this order"},
+    {"state", rs_py_table_state, METH_NOARGS,
+     "state() -> tuple: the table as plain values, for table_restore"},
     {"render", (PyCFunction)(void (*)(void))table_render, METH_VARARGS | METH_KEYWORDS,
      "render(form, width=0, color=False, utf8=True) -> str, or bytes of a binary form: as the program prints "
      "it; the "

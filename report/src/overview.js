@@ -136,6 +136,8 @@ export function verdict(data) {
         const share = findings.get(row, 'share_pct');
         const bar = h('span', { class: 'fill warm' });
         bar.style.width = `${Math.max(1, Math.min(100, share ?? 0))}%`;
+        const diagnosed = findings.get(row, 'diagnose') !== null;
+        const replaces = findings.get(row, 'replaces');
         return h(
             'li',
             {},
@@ -146,8 +148,17 @@ export function verdict(data) {
                       'div',
                       { class: 'meter' },
                       h('div', { class: 'track', 'aria-hidden': 'true' }, bar),
-                      h('span', {}, percent(share), h('span', { class: 'aside' }, ' of the GPU\u2019s time')),
+                      h('span', {}, percent(share), h('span', { class: 'aside' }, diagnosed ? ' of a step' : ' of the GPU\u2019s time')),
                   ),
+            diagnosed
+                ? h(
+                      'p',
+                      { class: 'aside' },
+                      'Of ',
+                      h('code', {}, 'rankscope diagnose'),
+                      `, which shows the evidence and what to try${replaces === null ? '' : `; said instead of: ${replaces}`}.`,
+                  )
+                : null,
         );
     });
     return section(

@@ -1,29 +1,34 @@
 /* blame: who or what each wait was for, conserved to the nanosecond. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/blame.h"
 #include "analysis/skeletons.h"
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "engine/edits.h"
-#include "engine/forest.h"
+#include "trace/structure.h"
 
 static const rs_option_spec options[] = {
     {"wait", RS_OPTION_CHOICE, "KIND", "all|communication|idle|host", "all",
      "communication: members of a collective until the last has come; idle: devices without work; host: calls "
      "until the work that they wait for has ended"},
-    {"by", RS_OPTION_CHOICE, "WHAT", "rank|kernel|operator|group", "rank",
-     "what is told apart beside the rank and the part that it is spent on"},
+    {"by", RS_OPTION_CHOICE, "WHAT", RS_BLAME_BY_CHOICES, "rank",
+     "what is told apart beside the rank and the part that it is spent on; phase and layer: of the model, as the "
+     "command structure finds them; edge: by what one thing waited for the other"},
     {"method", RS_OPTION_CHOICE, "HOW", "excess|chain", "excess",
      "excess: why the last member was later than the one that waited; chain: what ran in the meantime. Of idle "
      "and host always chain"},
     {"of", RS_OPTION_INT, "RANK", NULL, NULL, "only what this rank waited for"},
     {"instance", RS_OPTION_INT, "I", NULL, NULL,
      "fills the table chain with one wait, link by link: the I-th longest, from 0, of each kind"},
+    {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "the shares as folded stacks, \"frame;frame;frame nanoseconds\", for flame-graph tools"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
      "told: only dependencies that the traces tell; all: also those inferred from repetition"},
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
@@ -34,7 +39,8 @@ static const rs_option_spec options[] = {
 typedef struct blame_row {
     const char *wait;
     int64_t waiting_rank, rank; /* rank -1: before the paths met */
-    const char *part, *kernel, *operator_name, *group;
+    const char *part, *kernel, *operator_name, *phase, *group, *edge;
+    int64_t layer;
     int64_t ns, whole;
     int64_t instances, example;
 } blame_row;
@@ -52,7 +58,19 @@ typedef struct blame_row {
          NULL)                                                                                               \
     CELL(MAYBE(blame_row, operator_name), "operator", TEXT, NONE,                                            \
          "operator that launched it, or that the host was in; with --by operator", NULL)                     \
+    CELL(                                                                                                    \
+        MAYBE(blame_row, phase), "phase", TEXT, NONE,                                                        \
+        "forward, backward, optimizer or unknown; of the host, of what its thread launches next; with --by " \
+        "phase",                                                                                             \
+        NULL)                                                                                                \
+    CELL(ID(blame_row, layer), "layer", INT, ID,                                                             \
+         "layer of the model, from 0; unknown where none repeats; with --by layer", NULL)                    \
     CELL(MAYBE(blame_row, group), "group", TEXT, NONE, "process group of a transfer; with --by group", NULL) \
+    CELL(MAYBE(blame_row, edge), "edge", TEXT, NONE,                                                         \
+         "by what it was waited for: work (its own duration), meeting (of a collective), thread, handover "  \
+         "(between threads), stream, launch, event (told between streams), sync (a call for work), queue "   \
+         "(full), call or device (nothing tells for what), repeated (inferred), nothing; with --by edge",    \
+         NULL)                                                                                               \
     CELL(OF(blame_row, ns), "blame_us", TIME, US, "its share of the waiting", "blame")                       \
     CELL(SHARE(blame_row, ns, whole), "share_pct", REAL, PERCENT, "of all waiting of the kind", "share %")   \
     CELL(OF(blame_row, instances), "instances", INT, COUNT, "waits that it has a share in", "waits")         \
@@ -88,7 +106,7 @@ RS_RECORD(total, TOTAL_ROW);
 typedef struct chain_row {
     const char *wait;
     int64_t waiting_rank, rank, event, at, ns;
-    const char *part, *kernel, *operator_name;
+    const char *part, *edge, *kernel, *operator_name;
 } chain_row;
 
 #define CHAIN_ROW(CELL)                                                                                      \
@@ -97,6 +115,7 @@ typedef struct chain_row {
     CELL(OF(chain_row, rank), "rank", INT, ID, "rank of the link", NULL)                                     \
     CELL(ID(chain_row, event), "event", INT, ID, "its position in traceEvents of that rank", NULL)           \
     CELL(OF(chain_row, part), "part", TEXT, NONE, "what the time is spent on", NULL)                         \
+    CELL(OF(chain_row, edge), "edge", TEXT, NONE, "by what it was waited for, as in the table blame", NULL)  \
     CELL(MAYBE(chain_row, kernel), "kernel", TEXT, NONE, "kernel or call", NULL)                             \
     CELL(MAYBE(chain_row, operator_name), "operator", TEXT, NONE, "operator", NULL)                          \
     CELL(OF(chain_row, at), "end_us", MOMENT, US, "when the link ends, on the lowest rank's clock", "end")   \
@@ -112,230 +131,36 @@ static const rs_table_spec blame_table = RS_TABLE(
 static const rs_table_spec total_table = RS_TABLE("totals", "one row is a kind of waiting", total_columns);
 static const rs_table_spec chain_table =
     RS_TABLE("chain", "one row is a link of one wait's chain; filled with --instance", chain_columns);
-static const rs_table_spec *const tables[] = {&blame_table, &total_table, &chain_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
-enum { BLAME, TOTALS, CHAIN };
-
-/* ---- keys ---------------------------------------------------------------------------------------------- */
-
-/* What is told apart. Its bytes are the key of a map. */
-typedef struct key {
-    uint32_t kind, waiting, rank, part, kernel, operator_name, group;
-} key;
-
-#define NO_TEXT UINT32_MAX
-
-/* Beside a key: what it adds up to. */
-typedef struct sum {
-    int64_t ns, instances;
-    int64_t most; /* greatest share in one wait, and where that waited */
-    uint32_t example;
-    int64_t now; /* of the wait under way; `touched` says which have one */
-    bool is_touched;
-} sum;
+static const rs_column_spec folded_columns[] = {
+    {"stack", RS_TEXT, RS_UNIT_NONE,
+     "kind of waiting, who waited, whose time, part, what --by tells, joined by ;", NULL},
+    {"time_ns", RS_TIME, RS_UNIT_NS, "its share of the waiting", NULL},
+};
+static const rs_table_spec folded_table = RS_TABLE(
+    "folded", "one row is one stack; the stacks of a kind add up to its waiting; filled with --folded",
+    folded_columns);
+static const rs_table_spec *const tables[] = {&blame_table, &total_table, &chain_table, &folded_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
+enum { BLAME, TOTALS, CHAIN, FOLDED };
 
 typedef struct blamer {
-    rs_forest f;
+    rs_blamer x;
     const int64_t *rank_of;
-    enum { BY_RANK, BY_KERNEL, BY_OPERATOR, BY_GROUP } by;
-    rs_strings keys;  /* bytes of keys; ids are places in sums */
-    rs_strings texts; /* names of all ranks */
-    sum *sums;
-    size_t n_sums, sums_capacity;
-    uint32_t *touched;
-    size_t n_touched, touched_capacity;
-    uint32_t kind, waiting;
     uint64_t steps, budget;
     rs_clock_how how;
     total_row totals[RS_N_WAITS];
 } blamer;
 
-static uint32_t text_of(blamer *b, const char *text)
-{
-    return text ? rs_strings_add(&b->texts, text, strlen(text)) : NO_TEXT;
-}
-
-static const char *group_of(const blamer *b, uint32_t node)
-{
-    const rs_engine *e = b->f.e;
-    if (!(e->kind[node] & RS_ENGINE_MEETS)) return NULL;
-    const rs_meeting *m = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
-    const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
-    const rs_coll_rank *r = e->comm[a->rank];
-    const char *description = rs_pool_text(&r->pool, r->ops[a->op].description);
-    return description ? description : rs_pool_text(&r->pool, r->ops[a->op].group);
-}
-
-static bool add_to_key(blamer *b, const rs_link *l, rs_part part, int64_t ns)
-{
-    const rs_engine *e = b->f.e;
-    size_t r = rs_engine_rank_of(e, l->node);
-    const rs_skeleton *s = e->ranks[r];
-    uint32_t local = l->node - e->node_base[r];
-    key k = {.kind = b->kind,
-             .waiting = b->waiting,
-             .rank = part == RS_PART_WINDOW ? UINT32_MAX : (uint32_t)r,
-             .part = part,
-             .kernel = NO_TEXT,
-             .operator_name = NO_TEXT,
-             .group = NO_TEXT};
-    if (ns == 0) return true;
-    if (part != RS_PART_WINDOW && b->by == BY_KERNEL)
-        k.kernel = text_of(b, rs_pool_text(&s->pool, s->name[local]));
-    if (part != RS_PART_WINDOW && b->by == BY_OPERATOR)
-        k.operator_name = text_of(b, rs_pool_text(&s->pool, s->operator_name[local]));
-    if (part == RS_PART_TRANSFER && b->by == BY_GROUP) k.group = text_of(b, group_of(b, l->node));
-    uint32_t id = rs_strings_add(&b->keys, (const char *)&k, sizeof k);
-    if (id == RS_NO_STRING) return false;
-    while (b->n_sums <= id) {
-        if (!RS_GROW_ONE(b->sums, b->n_sums, b->sums_capacity)) return false;
-        b->sums[b->n_sums++] = (sum){.example = RS_NO_ROW};
-    }
-    if (!b->sums[id].is_touched) {
-        if (!RS_GROW_ONE(b->touched, b->n_touched, b->touched_capacity)) return false;
-        b->touched[b->n_touched++] = id;
-        b->sums[id].is_touched = true;
-        b->sums[id].now = 0;
-    }
-    b->sums[id].now = rs_add_sat(b->sums[id].now, ns);
-    return true;
-}
-
-/* What exceeds any usual latency is told apart from what the latency usually takes. */
-static bool count_link(void *context, const rs_link *l, int64_t ns)
-{
-    blamer *b = context;
-    if (ns == INT64_MIN) ns++;
-    int64_t beyond = l->part == RS_PART_PINNED ? 0 : l->unexplained;
-    if (ns < 0 ? beyond > -ns : beyond > ns) beyond = ns < 0 ? -ns : ns;
-    if (ns < 0) beyond = -beyond;
-    return add_to_key(b, l, RS_PART_UNEXPLAINED, beyond) &&
-           add_to_key(b, l, (rs_part)l->part, rs_sub_sat(ns, beyond));
-}
-
 /* ---- one wait ------------------------------------------------------------------------------------------ */
-
-typedef __int128 wide;
-
-/* Parts of a whole in proportion to those weights that are above 0; they add up to it. What rounding leaves
- * goes to the greatest remainders, of equal ones the first. keys: room for n. */
-static bool allot(int64_t whole, const int64_t *weights, size_t n, int64_t *parts, rs_keyed *keys)
-{
-    wide positive = 0;
-    int64_t left = whole;
-    size_t n_keys = 0;
-    for (size_t i = 0; i < n; i++)
-        if (weights[i] > 0) positive += weights[i];
-    for (size_t i = 0; i < n; i++) {
-        parts[i] = 0;
-        if (weights[i] <= 0) continue;
-        wide exact = (wide)whole * weights[i];
-        parts[i] = (int64_t)(exact / positive);
-        left -= parts[i];
-        keys[n_keys++] = (rs_keyed){-(int64_t)((exact % positive) * ((wide)1 << 40) / positive), (uint32_t)i};
-    }
-    if (!rs_keyed_sort(keys, n_keys)) return false;
-    for (size_t i = 0; i < n_keys && left > 0; i++, left--) parts[keys[i].value]++;
-    return true;
-}
-
-/* The key of a sum, told apart only down to a level: part, then kernel and the like, then rank. */
-static key key_of(const blamer *b, uint32_t id)
-{
-    key k;
-    memcpy(&k, b->keys.items[id].text, sizeof k);
-    return k;
-}
-
-static bool same_at(const key *x, const key *y, int level)
-{
-    if (x->part != y->part) return false;
-    return level == 0 ||
-           (x->kernel == y->kernel && x->operator_name == y->operator_name && x->group == y->group);
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const key *x = a, *y = b;
-    const uint32_t p[] = {x->part, x->kernel, x->operator_name, x->group, x->rank};
-    const uint32_t q[] = {y->part, y->kernel, y->operator_name, y->group, y->rank};
-    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
-        if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
-    return 0;
-}
-
-typedef struct shares {
-    key *keys;  /* of the wait, sorted */
-    int64_t *x; /* what the paths differ by */
-    int64_t *sums, *parts;
-    size_t *ends;
-    rs_keyed *scratch;
-} shares;
-
-/* Shares out `whole` over [from, to): first over what the keys differ in at this level, by their sums. What two
- * ranks do alike, each on its own path, so cancels out before anybody is blamed. */
-static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int level)
-{
-    size_t n = 0;
-    if (level == 2) return allot(whole, s->x + from, to - from, s->parts + from, s->scratch);
-    for (size_t i = from, next; i < to; i = next) {
-        int64_t differs = 0;
-        for (next = i; next < to && same_at(&s->keys[i], &s->keys[next], level); next++)
-            differs = rs_add_sat(differs, s->x[next]);
-        s->sums[from + n] = differs;
-        s->ends[from + n++] = next;
-    }
-    /* the parts of this level stand in the places of `parts` until the next one divides them */
-    int64_t *own = rs_malloc((n + 1) * sizeof *own);
-    size_t *ends = rs_malloc((n + 1) * sizeof *ends);
-    bool ok = own && ends && allot(whole, s->sums + from, n, own, s->scratch);
-    if (ok) memcpy(ends, s->ends + from, n * sizeof *ends);
-    for (size_t i = 0, at = from; ok && i < n; at = ends[i++]) {
-        if (own[i])
-            ok = share_level(s, at, ends[i], own[i], level + 1);
-        else
-            for (size_t k = at; k < ends[i]; k++) s->parts[k] = 0;
-    }
-    rs_free(own);
-    rs_free(ends);
-    return ok;
-}
-
-static bool share_out(blamer *b, int64_t wait)
-{
-    size_t n = b->n_touched;
-    shares s = {.keys = rs_malloc((n + 1) * sizeof *s.keys),
-                .x = rs_malloc((n + 1) * sizeof *s.x),
-                .sums = rs_malloc((n + 1) * sizeof *s.sums),
-                .parts = rs_malloc((n + 1) * sizeof *s.parts),
-                .ends = rs_malloc((n + 1) * sizeof *s.ends),
-                .scratch = rs_malloc((n + 1) * sizeof *s.scratch)};
-    bool ok = s.keys && s.x && s.sums && s.parts && s.ends && s.scratch;
-    for (size_t i = 0; ok && i < n; i++) s.keys[i] = key_of(b, b->touched[i]);
-    if (ok && n) qsort(s.keys, n, sizeof *s.keys, by_key);
-    for (size_t i = 0; ok && i < n; i++) {
-        b->touched[i] = rs_strings_find(&b->keys, (const char *)&s.keys[i], sizeof s.keys[i]);
-        s.x[i] = b->sums[b->touched[i]].now;
-    }
-    ok = ok && share_level(&s, 0, n, wait, 0);
-    for (size_t i = 0; ok && i < n; i++) b->sums[b->touched[i]].now = s.parts[i];
-    rs_free(s.keys);
-    rs_free(s.x);
-    rs_free(s.sums);
-    rs_free(s.parts);
-    rs_free(s.ends);
-    rs_free(s.scratch);
-    return ok;
-}
 
 static void end_wait(blamer *b, const rs_wait *w)
 {
-    const rs_engine *e = b->f.e;
+    const rs_engine *e = b->x.f.e;
     uint32_t row = e->ranks[w->rank]->row[w->node - e->node_base[w->rank]];
-    total_row *t = &b->totals[b->kind];
-    for (size_t i = 0; i < b->n_touched; i++) {
-        sum *s = &b->sums[b->touched[i]];
-        key k = key_of(b, b->touched[i]);
+    total_row *t = &b->totals[b->x.kind];
+    for (size_t i = 0; i < b->x.n_touched; i++) {
+        rs_blame_sum *s = &b->x.sums[b->x.touched[i]];
+        rs_blame_key k = rs_blame_key_of(&b->x, b->x.touched[i]);
         s->is_touched = false;
         if (s->now == 0) continue;
         s->ns = rs_add_sat(s->ns, s->now);
@@ -348,40 +173,39 @@ static void end_wait(blamer *b, const rs_wait *w)
         if (k.part == RS_PART_UNEXPLAINED) t->unexplained = rs_add_sat(t->unexplained, s->now);
         if (k.part == RS_PART_PINNED) t->pinned = rs_add_sat(t->pinned, s->now);
     }
-    b->n_touched = 0;
+    b->x.n_touched = 0;
 }
 
 /* By how much the clocks of two ranks may be wrong against each other. */
 static int64_t width_of(const blamer *b, size_t one, size_t other)
 {
-    const rs_engine *e = b->f.e;
+    const rs_engine *e = b->x.f.e;
     if (one == other || b->how == RS_CLOCKS_FILE) return 0;
     if (b->how != RS_CLOCKS_ENDS) return e->trust.width;
     return rs_add_sat(e->coll.clocks[one].residual, e->coll.clocks[other].residual);
 }
 
-/* The same seen from far: the rank that was waited for, when there is no time left to climb. */
-static bool blame_coarsely(blamer *b, const rs_wait *w)
+static bool count_link(void *context, const rs_link *l, int64_t ns)
 {
-    rs_link l = {.node = w->until >> 1, .part = RS_PART_UNEXPLAINED};
-    return add_to_key(b, &l, RS_PART_UNEXPLAINED, w->ns);
+    blamer *b = context;
+    return rs_blame_link(&b->x, l, ns);
 }
 
 static bool blame_wait(blamer *b, const rs_wait *w, bool excess)
 {
-    total_row *t = &b->totals[b->kind];
-    size_t other = rs_engine_rank_of(b->f.e, w->until >> 1);
+    total_row *t = &b->totals[b->x.kind];
+    size_t other = rs_engine_rank_of(b->x.f.e, w->until >> 1);
     t->waits++;
     t->waiting = rs_add_sat(t->waiting, w->ns);
-    if (b->kind == RS_WAIT_COMMUNICATION && w->ns < width_of(b, w->rank, other)) {
+    if (b->x.kind == RS_WAIT_COMMUNICATION && w->ns < width_of(b, w->rank, other)) {
         t->uncertain = rs_add_sat(t->uncertain, w->ns);
         return true;
     }
-    b->waiting = w->rank;
-    bool ok = b->steps > b->budget ? blame_coarsely(b, w)
-              : excess ? rs_forest_difference(&b->f, w->until, w->node << 1, count_link, b, &b->steps)
-                       : rs_forest_chain(&b->f, w->until, w->since, count_link, b, &b->steps);
-    ok = ok && share_out(b, w->ns);
+    b->x.waiting = w->rank;
+    bool ok = b->steps > b->budget ? rs_blame_rank(&b->x, w->until >> 1, w->ns)
+              : excess ? rs_forest_difference(&b->x.f, w->until, w->node << 1, count_link, b, &b->steps)
+                       : rs_forest_chain(&b->x.f, w->until, w->since, count_link, b, &b->steps);
+    ok = ok && rs_blame_share_out(&b->x, w->ns);
     if (ok) end_wait(b, w);
     return ok;
 }
@@ -399,7 +223,7 @@ typedef struct chain_sink {
 static bool put_link(void *context, const rs_link *l, int64_t ns)
 {
     chain_sink *x = context;
-    const rs_engine *e = x->b->f.e;
+    const rs_engine *e = x->b->x.f.e;
     size_t r = rs_engine_rank_of(e, l->node);
     const rs_skeleton *s = e->ranks[r];
     uint32_t local = l->node - e->node_base[r];
@@ -407,9 +231,10 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     x->row.rank = x->b->rank_of[r];
     x->row.event = s->row[local] == RS_NO_ROW ? -1 : (int64_t)s->row[local];
     x->row.part = rs_part_names[l->part];
+    x->row.edge = rs_tie_names[rs_forest_tie(&x->b->x.f, l)];
     x->row.kernel = rs_pool_text(&s->pool, s->name[local]);
     x->row.operator_name = rs_pool_text(&s->pool, s->operator_name[local]);
-    x->row.at = rs_moment_time(x->b->f.t, l->node << 1 | work_itself);
+    x->row.at = rs_moment_time(x->b->x.f.t, l->node << 1 | work_itself);
     x->row.ns = ns;
     x->status = rs_table_put_row(x->table, &chain_record, x->row.rank, &x->row, x->err);
     return x->status == RS_OK;
@@ -429,10 +254,10 @@ static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance
     qsort(waits, n, sizeof *waits, by_length);
     const rs_wait *w = &waits[instance];
     chain_sink x = {.b = b, .table = t, .err = err, .status = RS_OK};
-    x.row.wait = rs_wait_names[b->kind];
+    x.row.wait = rs_wait_names[b->x.kind];
     x.row.waiting_rank = b->rank_of[w->rank];
-    bool ok = excess ? rs_forest_difference(&b->f, w->until, w->node << 1, put_link, &x, &b->steps)
-                     : rs_forest_chain(&b->f, w->until, w->since, put_link, &x, &b->steps);
+    bool ok = excess ? rs_forest_difference(&b->x.f, w->until, w->node << 1, put_link, &x, &b->steps)
+                     : rs_forest_chain(&b->x.f, w->until, w->since, put_link, &x, &b->steps);
     return ok ? RS_OK : x.status;
 }
 
@@ -441,7 +266,7 @@ static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance
 /* The waiting that is left where every rank and step has the mean of all. RS_NO_TIME: not known. */
 static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, rs_error *err)
 {
-    const rs_engine *e = b->f.e;
+    const rs_engine *e = b->x.f.e;
     rs_roles roles = {0};
     rs_what_if q = {0};
     rs_weights w = {0};
@@ -449,7 +274,7 @@ static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, r
     size_t n_changed = 0;
     rs_status status = rs_roles_find(e->ranks, e->n_ranks, &roles, err);
     if (status == RS_OK) status = rs_what_if_parse("balanced", &q, err);
-    if (status == RS_OK) status = rs_weights_copy(e, b->f.w, &w, err);
+    if (status == RS_OK) status = rs_weights_copy(e, b->x.f.w, &w, err);
     if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, &w, &n_changed, err);
     if (status == RS_OK && n_changed) status = rs_engine_replay(e, &w, &t, err);
     for (unsigned kind = 0; status == RS_OK && kind < RS_N_WAITS; kind++) {
@@ -481,8 +306,8 @@ static rs_status blame_kind(const rs_run *run, blamer *b, rs_wait_kind kind, rs_
     bool excess =
         kind == RS_WAIT_COMMUNICATION && strcmp(rs_options_text(run->options, "method"), "excess") == 0;
     bool ok = true;
-    b->kind = kind;
-    RS_TRY(rs_waits_find(&b->f, kind, &waits, &n, err));
+    b->x.kind = kind;
+    RS_TRY(rs_waits_find(&b->x.f, kind, &waits, &n, err));
     for (size_t i = 0; i < n; i++)
         if (of < 0 || b->rank_of[waits[i].rank] == of) waits[kept++] = waits[i];
     for (size_t i = 0; ok && i < kept; i++) ok = blame_wait(b, &waits[i], excess);
@@ -496,42 +321,90 @@ static rs_status blame_kind(const rs_run *run, blamer *b, rs_wait_kind kind, rs_
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
-static const char *text_at(const blamer *b, uint32_t id)
-{
-    return id == NO_TEXT || id == RS_NO_STRING ? NULL : b->texts.items[id].text;
-}
-
 static blame_row row_of(const blamer *b, size_t id)
 {
-    const sum *s = &b->sums[id];
-    key k = key_of(b, (uint32_t)id);
-    return (blame_row){.wait = rs_wait_names[k.kind],
-                       .waiting_rank = b->rank_of[k.waiting],
-                       .rank = k.rank == UINT32_MAX ? -1 : b->rank_of[k.rank],
-                       .part = rs_part_names[k.part],
-                       .kernel = text_at(b, k.kernel),
-                       .operator_name = text_at(b, k.operator_name),
-                       .group = text_at(b, k.group),
-                       .ns = s->ns,
-                       .whole = b->totals[k.kind].waiting,
-                       .instances = s->instances,
-                       .example = s->example == RS_NO_ROW ? -1 : (int64_t)s->example};
+    const rs_blame_sum *s = &b->x.sums[id];
+    rs_blame_key k = rs_blame_key_of(&b->x, (uint32_t)id);
+    const bool known = k.detail != RS_BLAME_NONE;
+    blame_row row = {.wait = rs_wait_names[k.kind],
+                     .waiting_rank = b->rank_of[k.waiting],
+                     .rank = k.rank == UINT32_MAX ? -1 : b->rank_of[k.rank],
+                     .part = rs_part_names[k.part],
+                     .layer = -1,
+                     .ns = s->ns,
+                     .whole = b->totals[k.kind].waiting,
+                     .instances = s->instances,
+                     .example = s->example == RS_NO_ROW ? -1 : (int64_t)s->example};
+    switch (b->x.by) {
+    case RS_BLAME_BY_RANK: break;
+    case RS_BLAME_BY_KERNEL: row.kernel = known ? b->x.texts.items[k.detail].text : NULL; break;
+    case RS_BLAME_BY_OPERATOR: row.operator_name = known ? b->x.texts.items[k.detail].text : NULL; break;
+    case RS_BLAME_BY_GROUP: row.group = known ? b->x.texts.items[k.detail].text : NULL; break;
+    case RS_BLAME_BY_PHASE: row.phase = known ? rs_phase_names[k.detail] : NULL; break;
+    case RS_BLAME_BY_LAYER: row.layer = known ? (int64_t)k.detail : -1; break;
+    case RS_BLAME_BY_EDGE: row.edge = known ? rs_tie_names[k.detail] : NULL; break;
+    }
+    return row;
 }
 
-static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted, rs_error *err)
+/* The row as a stack: kind;who waited;whose time;part;what --by tells. ; and line ends mean something there. */
+static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
 {
-    rs_keyed *order = rs_malloc((b->n_sums + 1) * sizeof *order);
+    char waiting[40], rank[40] = "nobody", layer[40];
+    snprintf(waiting, sizeof waiting, "rank %lld waits", (long long)row->waiting_rank);
+    if (row->rank >= 0) snprintf(rank, sizeof rank, "rank %lld", (long long)row->rank);
+    snprintf(layer, sizeof layer, "layer %lld", (long long)row->layer);
+    const char *detail = row->kernel          ? row->kernel
+                         : row->operator_name ? row->operator_name
+                         : row->phase         ? row->phase
+                         : row->layer >= 0    ? layer
+                         : row->group         ? row->group
+                                              : row->edge;
+    const char *const frames[] = {row->wait, waiting, rank, row->part, detail};
+    size_t n = 0, room = 1;
+    for (size_t i = 0; i < 5; i++) room += frames[i] ? strlen(frames[i]) + 1 : 0;
+    char *stack = rs_malloc(room);
+    if (!stack) return rs_fail_nomem(err, "stacks");
+    for (size_t i = 0; i < 5 && frames[i]; i++) {
+        if (i) stack[n++] = ';';
+        for (const char *c = frames[i]; *c; c++)
+            stack[n++] = *c == ';' ? ':' : *c == '\n' || *c == '\r' ? ' ' : *c;
+    }
+    stack[n] = '\0';
+    rs_table_add_text(t, stack);
+    rs_table_add_time(t, row->ns);
+    rs_free(stack);
+    return rs_table_end_row(t, err);
+}
+
+/* So that the stacks of a kind add up to its waiting. */
+static rs_status put_uncertain(const total_row *total, rs_table *t, rs_error *err)
+{
+    char stack[64];
+    if (total->uncertain <= 0) return RS_OK;
+    snprintf(stack, sizeof stack, "%s;uncertain", total->wait);
+    rs_table_add_text(t, stack);
+    rs_table_add_time(t, total->uncertain);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted, bool folded, rs_error *err)
+{
+    rs_keyed *order = rs_malloc((b->x.n_sums + 1) * sizeof *order);
     size_t n = 0;
     rs_status status = order ? RS_OK : rs_fail_nomem(err, "blame");
-    for (uint32_t i = 0; status == RS_OK && i < b->n_sums; i++)
-        if (b->sums[i].ns) order[n++] = (rs_keyed){-b->sums[i].ns, i};
+    for (uint32_t i = 0; status == RS_OK && i < b->x.n_sums; i++)
+        if (b->x.sums[i].ns) order[n++] = (rs_keyed){-b->x.sums[i].ns, i};
     if (status == RS_OK && !rs_keyed_sort(order, n)) status = rs_fail_nomem(err, "blame");
     for (unsigned kind = 0; status == RS_OK && kind < RS_N_WAITS; kind++) {
         for (size_t i = 0; status == RS_OK && i < n; i++) {
             blame_row row = row_of(b, order[i].value);
             if (row.wait == rs_wait_names[kind])
-                status = rs_table_put_row(result->tables[BLAME], &blame_record, row.rank, &row, err);
+                status = folded ? put_stack(&row, result->tables[FOLDED], err)
+                                : rs_table_put_row(result->tables[BLAME], &blame_record, row.rank, &row, err);
         }
+        if (status == RS_OK && folded && wanted[kind])
+            status = put_uncertain(&b->totals[kind], result->tables[FOLDED], err);
         if (status == RS_OK && wanted[kind])
             status = rs_table_put_row(result->tables[TOTALS], &total_record, -1, &b->totals[kind], err);
     }
@@ -539,19 +412,31 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
     return status;
 }
 
+/* Where most of the waiting for other ranks is shorter than the clocks are sure, the rest of it means nothing
+ * either: nobody is blamed for any. */
+static void refuse(blamer *b, rs_result *result)
+{
+    total_row *t = &b->totals[RS_WAIT_COMMUNICATION];
+    if (t->uncertain <= t->waiting / 2 || t->blamed == 0) return;
+    t->uncertain = t->waiting;
+    t->blamed = t->unexplained = t->pinned = 0;
+    for (uint32_t i = 0; i < b->x.n_sums; i++)
+        if (rs_blame_key_of(&b->x, i).kind == RS_WAIT_COMMUNICATION) b->x.sums[i].ns = 0;
+    rs_result_note(
+        result,
+        "no rank is blamed for another's waiting: most of it is shorter than the clocks are sure of each "
+        "other (see rankscope clocks)");
+}
+
 static void explain(const blamer *b, rs_result *result)
 {
-    const rs_engine *e = b->f.e;
+    const rs_engine *e = b->x.f.e;
     if (e->n_alone)
         rs_result_note(
             result,
             "%zu kernels of communication have partners that are not in the traces: what they waited "
             "is not told",
             e->n_alone);
-    const total_row *t = &b->totals[RS_WAIT_COMMUNICATION];
-    if (t->uncertain > t->waiting / 2 && t->waiting > 0)
-        rs_result_note(result, "most of the waiting for other ranks is shorter than the clocks are sure: %s",
-                       "see uncertain_us, and rankscope clocks");
     if (b->steps > b->budget)
         rs_result_note(result,
                        "too many long waits to follow each: the later ones blame the rank waited for alone, "
@@ -561,15 +446,12 @@ static void explain(const blamer *b, rs_result *result)
 
 static rs_status fill(const rs_run *run, blamer *b, rs_result *result, rs_error *err)
 {
-    const char *wait = rs_options_text(run->options, "wait"), *by = rs_options_text(run->options, "by");
+    const char *wait = rs_options_text(run->options, "wait");
     int64_t of = rs_options_is_set(run->options, "of") ? rs_options_int(run->options, "of") : -1;
-    bool wanted[RS_N_WAITS], known = of < 0;
+    bool wanted[RS_N_WAITS], known = of < 0, folded = rs_options_flag(run->options, "folded");
     rs_status status = RS_OK;
-    b->by = strcmp(by, "kernel") == 0     ? BY_KERNEL
-            : strcmp(by, "operator") == 0 ? BY_OPERATOR
-            : strcmp(by, "group") == 0    ? BY_GROUP
-                                          : BY_RANK;
-    for (size_t k = 0; k < b->f.e->n_ranks; k++) known |= b->rank_of[k] == of;
+    b->x.by = rs_blame_by_of(rs_options_text(run->options, "by"));
+    for (size_t k = 0; k < b->x.f.e->n_ranks; k++) known |= b->rank_of[k] == of;
     if (!known) return rs_fail(err, RS_ERR_USAGE, "--of %lld: there is no such rank", (long long)of);
     for (unsigned k = 0; k < RS_N_WAITS; k++) {
         wanted[k] = strcmp(wait, "all") == 0 || strcmp(wait, rs_wait_names[k]) == 0;
@@ -578,7 +460,9 @@ static rs_status fill(const rs_run *run, blamer *b, rs_result *result, rs_error 
     for (unsigned k = 0; status == RS_OK && k < RS_N_WAITS; k++)
         if (wanted[k]) status = blame_kind(run, b, (rs_wait_kind)k, result, err);
     if (status == RS_OK) status = wait_balanced(b, wanted, of, err);
-    if (status == RS_OK) status = put_rows(b, result, wanted, err);
+    if (status == RS_OK) refuse(b, result);
+    if (status == RS_OK) status = put_rows(b, result, wanted, folded, err);
+    if (status == RS_OK && folded) result->main_table = FOLDED;
     if (status == RS_OK && rs_options_is_set(run->options, "instance")) result->main_table = CHAIN;
     if (status == RS_OK) explain(b, result);
     return status;
@@ -595,26 +479,42 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     blamer b = {.how = how.clocks};
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     b.rank_of = ranks.rank_of;
-    if (status == RS_OK && !(rs_strings_init(&b.keys) && rs_strings_init(&b.texts)))
-        status = rs_fail_nomem(err, "blame");
+    if (status == RS_OK && !rs_blamer_init(&b.x)) status = rs_fail_nomem(err, "blame");
     if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)
         status = rs_weights_recorded(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, &weights, err);
     if (status == RS_OK) status = rs_engine_replay(&engine, &weights, &times, err);
     if (status == RS_OK) {
-        b.f = (rs_forest){&engine, &weights, &times};
+        b.x.f = (rs_forest){&engine, &weights, &times};
         b.budget = 64 * (uint64_t)engine.n_nodes;
         status = fill(run, &b, result, err);
     }
-    rs_strings_clear(&b.keys);
-    rs_strings_clear(&b.texts);
-    rs_free(b.sums);
-    rs_free(b.touched);
+    rs_blamer_clear(&b.x);
     rs_times_clear(&times);
     rs_weights_clear(&weights);
     rs_engine_clear(&engine);
     rs_skeletons_clear(&ranks);
     return status;
+}
+
+/* ---- one rank ------------------------------------------------------------------------------------------ */
+
+static bool needs_places(const rs_options *given)
+{
+    const char *by = rs_options_text(given, "by");
+    return by && (strcmp(by, "phase") == 0 || strcmp(by, "layer") == 0);
+}
+
+static uint64_t more_columns(const rs_options *given)
+{
+    static const rs_facet *const facets[] = {&rs_facet_structure};
+    return needs_places(given) ? rs_facet_columns(facets, 1) : 0;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    RS_TRY(rs_skeletons_rank(run, trace, partial, err));
+    return *partial && needs_places(run->options) ? rs_skeleton_place(*partial, trace, err) : RS_OK;
 }
 
 const rs_analysis rs_analysis_blame = {
@@ -632,16 +532,18 @@ const rs_analysis rs_analysis_blame = {
         "uncertain_us.\n\n"
         "A pipeline waits when all is balanced, too: avoidable_us is what is left of the waiting without that.",
     .examples = "rankscope blame traces/\nrankscope blame --wait communication --by kernel --of 3 traces/\n"
-                "rankscope blame --wait communication --instance 0 traces/",
+                "rankscope blame --wait communication --instance 0 traces/\n"
+                "rankscope blame --by phase --folded traces/ > blame.folded",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
+    .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "causes reach over steps; the graph is of whole traces",
-    .rank = rs_skeletons_rank,
+    .rank = rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,
     .absent = "no events",

@@ -39,10 +39,15 @@ static bool is_plain(const char *text)
     return text && *text && !strpbrk(text, ";,&=~<>!'\"\n") && strlen(text) < 100;
 }
 
+static size_t steps_of(const rs_engine *e, size_t rank)
+{
+    return e->ranks[rank]->n_steps ? e->ranks[rank]->n_steps : 1;
+}
+
 static size_t total_steps(const rs_engine *e)
 {
     size_t n = 0;
-    for (size_t r = 0; r < e->n_ranks; r++) n += e->ranks[r]->n_steps ? e->ranks[r]->n_steps : 1;
+    for (size_t r = 0; r < e->n_ranks; r++) n += steps_of(e, r);
     return n;
 }
 
@@ -57,6 +62,7 @@ static bool has_peers(const rs_diagnosed *job, size_t rank)
 
 typedef struct pair {
     double own, peers; /* ns */
+    size_t n;          /* of work, or of stretches of host time */
 } pair;
 
 static pair computation_of(const rs_diagnosed *job, size_t rank)
@@ -67,6 +73,7 @@ static pair computation_of(const rs_diagnosed *job, size_t rank)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t node = e->node_base[rank] + i;
         if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE) continue;
+        sum.n++;
         sum.own += (double)job->recorded->work[node];
         sum.peers += (double)job->reference->peers.work[node];
     }
@@ -85,35 +92,64 @@ static pair host_time_of(const rs_diagnosed *job, size_t rank)
         if (s->edge_part[s->first[i]] != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
             job->reference->peers.edge[edge] == RS_NO_EDGE)
             continue;
+        sum.n++;
         sum.own += (double)job->recorded->edge[edge];
         sum.peers += (double)job->reference->peers.edge[edge];
     }
     return sum;
 }
 
+static bool is_off(const pair *sum, bool host)
+{
+    return sum->peers > 0 && sum->own / sum->peers >= (host ? OFF_HOST : OFF_COMPUTE);
+}
+
+/* What the rank would take, ns. The median of peers is drawn upwards where another one of them is slow, too; the
+ * mean of those that are not is not, and where they did exactly as much it can be compared as a whole. */
+static double expected_of(const rs_diagnosed *job, const pair *sums, size_t rank, bool host)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        if (job->reference->role[r] != job->reference->role[rank] || sums[r].n != sums[rank].n ||
+            is_off(&sums[r], host))
+            continue;
+        sum += sums[r].own;
+        n++;
+    }
+    return n ? sum / (double)n : sums[rank].peers;
+}
+
 static rs_status find_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, bool host,
                           rs_candidates *out, const char **lacks, rs_error *err)
 {
-    size_t compared = 0;
+    size_t compared = 0, n = job->engine->n_ranks;
     char factor[RS_FIXED_SIZE];
-    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+    pair *sums = rs_calloc(n + 1, sizeof *sums);
+    rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; sums && r < n; r++) sums[r] = host ? host_time_of(job, r) : computation_of(job, r);
+    for (size_t r = 0; status == RS_OK && r < n; r++) {
         if (!has_peers(job, r)) continue;
         compared++;
-        pair sum = host ? host_time_of(job, r) : computation_of(job, r);
-        if (sum.peers <= 0 || sum.own / sum.peers < (host ? OFF_HOST : OFF_COMPUTE)) continue;
+        if (!is_off(&sums[r], host)) continue;
+        double own = sums[r].own, expected = expected_of(job, sums, r, host);
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[r]};
         snprintf(c.claim, sizeof c.claim, "Rank %lld's %s is %s × its peers'", (long long)c.rank,
-                 host ? "host time" : "computation", RS_FIXED(sum.own / sum.peers, 2));
+                 host ? "host time" : "computation", RS_FIXED(own / expected, 2));
+        snprintf(c.subject, sizeof c.subject, "rank %lld's %s", (long long)c.rank,
+                 host ? "host time" : "computation");
+        c.excess = (own - expected) / 1e3 / (double)steps_of(job->engine, r);
         snprintf(c.selector, sizeof c.selector, "%s&rank=%lld=%s", host ? "part=host" : "class=computation",
-                 (long long)c.rank, factor_text(sum.peers / sum.own, factor));
+                 (long long)c.rank, factor_text(expected / own, factor));
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
-        RS_TRY(add(out, &c, err));
+        status = add(out, &c, err);
     }
+    rs_free(sums);
     if (!compared)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
-    else if (compared < job->engine->n_ranks)
+    else if (compared < n)
         *lacks = "some ranks run work that no other rank runs: they are compared with nobody";
-    return RS_OK;
+    return status;
 }
 
 static rs_status find_straggler(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
@@ -162,14 +198,18 @@ static rs_status find_loader(const rs_diagnosed *job, const rs_diagnose_rule *ru
     }
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1, .edit = "no-loader"};
     if (e->n_ranks > 1 && of_median >= OFF_LOADER) {
-        size_t n = e->ranks[worst]->n_steps ? e->ranks[worst]->n_steps : 1;
+        size_t n = steps_of(e, worst);
         c.rank = job->rank_of[worst];
+        c.excess = (double)most / 1e3 / (double)n;
+        snprintf(c.subject, sizeof c.subject, "rank %lld's loader", (long long)c.rank);
         snprintf(c.selector, sizeof c.selector, "part=loader&rank=%lld=none", (long long)c.rank);
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
         snprintf(c.claim, sizeof c.claim, "Rank %lld waits %s ms a step for data", (long long)c.rank,
                  RS_FIXED((double)most / 1e6 / (double)n, 2));
     } else {
         if ((double)all < LOADER_SHARE * whole) c.kind = RS_CANDIDATE_LEVER;
+        c.excess = (double)all / 1e3 / (double)total_steps(e);
+        snprintf(c.subject, sizeof c.subject, "the loaders");
         snprintf(c.selector, sizeof c.selector, "part=loader=none");
         snprintf(c.claim, sizeof c.claim, "Ranks wait %s ms a step for data",
                  RS_FIXED((double)all / 1e6 / (double)total_steps(e), 2));
@@ -254,6 +294,8 @@ static rs_status find_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule
         snprintf(c.claim, sizeof c.claim, "%s makes the host wait for the GPU %s times a step", call.text,
                  RS_FIXED(n, 1));
         snprintf(c.edit, sizeof c.edit, "no-sync %s", call.text);
+        snprintf(c.subject, sizeof c.subject, "%s", call.text);
+        c.excess = call.ns / 1e3 / (double)total_steps(e);
         status = add(out, &c, err);
     }
     rs_free(calls.items);
@@ -310,6 +352,8 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
         snprintf(c.claim, sizeof c.claim, "Transfers of group %s take %s × as long as others like them",
                  x->text, RS_FIXED(x->ns / x->expected, 2));
+        snprintf(c.subject, sizeof c.subject, "transfers of group %s", x->text);
+        c.excess = (x->ns - x->expected) / 1e3 / (double)steps_of(job->engine, 0);
         snprintf(c.selector, sizeof c.selector, "class=communication&group=%s=%s", x->text,
                  factor_text(x->expected / x->ns, factor));
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);

@@ -320,6 +320,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
         if (status == RS_OK)
             status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+        if (status == RS_OK && result->found)
+            rs_result_note(result,
+                           "two runs do not say how much equal runs differ: this may be noise. rankscope "
+                           "regress tests several runs a side");
     }
     rs_strings_clear(&c.names);
     rs_map64_clear(&c.places);
@@ -330,17 +334,20 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 const rs_analysis rs_analysis_diff = {
     .name = "diff",
     .help = "Kernels, operators and calls of two traces or jobs, by count and time",
-    .about = "A is what is compared with, B what is judged; each is a trace or a directory with one trace a "
-             "rank. Names "
-             "are compared over all ranks together. GPU work counts with its duration, operators and calls "
-             "with their "
-             "host time, operators nested in it included. --ranks and --steps apply to both.\n\n"
-             "Under --compat hta the rows are those of HTA's TraceDiff; of its options --kind all, gpu or "
-             "host and "
-             "--short-names apply.\n\n"
-             "With --fail-on the exit code is 1 when a row meets the expression: of the names, or with --by "
-             "total of the "
-             "totals. The change in percent of a name that A does not have is unknown and meets nothing.",
+    .about =
+        "A is what is compared with, B what is judged; each is a trace or a directory with one trace a "
+        "rank. Names "
+        "are compared over all ranks together. GPU work counts with its duration, operators and calls "
+        "with their "
+        "host time, operators nested in it included. --ranks and --steps apply to both.\n\n"
+        "Under --compat hta the rows are those of HTA's TraceDiff; of its options --kind all, gpu or "
+        "host and "
+        "--short-names apply.\n\n"
+        "With --fail-on the exit code is 1 when a row meets the expression: of the names, or with --by "
+        "total of the "
+        "totals. The change in percent of a name that A does not have is unknown and meets nothing. Two runs do "
+        "not say how much equal runs differ, so such a gate fires on noise, too; rankscope regress tests several "
+        "runs a side.",
     .examples = "rankscope diff before.json.gz after.json.gz\n"
                 "rankscope diff --per step --short-names --kind gpu --top 20 before/ after/\n"
                 "rankscope diff --per step --by total --fail-on 'change_pct > 5%' before/ after/\n"

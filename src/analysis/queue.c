@@ -11,8 +11,13 @@
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "print every change"},
     {"blocked", RS_OPTION_FLAG, NULL, NULL, NULL, "print how long the queue was full"},
-    {"max-length", RS_OPTION_INT, "N", NULL, "1024", "a queue this long is full"},
+    {"max-length", RS_OPTION_INT, "N", NULL, NULL,
+     "a queue this long is full (default: the greatest length at which launches had to wait; 1024 with --compat "
+     "hta)"},
 };
+
+/* A greatest length is where the queue is full when it is at least so long and launches waited at it so often. */
+enum { MIN_LIMIT = 256, MIN_WAITS = 3 };
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -39,8 +44,8 @@ RS_RECORD(own_series, OWN_SERIES_ROW);
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(ID(rs_queue_stream, device), "device", INT, ID, "device", NULL)                                     \
     CELL(OF(rs_queue_stream, stream), "stream", INT, ID, "stream", NULL)                                     \
-    CELL(OF(rs_queue_stream, blocked), "blocked_us", TIME, US, "the queue held --max-length or more",        \
-         "blocked")                                                                                          \
+    CELL(OF(rs_queue_stream, limit), "limit", INT, COUNT, "the length at which it is full", "full at")       \
+    CELL(OF(rs_queue_stream, blocked), "blocked_us", TIME, US, "the queue held that or more", "blocked")     \
     CELL(SET, "blocked_pct", REAL, PERCENT, "of the time from the first launch to the last start",           \
          "blocked %")
 RS_RECORD(own_blocked, OWN_BLOCKED_ROW);
@@ -65,39 +70,57 @@ void rs_queue_free(void *partial)
     rs_free(p);
 }
 
-/* Adds up the samples of one stream, which stand by time. scratch: room to describe their lengths, or NULL.
- */
+/* The length at which launches of a stream had to wait: its greatest, if calls that reached it went on only once
+ * work had started. 0 where it never was full. */
+static int64_t find_limit(const rs_events *e, const rs_queue_sample *s, size_t n)
+{
+    int64_t limit = 0;
+    size_t reached = 0, waited = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i].change < 0 || s[i].length < limit) continue;
+        if (s[i].length > limit) reached = waited = 0;
+        limit = s[i].length;
+        reached++;
+        waited += i + 1 < n && s[i + 1].change < 0 && s[i + 1].ns <= rs_event_end(e, s[i].row);
+    }
+    return limit >= MIN_LIMIT && waited >= MIN_WAITS && waited >= reached / 2 ? limit : 0;
+}
+
+/* Adds up the samples of one stream, which stand by time. full: 0 if it never was. scratch: room to describe
+ * their lengths, or NULL. */
 static bool add_stream(rs_queue *p, const rs_queue_sample *s, size_t n, int64_t full, double *scratch)
 {
     if (!RS_GROW_ONE(p->streams, p->n_streams, p->capacity)) return false;
     rs_queue_stream sum = {
-        .device = s[0].device, .stream = s[0].stream, .first = s[0].ns, .last = s[n - 1].ns};
+        .device = s[0].device, .stream = s[0].stream, .first = s[0].ns, .last = s[n - 1].ns, .limit = full};
     for (size_t i = 0; i < n; i++) {
         if (scratch) scratch[i] = (double)s[i].length;
         sum.launched += s[i].change > 0;
         if (i == 0 || s[i].length > sum.max) sum.max = s[i].length;
-        if (s[i].length >= full) sum.full = true;
+        if (full && s[i].length >= full) sum.full = true;
         if (i + 1 == n) break;
         int64_t time = rs_sub_sat(s[i + 1].ns, s[i].ns);
         sum.weighted += (double)time * (double)s[i].length;
         if (s[i].length <= 0) sum.empty += (double)time;
-        if (s[i].length >= full) sum.blocked = rs_add_sat(sum.blocked, time);
+        if (full && s[i].length >= full) sum.blocked = rs_add_sat(sum.blocked, time);
     }
     if (scratch) sum.lengths = rs_describe(scratch, n);
     p->streams[p->n_streams++] = sum;
     return true;
 }
 
-rs_status rs_queue_sum_up(const rs_run *run, rs_queue *p, bool describe, rs_error *err)
+rs_status rs_queue_sum_up(const rs_run *run, rs_queue *p, const rs_queue_rules *rules, rs_error *err)
 {
-    double *scratch = describe ? rs_malloc(p->series.n * sizeof *scratch) : NULL;
-    bool ok = scratch || !describe;
+    double *scratch = rules->describe ? rs_malloc(p->series.n * sizeof *scratch) : NULL;
+    bool ok = scratch || !rules->describe, told = rs_options_text(run->options, "max-length");
+    int64_t full = told ? rs_options_int(run->options, "max-length") : rules->full;
     const rs_queue_sample *s = p->series.items;
     for (size_t i = 0, end; ok && i < p->series.n; i = end) {
         for (end = i + 1; end < p->series.n && s[end].stream == s[i].stream && s[end].device == s[i].device;
              end++) {
         }
-        ok = add_stream(p, s + i, end - i, rs_options_int(run->options, "max-length"), scratch);
+        int64_t limit = told || full ? full : find_limit(rules->events, s + i, end - i);
+        ok = add_stream(p, s + i, end - i, limit, scratch);
     }
     rs_free(scratch);
     if (!ok) return rs_fail_nomem(err, "queue lengths");
@@ -112,7 +135,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!p) return rs_fail_nomem(err, "queue lengths");
     rs_status status = rs_trace_work_details(trace, run->policy, &w, err);
     if (status == RS_OK) status = rs_queue_of(trace, w, &p->series, err);
-    if (status == RS_OK) status = rs_queue_sum_up(run, p, false, err);
+    if (status == RS_OK) status = rs_queue_sum_up(run, p, &(rs_queue_rules){.events = trace->events}, err);
     if (status != RS_OK || p->n_streams == 0)
         rs_queue_free(p);
     else
@@ -164,17 +187,12 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field stream_fields[] = {
-    RS_FIELD(rs_queue_stream, device),
-    RS_FIELD(rs_queue_stream, stream),
-    RS_FIELD(rs_queue_stream, launched),
-    RS_FIELD(rs_queue_stream, max),
-    RS_FIELD(rs_queue_stream, blocked),
-    RS_FIELD(rs_queue_stream, first),
-    RS_FIELD(rs_queue_stream, last),
-    RS_FIELD(rs_queue_stream, weighted),
-    RS_FIELD(rs_queue_stream, empty),
-    RS_FIELD(rs_queue_stream, full),
-    RS_FIELD_STRUCT(rs_queue_stream, lengths, &rs_description_layout),
+    RS_FIELD(rs_queue_stream, device),   RS_FIELD(rs_queue_stream, stream),
+    RS_FIELD(rs_queue_stream, launched), RS_FIELD(rs_queue_stream, max),
+    RS_FIELD(rs_queue_stream, blocked),  RS_FIELD(rs_queue_stream, limit),
+    RS_FIELD(rs_queue_stream, first),    RS_FIELD(rs_queue_stream, last),
+    RS_FIELD(rs_queue_stream, weighted), RS_FIELD(rs_queue_stream, empty),
+    RS_FIELD(rs_queue_stream, full),     RS_FIELD_STRUCT(rs_queue_stream, lengths, &rs_description_layout),
 };
 static const rs_layout stream_layout = RS_LAYOUT(rs_queue_stream, stream_fields);
 
@@ -187,12 +205,14 @@ const rs_layout rs_queue_layout = RS_LAYOUT(rs_queue, queue_fields);
 const rs_analysis rs_analysis_queue = {
     .name = "queue",
     .help = "How much launched work waits on each stream, and how long the queue is full",
-    .about = "Work waits from the start of its launch to its own start; a graph launch adds all it owns at "
-             "once. The\n"
-             "mean is weighted by time. A launch into a full queue blocks the host: --blocked tells for how "
-             "long the\n"
-             "queue held --max-length.",
-    .examples = "rankscope queue trace.json.gz\nrankscope queue --blocked --max-length 1000 traces/\n"
+    .about =
+        "Work waits from the start of its launch to its own start; a graph launch adds all it owns at "
+        "once. The\n"
+        "mean is weighted by time. A launch into a full queue blocks the host: --blocked tells for how "
+        "long that\n"
+        "was: the driver's limit is the greatest length that three launches at least had to wait at, or\n"
+        "--max-length.",
+    .examples = "rankscope queue trace.json.gz\nrankscope queue --blocked traces/\n"
                 "rankscope queue --series --format csv trace.json.gz",
     .options = options,
     .n_options = COUNT(options),

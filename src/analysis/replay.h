@@ -32,15 +32,18 @@ typedef struct rs_replayed {
     uint32_t *row_base; /* by rank */
 } rs_replayed;
 
-/* Joins, replays and judges. Release with rs_replayed_clear, also after a failure. */
-rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *out, rs_error *err);
+/* Replays and judges; held_out: by what the other steps tell, too, which takes eight replays more. Release with
+ * rs_replayed_clear, also after a failure. */
+rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
+                          rs_error *err);
 void rs_replayed_clear(rs_replayed *replayed);
 
 /* What-ifs: replay_what_if.c. An asker puts questions to one replay; `diagnose` does so, too.
  *
  *     rs_asker_open(&replayed, rank_of, false, false, &asker, err);  // what it is given must live as long
  *     rs_asker_bound(asker, &question, &us, &n_changed, err);        // no gain is greater: one look at the path
- *     rs_asker_ask(asker, &question, &answer, &refused, err);        // ten replays at most */
+ *     rs_asker_try(asker, &question, &us, err);                      // a step then: one replay
+ *     rs_asker_ask(asker, &question, &answer, &refused, err);        // six replays at most */
 typedef struct rs_asker rs_asker;
 
 /* Of a step on average; us. */
@@ -63,6 +66,8 @@ double rs_asker_before(rs_asker *asker); /* a step as recorded, us */
 /* us a step, NaN where the question removes a wait that the path runs along. */
 rs_status rs_asker_bound(rs_asker *asker, const rs_what_if *question, double *us, size_t *n_changed,
                          rs_error *err);
+/* A step when the question holds, us, without an interval and whether it can be relied on or not. */
+rs_status rs_asker_try(rs_asker *asker, const rs_what_if *question, double *us, rs_error *err);
 /* *refused: why there is no answer; NULL. answer: of the job, and with of_ranks behind it room for each rank.
  * The question is as before when this returns. */
 rs_status rs_asker_ask(rs_asker *asker, rs_what_if *question, rs_foretold *answer, const char **refused,

@@ -232,7 +232,8 @@ static rs_status make_rows(rs_replayed *r, const ends *x, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *out, rs_error *err)
+rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
+                          rs_error *err)
 {
     ends x = {0};
     int64_t worst;
@@ -252,6 +253,7 @@ rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, rs_replayed *o
     rs_status status = find_ends(engine, &out->times, &x, err);
     if (status == RS_OK) status = make_rows(out, &x, err);
     if (status == RS_OK) status = replay_constants(out, edges, -1, &x, err);
+    if (!held_out) most = 0;
     for (int fold = 0; status == RS_OK && most > 1 && fold < RS_SKELETON_FOLDS && (size_t)fold < most; fold++)
         status = replay_constants(out, edges, fold, &x, err);
     if (status == RS_OK) status = explain_rows(out, &x, err);

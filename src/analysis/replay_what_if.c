@@ -283,6 +283,12 @@ static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_ti
 
 /* ---- one question -------------------------------------------------------------------------------------- */
 
+/* A question is put to replays that follow told dependencies or inferred ones too, with gaps as recorded or
+ * as is typical. */
+#define N_REPLAYS 4
+#define REPLAY_INFERS 1u
+#define REPLAY_CONSTANT 2u
+
 struct rs_asker {
     const rs_replayed *r;
     const int64_t *rank_of;
@@ -290,83 +296,100 @@ struct rs_asker {
     rs_contention contention;
     int64_t *ends[2]; /* scratch: by step_base */
     lengths before, after;
-    size_t n_ranges; /* that are asked about: the job, then each rank where there are several */
+    lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
+    size_t n_ranges;         /* that are asked about: the job, then each rank where there are several */
     bool infer, force;
     const char *reason; /* why the replay cannot be relied on; NULL */
 };
 typedef rs_asker asker;
 
-/* The interval of the i-th range reaches to what these two replays differ by. Their steps' ends are in a->ends. */
-static void widen(asker *a, const rs_times *before, const rs_times *after, size_t i, double *low,
-                  double *high)
+static rs_status weights_of(const asker *a, unsigned which, rs_weights *out, rs_error *err)
 {
-    const rs_engine *e = a->r->engine;
-    size_t from = i ? i - 1 : 0, to = i ? i : e->n_ranks;
-    double l, h;
-    measure(e, before, a->ends[0], from, to, &a->before);
-    measure(e, after, a->ends[1], from, to, &a->after);
-    spread(&a->before, &a->after, &l, &h);
-    if (l < low[i]) low[i] = l;
-    if (h > high[i]) high[i] = h;
+    rs_edges_used edges = which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD;
+    return which & REPLAY_CONSTANT ? rs_weights_constant(a->r->engine, edges, -1, out, err)
+                                   : rs_weights_recorded(a->r->engine, edges, out, err);
 }
 
-/* One of the four replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
- * ranks. */
-static rs_status ask_under(asker *a, const rs_what_if *q, rs_edges_used edges, bool constant, double *low,
-                           double *high, rs_error *err)
+/* The ranks of the i-th range. */
+static void range_of(const asker *a, size_t i, size_t *from, size_t *to)
+{
+    *from = i ? i - 1 : 0;
+    *to = i ? i : a->r->engine->n_ranks;
+}
+
+/* Lengths without a question, measured once. */
+static rs_status measure_before(asker *a, unsigned which, const rs_weights *w, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_weights was = {0}, is = {0};
-    rs_times before = {0}, after = {0};
-    size_t n_changed;
-    rs_status status =
-        constant ? rs_weights_constant(e, edges, -1, &was, err) : rs_weights_recorded(e, edges, &was, err);
-    if (status == RS_OK) status = rs_weights_copy(e, &was, &is, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &is, &n_changed, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &was, &before, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
-    if (status == RS_OK) {
-        rs_engine_step_ends(e, &before, a->ends[0]);
-        rs_engine_step_ends(e, &after, a->ends[1]);
-        for (size_t i = 0; i < a->n_ranges; i++) {
-            widen(a, &before, &after, i, low, high);
-        }
+    rs_times t = {0};
+    if (a->was[which]) return RS_OK;
+    lengths *was = rs_calloc(a->n_ranges, sizeof *was);
+    rs_status status = was ? rs_engine_replay(e, w, &t, err) : rs_fail_nomem(err, "a question");
+    if (status == RS_OK) rs_engine_step_ends(e, &t, a->ends[0]);
+    for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++) {
+        size_t from, to;
+        range_of(a, i, &from, &to);
+        measure(e, &t, a->ends[0], from, to, &a->before);
+        was[i].n = a->before.n;
+        was[i].ns = rs_malloc((was[i].n + 1) * sizeof *was[i].ns);
+        if (!was[i].ns)
+            status = rs_fail_nomem(err, "a question");
+        else
+            memcpy(was[i].ns, a->before.ns, was[i].n * sizeof *was[i].ns);
     }
-    rs_weights_clear(&was);
-    rs_weights_clear(&is);
-    rs_times_clear(&before);
-    rs_times_clear(&after);
+    rs_times_clear(&t);
+    a->was[which] = was;
     return status;
 }
 
-/* The question once more, with kernels that are slowed down beside communication, or not any more, as the recording
- * tells of their kind. Where that moves them, others may be beside communication: so twice. */
-static rs_status ask_contended(asker *a, const rs_what_if *q, double *low, double *high, rs_error *err)
+/* Replays with kernels that are slowed down beside communication, or not any more, as the recording tells of their
+ * kind. Where that moves them, others may be beside communication: so twice. times: of w as it is. */
+static rs_status replay_contended(const asker *a, rs_weights *w, rs_times *times, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_weights is = {0};
-    rs_times after = {0};
-    size_t n_changed;
-    rs_status status = rs_weights_copy(e, &a->r->recorded, &is, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &is, &n_changed, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
-    int64_t *edited = NULL; /* work as the question has it */
-    if (status == RS_OK && !(edited = rs_malloc((e->n_nodes + 1) * sizeof *edited)))
-        status = rs_fail_nomem(err, "a question");
-    if (status == RS_OK) memcpy(edited, is.work, e->n_nodes * sizeof *edited);
+    int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
+    if (!edited) return rs_fail_nomem(err, "a question");
+    memcpy(edited, w->work, e->n_nodes * sizeof *edited);
+    rs_status status = RS_OK;
     for (int k = 0; status == RS_OK && k < 2; k++) {
-        memcpy(is.work, edited, e->n_nodes * sizeof *is.work);
-        status = rs_contention_apply(&a->contention, e, &after, &is, err);
-        rs_times_clear(&after);
-        if (status == RS_OK) status = rs_engine_replay(e, &is, &after, err);
+        memcpy(w->work, edited, e->n_nodes * sizeof *edited);
+        status = rs_contention_apply(&a->contention, e, times, w, err);
+        rs_times_clear(times);
+        if (status == RS_OK) status = rs_engine_replay(e, w, times, err);
     }
     rs_free(edited);
-    if (status == RS_OK) {
-        rs_engine_step_ends(e, &a->r->times, a->ends[0]);
-        rs_engine_step_ends(e, &after, a->ends[1]);
-        for (size_t i = 0; i < a->n_ranges; i++) widen(a, &a->r->times, &after, i, low, high);
+    return status;
+}
+
+/* One of the replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
+ * ranks. What a question about certain steps gains is as it is: these steps are no sample of others. */
+static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, bool contended, double *low,
+                           double *high, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights w = {0};
+    rs_times after = {0};
+    size_t n_changed;
+    bool of_steps = rs_what_if_is_of_steps(q);
+    rs_status status = weights_of(a, which, &w, err);
+    if (status == RS_OK) status = measure_before(a, which, &w, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
+    if (status == RS_OK) status = rs_engine_replay(e, &w, &after, err);
+    if (status == RS_OK && contended) status = replay_contended(a, &w, &after, err);
+    if (status == RS_OK) rs_engine_step_ends(e, &after, a->ends[1]);
+    for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++) {
+        size_t from, to;
+        double l, h;
+        range_of(a, i, &from, &to);
+        measure(e, &after, a->ends[1], from, to, &a->after);
+        if (of_steps)
+            l = h = mean_of(&a->was[which][i]) - mean_of(&a->after);
+        else
+            spread(&a->was[which][i], &a->after, &l, &h);
+        if (l < low[i]) low[i] = l;
+        if (h > high[i]) high[i] = h;
     }
-    rs_weights_clear(&is);
+    rs_weights_clear(&w);
     rs_times_clear(&after);
     return status;
 }
@@ -446,13 +469,14 @@ static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char *
         *refused = a->reason;
     } else if (status == RS_OK) {
         status = rs_engine_replay(e, &w, &after, err);
-        for (int k = 0; status == RS_OK && k < 4; k++)
-            if ((k & 1) == 0 || a->infer)
-                status = ask_under(a, q, k & 1 ? RS_EDGES_ALL : RS_EDGES_TOLD, k & 2, low, high, err);
-        if (status == RS_OK && a->contention.n_names) status = ask_contended(a, q, low, high, err);
+        for (unsigned k = 0; status == RS_OK && k < N_REPLAYS; k++)
+            if (!(k & REPLAY_INFERS) || a->infer) status = ask_under(a, q, k, false, low, high, err);
+        unsigned recorded = a->infer ? REPLAY_INFERS : 0;
+        bool slows = a->contention.n_names > 0;
+        if (status == RS_OK && slows) status = ask_under(a, q, recorded, true, low, high, err);
         if (status == RS_OK && set_all_grow(q, true)) {
-            status = ask_under(a, q, a->infer ? RS_EDGES_ALL : RS_EDGES_TOLD, false, low, high, err);
-            if (status == RS_OK && a->contention.n_names) status = ask_contended(a, q, low, high, err);
+            status = ask_under(a, q, recorded, false, low, high, err);
+            if (status == RS_OK && slows) status = ask_under(a, q, recorded, true, low, high, err);
         }
         set_all_grow(q, false);
         if (status == RS_OK) {
@@ -540,6 +564,10 @@ void rs_asker_close(rs_asker *a)
     if (!a) return;
     rs_roles_clear(&a->roles);
     rs_contention_clear(&a->contention);
+    for (unsigned k = 0; k < N_REPLAYS; k++) {
+        for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
+        rs_free(a->was[k]);
+    }
     rs_free(a->ends[0]);
     rs_free(a->ends[1]);
     rs_free(a->before.ns);
@@ -569,6 +597,25 @@ rs_status rs_asker_bound(rs_asker *a, const rs_what_if *q, double *us, size_t *n
     if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, n_changed, err);
     if (status == RS_OK) *us = bound_of(a->r, &w, 0, e->n_ranks) / 1e3 / (double)(n ? n : 1);
     rs_weights_clear(&w);
+    return status;
+}
+
+rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    rs_weights w = {0};
+    rs_times after = {0};
+    size_t n_changed;
+    rs_status status = rs_weights_copy(e, &a->r->recorded, &w, err);
+    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
+    if (status == RS_OK) status = rs_engine_replay(e, &w, &after, err);
+    if (status == RS_OK) {
+        rs_engine_step_ends(e, &after, a->ends[1]);
+        measure(e, &after, a->ends[1], 0, e->n_ranks, &a->after);
+        *us = mean_of(&a->after) / 1e3;
+    }
+    rs_weights_clear(&w);
+    rs_times_clear(&after);
     return status;
 }
 

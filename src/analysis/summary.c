@@ -71,8 +71,17 @@ RS_RECORD(operator, OPERATOR_ROW);
 static const rs_column_spec finding_columns[] = {
     RS_COLUMN("finding", TEXT, NONE, "what to look at, in one sentence", NULL),
     RS_COLUMN("rank", INT, ID, "the rank it is about; unknown for all", NULL),
-    RS_COLUMN("share_pct", REAL, PERCENT, "how much of the GPU span (or of the GPU time) it is about",
-              "share"),
+    RS_COLUMN(
+        "share_pct", REAL, PERCENT,
+        "how much of the GPU span (or of the GPU time) it is about; of a sentence of diagnose, of a step",
+        "share"),
+    RS_COLUMN("topic", TEXT, NONE,
+              "what it is about: idle, communication, copies, slowest, kernel, unlinked, gap, loading, host, "
+              "empty; diagnose: its first row",
+              NULL),
+    RS_COLUMN("diagnose", TEXT, NONE, "id of diagnose's row that it is; unknown: of none", NULL),
+    RS_COLUMN("replaces", TEXT, NONE,
+              "topics of which nothing is said, since diagnose says it better; unknown: of none", NULL),
 };
 
 static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
@@ -88,6 +97,8 @@ enum { RANKS, KERNELS, OPERATORS, FINDINGS };
 
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "5", "kernels and operators to show"},
+    {"no-diagnose", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "do not open with the first sentence of `rankscope diagnose`, which takes a replay of the job"},
 };
 
 static double percent(int64_t part, int64_t whole)
@@ -193,7 +204,8 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
     }
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
     if (status == RS_OK) status = add_names(partials, n, false, top, result->tables[OPERATORS], err);
-    if (status == RS_OK) status = rs_summary_findings(partials, n, result->tables[FINDINGS], err);
+    if (status == RS_OK)
+        status = rs_summary_findings(run, partials, n, result, result->tables[FINDINGS], err);
     return status;
 }
 
@@ -228,8 +240,17 @@ static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, data_loading),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
+    RS_FIELD_ONE_OR_NONE(rs_rank_summary, skeleton, &rs_skeleton_layout),
+    RS_FIELD(rs_rank_summary, too_large),
 };
 static const rs_layout summary_layout = RS_RECORD_LAYOUT_AND(rs_rank_summary, rank, summary_fields);
+
+/* What a diagnosis reads. */
+static uint64_t more_columns(const rs_options *given)
+{
+    const rs_facet *const facets[] = {&rs_facet_work_details, &rs_facet_steps};
+    return rs_options_flag(given, "no-diagnose") ? 0 : RS_SKELETON_COLUMNS | rs_facet_columns(facets, 2);
+}
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
@@ -247,11 +268,16 @@ const rs_analysis rs_analysis_summary = {
         "communication, so ranks are compared by their own time: the GPU span without exposed communication; "
         "in a job without a GPU, by the recorded time without "
         "communication that the host runs (gloo) while no operator does. An "
-        "operator's time is that of the GPU work it launched itself.",
+        "operator's time is that of the GPU work it launched itself.\n\n"
+        "What to look at first opens with the first row of `rankscope diagnose` where several ranks or steps "
+        "allow a replay of the job: what is off, or would help, and how long a step would take then. Sentences "
+        "that only share out the same time are left out (column replaces). Selected steps, a window, and jobs of "
+        "more than 4 million events have no such sentence.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
                 "rankscope summary --format json traces/ | jq .tables.findings",
     .options = options,
-    .n_options = 1,
+    .n_options = sizeof options / sizeof *options,
+    .more_columns = more_columns,
     .table_sets = table_sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

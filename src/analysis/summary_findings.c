@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/diagnose.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -27,10 +28,51 @@
 /* Kernels shorter than this many launch calls cannot keep ahead of the host. */
 #define SMALL_KERNEL 4
 
+typedef enum topic {
+    TOPIC_IDLE,
+    TOPIC_COMMUNICATION,
+    TOPIC_COPIES,
+    TOPIC_SLOWEST,
+    TOPIC_KERNEL,
+    TOPIC_UNLINKED,
+    TOPIC_GAP,
+    TOPIC_LOADING,
+    TOPIC_HOST,
+    TOPIC_EMPTY,
+    N_TOPICS
+} topic;
+
+static const char *const topics[N_TOPICS] = {"idle",     "communication", "copies",  "slowest", "kernel",
+                                             "unlinked", "gap",           "loading", "host",    "empty"};
+
+/* Which sentences say less exactly what a row of diagnose says, by its id. */
+static const struct {
+    const char *id;
+    unsigned topics;
+} better[] = {
+    {"straggler", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
+    {"late_group", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
+    {"pipeline_imbalance", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
+    {"slow_host", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION | 1u << TOPIC_IDLE},
+    {"host_pause", 1u << TOPIC_SLOWEST | 1u << TOPIC_GAP},
+    {"loader", 1u << TOPIC_LOADING | 1u << TOPIC_IDLE | 1u << TOPIC_GAP},
+    {"sync", 1u << TOPIC_IDLE},
+    {"late_launch", 1u << TOPIC_IDLE},
+    {"allocation", 1u << TOPIC_IDLE},
+    {"launch_bound", 1u << TOPIC_IDLE},
+    {"pageable_copy", 1u << TOPIC_COPIES},
+    {"slow_group", 1u << TOPIC_COMMUNICATION},
+    {"exposed_communication", 1u << TOPIC_COMMUNICATION},
+    {"small_collectives", 1u << TOPIC_COMMUNICATION},
+    {"hottest_kernel", 1u << TOPIC_KERNEL},
+};
+
 typedef struct sentence {
     double weight, share;
     int64_t rank; /* -1: all */
-    char text[400];
+    topic about;
+    const char *id; /* of diagnose's row; NULL: none */
+    char text[RS_DIAGNOSE_SENTENCE];
 } sentence;
 
 typedef struct sentences {
@@ -38,13 +80,13 @@ typedef struct sentences {
     size_t n;
 } sentences;
 
-static void say(sentences *s, double weight, double share, int64_t rank, const char *format, ...)
-    RS_PRINTF(5, 6);
-static void say(sentences *s, double weight, double share, int64_t rank, const char *format, ...)
+static void say(sentences *s, topic about, double weight, double share, int64_t rank, const char *format, ...)
+    RS_PRINTF(6, 7);
+static void say(sentences *s, topic about, double weight, double share, int64_t rank, const char *format, ...)
 {
     if (s->n == MAX_CANDIDATES) return;
     sentence *one = &s->items[s->n++];
-    *one = (sentence){.weight = weight, .share = share, .rank = rank};
+    *one = (sentence){.weight = weight, .share = share, .rank = rank, .about = about};
     va_list args;
     va_start(args, format);
     vsnprintf(one->text, sizeof one->text, format, args);
@@ -106,7 +148,7 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
     on_rank(p, n, &w, where, sizeof where);
     double after = percent(r->latency, r->idle);
     if (bound < WORTH_BOUND && after >= WORTH_BOUND && r->mean_launch >= 0) {
-        say(s, w.share, w.share, rank,
+        say(s, TOPIC_IDLE, w.share, w.share, rank,
             "The GPU is idle %s%% of its time%s, %s in all, %s%% of it after the call that launches the "
             "next "
             "kernel has begun: launch calls take %s on average (first calls load code), or the kernel waits "
@@ -116,14 +158,14 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
         return;
     }
     if (bound < WORTH_BOUND || r->mean_kernel < 0) {
-        say(s, w.share, w.share, rank, "The GPU is idle %s%% of its time%s, %s in all.", RS_FIXED(w.share, 1),
-            where, idle);
+        say(s, TOPIC_IDLE, w.share, w.share, rank, "The GPU is idle %s%% of its time%s, %s in all.",
+            RS_FIXED(w.share, 1), where, idle);
         return;
     }
     rs_human_time(r->mean_kernel, kernel);
     rs_human_time(r->mean_launch, launch);
     if (r->mean_kernel < SMALL_KERNEL * r->mean_launch)
-        say(s, w.share, w.share, rank,
+        say(s, TOPIC_IDLE, w.share, w.share, rank,
             "Launch-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched; a kernel takes %s on average, its launch call %s. Fewer and larger kernels, "
@@ -131,7 +173,7 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
             "CUDA graphs would help.",
             RS_FIXED(w.share, 1), where, idle, RS_FIXED(bound, 0), kernel, launch);
     else
-        say(s, w.share, w.share, rank,
+        say(s, TOPIC_IDLE, w.share, w.share, rank,
             "Host-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "
             "launched, though kernels are long (%s on average) and launches short (%s): look at what the "
@@ -161,7 +203,7 @@ static void about_communication(const rs_partial *p, size_t n, sentences *s)
     char where[80], name[256] = "", time[32];
     on_rank(p, n, &w, where, sizeof where);
     if (top) short_name(top->name, name, sizeof name);
-    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+    say(s, TOPIC_COMMUNICATION, w.share, w.share, n > 1 ? p[w.index].rank : -1,
         "Communication that computation does not hide takes %s%% of the GPU's time%s, %s; %s%% of all "
         "communication is hidden. Most of it is %s.",
         RS_FIXED(w.share, 1), where, rs_human_time(r->exposed_comm, time),
@@ -177,7 +219,7 @@ static void about_copies(const rs_partial *p, size_t n, sentences *s)
     char where[80], name[256] = "", time[32];
     on_rank(p, n, &w, where, sizeof where);
     if (top) short_name(top->name, name, sizeof name);
-    say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+    say(s, TOPIC_COPIES, w.share, w.share, n > 1 ? p[w.index].rank : -1,
         "Copies and memsets that nothing hides take %s%% of the GPU's time%s, %s; most of it is %s.",
         RS_FIXED(w.share, 1), where, rs_human_time(r->exposed_copies, time), name);
 }
@@ -198,8 +240,8 @@ static void about_slowest(const rs_partial *p, size_t n, sentences *s)
     double behind = percent(rs_summary_own_time(r) - median, median);
     if (behind < WORTH_SLOWER) return;
     char time[32], by[32];
-    say(s, behind, percent(rs_summary_own_time(r) - median, r->on_host ? r->span : r->gpu_span),
-        p[slowest].rank,
+    say(s, TOPIC_SLOWEST, behind,
+        percent(rs_summary_own_time(r) - median, r->on_host ? r->span : r->gpu_span), p[slowest].rank,
         "Rank %lld is the slowest: without waiting in communication it needs %s, %s (%s%%) more than the "
         "median "
         "rank; the others wait for it.",
@@ -225,7 +267,7 @@ static void about_kernels(const rs_partial *p, size_t n, sentences *s)
     char name[256], where[40] = "", mean[32];
     short_name(top->name, name, sizeof name);
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[best].rank);
-    say(s, share / 2, share, n > 1 ? p[best].rank : -1,
+    say(s, TOPIC_KERNEL, share / 2, share, n > 1 ? p[best].rank : -1,
         "One kernel makes %s%% of all GPU time%s: %s, %lld times %s.", RS_FIXED(share, 1), where, name,
         (long long)top->count, rs_human_time(top->time / top->count, mean));
 }
@@ -244,7 +286,7 @@ static void about_unlinked(const rs_partial *p, size_t n, sentences *s)
     if (!r || share < WORTH_UNLINKED) return;
     char where[40] = "";
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[worst_index].rank);
-    say(s, share / 2, share, n > 1 ? p[worst_index].rank : -1,
+    say(s, TOPIC_UNLINKED, share / 2, share, n > 1 ? p[worst_index].rank : -1,
         "%zu of %zu GPU events%s (%s%% of the GPU time) have no launch in the file: the recording began "
         "after they "
         "were launched, and numbers by operator leave them out.",
@@ -258,7 +300,7 @@ static void about_gap(const rs_partial *p, size_t n, sentences *s)
     const rs_rank_summary *r = p[w.index].value;
     char gap[32], at[32], where[40] = "";
     if (n > 1) snprintf(where, sizeof where, " of rank %lld", (long long)p[w.index].rank);
-    say(s, w.share * 0.75, w.share, n > 1 ? p[w.index].rank : -1,
+    say(s, TOPIC_GAP, w.share * 0.75, w.share, n > 1 ? p[w.index].rank : -1,
         "The longest single gap in the GPU's work%s lasts %s (%s%%), %s after the first event.", where,
         rs_human_time(r->longest_gap, gap), RS_FIXED(w.share, 1), rs_human_time(r->longest_gap_at, at));
 }
@@ -270,7 +312,7 @@ static void about_loading(const rs_partial *p, size_t n, sentences *s)
     if (!r || w.share < WORTH_LOADING || percent(r->idle, r->gpu_span) < WORTH_IDLE) return;
     char where[80], time[32];
     on_rank(p, n, &w, where, sizeof where);
-    say(s, w.share * 0.9, w.share, n > 1 ? p[w.index].rank : -1,
+    say(s, TOPIC_LOADING, w.share * 0.9, w.share, n > 1 ? p[w.index].rank : -1,
         "The host spends %s in the data loader, %s%% of the GPU's time%s.",
         rs_human_time(r->data_loading, time), RS_FIXED(w.share, 1), where);
 }
@@ -289,7 +331,7 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
     if (n > 1)
         snprintf(where, sizeof where, " on %zu of %zu ranks, first rank %lld", empty, n,
                  (long long)p[first].rank);
-    say(s, 1000, 100, n > 1 ? p[first].rank : -1,
+    say(s, TOPIC_EMPTY, 1000, 100, n > 1 ? p[first].rank : -1,
         "No GPU work was recorded%s: profile with ProfilerActivity.CUDA; `rankscope doctor` says more.",
         where);
 }
@@ -312,12 +354,12 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
     w.mean /= (double)on_host;
     if (w.share >= WORTH_COMM) {
         char where[80], time[32];
-        say(s, w.share, w.share, n > 1 ? p[w.index].rank : -1,
+        say(s, TOPIC_HOST, w.share, w.share, n > 1 ? p[w.index].rank : -1,
             "Communication on the host, while no operator runs, takes %s%% of the recorded time%s, %s.",
             RS_FIXED(w.share, 1), on_rank(p, n, &w, where, sizeof where),
             rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
     }
-    say(s, 0, 100, -1,
+    say(s, TOPIC_HOST, 0, 100, -1,
         "The job has no GPU: `rankscope ops --host` shows where the host's time goes, `rankscope "
         "collectives` "
         "who comes late.");
@@ -330,31 +372,128 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-rs_status rs_summary_findings(const rs_partial *partials, size_t n, rs_table *findings, rs_error *err)
+/* ---- diagnose's sentence ------------------------------------------------------------------------------- */
+
+/* Whether all ranks brought what a diagnosis takes, and there is something to compare. */
+static bool can_diagnose(const rs_partial *partials, size_t n, const rs_skeletons *ranks, rs_result *result)
 {
-    sentences *s = rs_calloc(1, sizeof *s);
-    if (!s) return rs_fail_nomem(err, "findings");
-    about_nothing(partials, n, s);
-    about_host(partials, n, s);
-    about_idle(partials, n, s);
-    about_communication(partials, n, s);
-    about_copies(partials, n, s);
-    about_slowest(partials, n, s);
-    about_kernels(partials, n, s);
-    about_unlinked(partials, n, s);
-    about_gap(partials, n, s);
-    about_loading(partials, n, s);
-    if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < s->n && i < MAX_SENTENCES; i++) {
-        rs_table_add_text(findings, s->items[i].text);
-        if (s->items[i].rank >= 0)
-            rs_table_add_int(findings, s->items[i].rank);
-        else
-            rs_table_add_null(findings);
-        rs_table_add_real(findings, s->items[i].share);
-        status = rs_table_end_row(findings, err);
+    uint64_t events = 0;
+    bool steps = false, large = false;
+    for (size_t i = 0; i < n; i++) large |= ((const rs_rank_summary *)partials[i].value)->too_large;
+    for (size_t i = 0; i < ranks->n; i++) {
+        events += ranks->items[i]->n_events;
+        steps |= ranks->items[i]->n_steps > 1;
     }
+    if (large || events > RS_SUMMARY_DIAGNOSED) {
+        rs_result_note(result,
+                       "more than %d million events: `rankscope diagnose` says what mending would gain",
+                       RS_SUMMARY_DIAGNOSED / 1000000);
+        return false;
+    }
+    return ranks->n && (ranks->n > 1 || steps);
+}
+
+static rs_status diagnose(const rs_partial *partials, size_t n, rs_result *result, sentence *out,
+                          rs_error *err)
+{
+    const rs_diagnose_how how = {
+        .clocks = rs_clock_how_of("ends"), .least = RS_DIAGNOSE_LEAST, .only = "all", .first = true};
+    rs_diagnosis d = {0};
+    rs_skeletons ranks = {.items = rs_malloc((n + 1) * sizeof *ranks.items),
+                          .rank_of = rs_malloc((n + 1) * sizeof *ranks.rank_of)};
+    rs_status status = ranks.items && ranks.rank_of ? RS_OK : rs_fail_nomem(err, "summary");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const rs_rank_summary *s = partials[i].value;
+        if (!s->skeleton) continue;
+        ranks.rank_of[ranks.n] = partials[i].rank;
+        ranks.items[ranks.n++] = s->skeleton;
+    }
+    if (status == RS_OK && can_diagnose(partials, n, &ranks, result)) {
+        status = rs_diagnose(&ranks, &how, &d, err);
+        if (status == RS_OK && d.reason)
+            rs_result_note(result, "no replay of the job: %s (`rankscope replay` shows where)", d.reason);
+        if (status == RS_OK && d.n) {
+            const rs_diagnosed_row *row = &d.rows[0];
+            *out = (sentence){
+                .share = row->answer.pct, .rank = row->candidate->rank, .id = row->candidate->rule->id};
+            rs_diagnose_sentence(row, out->text);
+        }
+    }
+    rs_diagnosis_clear(&d);
+    rs_skeletons_clear(&ranks);
+    return status;
+}
+
+/* Takes out what the row of diagnose says better; *told: the topics, "slowest, communication". */
+static void replace(sentences *s, const char *id, char *told, size_t size)
+{
+    unsigned gone = 0;
+    size_t kept = 0, used = 0;
+    told[0] = '\0';
+    for (size_t i = 0; i < sizeof better / sizeof *better; i++)
+        if (strcmp(better[i].id, id) == 0) gone = better[i].topics;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!(gone >> s->items[i].about & 1)) {
+            if (kept != i) s->items[kept] = s->items[i];
+            kept++;
+        } else if (used < size) {
+            used += (size_t)snprintf(told + used, size - used, "%s%s", used ? ", " : "",
+                                     topics[s->items[i].about]);
+        }
+    }
+    s->n = kept;
+}
+
+static rs_status put_sentence(const sentence *x, const char *replaces, rs_table *findings, rs_error *err)
+{
+    rs_table_add_text(findings, x->text);
+    if (x->rank >= 0)
+        rs_table_add_int(findings, x->rank);
+    else
+        rs_table_add_null(findings);
+    rs_table_add_real(findings, x->share);
+    rs_table_add_text(findings, x->id ? "diagnose" : topics[x->about]);
+    if (x->id)
+        rs_table_add_text(findings, x->id);
+    else
+        rs_table_add_null(findings);
+    if (replaces && *replaces)
+        rs_table_add_text(findings, replaces);
+    else
+        rs_table_add_null(findings);
+    return rs_table_end_row(findings, err);
+}
+
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                              rs_table *findings, rs_error *err)
+{
+    char replaces[128] = "";
+    size_t most = MAX_SENTENCES;
+    sentences *s = rs_calloc(1, sizeof *s);
+    sentence *first = rs_calloc(1, sizeof *first);
+    rs_status status = s && first ? RS_OK : rs_fail_nomem(err, "findings");
+    if (status == RS_OK) {
+        about_nothing(partials, n, s);
+        about_host(partials, n, s);
+        about_idle(partials, n, s);
+        about_communication(partials, n, s);
+        about_copies(partials, n, s);
+        about_slowest(partials, n, s);
+        about_kernels(partials, n, s);
+        about_unlinked(partials, n, s);
+        about_gap(partials, n, s);
+        about_loading(partials, n, s);
+        if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
+        if (!rs_options_flag(run->options, "no-diagnose")) status = diagnose(partials, n, result, first, err);
+    }
+    if (status == RS_OK && first->id) {
+        replace(s, first->id, replaces, sizeof replaces);
+        status = put_sentence(first, replaces, findings, err);
+        most--;
+    }
+    for (size_t i = 0; status == RS_OK && i < s->n && i < most; i++)
+        status = put_sentence(&s->items[i], NULL, findings, err);
+    rs_free(first);
     rs_free(s);
     return status;
 }

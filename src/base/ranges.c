@@ -1,7 +1,9 @@
 #include "base/ranges.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 
 bool rs_parse_whole(const char *text, int64_t *value, const char **end)
@@ -13,6 +15,21 @@ bool rs_parse_whole(const char *text, int64_t *value, const char **end)
     *value = v;
     *end = c;
     return c != text;
+}
+
+bool rs_parse_size(const char *text, int64_t *bytes)
+{
+    static const char suffixes[] = "KMGT";
+    const char *end;
+    if (!rs_parse_whole(text, bytes, &end)) return false;
+    const char *suffix = *end ? strchr(suffixes, rs_upper(*end)) : NULL;
+    if (suffix) {
+        if (__builtin_mul_overflow(*bytes, INT64_C(1024) << (10 * (suffix - suffixes)), bytes)) return false;
+        end++;
+        if (*end == 'i') end++;
+    }
+    if (*end == 'B') end++;
+    return *end == '\0' && *bytes > 0;
 }
 
 static int by_first(const void *a, const void *b)

@@ -25,5 +25,7 @@ void rs_ranges_clear(rs_ranges *ranges);
 
 /* A run of digits as a number; *end stands behind it. false when there is none or it exceeds int64. */
 bool rs_parse_whole(const char *text, int64_t *value, const char **end);
+/* A size in bytes: 4096, 512M, 4GiB; suffixes K, M, G, T of 1024. false when it is none, or 0. */
+bool rs_parse_size(const char *text, int64_t *bytes);
 
 #endif

@@ -42,10 +42,11 @@ static int64_t to_ns(uint64_t micros)
 
 static rs_status keep_comm(rs_check *c, const Rs__Et__Node *n, rs_error *err)
 {
-    rs_check_comm k = {.node = (uint32_t)c->n_nodes};
+    rs_check_comm k = {.node = (uint32_t)c->n_nodes, .recorded = -1};
     const char *group = rs_et_attribute_text(n, "pg_name");
     uint32_t name = group ? rs_strings_add(&c->names, group, strlen(group)) : 0;
     k.has_type = rs_et_attribute_int(n, "comm_type", &k.type);
+    if (!rs_et_attribute_int(n, "comm_type_recorded", &k.recorded)) k.recorded = -1;
     k.has_src = rs_et_attribute_int(n, "comm_src", &k.src);
     k.has_dst = rs_et_attribute_int(n, "comm_dst", &k.dst);
     k.has_tag = rs_et_attribute_int(n, "comm_tag", &k.tag);

@@ -23,6 +23,7 @@ typedef struct rs_check_comm {
     uint32_t node;
     int64_t type, src, dst, tag;
     const char *group; /* in the check's names; NULL: none */
+    int64_t recorded;  /* the type that was recorded, where the simulator's is another */
     bool has_type, has_src, has_dst, has_tag;
 } rs_check_comm;
 
@@ -92,6 +93,7 @@ typedef struct rs_check {
     int64_t run_time; /* ns: from the first start of a node of the recording to the last end, replayed */
     bool has_recorded;
     int64_t recorded; /* ns: the same in the recording */
+    int64_t recorded_from, recorded_to;
     bool as_recorded; /* durations are made so that both agree */
     bool for_astra;   /* the communication is what ASTRA-sim takes */
     double tolerance; /* percent by which they may differ */
@@ -107,11 +109,73 @@ const char *rs_fault_text(rs_fault fault);
 
 /* Runs the trace as a simulator does: whether every node is issued, and how long it takes. */
 rs_status rs_check_replay(rs_check *check, rs_error *err);
-/* How much longer the replay takes than the recording, in percent. */
-double rs_check_difference(const rs_check *check);
-/* check_machine.c: a run on a machine where each thread and each stream does one node at a time. *time: ns
- * from the first start of a node of the recording to the last end. */
-rs_status rs_check_run(const rs_check *check, bool astra, int64_t *time, rs_error *err);
+/* How much longer a replay takes than the recording, in percent. */
+double rs_check_difference(int64_t replayed, int64_t recorded);
+/* Whether that is more than the tolerance, percent. Whole microseconds add up to so much, ns, however short the
+ * recording is. */
+#define RS_CHECK_SLACK 5000
+bool rs_check_is_off(int64_t replayed, int64_t recorded, double tolerance);
+
+/* ---- runs ------------------------------------------------------------------------------------------- */
+
+/* Communication that several ranks do together. Nodes of all files are numbered through. */
+typedef struct rs_check_member {
+    uint32_t node, meeting;
+    int64_t delay; /* us: from when its stream is its own to when it has come */
+    int64_t stay;  /* us: from when the last has come to its end */
+    bool waits;    /* false: it had ended before the last one came */
+} rs_check_member;
+
+typedef struct rs_check_meeting {
+    uint32_t first, n; /* of the members */
+} rs_check_meeting;
+
+typedef struct rs_check_plan {
+    int64_t *begin; /* by file, us: when its first nodes may start */
+    rs_check_meeting *meetings;
+    size_t n_meetings;
+    rs_check_member *members;
+    size_t n_members;
+    uint32_t *member_of; /* by node: RS_LINKED_NONE: it meets nobody */
+} rs_check_plan;
+
+typedef struct rs_check_outcome {
+    int64_t time;               /* ns: from the first start of a node of the recording to the last end */
+    size_t n_stuck;             /* meetings to which some came and others never did */
+    uint32_t stuck;             /* the first of them */
+    uint32_t came, stayed_away; /* members of it */
+} rs_check_outcome;
+
+/* check_machine.c: a run on a machine where each thread and each stream does one node at a time. plan: where
+ * ranks meet; NULL: each rank runs alone. */
+rs_status rs_check_run(const rs_check *files, size_t n_files, bool astra, const rs_check_plan *plan,
+                       rs_check_outcome *out, rs_error *err);
+
+/* ---- the ranks of a job ----------------------------------------------------------------------------- */
+
+/* A collective of one rank: of which group, and when. */
+typedef struct rs_check_call {
+    uint32_t group; /* of the job */
+    uint32_t file;
+    int64_t start;
+    uint32_t at; /* among the file's communication */
+} rs_check_call;
+
+typedef struct rs_check_job {
+    bool has_recorded;
+    bool as_recorded; /* every file's durations are made so that both agree */
+    int64_t recorded; /* ns: from the first start to the last end of all ranks, on one clock */
+    int64_t time;     /* ns: the same, replayed */
+    size_t meetings;  /* collectives and messages of which more than one rank is given */
+    size_t parts;     /* ranks that communication ties together; 1: all */
+    bool clocks;      /* ranks' clocks were set by their communication */
+    size_t n_stuck;
+    char stuck[300]; /* the first of them; "" */
+} rs_check_job;
+
+/* check_job.c: replays all ranks together. groups of the calls are the job's, whatever a rank names them. */
+rs_status rs_check_job_run(const rs_check *files, size_t n_files, const rs_check_call *calls, size_t n_calls,
+                           rs_check_job *out, rs_error *err);
 /* check_astra.c: what ASTRA-sim stops at. */
 rs_status rs_check_astra(rs_check *check, rs_error *err);
 
@@ -127,6 +191,8 @@ int64_t rs_check_rank_of(const char *path);
 rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *err);
 
 void rs_check_put_text(const rs_check *check, rs_writer *w);
+/* "recorded 9374374 ns, replayed 9374000 ns (-0.0 %)" */
+void rs_check_put_span(rs_writer *w, bool has_recorded, int64_t recorded, int64_t replayed);
 void rs_check_put_json(const rs_check *check, rs_writer *w);
 
 #endif

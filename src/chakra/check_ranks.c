@@ -9,13 +9,7 @@ enum { SEND = 5, RECEIVE = 6, COLLECTIVE = 7 };
 #define SHOWN 20
 #define MOST_NAMES 64 /* of one group: hostile traces have more */
 
-/* A collective of one rank: of which group, and when. */
-typedef struct call {
-    uint32_t group; /* of the job */
-    uint32_t file;
-    int64_t start;
-    uint32_t at; /* among the file's communication */
-} call;
+typedef rs_check_call call;
 
 /* A group of the job: a name and its members. */
 typedef struct job_group {
@@ -47,6 +41,7 @@ typedef struct matching {
     rs_writer *out;  /* what is wrong, a line each */
     rs_writer *json; /* NULL: not asked for */
     uint64_t faults, collectives, pairs, skipped, other_sizes, nameless;
+    rs_check_job job; /* the replay of all ranks */
     rs_error *err;
 } matching;
 
@@ -470,6 +465,18 @@ static void put_sum(const matching *m, rs_writer *w)
     put_count(w, m->other_sizes, " gathers, scatters or all-to-alls of other sizes");
     put_count(w, m->nameless, " sends or receives name no peer");
     rs_writer_char(w, '\n');
+    rs_writer_text(w, "replay of all: ");
+    if (m->job.n_stuck) rs_writer_text(w, "does not end; until then ");
+    rs_check_put_span(w, m->job.has_recorded, m->job.recorded, m->job.time);
+    rs_writer_text(w, "; ranks meet ");
+    rs_writer_uint(w, m->job.meetings);
+    rs_writer_text(w, " times");
+    if (m->job.has_recorded && !m->job.as_recorded)
+        rs_writer_text(w, "; durations are exclusive times: no fault");
+    if (m->job.has_recorded && m->job.parts > 1)
+        put_count(w, m->job.parts,
+                  " parts that no communication ties together: their clocks are as the files have them");
+    rs_writer_char(w, '\n');
 }
 
 static void put_json_sum(const matching *m, rs_writer *w)
@@ -486,7 +493,40 @@ static void put_json_sum(const matching *m, rs_writer *w)
     rs_writer_uint(w, m->other_sizes);
     rs_writer_text(w, ", \"without_peer\": ");
     rs_writer_uint(w, m->nameless);
-    rs_writer_text(w, "}\n");
+    rs_writer_text(w, ",\n \"replay\": {\"time_ns\": ");
+    rs_writer_int(w, m->job.time);
+    rs_writer_text(w, ", \"recorded_ns\": ");
+    if (m->job.has_recorded)
+        rs_writer_int(w, m->job.recorded);
+    else
+        rs_writer_text(w, "null");
+    rs_writer_text(w, ", \"meetings\": ");
+    rs_writer_uint(w, m->job.meetings);
+    rs_writer_text(w, ", \"stuck\": ");
+    rs_writer_uint(w, m->job.n_stuck);
+    rs_writer_text(w, ", \"parts\": ");
+    rs_writer_uint(w, m->job.parts);
+    rs_writer_text(w, "}}\n");
+}
+
+/* All ranks together, each group under one number whatever it is called on them. */
+static rs_status replay(matching *m)
+{
+    char text[400];
+    for (size_t i = 0; i < m->n_calls; i++) m->calls[i].group = m->groups[m->calls[i].group].with;
+    rs_status status = rs_check_job_run(m->files, m->n, m->calls, m->n_calls, &m->job, m->err);
+    if (status != RS_OK) return status;
+    const rs_check_job *job = &m->job;
+    if (job->n_stuck) {
+        tell(m, "stuck", job->stuck);
+    } else if (job->has_recorded && job->as_recorded && m->n &&
+               rs_check_is_off(job->time, job->recorded, m->files[0].tolerance)) {
+        snprintf(text, sizeof text,
+                 "the replay of all ranks takes %lld ns, the recording %lld ns: more than --tolerance apart",
+                 (long long)job->time, (long long)job->recorded);
+        tell(m, "time", text);
+    }
+    return RS_OK;
 }
 
 static rs_status match(matching *m)
@@ -498,7 +538,7 @@ static rs_status match(matching *m)
     for (uint32_t i = 0; i < m->n_groups; i++)
         if (m->groups[i].with == i) compare_group(m, i);
     match_messages(m);
-    return RS_OK;
+    return replay(m);
 }
 
 static void put_files(const matching *m)

@@ -2,9 +2,6 @@
 #include "base/interval.h"
 #include "chakra/check_internal.h"
 
-/* Whole microseconds add up to so much, ns, however short the recording is. */
-#define SLACK 5000
-
 static void find_recorded(rs_check *c)
 {
     int64_t from = INT64_MAX, to = INT64_MIN;
@@ -16,21 +13,30 @@ static void find_recorded(rs_check *c)
         if (end > to) to = end;
     }
     c->has_recorded = from <= to;
-    if (c->has_recorded) c->recorded = rs_sub_sat(to, from);
+    if (!c->has_recorded) return;
+    c->recorded_from = from;
+    c->recorded_to = to;
+    c->recorded = rs_sub_sat(to, from);
 }
 
-double rs_check_difference(const rs_check *c)
+double rs_check_difference(int64_t replayed, int64_t recorded)
 {
-    double difference = (double)c->run_time - (double)c->recorded;
-    return c->recorded > 0 ? 100 * difference / (double)c->recorded : 0;
+    double difference = (double)replayed - (double)recorded;
+    return recorded > 0 ? 100 * difference / (double)recorded : 0;
+}
+
+bool rs_check_is_off(int64_t replayed, int64_t recorded, double tolerance)
+{
+    double percent = rs_check_difference(replayed, recorded);
+    int64_t away = rs_sub_sat(replayed, recorded);
+    if (away <= RS_CHECK_SLACK && away >= -RS_CHECK_SLACK) return false;
+    return percent > tolerance || percent < -tolerance;
 }
 
 static rs_status compare(rs_check *c, rs_error *err)
 {
-    double percent = rs_check_difference(c);
-    int64_t away = rs_sub_sat(c->run_time, c->recorded);
-    if (!c->has_recorded || !c->as_recorded || (away <= SLACK && away >= -SLACK)) return RS_OK;
-    if (percent <= c->tolerance && percent >= -c->tolerance) return RS_OK;
+    if (!c->has_recorded || !c->as_recorded || !rs_check_is_off(c->run_time, c->recorded, c->tolerance))
+        return RS_OK;
     return rs_check_fault(c, RS_FAULT_TIME, 0, 0, err);
 }
 
@@ -56,7 +62,10 @@ rs_status rs_check_replay(rs_check *c, rs_error *err)
             status = rs_check_fault(c, RS_FAULT_NEVER_ISSUED, feeder.nodes[i].id, 0, err);
     rs_feeder_clear(&feeder);
     find_recorded(c);
-    if (status == RS_OK) status = rs_check_run(c, false, &c->run_time, err);
-    if (status == RS_OK && c->astra) status = rs_check_run(c, true, &c->astra_time, err);
+    rs_check_outcome out;
+    if (status == RS_OK) status = rs_check_run(c, 1, false, NULL, &out, err);
+    if (status == RS_OK) c->run_time = out.time;
+    if (status == RS_OK && c->astra) status = rs_check_run(c, 1, true, NULL, &out, err);
+    if (status == RS_OK && c->astra) c->astra_time = out.time;
     return status == RS_OK && !left ? compare(c, err) : status;
 }

@@ -105,23 +105,27 @@ static void put_conservation(rs_writer *w, const rs_check *c)
     rs_writer_text(w, " bytes\n");
 }
 
-static void put_times(rs_writer *w, const rs_check *c)
+void rs_check_put_span(rs_writer *w, bool has_recorded, int64_t recorded, int64_t replayed)
 {
-    rs_writer_text(w, "time           ");
-    if (c->has_recorded) {
+    if (has_recorded) {
         rs_writer_text(w, "recorded ");
-        rs_writer_int(w, c->recorded);
+        rs_writer_int(w, recorded);
         rs_writer_text(w, " ns, ");
     }
     rs_writer_text(w, "replayed ");
-    rs_writer_int(w, c->run_time);
+    rs_writer_int(w, replayed);
     rs_writer_text(w, " ns");
-    if (c->has_recorded) {
-        rs_writer_text(w, " (");
-        rs_writer_text(w, RS_FIXED(rs_check_difference(c), 1));
-        rs_writer_text(w, " %)");
-        if (!c->as_recorded) rs_writer_text(w, "; durations are exclusive times: no fault");
-    }
+    if (!has_recorded) return;
+    rs_writer_text(w, " (");
+    rs_writer_text(w, RS_FIXED(rs_check_difference(replayed, recorded), 1));
+    rs_writer_text(w, " %)");
+}
+
+static void put_times(rs_writer *w, const rs_check *c)
+{
+    rs_writer_text(w, "time           ");
+    rs_check_put_span(w, c->has_recorded, c->recorded, c->run_time);
+    if (c->has_recorded && !c->as_recorded) rs_writer_text(w, "; durations are exclusive times: no fault");
     rs_writer_char(w, '\n');
 }
 

@@ -55,12 +55,16 @@ void rs_chakra_convert_options(const rs_options *options, rs_chakra_convert_sett
             "exclusive, the operator's own time"                                                             \
     }
 
-/* Converts into the file at path, and the process groups into groups_path (NULL: nowhere); the exit code. */
 /* What the program does under the name of an established tool (cmd_chakra_shims.c); *code: its exit code. false:
  * it was called by a name of its own. */
 bool rs_chakra_run_as(const char *name, int argc, char **argv, int *code);
 
+/* Converts into the file at path, and the process groups into groups_path (NULL: nowhere); the exit code. */
 int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settings, const char *path,
                          const char *groups_path, bool quiet);
+/* Checks one trace or those of a job's ranks onto standard output, and into the file `report` (NULL: none); the
+ * exit code. The settings' path and report are the caller's to leave out. */
+int rs_chakra_check_files(const rs_chakra_check_settings *settings, const char *report,
+                          const char *const *paths, size_t n);
 
 #endif

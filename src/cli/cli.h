@@ -80,6 +80,7 @@ typedef struct rs_request {
     rs_job_stats stats; /* of the jobs closed by rs_request_close */
     double start;       /* seconds */
     void *own;          /* command->own_size bytes of the command's own, 0 at first */
+    char *store;        /* job.store, where the command line does not say it */
 } rs_request;
 
 /* Everything that help, man pages and completions say about a command, and what it does. rs_command_run
@@ -140,6 +141,10 @@ const rs_repeated *rs_request_repeated(const rs_request *request, const char *na
 rs_status rs_request_open(const rs_request *request, const char *const *paths, size_t n, rs_job **out,
                           rs_error *err);
 void rs_request_close(rs_request *request, rs_job *job); /* NULL is allowed */
+
+/* Settles where computed things are kept. *owned: the folder, where it is not that of the settings; freed by the
+ * caller. */
+rs_status rs_store_place(rs_job_settings *settings, char **owned, rs_error *err);
 
 /* The chosen table, else the whole result, in the output form that was asked for. */
 rs_status rs_request_show(const rs_request *request, const rs_result *result, const rs_sink *sink,

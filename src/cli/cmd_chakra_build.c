@@ -9,14 +9,32 @@
 #include "base/workers.h"
 #include "cli/chakra.h"
 
+#define PATH_ROOM 4096
+
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
      "the Chakra execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that "
      "feeders read, {\"workload_graph\": [...]}; - is standard output; of a job a folder, for chakra.RANK.et"},
     RS_CHAKRA_CONVERT_OPTIONS,
+    {"check", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "read back what was written and prove it as `chakra check` does, of a job all ranks together; exit code 1 "
+     "with what is wrong"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
+
+/* What was written, as `chakra check` sees it; code is what building came to. */
+static int check(const rs_chakra_link_settings *link, const rs_options *o, const char *const *paths, size_t n,
+                 int code)
+{
+    if (!rs_options_flag(o, "check") || !n || (code != RS_EXIT_OK && code != RS_EXIT_LOSS)) return code;
+    bool astra = strcmp(rs_options_text(o, "target"), "astra-sim") == 0;
+    rs_chakra_check_settings settings = {.groups = rs_options_text(o, "comm-groups"),
+                                         .max_ratio = link->max_ratio,
+                                         .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY};
+    int found = rs_chakra_check_files(&settings, NULL, paths, n);
+    return found == RS_EXIT_OK ? code : found;
+}
 
 static int build(const rs_chakra_link_settings *link, const rs_options *o)
 {
@@ -38,7 +56,8 @@ static int build(const rs_chakra_link_settings *link, const rs_options *o)
     if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
     rs_chakra_link_report_clear(&report);
     rs_chakra_linked_free(linked);
-    return code;
+    const char *path = rs_options_text(o, "output");
+    return check(link, o, &path, 1, code);
 }
 
 /* ---- all ranks of a job ----------------------------------------------------------------------------- */
@@ -82,6 +101,13 @@ static rs_status write_rank(void *context, const rs_sink *sink, rs_error *err)
     return rs_chakra_convert(&w->settings, sink, &w->rank->converted, err);
 }
 
+static bool put_path(const job_build *job, size_t item, char path[PATH_ROOM])
+{
+    int n = snprintf(path, PATH_ROOM, "%s/chakra.%lld.et", job->folder,
+                     (long long)rs_chakra_pairs_at(job->pairs, item).rank);
+    return n > 0 && n < PATH_ROOM;
+}
+
 /* A rank that fails leaves the others alone; what it said is told when all are done. */
 static rs_status build_rank(void *context, size_t item, unsigned worker, rs_error *err)
 {
@@ -91,7 +117,7 @@ static rs_status build_rank(void *context, size_t item, unsigned worker, rs_erro
     rs_chakra_pair pair = rs_chakra_pairs_at(job->pairs, item);
     rs_chakra_link_settings link = *job->link;
     rs_chakra_linked *linked = NULL;
-    char path[4096];
+    char path[PATH_ROOM];
     link.host = pair.host;
     link.device = pair.device;
     link.rank_set = true;
@@ -99,8 +125,7 @@ static rs_status build_rank(void *context, size_t item, unsigned worker, rs_erro
     link.jobs = job->jobs_each;
     (void)err; /* the rank's own */
     if (rs_signal_came()) return RS_ERR_CANCELLED;
-    int n = snprintf(path, sizeof path, "%s/chakra.%lld.et", job->folder, (long long)pair.rank);
-    if (n < 0 || (size_t)n >= sizeof path) {
+    if (!put_path(job, item, path)) {
         b->status = rs_fail(&b->err, RS_ERR_USAGE, "the name of the folder is too long");
         return RS_OK;
     }
@@ -132,6 +157,30 @@ static rs_status write_groups(void *context, const rs_sink *sink, rs_error *err)
     rs_free(texts);
     rs_free(lengths);
     return status;
+}
+
+/* The ranks that were built, together. */
+static int check_job(const job_build *job, int code)
+{
+    size_t n = rs_chakra_pairs_count(job->pairs), kept = 0;
+    rs_error err = RS_ERROR_INIT;
+    rs_arena arena = {0};
+    const char **paths = rs_malloc((n + 1) * sizeof *paths);
+    bool ok = paths != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        char path[PATH_ROOM];
+        if (job->ranks[i].status != RS_OK || !put_path(job, i, path)) continue;
+        ok = (paths[kept++] = rs_arena_strndup(&arena, path, strlen(path))) != NULL;
+    }
+    if (ok) {
+        code = check(job->link, job->options, paths, kept, code);
+    } else {
+        rs_fail_nomem(&err, "the ranks together");
+        code = rs_complain_error("chakra build", &err);
+    }
+    rs_arena_clear(&arena);
+    rs_free(paths);
+    return code;
 }
 
 /* What the ranks said, by rank; the exit code. */
@@ -180,6 +229,7 @@ static int build_pairs(job_build *job)
         job->ranks ? rs_workers_run(n, jobs, build_rank, job, &err) : rs_fail_nomem(&err, "ranks");
     int code = status == RS_OK ? report_job(job, rs_options_flag(job->options, "quiet"))
                                : rs_complain_error("chakra build", &err);
+    if (status == RS_OK) code = check_job(job, code);
     for (size_t i = 0; job->ranks && i < n; i++) {
         rs_chakra_link_report_clear(&job->ranks[i].linked);
         rs_chakra_convert_report_clear(&job->ranks[i].converted);
@@ -229,7 +279,13 @@ static int run_build(const rs_command *command, int argc, char **argv)
     int code;
     if (!rs_chakra_start_pair(command, argc, argv, &arguments, &link, &code)) return code;
     const rs_options *o = rs_arguments_of(command, &arguments, "output");
-    code = is_folder(link.host) || is_folder(link.device) ? build_job(&link, o) : build(&link, o);
+    if (rs_options_flag(o, "check") && strcmp(rs_options_text(o, "output"), "-") == 0) {
+        rs_complain(
+            "chakra build: --check reads back what was written, which cannot be had of standard output");
+        code = RS_EXIT_USAGE;
+    } else {
+        code = is_folder(link.host) || is_folder(link.device) ? build_job(&link, o) : build(&link, o);
+    }
     rs_arguments_clear(&arguments);
     return code;
 }
@@ -243,7 +299,7 @@ const rs_command rs_chakra_build_command = {
         "Folders hold the traces of a job's ranks: the two of each rank are put together, several ranks at once, "
         "and the folder -o gets chakra.RANK.et for each. A rank is told by the names of its traces (rank3, "
         "et_3.json), a device trace's also by itself; a device trace may hold several ranks. Both folders may be "
-        "one.",
+        "one. With --check the ranks are then replayed together, as `chakra check` does.",
     .examples = "rankscope chakra build --host et_0.json.gz --device kineto_0.json.gz -o rank0.et\n"
                 "rankscope chakra build --host et/ --device traces/ -o job/ --target astra-sim --comm-groups "
                 "job/groups.json",

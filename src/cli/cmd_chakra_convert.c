@@ -251,24 +251,28 @@ static rs_status check_beside_report(void *context, const rs_sink *sink, rs_erro
     return rs_output_put(NULL, false, NULL, check_to, c, err);
 }
 
-static int check(const rs_options *o, const char *const *paths, size_t n)
+int rs_chakra_check_files(const rs_chakra_check_settings *settings, const char *report,
+                          const char *const *paths, size_t n)
 {
     rs_error err = RS_ERROR_INIT;
-    const char *report = rs_options_text(o, "report");
-    checking c = {.paths = paths,
-                  .n_paths = n,
-                  .settings = {.path = paths[0],
-                               .linked = rs_options_text(o, "linked"),
-                               .groups = rs_options_text(o, "comm-groups"),
-                               .tolerance_set = true,
-                               .tolerance = rs_options_real(o, "tolerance"),
-                               .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")}};
-    if (strcmp(rs_options_text(o, "target"), "astra-sim") == 0)
-        c.settings.target = RS_CHAKRA_TARGET_ASTRA_SIM;
+    checking c = {.paths = paths, .n_paths = n, .settings = *settings};
+    c.settings.path = paths[0];
     rs_status status = report ? rs_output_put(report, false, NULL, check_beside_report, &c, &err)
                               : rs_output_put(NULL, false, NULL, check_to, &c, &err);
     if (status != RS_OK) return rs_complain_error(NULL, &err);
     return c.faults ? RS_EXIT_FOUND : RS_EXIT_OK;
+}
+
+static int check(const rs_options *o, const char *const *paths, size_t n)
+{
+    bool astra = strcmp(rs_options_text(o, "target"), "astra-sim") == 0;
+    rs_chakra_check_settings settings = {.linked = rs_options_text(o, "linked"),
+                                         .groups = rs_options_text(o, "comm-groups"),
+                                         .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
+                                         .tolerance_set = true,
+                                         .tolerance = rs_options_real(o, "tolerance"),
+                                         .max_ratio = (uint64_t)rs_options_int(o, "max-ratio")};
+    return rs_chakra_check_files(&settings, rs_options_text(o, "report"), paths, n);
 }
 
 static int run_check(const rs_command *command, int argc, char **argv)
@@ -305,7 +309,8 @@ const rs_command rs_chakra_check_command = {
         "disagree with its dependencies, and are no fault.\n\n"
         "Several files are the traces of a job's ranks, each named by the number before its ending "
         "(job.3.et): in each process group all members have the same collectives in the same order, and "
-        "every send has its receive. --target astra-sim also finds what that simulator stops at, and tells "
+        "every send has its receive. All ranks are then replayed together, on one clock, each waiting for the "
+        "others where they communicate: that takes as long as the recording, too. --target astra-sim also finds what that simulator stops at, and tells "
         "how long the trace takes on its one CPU, compute and communication engine.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json\n"
                 "rankscope chakra check job.*.et --target astra-sim --comm-groups groups.json",

@@ -17,6 +17,9 @@ static const rs_option_spec specs[] = {
      "where summary.json and NAME_timeline.png go; made when it is not there"},
     {"reference", RS_OPTION_TEXT, "NAME", NULL, NULL, "the label to compare with"},
     {"candidate", RS_OPTION_TEXT, "NAME", NULL, NULL, "the label to compare"},
+    {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL,
+     "how much equal runs differ (standard deviation in percent), known from elsewhere; without it no difference "
+     "is called better or worse"},
     {"skip-warmup", RS_OPTION_INT, "N", NULL, NULL,
      "leave out the first N records of each rank (default 5; 0 under --compat aorta); a rank with at most N "
      "keeps all"},
@@ -43,6 +46,12 @@ static bool is_aorta(const rs_request *r)
     return rs_request_text(r, "compat") != NULL;
 }
 
+static double between_run_sd(const rs_request *r)
+{
+    const rs_options *o = r->arguments.options[0];
+    return rs_request_is_set(r, "between-run-sd") ? rs_options_real(o, "between-run-sd") / 100 : 0;
+}
+
 static rs_status check(rs_request *r, rs_error *err)
 {
     const char *reference = rs_request_text(r, "reference"), *candidate = rs_request_text(r, "candidate"),
@@ -63,7 +72,8 @@ static rs_status check(rs_request *r, rs_error *err)
         return rs_fail(err, RS_ERR_USAGE, "--%s needs --%s", reference ? "reference" : "candidate",
                        reference ? "candidate" : "reference");
     RS_TRY(rs_job_settings_take(r->arguments.options[0], &r->job, err)); /* the threads */
-    if (gate && rs_metrics_gate_check(gate, reference && candidate, err) != RS_OK)
+    rs_metrics_settings settings = {.between_run_sd = between_run_sd(r)};
+    if (gate && rs_metrics_gate_check(gate, &settings, reference && candidate, err) != RS_OK)
         return rs_error_wrap(err, "--fail-on");
     return RS_OK;
 }
@@ -164,6 +174,7 @@ static rs_status read_runs(rs_request *r, rs_metrics **out, rs_problems *problem
                                                                  : RS_METRICS_WARMUP,
                                     .jobs = r->job.jobs,
                                     .traces = rs_request_flag(r, "traces"),
+                                    .between_run_sd = between_run_sd(r),
                                     .progress = r->job.progress,
                                     .progress_context = r->job.progress_context};
     RS_TRY(rs_metrics_create(&settings, out, err));
@@ -196,12 +207,15 @@ const rs_command rs_metrics_command = {
         "Reads each rank's rank_N_metrics.jsonl, computes from the recorded ranges how long computation and "
         "collectives ran and how much of the one the other hid, and writes summary.json and a timeline "
         "picture for each label into the output directory.\n\n"
-        "With --reference and --candidate two labels are compared: difference, ratio, which is better, and "
-        "whether the difference exceeds the noise of the runs.\n\n"
+        "With --reference and --candidate two labels are compared: difference, ratio, and which is better. Each "
+        "label is one run, and steps of one run do not say how much equal runs differ: a difference beyond the "
+        "noise within the runs is undecided, unless --between-run-sd says it (rankscope regress tests several "
+        "runs a side).\n\n"
         "The first 5 records of each rank are warm-up and left out; --skip-warmup changes that.",
     .examples = "rankscope metrics --log-dir logs/ --label today --output report/\n"
                 "rankscope metrics --log-dir a/ --label old --log-dir b/ --label new --output cmp/ \\\n"
-                "    --reference old --candidate new --fail-on 'worse_percent > 5, beyond_noise >= 1'",
+                "    --reference old --candidate new --between-run-sd 0.8 \\\n"
+                "    --fail-on 'worse_percent > 5, beyond_noise >= 1'",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_output_options, .without = "output|verbose|stats"}},
     .n_groups = 2,

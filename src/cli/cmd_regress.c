@@ -16,9 +16,13 @@ static const rs_option_spec specs[] = {
     {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL,
      "how much equal runs differ (standard deviation in percent), known from elsewhere: then one run a side is "
      "enough"},
-    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part", "kernel", "what the change is divided by"},
-    {"method", RS_OPTION_CHOICE, "HOW", "exposed", "exposed",
-     "exposed: each instant of a step belongs to what runs then, computation first"},
+    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|phase|group", "kernel",
+     "what the change is divided by, beside the kind of time"},
+    {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path",
+     "path: what the steps' critical paths over all ranks run along; exposed: each instant of a step belongs to "
+     "what runs then, computation first, which needs no event graph and is used where that cannot be relied on"},
+    {"step", RS_OPTION_CHOICE, "WHOSE", "rank|job", "rank",
+     "rank: the mean over ranks of each rank's own step; job: from the last rank's end to the last rank's end"},
     {"strict", RS_OPTION_FLAG, NULL, NULL, NULL, "undecided is exit code 1, too"},
     {"junit", RS_OPTION_TEXT, "FILE", NULL, NULL, "write the verdict and the parts as JUnit test cases"},
     {"save", RS_OPTION_TEXT, "FILE", NULL, NULL,
@@ -163,7 +167,13 @@ typedef struct regressing {
     const rs_result *result;
     rs_regress_verdict verdict;
     bool strict;
+    double min_effect;
 } regressing;
+
+static bool is_exposed(const rs_request *r)
+{
+    return strcmp(rs_request_text(r, "method"), "exposed") == 0;
+}
 
 static rs_status write_saved(void *context, const rs_sink *sink, rs_error *err)
 {
@@ -173,7 +183,7 @@ static rs_status write_saved(void *context, const rs_sink *sink, rs_error *err)
 static rs_status write_junit(void *context, const rs_sink *sink, rs_error *err)
 {
     const regressing *c = context;
-    return rs_regress_junit(c->result, c->verdict, c->strict, sink, err);
+    return rs_regress_junit(c->result, c->verdict, c->strict, c->min_effect, sink, err);
 }
 
 static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
@@ -186,11 +196,18 @@ static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *no
                                     .min_effect = rs_options_real(o, "min-effect") / 100,
                                     .between_run_sd = rs_request_is_set(r, "between-run-sd")
                                                           ? rs_options_real(o, "between-run-sd") / 100
-                                                          : -1,
-                                    .by_part = strcmp(rs_request_text(r, "by"), "part") == 0};
+                                                          : -1};
+    const char *by = rs_request_text(r, "by");
+    settings.key = strcmp(by, "part") == 0       ? RS_REGRESS_PART
+                   : strcmp(by, "operator") == 0 ? RS_REGRESS_OPERATOR
+                   : strcmp(by, "phase") == 0    ? RS_REGRESS_PHASE
+                   : strcmp(by, "group") == 0    ? RS_REGRESS_GROUP
+                                                 : RS_REGRESS_KERNEL;
+    settings.method = is_exposed(r) ? RS_REGRESS_EXPOSED : RS_REGRESS_PATH;
     RS_TRY(rs_regress(c->base, now, &settings, result, &c->verdict, err));
     c->result = result;
     c->strict = rs_request_flag(r, "strict");
+    c->min_effect = settings.min_effect;
     result->found = c->verdict == RS_REGRESS_SLOWER || (c->strict && c->verdict == RS_REGRESS_UNDECIDED);
     return junit ? rs_output_put(junit, false, "regress", write_junit, c, err) : RS_OK;
 }
@@ -200,8 +217,11 @@ static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
     rs_regress_side *sides[2] = {NULL, NULL};
     const char *save = rs_request_text(r, "save");
     rs_status status = RS_OK;
-    for (int k = 0; status == RS_OK && k < 2; k++)
-        if ((status = rs_regress_side_create(&sides[k])) != RS_OK) status = rs_fail_nomem(err, "a side");
+    const rs_regress_side_settings settings = {
+        .size = sizeof settings,
+        .step = strcmp(rs_request_text(r, "step"), "job") == 0 ? RS_REGRESS_STEP_JOB : RS_REGRESS_STEP_RANK,
+        .no_path = is_exposed(r)};
+    for (int k = 0; status == RS_OK && k < 2; k++) status = rs_regress_side_create(&settings, &sides[k], err);
     for (size_t i = 0; status == RS_OK && i < r->arguments.n_paths; i++)
         status = add_side(r, sides[save ? 0 : i], r->arguments.paths[i], result, err);
     rs_progress_end(&r->progress);
@@ -233,11 +253,19 @@ const rs_command rs_regress_command = {
         "when the whole interval is above 0 and the change at least --min-effect; same when the whole interval is "
         "within it; else undecided. One run a side is undecided, unless --between-run-sd says how much equal runs "
         "differ. The least change that these runs could show is always told.\n\n"
-        "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. An instant "
-        "of a step belongs to computation, else to communication, else to copies, else it is a gap; of kernels that "
-        "run at once the first to start has the time. A kernel that grows may hide communication, whose part then "
-        "falls: parts tell where the time is, not what caused it. \"outside GPU work\" is the rest of the step on "
-        "the host; it is negative where GPU work goes on behind the step's end.\n\n"
+        "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. They are "
+        "those of the steps' critical paths, across ranks, cut at the steps' starts. swap_us is the other way to "
+        "ask: a run of the base is replayed with the new side's time of the row alone. Where part and swap differ "
+        "by more than 10 % and 0.2 % of the step, moved is 1: the path runs elsewhere now, and the time that shows "
+        "in one row is caused in another.\n\n"
+        "Where the replay of a run cannot be relied on (rankscope replay says why), and with --method exposed, the "
+        "parts are those of the time line: an instant of a step belongs to computation, else to communication, else "
+        "to copies, else it is a gap; of kernels that run at once the first to start has the time. \"outside GPU "
+        "work\" is the rest of the step on the host; it is negative where GPU work goes on behind the step's "
+        "end.\n\n"
+        "Kernels that were renamed are one row where the steps' programs align: one place, under one operator, and "
+        "each name on one side only. There are no parts where the sides have other ranks, other sizes of process "
+        "groups or another program.\n\n"
         "Exit code 1: slower; with --strict undecided, too.",
     .examples =
         "rankscope regress base/ new/\n"

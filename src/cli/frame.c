@@ -133,7 +133,10 @@ static rs_status choose(rs_request *r, rs_error *err)
 static rs_status check(rs_request *r, rs_error *err)
 {
     const rs_options *input = options_of(r, "max-memory"); /* which only the input options have */
-    if (input) RS_TRY(rs_job_settings_take(input, &r->job, err));
+    if (input) {
+        RS_TRY(rs_job_settings_take(input, &r->job, err));
+        RS_TRY(rs_store_place(&r->job, &r->store, err));
+    }
     r->job.progress = rs_progress_step;
     r->job.progress_context = &r->progress;
     return r->command->check ? r->command->check(r, err) : RS_OK;
@@ -282,6 +285,7 @@ int rs_command_run(const rs_command *command, int argc, char **argv)
         if (command->clear) command->clear(&r);
     }
     rs_free(r.own);
+    rs_free(r.store);
     rs_arguments_clear(&r.arguments);
     return code;
 }

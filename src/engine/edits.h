@@ -68,6 +68,8 @@ rs_status rs_what_if_parse(const char *text, rs_what_if *out, rs_error *err);
 /* One of `scale` alone: "name~gemm=0.5". */
 rs_status rs_what_if_scale(const char *text, rs_what_if *out, rs_error *err);
 void rs_what_if_clear(rs_what_if *question);
+/* Whether every edit scales what is of certain steps (step=12). */
+bool rs_what_if_is_of_steps(const rs_what_if *question);
 
 /* Changes weights. rank_of: the ranks' own numbers, by index. *n_changed: how many weights it changed; 0 means
  * that nothing was selected. weights: of RS_EDGES_ALL or RS_EDGES_TOLD, recorded or constant. */

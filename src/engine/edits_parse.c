@@ -41,6 +41,17 @@ void rs_what_if_clear(rs_what_if *q)
     *q = (rs_what_if){0};
 }
 
+bool rs_what_if_is_of_steps(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        bool named = false;
+        for (size_t k = 0; k < q->edits[i].n_terms; k++)
+            named |= q->edits[i].terms[k].field == RS_FIELD_STEP && q->edits[i].terms[k].op == RS_OP_IS;
+        if (!named) return false;
+    }
+    return q->n > 0;
+}
+
 static char *trimmed(const char *text, size_t n)
 {
     while (n && *text == ' ') text++, n--;

@@ -178,6 +178,8 @@ static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32
 {
     return rs_add_sat(e->ranks[rank]->time[local], e->coll.shift[rank]);
 }
+/* What the process group of a node that meets others is for, or its name; NULL: none, or not told. */
+const char *rs_engine_group_of(const rs_engine *engine, uint32_t node);
 /* The place of a node in by_node, SIZE_MAX if it meets nobody. */
 size_t rs_engine_member(const rs_engine *engine, uint32_t node);
 

@@ -54,6 +54,41 @@ bool rs_forest_difference(const rs_forest *f, uint32_t late, uint32_t early, rs_
     return ns == 0 || sink(context, &roots, ns);
 }
 
+/* ---- ties ---------------------------------------------------------------------------------------------- */
+
+const char *const rs_tie_names[RS_N_TIES] = {"work",   "meeting",  "thread",  "handover", "stream",
+                                             "launch", "event",    "sync",    "queue",    "call",
+                                             "device", "repeated", "what_if", "nothing"};
+
+static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
+{
+    if (s->edge_part[k] == RS_PART_PINNED) return RS_TIE_NOTHING;
+    if (s->flags[target] & RS_NODE_WORK) return RS_TIE_STREAM;
+    uint32_t source = s->source[k] >> 1;
+    return source && s->lane[source] != s->lane[target] ? RS_TIE_HANDOVER : RS_TIE_THREAD;
+}
+
+rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
+{
+    const rs_engine *e = f->e;
+    if (l->from == RS_NO_CAUSE) return RS_TIE_NOTHING;
+    if (l->edge == RS_NO_CAUSE) return l->from >> 1 == l->node ? RS_TIE_WORK : RS_TIE_MEETING;
+    if (l->edge & RS_CAUSE_EXTRA) return RS_TIE_QUESTION;
+    if (l->edge >= e->edge_base[e->n_ranks]) return RS_TIE_REPEATED;
+    size_t rank = rs_engine_rank_of(e, l->node);
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t k = l->edge - e->edge_base[rank], target = l->node - e->node_base[rank];
+    switch (s->origin[k]) {
+    case RS_ORIGIN_LAUNCH: return RS_TIE_LAUNCH;
+    case RS_ORIGIN_TOLD: return s->flags[target] & RS_NODE_WORK ? RS_TIE_EVENT : RS_TIE_SYNC;
+    case RS_ORIGIN_QUEUE: return RS_TIE_QUEUE;
+    case RS_ORIGIN_CALL: return RS_TIE_CALL;
+    case RS_ORIGIN_DEVICE: return RS_TIE_DEVICE;
+    case RS_ORIGIN_REPEATED: return RS_TIE_REPEATED;
+    default: return tie_of_order(s, target, k);
+    }
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------------- */
 
 typedef struct waits {

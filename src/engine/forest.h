@@ -28,6 +28,28 @@ bool rs_forest_chain(const rs_forest *f, uint32_t moment, int64_t since, rs_link
 bool rs_forest_difference(const rs_forest *f, uint32_t late, uint32_t early, rs_link_sink sink, void *context,
                           uint64_t *steps);
 
+/* By what a moment waited for the one before it on its path. */
+typedef enum rs_tie {
+    RS_TIE_WORK,     /* the duration of the work itself */
+    RS_TIE_MEETING,  /* a collective: the last member's start */
+    RS_TIE_THREAD,   /* what came before on the thread */
+    RS_TIE_HANDOVER, /* ... on another thread */
+    RS_TIE_STREAM,   /* what came before on the stream */
+    RS_TIE_LAUNCH,
+    RS_TIE_EVENT, /* work of another stream, as the trace tells */
+    RS_TIE_SYNC,  /* a call, for the end of work */
+    RS_TIE_QUEUE, /* a launch, for room in the queue */
+    RS_TIE_CALL,  /* work of another stream, guessed from a call */
+    RS_TIE_DEVICE,
+    RS_TIE_REPEATED,
+    RS_TIE_QUESTION, /* an edge that a what-if adds */
+    RS_TIE_NOTHING,  /* nothing is known, or the trace begins */
+    RS_N_TIES
+} rs_tie;
+
+extern const char *const rs_tie_names[RS_N_TIES];
+rs_tie rs_forest_tie(const rs_forest *f, const rs_link *link);
+
 /* ---- waiting ------------------------------------------------------------------------------------------- */
 
 typedef enum rs_wait_kind {

@@ -386,3 +386,13 @@ rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const 
     if (status != RS_OK) rs_engine_clear(out);
     return status;
 }
+
+const char *rs_engine_group_of(const rs_engine *e, uint32_t node)
+{
+    if (!(e->kind[node] & RS_ENGINE_MEETS)) return NULL;
+    const rs_meeting *m = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
+    const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
+    const rs_coll_rank *r = e->comm[a->rank];
+    const char *description = rs_pool_text(&r->pool, r->ops[a->op].description);
+    return description ? description : rs_pool_text(&r->pool, r->ops[a->op].group);
+}

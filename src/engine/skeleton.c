@@ -2,6 +2,7 @@
 #include "engine/skeleton.h"
 
 #include "base/memory.h"
+#include "trace/structure.h"
 
 const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",    "copy",   "launch",
                                                "stream_gap",         "sync",        "host",   "loader",
@@ -26,6 +27,8 @@ void rs_skeleton_free(void *skeleton)
     rs_free(s->edge_part);
     rs_free(s->cost);
     rs_free(s->origin);
+    rs_free(s->phase);
+    rs_free(s->layer);
     rs_free(s->lanes);
     rs_free(s->steps);
     rs_coll_rank_free(s->comm);
@@ -40,7 +43,8 @@ void rs_skeleton_free(void *skeleton)
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
-    return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES + s->n_lanes * sizeof *s->lanes +
+    return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
+           s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
            s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node);
 }
 
@@ -67,6 +71,9 @@ static bool check(const void *value)
                 s->cost[k] > RS_COST_NONE || s->origin[k] > RS_ORIGIN_REPEATED)
                 return false;
     }
+    if (s->n_placed && s->n_placed != s->n) return false;
+    for (size_t i = 0; i < s->n_placed; i++)
+        if (s->phase[i] >= RS_N_PHASES) return false;
     for (size_t k = 0; k < s->n_steps; k++) {
         const rs_skeleton_step *t = &s->steps[k];
         if (t->mark >= s->n || t->last >= s->n) return false;
@@ -117,6 +124,8 @@ static const rs_field fields[] = {
     RS_FIELD_ROW(rs_skeleton, edge_part, rs_skeleton, n_edges),
     RS_FIELD_ROW(rs_skeleton, cost, rs_skeleton, n_edges),
     RS_FIELD_ROW(rs_skeleton, origin, rs_skeleton, n_edges),
+    RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
+    RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
     RS_FIELD_LIST(rs_skeleton, lanes, n_lanes, &lane_layout),
     RS_FIELD_LIST(rs_skeleton, steps, n_steps, &step_layout),
     RS_FIELD_ONE(rs_skeleton, comm, &rs_coll_rank_layout),

@@ -49,6 +49,7 @@ typedef enum rs_origin {
 } rs_origin;
 
 #define RS_NO_NODE UINT32_MAX
+#define RS_SKELETON_NO_LAYER UINT16_MAX
 
 typedef struct rs_skeleton_lane {
     int64_t device, stream; /* of a stream; device -1: unknown */
@@ -99,6 +100,10 @@ typedef struct rs_skeleton {
     uint8_t *cost;   /* rs_cost */
     uint8_t *origin; /* rs_origin */
 
+    size_t n_placed; /* n, or 0: nobody asked for the next two (rs_skeleton_place) */
+    uint8_t *phase;  /* rs_phase */
+    uint16_t *layer; /* RS_SKELETON_NO_LAYER: of none */
+
     rs_skeleton_lane *lanes;
     size_t n_lanes;
     rs_skeleton_step *steps; /* by start */
@@ -125,6 +130,9 @@ extern const rs_layout rs_skeleton_layout;
 
 /* Made once of a rank's whole trace. *out stays NULL where the rank has no events. */
 rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err);
+/* Fills phase and layer of a skeleton of that trace: of work as the model's structure has them (trace/structure.h),
+ * of a point of the host those of what its thread launches next in the step. */
+rs_status rs_skeleton_place(rs_skeleton *skeleton, rs_trace *trace, rs_error *err);
 void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */
 uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);

@@ -270,9 +270,15 @@ static rs_status at_document(rs_reader *r, rs_error *err)
         r->p++;
         return RS_OK;
     }
-    if (!r->saw_events)
-        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, r->p),
+    if (!r->saw_events) {
+        uint64_t at = rs_reader_offset(r, r->p);
+        /* a pickle of protocol 2 to 5 */
+        if (at == 0 && *r->p == 0x80 && r->end - r->p > 1 && r->p[1] >= 2 && r->p[1] <= 5)
+            return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+                              "is a pickle, no trace; a flight recorder's dump is for `rankscope flight`");
+        return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, at,
                           "is no JSON trace: expected { or [ here, found byte 0x%02x", *r->p);
+    }
     rs_reader_damaged(r, "trailing_text", "text after the trace that is no event; passed over", r->p, r->p);
     return RS_OK;
 }
@@ -308,6 +314,10 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         r->place = AT_ELEMENT;
         return RS_OK;
     }
+    if (s == RS_JSON_OK && !r->saw_events && key.length == 9 && memcmp(key.bytes, "pg_config", 9) == 0)
+        return rs_fail_at(
+            err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+            "is a flight recorder's dump (it has \"pg_config\"), no trace: see `rankscope flight`");
     if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 &&
         *q == '[')
         return rs_fail_at(

@@ -35,6 +35,11 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
         job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
     }
     pthread_mutex_init(&job->lock, NULL);
+    status = rs_job_store_open(job, err);
+    if (status != RS_OK) {
+        rs_job_close(job);
+        return status;
+    }
     *out = job;
     return RS_OK;
 }
@@ -72,11 +77,13 @@ static bool copy_texts(const rs_job_file *file, rs_input *input)
     return true;
 }
 
-static uint64_t input_size(const rs_input *input)
+uint64_t rs_input_size(const rs_input *input)
 {
-    if (input->bytes) return input->n_bytes;
-    if (!input->n_parts) return file_size(input->path);
     uint64_t size = 0;
+    if (input->bytes) return input->n_bytes;
+    for (size_t k = 0; k < input->n_recordings; k++) size += rs_input_size(&input->recordings[k]);
+    if (input->n_recordings) return size;
+    if (!input->n_parts) return file_size(input->path);
     for (size_t k = 0; k < input->n_parts; k++) size += file_size(input->parts[k]);
     return size;
 }
@@ -93,7 +100,7 @@ rs_status rs_job_open(const char *const *paths, size_t n_paths, const rs_job_set
         rs_job_close(job);
         return status;
     }
-    for (size_t i = 0; i < job->n_inputs; i++) job->bytes_total += input_size(&job->inputs[i]);
+    for (size_t i = 0; i < job->n_inputs; i++) job->bytes_total += rs_input_size(&job->inputs[i]);
     *out = job;
     return RS_OK;
 }
@@ -131,7 +138,7 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
         rs_input_clear(&input);
         return rs_fail_nomem(err, "inputs");
     }
-    job->bytes_total += input_size(&input);
+    job->bytes_total += rs_input_size(&input);
     rs_inputs_insert(job, &input);
     return RS_OK;
 }
@@ -176,6 +183,7 @@ rs_job_file rs_job_get_file(const rs_job *job, size_t i)
 void rs_job_close(rs_job *job)
 {
     if (!job) return;
+    rs_job_store_close(job);
     for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     rs_selection_clear(&job->selection);

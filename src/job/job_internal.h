@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "analysis/analysis.h"
+#include "base/wire.h"
 #include "rankscope/partial.h"
 #include "format/kineto.h"
 #include "job/job.h"
@@ -47,6 +48,7 @@ struct rs_job {
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
     uint64_t kept; /* bytes of events that stay for the next run */
+    bool stored;   /* something was put into the store */
     bool cancelled;
 };
 
@@ -67,6 +69,8 @@ void rs_input_keep(rs_job *job, rs_input *input);
 /* Forgets what is loaded, also what was to be kept. */
 void rs_input_forget(rs_job *job, rs_input *input);
 void rs_input_clear(rs_input *input);
+/* Bytes of its files, as they are packed; 0 where that cannot be known. */
+uint64_t rs_input_size(const rs_input *input);
 /* Files of one rank that do not overlap in time become one input, in the order of time; *joined: some did.
  * answers: of the inputs, one each. Nothing is loaded any more then. */
 rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined, rs_error *err);
@@ -88,6 +92,7 @@ typedef struct rs_answer {
     rs_status status;       /* of that round; never of a first one, which fails the whole input */
     const rs_error *error;  /* NULL when it could not even be kept */
     void *partial;          /* NULL: has nothing to say */
+    bool borrowed;          /* given and partial belong to someone else */
     struct rs_answer *next; /* in the next round */
     size_t n_next;
 } rs_answer;
@@ -119,6 +124,8 @@ struct rs_input_answer {
     rs_problems problems;
     rs_rank_answer *ranks;
     size_t n_ranks;
+    rs_arena arena; /* of what came from the store */
+    bool asked;     /* in the pass over the inputs that goes on */
 };
 
 /* What a round came to. */
@@ -150,7 +157,6 @@ typedef struct rs_question {
     bool as_file;      /* its input is no trace */
     bool due;          /* to be asked in the next pass over the inputs */
     size_t n_repeated; /* ranks whose steps are told by repetition */
-    bool borrowed;     /* partials and packed values in the answers belong to someone else */
 } rs_question;
 
 /* What decides which ranks there are and how they are called. */
@@ -174,12 +180,43 @@ bool rs_ranking_may_want(const rs_ranking *ranking, int64_t own_rank);
 rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_settings *settings,
                            rs_error *err);
 rs_status rs_question_reserve(rs_question *q, size_t n_answers, rs_error *err);
-void rs_question_clear_input(rs_question *q, rs_input_answer *answer);
+void rs_question_clear_input(const rs_question *q, rs_input_answer *answer);
 void rs_question_clear(rs_question *q);
 /* Changes whenever the layout of anything that travels does. */
 uint64_t rs_method_fingerprint(const rs_method *how);
 /* Whether what befell an input is the caller's doing and no matter of one file. */
 bool rs_status_is_fatal(rs_status status, const rs_ranking *ranking);
+
+/* ---- what an input said, as bytes: partial_write.c, partial_read.c */
+
+void rs_input_answer_write(rs_wire_writer *w, const rs_question *q, const rs_input_answer *answer);
+/* *answer has the path and all else that is known without the bytes; values live in the reader's arena. at: among
+ * the inputs. The reader is bad when the bytes are no such answer; the caller clears it in any case. */
+void rs_input_answer_read(const rs_question *q, const rs_ranking *ranking, size_t at, rs_wire_reader *r,
+                          rs_input_answer *answer);
+
+/* ---- the store: job_store.c */
+
+/* What one input is looked up by, taken before it is read. */
+typedef struct rs_input_stamps {
+    bool usable;           /* the store is wanted, and the input is of a kind that is kept */
+    bool many;             /* there are other inputs, so that times are noted */
+    bool all_foreseen;     /* rounds are followed as far as can be */
+    rs_wire_writer stamps; /* of its files */
+} rs_input_stamps;
+
+void rs_input_stamps_take(const rs_job *job, const rs_ranking *ranking, const rs_input *input,
+                          bool all_foreseen, rs_input_stamps *out);
+void rs_input_stamps_clear(rs_input_stamps *stamps);
+/* Answers a question from the store; false: it is not there, and *answer is as it was. */
+bool rs_answer_fetch(rs_job *job, const rs_question *q, const rs_ranking *ranking, size_t at,
+                     const rs_input_stamps *stamps, rs_input_answer *answer);
+/* Keeps an answer, unless the input has changed since the stamps were taken. What cannot be kept is not. */
+void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input_stamps *stamps,
+                    const rs_input_answer *answer);
+/* Makes the folder of the store, if one was asked for. */
+rs_status rs_job_store_open(rs_job *job, rs_error *err);
+void rs_job_store_close(rs_job *job);
 
 /* ---- rounds: job_rounds.c */
 

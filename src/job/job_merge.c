@@ -75,14 +75,14 @@ static void clear_answer(const rs_question *q, rs_answer *answer, size_t round)
 {
     for (size_t i = 0; i < answer->n_next; i++) clear_answer(q, &answer->next[i], round + 1);
     rs_free(answer->next);
-    if (q->borrowed) return;
+    if (answer->borrowed) return;
     bool last = round == q->how.n_rounds;
     void (*release)(void *) = last ? q->how.free_partial : q->how.rounds[round].free_partial;
     if (answer->partial && release) release(answer->partial);
     rs_bytes_free(&answer->given);
 }
 
-void rs_question_clear_input(rs_question *q, rs_input_answer *answer)
+void rs_question_clear_input(const rs_question *q, rs_input_answer *answer)
 {
     for (size_t k = 0; k < answer->n_ranks; k++) {
         clear_answer(q, &answer->ranks[k].first, 0);
@@ -92,6 +92,7 @@ void rs_question_clear_input(rs_question *q, rs_input_answer *answer)
     answer->ranks = NULL;
     answer->n_ranks = 0;
     rs_problems_clear(&answer->problems);
+    rs_arena_clear(&answer->arena);
 }
 
 void rs_question_clear(rs_question *q)
@@ -164,9 +165,12 @@ static void note_instead(const rs_question *q, size_t at, rs_result *result)
         rs_result_note(result, "passed over: %s, whose run stands in %s, too", answer->path, answer->instead);
 }
 
+/* Files of a directory that are no traces are named up to here, and counted beyond. */
+enum { MAX_NAMED = 5 };
+
 rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result *result, rs_error *err)
 {
-    size_t usable = 0;
+    size_t usable = 0, passed_over = 0;
     const rs_input_answer *first_bad = NULL;
     char line[1024];
     for (size_t i = 0; i < q->n_answers; i++) {
@@ -182,12 +186,16 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
         rs_error_text(error_of(answer, &other), line, sizeof line);
         if (is_no_trace(answer) && answer->instead)
             note_instead(q, i, result);
-        else if (is_no_trace(answer))
+        else if (is_no_trace(answer) && ++passed_over <= MAX_NAMED)
             rs_result_note(result, "passed over: %s", line);
+        else if (is_no_trace(answer))
+            continue;
         else
             rs_problems_add_many(&result->problems, answer->path, -1, RS_LOSS, "unusable_file",
                                  "a file could not be used", RS_NO_OFFSET, 1, line);
     }
+    if (passed_over > MAX_NAMED)
+        rs_result_note(result, "passed over: %zu more files that are no traces", passed_over - MAX_NAMED);
     if (usable) return RS_OK;
     return first_bad ? fail_as(first_bad, err) : rs_fail(err, RS_ERR_FORMAT, "no input files");
 }

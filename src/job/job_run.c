@@ -200,9 +200,9 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     rs_input_answer *answer = &q->answers[i];
     bool first = !answer->path;
     rs_error err = RS_ERROR_INIT;
-    if (first)
-        *answer = (rs_input_answer){
-            .path = input->path, .from_directory = input->from_directory, .instead = input->instead};
+    answer->path = input->path;
+    answer->from_directory = input->from_directory;
+    answer->instead = input->instead;
     if (loaded != RS_OK) {
         answer->status = loaded;
         answer->error = load_error;
@@ -224,20 +224,16 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     answer->error = keep_error(s, &err);
 }
 
-/* All questions that are due, to one input. */
-static void run_input(run_side *s, size_t i)
+static bool is_asked(const rs_question *q, size_t i)
+{
+    return q->due && q->answers[i].asked;
+}
+
+/* Loads an input and puts the questions to it that it is asked. */
+static void ask_all(run_side *s, size_t i, uint64_t columns)
 {
     rs_job *job = s->job;
     rs_input *input = &job->inputs[i];
-    uint64_t columns = 0;
-    bool due = false;
-    for (size_t k = 0; k < s->n; k++) {
-        const rs_question *q = &s->questions[k];
-        if (!q->due || !is_due(q, &q->answers[i])) continue;
-        columns |= columns_of(q);
-        due = true;
-    }
-    if (!due) return;
     rs_error err = RS_ERROR_INIT;
     rs_status loaded = rs_input_load(job, input, columns, s->threads_each, &err);
     const rs_error *load_error = NULL;
@@ -247,15 +243,40 @@ static void run_input(run_side *s, size_t i)
     }
     double begin = rs_clock_seconds(), shared = -index_seconds(input);
     for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due && is_due(&s->questions[k], &s->questions[k].answers[i]))
-            ask_input(s, &s->questions[k], i, loaded, load_error);
+        if (is_asked(&s->questions[k], i)) ask_input(s, &s->questions[k], i, loaded, load_error);
     shared += index_seconds(input);
     double spent = rs_clock_seconds() - begin;
     pthread_mutex_lock(&job->lock);
     job->stats.index_seconds += shared;
     job->stats.analysis_seconds += spent - shared;
     pthread_mutex_unlock(&job->lock);
-    rs_input_keep(job, input);
+}
+
+/* All questions that are due, to one input: from the store what is there, the rest of one load. */
+static void run_input(run_side *s, size_t i)
+{
+    rs_job *job = s->job;
+    rs_input *input = &job->inputs[i];
+    rs_input_stamps stamps;
+    uint64_t columns = 0;
+    bool due = false;
+    rs_input_stamps_take(job, &s->ranking, input, s->n_foreseen > 1, &stamps);
+    for (size_t k = 0; k < s->n; k++) {
+        rs_question *q = &s->questions[k];
+        if (!q->due) continue;
+        rs_input_answer *answer = &q->answers[i];
+        answer->asked =
+            is_due(q, answer) && (answer->path || !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
+        if (!answer->asked) continue;
+        columns |= columns_of(q);
+        due = true;
+    }
+    if (due) ask_all(s, i, columns);
+    for (size_t k = 0; due && k < s->n; k++)
+        if (is_asked(&s->questions[k], i))
+            rs_answer_keep(job, &s->questions[k], i, &stamps, &s->questions[k].answers[i]);
+    if (due) rs_input_keep(job, input);
+    rs_input_stamps_clear(&stamps);
 }
 
 /* ---- all inputs ------------------------------------------------------------------------------------- */

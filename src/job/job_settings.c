@@ -3,7 +3,6 @@
  * is a row here and its member in rankscope/job.h. */
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/ranges.h"
 #include "base/try.h"
 #include "job/job_internal.h"
@@ -32,7 +31,11 @@ enum { AS_IS, AS_SIZE };
     ROW(max_memory, "max-memory", TEXT, "SIZE", NULL, AS_SIZE, 1, NO_LIMIT, DIFFER,                          \
         "stop rather than hold more than SIZE of traces: 512M, 4G")                                          \
     ROW(max_ratio, "max-ratio", INT, "N", "1000", AS_IS, 1, NO_LIMIT, DIFFER,                                \
-        "refuse files that inflate to more than N times their size")
+        "refuse files that inflate to more than N times their size")                                         \
+    ROW(store, "store", TEXT, "DIR", NULL, AS_IS, 0, 0, DIFFER,                                              \
+        "keep what is computed in DIR, and take from there what was computed before")                        \
+    ROW(no_store, "no-store", FLAG, NULL, NULL, AS_IS, 0, 0, DIFFER,                                         \
+        "neither look into a store nor keep anything")
 
 static const rs_option_spec options[] = {{"compat", RS_OPTION_CHOICE, "PEER",
                                           "hta|hta-exact|tracelens|aorta|straggler-analysis", NULL,
@@ -66,28 +69,12 @@ const rs_option_spec *rs_job_options(size_t *n)
     return options;
 }
 
-/* "512M" in bytes; suffixes K, M, G, T of 1024. */
-static bool parse_size(const char *text, int64_t *bytes)
-{
-    static const char suffixes[] = "KMGT";
-    const char *end;
-    if (!rs_parse_whole(text, bytes, &end)) return false;
-    const char *suffix = *end ? strchr(suffixes, rs_upper(*end)) : NULL;
-    if (suffix) {
-        if (__builtin_mul_overflow(*bytes, INT64_C(1024) << (10 * (suffix - suffixes)), bytes)) return false;
-        end++;
-        if (*end == 'i') end++;
-    }
-    if (*end == 'B') end++;
-    return *end == '\0' && *bytes > 0;
-}
-
 static rs_status take_number(const rs_options *given, size_t i, void *member, rs_error *err)
 {
     const struct place *p = &places[i];
     const char *name = options[i + 1].name, *text = rs_options_text(given, name);
     int64_t number = rs_options_int(given, name);
-    if (p->is_size && !parse_size(text, &number))
+    if (p->is_size && !rs_parse_size(text, &number))
         return rs_fail(err, RS_ERR_USAGE, "--%s takes a size like 512M or 4G, not \"%.60s\"", name, text);
     if (p->most < NO_LIMIT && (number < p->least || number > p->most))
         return rs_fail(err, RS_ERR_USAGE, "--%s takes %lld to %lld, not %lld", name, (long long)p->least,

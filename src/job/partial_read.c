@@ -237,8 +237,9 @@ static void read_selected(rs_wire_reader *r, rs_selected *out)
 }
 
 /* A rank's word in one round and what stands below it. As deep as there are rounds. */
-static void read_answer(rs_question *q, rs_wire_reader *r, size_t round, rs_answer *answer)
+static void read_answer(const rs_question *q, rs_wire_reader *r, size_t round, rs_answer *answer)
 {
+    answer->borrowed = true;
     bool last = round == q->how.n_rounds;
     answer->status = (rs_status)rs_wire_below(r, RS_ERR_CANCELLED + 1);
     if (answer->status != RS_OK) {
@@ -265,7 +266,7 @@ static void read_answer(rs_question *q, rs_wire_reader *r, size_t round, rs_answ
     }
 }
 
-static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_rank_answer *u)
+static void read_rank(const rs_question *q, const rs_ranking *ranking, rs_wire_reader *r, rs_rank_answer *u)
 {
     u->at = &u->first;
     u->own_rank = rs_wire_signed(r);
@@ -273,8 +274,30 @@ static void read_rank(const merger *m, rs_question *q, rs_wire_reader *r, rs_ran
     u->begin = rs_wire_signed(r);
     read_selected(r, &u->selected);
     u->asked = rs_wire_bool(r);
-    if (u->asked != rs_ranking_may_want(&m->ranking, u->own_rank)) r->bad = true;
+    if (u->asked != rs_ranking_may_want(ranking, u->own_rank)) r->bad = true;
     if (!r->bad && u->asked) read_answer(q, r, 0, &u->first);
+}
+
+void rs_input_answer_read(const rs_question *q, const rs_ranking *ranking, size_t at, rs_wire_reader *r,
+                          rs_input_answer *answer)
+{
+    answer->status = (rs_status)rs_wire_below(r, RS_ERR_CANCELLED + 1);
+    if (answer->status != RS_OK) {
+        answer->error = read_error(r, answer->status);
+        return;
+    }
+    answer->domain_rule = rs_wire_text(r);
+    read_problems(r, &answer->problems);
+    uint64_t n = rs_wire_unsigned(r);
+    if (n > rs_wire_left(r) / 7) r->bad = true;
+    answer->ranks = r->bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);
+    if (!r->bad && !answer->ranks) r->bad = r->out_of_memory = true;
+    for (uint64_t i = 0; !r->bad && i < n; i++) {
+        rs_rank_answer *u = &answer->ranks[answer->n_ranks++];
+        u->input = at;
+        u->index = (size_t)i;
+        read_rank(q, ranking, r, u);
+    }
 }
 
 /* Unpacks what an input said; the values live in the arena. */
@@ -287,23 +310,7 @@ static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at
     r.arena = values;
     *answer = (rs_input_answer){
         .path = input->path, .from_directory = input->from_directory, .instead = input->instead};
-    answer->status = (rs_status)rs_wire_below(&r, RS_ERR_CANCELLED + 1);
-    if (answer->status != RS_OK) {
-        answer->error = read_error(&r, answer->status);
-    } else {
-        answer->domain_rule = rs_wire_text(&r);
-        read_problems(&r, &answer->problems);
-        uint64_t n = rs_wire_unsigned(&r);
-        if (n > rs_wire_left(&r) / 7) r.bad = true;
-        answer->ranks = r.bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);
-        if (!r.bad && !answer->ranks) return rs_fail_nomem(err, "packed partial results");
-        for (uint64_t i = 0; !r.bad && i < n; i++) {
-            rs_rank_answer *u = &answer->ranks[answer->n_ranks++];
-            u->input = at;
-            u->index = (size_t)i;
-            read_rank(m, q, &r, u);
-        }
-    }
+    rs_input_answer_read(q, &m->ranking, at, &r, answer);
     return r.bad || r.p != r.end ? damaged(m, input->part, &r, err) : RS_OK;
 }
 
@@ -311,7 +318,6 @@ static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at
 static rs_status read_question(const merger *m, size_t k, rs_question *q, rs_arena *values, rs_error *err)
 {
     rs_status status = rs_question_init(q, &m->queries[k], &m->settings, err);
-    q->borrowed = true;
     if (status == RS_OK) status = rs_question_reserve(q, m->n_inputs, err);
     for (size_t i = 0; status == RS_OK && i < m->n_inputs; i++) status = read_input(m, q, k, i, values, err);
     return status == RS_OK ? rs_question_settle(q, &m->ranking, err) : status;

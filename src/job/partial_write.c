@@ -77,7 +77,7 @@ static void write_answer(rs_wire_writer *w, const rs_question *q, const rs_answe
     }
 }
 
-static void write_input(rs_wire_writer *w, const rs_question *q, const rs_input_answer *input)
+void rs_input_answer_write(rs_wire_writer *w, const rs_question *q, const rs_input_answer *input)
 {
     rs_wire_put_unsigned(w, input->status);
     if (input->status != RS_OK) {
@@ -156,7 +156,7 @@ rs_status rs_partials_write(const rs_job *job, const rs_question *questions, siz
         rs_wire_put_text(&w, job->inputs[i].instead);
         for (size_t k = 0; k < n; k++) {
             block.n = 0;
-            write_input(&block, &questions[k], &questions[k].answers[i]);
+            rs_input_answer_write(&block, &questions[k], &questions[k].answers[i]);
             if (block.out_of_memory) w.out_of_memory = true;
             rs_wire_put_unsigned(&w, block.n);
             rs_wire_put(&w, block.bytes, block.n);

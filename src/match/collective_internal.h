@@ -6,8 +6,6 @@
 
 /* A rank without ops. */
 rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err);
-/* By start, then by place in the list. false when out of memory. */
-bool rs_coll_rank_sort(rs_coll_rank *rank);
 /* What the host ran: rs_coll_rank_any. */
 rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err);
 

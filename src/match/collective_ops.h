@@ -56,6 +56,8 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
  * span of a worker thread, and the rank arrives where the operator c10d::... that submitted it starts. */
 rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
 void rs_coll_rank_free(void *rank); /* NULL is allowed */
+/* For who fills a rank's ops: by start, then by place in the list. false when out of memory. */
+bool rs_coll_rank_sort(rs_coll_rank *rank);
 
 /* ---- over ranks */
 

@@ -11,7 +11,9 @@
 
 const char *const rs_quantity_names[RS_N_Q] = {"step_ms",         "compute_ms", "comm_ms",
                                                "exposed_comm_ms", "overlap_ms", "idle_ms"};
-const char *const rs_collective_names[RS_N_COLLECTIVES] = {"all_reduce", "reduce_scatter", "all_gather"};
+const char *const rs_collective_names[RS_N_COLLECTIVES] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                           "broadcast",  "reduce",         "gather",
+                                                           "scatter",    "all_to_all",     "send_recv"};
 
 void rs_dataset_clear(rs_dataset *d)
 {

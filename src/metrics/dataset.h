@@ -85,7 +85,7 @@ typedef struct rs_dataset {
     rs_rank_report *ranks; /* by series */
     double straggler_index;
     int64_t straggler_rank;     /* -1: none */
-    double noise[RS_N_METRICS]; /* standard error of each metric; NaN: unknown */
+    double noise[RS_N_METRICS]; /* standard error of each metric within the run; NaN: unknown */
     rs_dip *dips;
     size_t n_dips, dips_capacity;
     double median_step; /* over steps, of the median over ranks */
@@ -125,7 +125,8 @@ rs_status rs_dataset_align(rs_dataset *dataset, const rs_rank_value *ranks, rs_e
 /* Quantiles (linear interpolation) of values, which are reordered. qs ascending. NaN for none. */
 void rs_select_quantiles(double *values, size_t n, const double *qs, size_t n_qs, double *out);
 
-/* One row of the comparison. */
+/* One row of the comparison. It is judged as regress judges: steps of one run do not say how much equal runs
+ * differ, so that two runs are undecided unless the settings know that. */
 typedef struct rs_comparison {
     double reference, candidate, difference, ratio; /* NaN: unknown */
     double worse_percent;                           /* > 0: the candidate is worse; NaN without a direction */

@@ -15,6 +15,8 @@ rs_status rs_metrics_create(const rs_metrics_settings *settings, rs_metrics **ou
 {
     *out = NULL;
     if (settings->skip_warmup < 0) return rs_fail(err, RS_ERR_USAGE, "--skip-warmup takes a whole number");
+    if (!(settings->between_run_sd >= 0))
+        return rs_fail(err, RS_ERR_USAGE, "--between-run-sd takes 0 or more percent");
     rs_metrics *m = rs_calloc(1, sizeof *m);
     if (!m) return rs_fail_nomem(err, "metrics");
     m->settings = *settings;

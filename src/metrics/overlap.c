@@ -15,10 +15,29 @@ static bool add_border(rs_record_reader *reader, int64_t at, unsigned kind, bool
     return true;
 }
 
-bool rs_record_overlap(rs_record_reader *reader, int64_t total, int64_t *times, size_t *n_cut, size_t *n_void)
+#define COLLECTIVES ((1U << RS_N_COLLECTIVES) - 1)
+#define COMPUTE (1U << RS_RANGE_COMPUTE)
+
+/* For so long the kinds of the mask were active. */
+static void add_time(rs_active *out, unsigned mask, int64_t time)
+{
+    bool with = mask & COMPUTE;
+    unsigned comm = mask & COLLECTIVES;
+    if (!mask) out->idle += time;
+    if (with) out->compute += time;
+    if (comm) out->comm += time;
+    if (with && comm) out->overlap += time;
+    for (; comm; comm &= comm - 1) {
+        unsigned kind = (unsigned)__builtin_ctz(comm);
+        out->in[kind] += time;
+        if (with) out->hidden[kind] += time;
+    }
+}
+
+bool rs_record_overlap(rs_record_reader *reader, int64_t total, rs_active *out, size_t *n_cut, size_t *n_void)
 {
     reader->n_borders = 0;
-    memset(times, 0, RS_RANGE_MASKS * sizeof *times);
+    *out = (rs_active){0};
     for (size_t i = 0; i < reader->n_ranges; i++) {
         const rs_range *r = &reader->ranges[i];
         if (r->end <= r->start) {
@@ -28,17 +47,17 @@ bool rs_record_overlap(rs_record_reader *reader, int64_t total, int64_t *times, 
         int64_t start = r->start < 0 ? 0 : r->start, end = r->end > total ? total : r->end;
         *n_cut += start != r->start || end != r->end;
         if (end <= start) continue;
-        unsigned kind = (unsigned)__builtin_ctz(r->what);
-        if (!add_border(reader, start, kind, false) || !add_border(reader, end, kind, true)) return false;
+        if (!add_border(reader, start, r->what, false) || !add_border(reader, end, r->what, true))
+            return false;
     }
     if (!rs_keyed_sort(reader->borders, reader->n_borders)) return false;
-    uint32_t active[5] = {0};
+    uint32_t active[RS_N_RANGE_KINDS] = {0};
     unsigned mask = 0;
     int64_t last = 0;
     for (size_t i = 0; i < reader->n_borders; i++) {
         const rs_keyed *b = &reader->borders[i];
         unsigned kind = b->value >> 1;
-        times[mask] += b->key - last;
+        if (b->key > last) add_time(out, mask, b->key - last);
         last = b->key;
         /* at equal times the order of starts and ends does not matter: nothing lasts for no time */
         if (b->value & 1) {
@@ -48,6 +67,6 @@ bool rs_record_overlap(rs_record_reader *reader, int64_t total, int64_t *times, 
             mask |= 1U << kind;
         }
     }
-    if (total > last) times[0] += total - last;
+    if (total > last) out->idle += total - last;
     return true;
 }

@@ -160,12 +160,26 @@ static bool folded_start(const rs_json_text *text, const char *word)
     return *word == '\0';
 }
 
+/* The functions of the kinds that AORTA does not know, as rankscope.record names them. Their words are common
+ * ("send", "gather"), so the whole name must be one, and a range on the stream of computation is none. */
+static const struct {
+    const char *name;
+    rs_collective kind;
+} functions[] = {{"broadcast", RS_BROADCAST},   {"reduce", RS_REDUCE},
+                 {"gather", RS_GATHER},         {"scatter", RS_SCATTER},
+                 {"all_to_all", RS_ALL_TO_ALL}, {"all_to_all_single", RS_ALL_TO_ALL},
+                 {"send", RS_SEND_RECV},        {"recv", RS_SEND_RECV},
+                 {"isend", RS_SEND_RECV},       {"irecv", RS_SEND_RECV}};
+
 uint8_t rs_range_what(const rs_json_text *stream, const rs_json_text *name)
 {
-    static const char *const words[RS_N_COLLECTIVES] = {"allreduce", "reducescatter", "allgather"};
-    for (unsigned i = 0; i < RS_N_COLLECTIVES; i++)
-        if (folded_start(name, words[i])) return (uint8_t)(RS_RANGE_COLLECTIVE << i);
-    return IS(stream, "compute") ? RS_RANGE_COMPUTE : RS_RANGE_OTHER;
+    static const char *const words[] = {"allreduce", "reducescatter", "allgather"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (folded_start(name, words[i])) return (uint8_t)i;
+    if (IS(stream, "compute")) return RS_RANGE_COMPUTE;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (text_is(name, functions[i].name, strlen(functions[i].name))) return (uint8_t)functions[i].kind;
+    return RS_RANGE_OTHER;
 }
 
 static void take_function(cursor *c, rs_json_text *function)
@@ -324,30 +338,17 @@ static void take_record(cursor *c, rs_record_reader *reader, rs_record *out, see
 
 static bool measure(rs_record_reader *reader, int64_t total, rs_record *out)
 {
-    int64_t times[RS_RANGE_MASKS];
+    rs_active active;
     if (total < 0) total = 0;
-    if (!rs_record_overlap(reader, total, times, &out->n_cut, &out->n_void)) return false;
-    int64_t compute = 0, comm = 0, overlap = 0, in[RS_N_COLLECTIVES] = {0}, hidden[RS_N_COLLECTIVES] = {0};
-    for (unsigned m = 1; m < RS_RANGE_MASKS; m++) {
-        if (!times[m]) continue;
-        bool with = m & RS_RANGE_COMPUTE;
-        if (with) compute += times[m];
-        if (m & RS_RANGE_COMM) comm += times[m];
-        if (with && (m & RS_RANGE_COMM)) overlap += times[m];
-        for (unsigned k = 0; k < RS_N_COLLECTIVES; k++) {
-            if (!(m & (RS_RANGE_COLLECTIVE << k))) continue;
-            in[k] += times[m];
-            if (with) hidden[k] += times[m];
-        }
-    }
+    if (!rs_record_overlap(reader, total, &active, &out->n_cut, &out->n_void)) return false;
     out->total = ldexp((double)total, -reader->shift);
-    out->compute = ldexp((double)compute, -reader->shift);
-    out->comm = ldexp((double)comm, -reader->shift);
-    out->overlap = ldexp((double)overlap, -reader->shift);
-    out->idle = ldexp((double)times[0], -reader->shift);
+    out->compute = ldexp((double)active.compute, -reader->shift);
+    out->comm = ldexp((double)active.comm, -reader->shift);
+    out->overlap = ldexp((double)active.overlap, -reader->shift);
+    out->idle = ldexp((double)active.idle, -reader->shift);
     for (unsigned k = 0; k < RS_N_COLLECTIVES; k++) {
-        out->in_collective[k] = ldexp((double)in[k], -reader->shift);
-        out->hidden_collective[k] = ldexp((double)hidden[k], -reader->shift);
+        out->in_collective[k] = ldexp((double)active.in[k], -reader->shift);
+        out->hidden_collective[k] = ldexp((double)active.hidden[k], -reader->shift);
     }
     return true;
 }

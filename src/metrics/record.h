@@ -13,22 +13,33 @@
 /* No time lies beyond this many units, so that sums of a few of them stay whole. */
 #define RS_METRICS_FAR (INT64_C(1) << 61)
 
+/* AORTA knows the first three. */
 typedef enum rs_collective {
     RS_ALL_REDUCE,
     RS_REDUCE_SCATTER,
     RS_ALL_GATHER,
+    RS_BROADCAST,
+    RS_REDUCE,
+    RS_GATHER,
+    RS_SCATTER,
+    RS_ALL_TO_ALL,
+    RS_SEND_RECV,
     RS_N_COLLECTIVES
 } rs_collective;
 
-/* What a range is, as bits of a mask. */
-enum { RS_RANGE_COMPUTE = 1, RS_RANGE_COLLECTIVE = 2 /* << rs_collective */, RS_RANGE_OTHER = 16 };
-#define RS_RANGE_COMM (14U)
-#define RS_RANGE_MASKS 32
+/* What a range is: one of rs_collective, or one of these. */
+enum { RS_RANGE_COMPUTE = RS_N_COLLECTIVES, RS_RANGE_OTHER, RS_N_RANGE_KINDS };
 
 typedef struct rs_range {
     int64_t start, end;
-    uint8_t what; /* one bit */
+    uint8_t what;
 } rs_range;
+
+/* How long what was active, in units. hidden: together with computation. */
+typedef struct rs_active {
+    int64_t compute, comm, overlap, idle;
+    int64_t in[RS_N_COLLECTIVES], hidden[RS_N_COLLECTIVES];
+} rs_active;
 
 /* Milliseconds of one record. */
 typedef struct rs_record {
@@ -75,9 +86,9 @@ rs_line rs_record_read(rs_record_reader *reader, const uint8_t *line, size_t n, 
 /* What a range is by its stream, its function or, without one, its tag. */
 uint8_t rs_range_what(const rs_json_text *stream, const rs_json_text *name);
 
-/* How long exactly each combination of kinds of ranges was active within [0, total]; ranges are cut to it.
- * times has RS_RANGE_MASKS entries, 0 being idle. false when out of memory. */
-bool rs_record_overlap(rs_record_reader *reader, int64_t total, int64_t *times, size_t *n_cut,
+/* How long exactly the kinds of ranges were active within [0, total]; ranges are cut to it. false when out of
+ * memory. */
+bool rs_record_overlap(rs_record_reader *reader, int64_t total, rs_active *out, size_t *n_cut,
                        size_t *n_void);
 
 /* A number's text, NaN and infinities included, as units of 2^-shift ms, held at +-RS_METRICS_FAR. NaN is no

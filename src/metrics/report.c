@@ -209,14 +209,19 @@ rs_comparison rs_metrics_compared(const rs_metrics *m, rs_metric metric)
     c.difference = c.candidate - c.reference;
     c.ratio = ratio(c.candidate, c.reference);
     c.worse_percent = better ? -better * 100 * (c.ratio - 1) : NAN;
-    c.noise = known(sqrt(a->noise[metric] * a->noise[metric] + b->noise[metric] * b->noise[metric]));
+    double sd = m->settings.between_run_sd;
+    /* AORTA's sums have no stretches to be compared */
+    double within = m->settings.aorta ? NAN : known(hypot(a->noise[metric], b->noise[metric]));
+    c.noise = sd > 0 ? known(hypot(within, sd * hypot(c.reference, c.candidate))) : within;
     bool measured = !isnan(c.noise) && !isnan(c.difference);
-    c.beyond_noise = !measured ? -1 : fabs(c.difference) > NOISE_LIMIT * c.noise;
+    bool beyond = measured && fabs(c.difference) > NOISE_LIMIT * c.noise;
+    c.beyond_noise = !measured || (beyond && !(sd > 0)) ? -1 : beyond;
     bool worse = better * c.difference < 0;
     c.verdict = isnan(c.difference)    ? "unknown"
                 : c.difference == 0    ? "equal"
-                : c.beyond_noise == -1 ? "noise unknown"
-                : !c.beyond_noise      ? "within noise"
+                : !measured            ? "noise unknown"
+                : c.beyond_noise == -1 ? "undecided"
+                : !beyond              ? "within noise"
                 : better == 0          ? "differs"
                 : worse                ? "worse"
                                        : "better";

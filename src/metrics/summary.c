@@ -122,6 +122,7 @@ static void write_collectives(tree *t, const rs_dataset *d)
     open(t, '{');
     for (int k = 0; k < RS_N_COLLECTIVES; k++) {
         double in = mean(&s->in_collective[k], s->n), hidden = mean(&s->hidden_collective[k], s->n);
+        if (k > RS_ALL_GATHER && !(in > 0)) continue;
         key(t, rs_collective_names[k]);
         open(t, '{');
         number(t, "mean_ms", in);

@@ -73,9 +73,18 @@ static const rs_column_spec comparison_columns[] = {
     REAL("difference", "difference", "candidate - reference"),
     REAL("ratio", "ratio", "candidate / reference"),
     {"worse_percent", RS_REAL, RS_UNIT_PERCENT, "how much worse the candidate is; negative: better", NULL},
-    REAL("noise", "noise", "standard error of the difference, from the spread over 20 stretches of each run"),
-    COUNT("beyond_noise", "beyond noise", "1 when the difference exceeds three standard errors, else 0"),
-    WORD("verdict", "verdict", "better, worse, differs, within noise, noise unknown, equal or unknown"),
+    REAL(
+        "noise", "noise",
+        "standard error of the difference, from the spread over 20 stretches of each run and, where it was given, "
+        "--between-run-sd"),
+    COUNT(
+        "beyond_noise", "beyond noise",
+        "0 when the difference is within three standard errors, else 1; unknown where it is beyond those within "
+        "the runs and --between-run-sd does not say how much equal runs differ"),
+    WORD(
+        "verdict", "verdict",
+        "better, worse, differs, within noise, undecided (beyond the noise within the runs; how much equal runs "
+        "differ is not known), noise unknown, equal or unknown"),
 };
 TABLE(comparison, "comparison", "one row a metric: the candidate against the reference");
 
@@ -494,10 +503,16 @@ static rs_status gate_table(const rs_gate *gate, bool compared, size_t *table, r
     return status;
 }
 
-rs_status rs_metrics_gate_check(const char *text, bool compared, rs_error *err)
+rs_status rs_metrics_gate_check(const char *text, const rs_metrics_settings *settings, bool compared,
+                                rs_error *err)
 {
     rs_gate *gate;
     size_t table;
+    /* else it would pass on anything */
+    if (compared && strstr(text, "beyond_noise") && !(settings->between_run_sd > 0))
+        return rs_fail(err, RS_ERR_USAGE,
+                       "how much equal runs differ is not known, so beyond_noise is never 1: give "
+                       "--between-run-sd, or compare several runs a side with rankscope regress");
     rs_status status = rs_gate_parse(text, &gate, err);
     if (status != RS_OK) return status;
     status = gate_table(gate, compared, &table, err);

@@ -112,8 +112,13 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
 rs_status rs_face_tree(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *t = result->tables[result->main_table];
-    if (result->main_table == 0) return put_tree(layout, t, err);
-    if (result->main_table == 1) return rs_page_table(layout, t, err);
+    return result->main_table == 0 ? put_tree(layout, t, err) : rs_page_table(layout, t, err);
+}
+
+rs_status rs_face_stacks(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    (void)err;
+    const rs_table *t = result->tables[result->main_table];
     size_t stack = rs_face_column(t, "stack"), time = rs_face_column(t, "time_ns"), length;
     for (size_t i = 0; i < rs_table_n_rows(t) && !layout->writer->failed; i++) {
         const char *text = rs_table_text(t, i, stack, &length);

@@ -24,8 +24,9 @@ static const struct {
     {NULL, NULL}, /* the end */
 };
 
-rs_face_fn rs_face_find(const char *name)
+rs_face_fn rs_face_find(const char *name, const char *table)
 {
+    if (strcmp(table, "folded") == 0) return rs_face_stacks;
     for (size_t i = 0; faces[i].name; i++)
         if (strcmp(faces[i].name, name) == 0) return faces[i].render;
     return NULL;

@@ -11,8 +11,8 @@
 
 typedef rs_status (*rs_face_fn)(const rs_result *result, rs_page *layout, rs_error *err);
 
-/* The face of a command, or NULL when its tables are all it shows. */
-rs_face_fn rs_face_find(const char *name);
+/* The face of a command whose answer is that table, or NULL when its tables are all it shows. */
+rs_face_fn rs_face_find(const char *name, const char *table);
 
 /* Where the JSON of a command nests the rows of a table: the column of their depth. Else NULL. */
 const char *rs_face_nests(const char *name);

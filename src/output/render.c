@@ -97,7 +97,8 @@ rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const 
     const char *name = rs_analysis_name(analysis);
     RS_TRY(read_settings(given, &settings, err));
     /* faces lay out our own tables, not a peer's */
-    rs_face_fn face = compat == RS_COMPAT_NONE ? rs_face_find(name) : NULL;
+    const char *table = rs_table_get_spec(result->tables[result->main_table])->name;
+    rs_face_fn face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
     if (face && settings.form == rs_output_form_rows[0]) return show_face(face, result, &settings, sink, err);
     settings.size = sizeof settings;
     settings.nest_by = rs_face_nests(name);

@@ -20,6 +20,8 @@
  * much more, is made narrower, and a cell that does not fit gets its row a layout of its own. */
 #define PADDING_RATIO 4
 #define PADDING_SLACK 65536
+/* No cell widens the rows of all others by more than this. */
+#define WIDEST_TEXT 512
 
 typedef struct text_column {
     rs_display display;
@@ -125,10 +127,10 @@ static void narrow_sparse(text_table *t)
     size_t n_rows = rs_table_n_rows(t->table);
     for (size_t at = 0; at < t->n_columns; at++) {
         text_column *c = &t->columns[at];
-        if (!c->display.is_text || n_rows == 0 ||
-            n_rows * c->cell_width <= PADDING_RATIO * c->cells_width + PADDING_SLACK)
-            continue;
+        bool sparse = n_rows * c->cell_width > PADDING_RATIO * c->cells_width + PADDING_SLACK;
+        if (!c->display.is_text || n_rows < 2 || (!sparse && c->cell_width <= WIDEST_TEXT)) continue;
         size_t heading = wrap_heading(c, SIZE_MAX), usual = 2 * c->cells_width / n_rows;
+        if (usual > WIDEST_TEXT) usual = WIDEST_TEXT;
         c->width = usual > NARROWEST_TEXT ? usual : NARROWEST_TEXT;
         if (c->width < heading) c->width = heading;
         t->overflows = true;

@@ -149,6 +149,9 @@ static const rs_table_spec blocked_table = {
     sizeof hta_blocked_columns / sizeof *hta_blocked_columns};
 static const rs_table_spec *const tables[] = {&summary_table, &series_table, &blocked_table};
 
+/* HTA's constant, whatever the device. */
+enum { HTA_FULL = 1024 };
+
 typedef struct hta_queue {
     rs_queue *queue;
     int64_t zero;        /* the rank's first event, INT64_MAX if none */
@@ -176,8 +179,9 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         if (i == 0 || f->start[i] < h->first) h->first = f->start[i];
         if (i == 0 || f->start[i] > h->last) h->last = f->start[i];
     }
+    const rs_queue_rules rules = {.full = HTA_FULL, .describe = true};
     status = rs_hta_queue_of(trace, f, &h->queue->series, err);
-    return status == RS_OK ? rs_queue_sum_up(run, h->queue, true, err) : status;
+    return status == RS_OK ? rs_queue_sum_up(run, h->queue, &rules, err) : status;
 }
 
 static rs_status add_rank(const hta_queue *h, int64_t rank_number, int64_t zero, rs_result *result,

@@ -11,15 +11,13 @@
 #include "base/sampling.h"
 #include "base/stats.h"
 #include "base/try.h"
-#include "regress/run.h"
+#include "regress/parts.h"
 #include "table/record.h"
-
-typedef __int128 wide;
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
 typedef struct verdict_row {
-    const char *verdict, *reason;
+    const char *verdict, *parts, *reason;
     double base, now; /* us */
     double change, low, high, p, visible;
     int64_t runs_a, runs_b, steps_a, steps_b;
@@ -50,20 +48,28 @@ typedef struct verdict_row {
          "outliers")                                                                                         \
     CELL(OF(verdict_row, warm_up), "warm_up_us", REAL, US, "change of what warm-up adds to the mean",        \
          "warm-up")                                                                                          \
+    CELL(MAYBE(verdict_row, parts), "parts", TEXT, NONE,                                                     \
+         "what the table parts divides: path or exposed (the time line); unknown: nothing", NULL)            \
     CELL(MAYBE(verdict_row, reason), "reason", TEXT, NONE, "why it is undecided", NULL)
 RS_RECORD(verdict, VERDICT_ROW);
 
 typedef struct part_row {
-    const char *part, *kernel;
-    double base, now;                   /* us a step */
-    int64_t change, by_count, duration; /* ns a step */
+    const char *part, *kernel, *operator_name, *phase, *group, *was, *status;
+    double base, now;                         /* us a step */
+    int64_t change, by_count, duration, swap; /* ns a step */
+    int64_t moved;
     double p;
 } part_row;
 
 #define PART_ROW(CELL)                                                                                       \
     CELL(OF(part_row, part), "part", TEXT, NONE, "kind of time", NULL)                                       \
     CELL(MAYBE(part_row, kernel), "kernel", TEXT, NONE,                                                      \
-         "the work that has the time; unknown of time without work", NULL)                                   \
+         "the work that has the time, or the operator or call of the host; unknown of time without any",     \
+         NULL)                                                                                               \
+    CELL(MAYBE(part_row, operator_name), "operator", TEXT, NONE,                                             \
+         "the operator that launched it, or that the host was in; with --by operator", NULL)                 \
+    CELL(MAYBE(part_row, phase), "phase", TEXT, NONE, "of the model; with --by phase", NULL)                 \
+    CELL(MAYBE(part_row, group), "group", TEXT, NONE, "process group of a transfer; with --by group", NULL)  \
     CELL(OF(part_row, base), "base_us", REAL, US, "of a step of the base", "base")                           \
     CELL(OF(part_row, now), "new_us", REAL, US, "of a step of the new side", "new")                          \
     CELL(OF(part_row, change), "part_us", TIME, US, "its part of the change; all parts add up to it",        \
@@ -71,6 +77,16 @@ typedef struct part_row {
     CELL(OF(part_row, by_count), "by_count_us", TIME, US,                                                    \
          "of it: more or fewer pieces, each as long as before", "by count")                                  \
     CELL(OF(part_row, duration), "by_duration_us", TIME, US, "of it: longer or shorter ones", "by duration") \
+    CELL(OF(part_row, swap), "swap_us", TIME, US,                                                            \
+         "along the path: what a step changes by if it gets the other side's time of this alone, by replay " \
+         "of a run; of the rows that changed most",                                                          \
+         "swap")                                                                                             \
+    CELL(ID(part_row, moved), "moved", INT, NONE,                                                            \
+         "1: part_us and swap_us differ by more than 10 % and 0.2 % of the step: the path runs elsewhere, "  \
+         "and the cause may be another row",                                                                 \
+         NULL)                                                                                               \
+    CELL(MAYBE(part_row, status), "change", TEXT, NONE, "added, removed or renamed; else unknown", NULL)     \
+    CELL(MAYBE(part_row, was), "was", TEXT, NONE, "its name in the base, where it was renamed", NULL)        \
     CELL(OF(part_row, p), "p", REAL, NONE,                                                                   \
          "of no difference over runs, adjusted for the number of rows (Holm)", NULL)
 RS_RECORD(part, PART_ROW);
@@ -135,7 +151,7 @@ static rs_status add_up(const rs_regress_side *side, totals *t, rs_error *err)
         const rs_one_run *run = &side->runs[r];
         for (size_t i = 0; i < run->n_steps; i++) {
             int phase = run->steps[i].phase;
-            t->samples[phase] = rs_add_sat(t->samples[phase], run->n_ranks);
+            t->samples[phase] = rs_add_sat(t->samples[phase], run->per_step);
             t->sum[phase] = rs_add_sat(t->sum[phase], run->steps[i].sum);
             t->steps += phase == RS_RUN_SETTLED;
         }
@@ -184,205 +200,102 @@ static const char *reason_of(const totals *a, const totals *b, const rs_welch *w
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-typedef struct row {
-    const char *part, *name;
-    int64_t sum[2], count[2];
-    double p;
-    wide rest; /* of the division, for the largest remainders */
-    int64_t change;
-} row;
+#define MOVED_OF_PART 0.1   /* a part and its swap that differ by more: the path has moved */
+#define MOVED_OF_STEP 0.002 /* ... and by more than that of a step */
 
-typedef struct part_list {
-    row *items;
-    size_t n, capacity;
-} part_list;
-
-static int by_key(const void *a, const void *b)
+static const char *text_at(const rs_parts *p, uint32_t id)
 {
-    const row *x = a, *y = b;
-    int part = strcmp(x->part, y->part);
-    return part ? part : strcmp(x->name, y->name);
+    return id ? p->texts.items[id].text : NULL;
 }
 
-static bool collect(const rs_regress_side *side, int which, bool by_part, part_list *list)
+/* Of what has a name: whether only one side has it. */
+static const char *change_of(const rs_part_row *x)
 {
-    for (size_t r = 0; r < side->n; r++)
-        for (size_t i = 0; i < side->runs[r].n_parts; i++) {
-            const rs_run_part *p = &side->runs[r].parts[i];
-            if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-            row *new = &list->items[list->n++];
-            *new = (row){.part = side->texts.items[p->part].text,
-                         .name = by_part ? "" : side->texts.items[p->name].text};
-            new->sum[which] = p->sum;
-            new->count[which] = p->count;
-        }
-    return true;
+    if (x->was) return "renamed";
+    if (!x->name) return NULL;
+    bool in_base = x->count[0] || x->work[0], in_new = x->count[1] || x->work[1];
+    return !in_base ? "added" : !in_new ? "removed" : NULL;
 }
 
-static void unite(part_list *list)
+static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
 {
-    size_t kept = 0;
-    if (list->n) qsort(list->items, list->n, sizeof *list->items, by_key);
-    for (size_t i = 0; i < list->n; i++) {
-        row *last = kept ? &list->items[kept - 1] : NULL, *next = &list->items[i];
-        if (!last || by_key(last, next) != 0) {
-            list->items[kept++] = *next;
-            continue;
-        }
-        for (int k = 0; k < 2; k++) {
-            last->sum[k] = rs_add_sat(last->sum[k], next->sum[k]);
-            last->count[k] = rs_add_sat(last->count[k], next->count[k]);
-        }
-    }
-    list->n = kept;
-}
-
-/* Rounds down; *rest is at least 0. */
-static int64_t divide(wide n, wide by, wide *rest)
-{
-    wide q = n / by, r = n % by;
-    if (r < 0) {
-        q--;
-        r += by;
-    }
-    *rest = r;
-    return (int64_t)q;
-}
-
-static int by_rest(const void *a, const void *b)
-{
-    const row *x = *(row *const *)a, *y = *(row *const *)b;
-    if (x->rest != y->rest) return x->rest > y->rest ? -1 : 1;
-    return by_key(x, y);
-}
-
-/* part_k = S_B,k / n_B - S_A,k / n_A over one denominator; whole ns go to the largest remainders, so that the
- * parts add up to the rounded change. */
-static bool share_out(part_list *list, const int64_t n[2], wide whole)
-{
-    wide by = (wide)n[0] * n[1], rest;
-    row **order = rs_malloc((list->n + 1) * sizeof *order);
-    if (!order) return false;
-    int64_t left = divide(whole + by / 2, by, &rest);
-    for (size_t i = 0; i < list->n; i++) {
-        row *x = &list->items[i];
-        x->change = divide((wide)x->sum[1] * n[0] - (wide)x->sum[0] * n[1], by, &x->rest);
-        left -= x->change;
-        order[i] = x;
-    }
-    qsort(order, list->n, sizeof *order, by_rest);
-    for (size_t i = 0; i < list->n && left > 0; i++, left--) order[i]->change++;
-    rs_free(order);
-    return true;
-}
-
-/* A part's time in a step of each run of a side; runs without it have 0. */
-static size_t values_of(const rs_regress_side *side, const row *x, bool by_part, double *out)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < side->n; r++) {
-        const rs_one_run *run = &side->runs[r];
-        int64_t samples, sum, own = 0;
-        rs_run_total(run, &samples, &sum);
-        if (!samples) continue;
-        for (size_t i = 0; i < run->n_parts; i++) {
-            if (strcmp(side->texts.items[run->parts[i].part].text, x->part) != 0) continue;
-            if (by_part || strcmp(side->texts.items[run->parts[i].name].text, x->name) == 0)
-                own = rs_add_sat(own, run->parts[i].sum);
-        }
-        out[n++] = (double)own / (double)samples;
-    }
-    return n;
-}
-
-#define MOST_TESTED 200 /* rows by the size of their change: the rest has no p */
-
-static int by_change(const void *a, const void *b)
-{
-    const row *x = a, *y = b;
-    int64_t m = x->change < 0 ? -x->change : x->change, n = y->change < 0 ? -y->change : y->change;
-    if (m != n) return m > n ? -1 : 1;
-    return by_key(a, b);
-}
-
-static bool test_parts(const rs_regress_side *const sides[2], part_list *list, double alpha, bool by_part)
-{
-    double *a = rs_malloc((sides[0]->n + 1) * sizeof *a), *b = rs_malloc((sides[1]->n + 1) * sizeof *b);
-    double *p = rs_malloc((list->n + 1) * sizeof *p);
-    bool ok = a && b && p;
-    for (size_t i = 0; ok && i < list->n; i++) {
-        p[i] = (double)NAN;
-        if (i >= MOST_TESTED) continue;
-        size_t n_a = values_of(sides[0], &list->items[i], by_part, a);
-        size_t n_b = values_of(sides[1], &list->items[i], by_part, b);
-        p[i] = rs_welch_compare(a, n_a, b, n_b, alpha, -1).p;
-    }
-    ok = ok && rs_holm(p, list->n);
-    for (size_t i = 0; ok && i < list->n; i++) list->items[i].p = p[i];
-    rs_free(a);
-    rs_free(b);
-    rs_free(p);
-    return ok;
-}
-
-/* More pieces at the old length, and the rest: old pieces that take longer. A part that one side has not is all
- * by count. */
-static int64_t by_count(const row *x, const int64_t n[2])
-{
-    if (!x->count[0] || !x->count[1]) return x->change;
-    double pieces = (double)x->count[1] / (double)n[1] - (double)x->count[0] / (double)n[0];
-    double ns = pieces * ((double)x->sum[0] / (double)x->count[0]);
-    return fabs(ns) < 9e18 ? (int64_t)llround(ns) : 0;
-}
-
-static rs_status put_parts(const part_list *list, const int64_t n[2], rs_table *table, rs_error *err)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const row *x = &list->items[i];
-        part_row cells = {.part = x->part,
-                          .kernel = x->name[0] ? x->name : NULL,
+    const int64_t *n = p->samples;
+    double step = (double)p->sums[0] / (double)n[0];
+    for (size_t i = 0; i < p->n; i++) {
+        const rs_part_row *x = &p->rows[i];
+        if (p->method == RS_REGRESS_PATH && !x->sum[0] && !x->sum[1]) continue; /* on no path */
+        part_row cells = {.part = text_at(p, x->part),
+                          .kernel = text_at(p, x->name),
+                          .operator_name = text_at(p, x->operator_name),
+                          .phase = text_at(p, x->phase),
+                          .group = text_at(p, x->group),
+                          .was = text_at(p, x->was),
+                          .status = change_of(x),
                           .base = (double)x->sum[0] / (double)n[0] / 1e3,
                           .now = (double)x->sum[1] / (double)n[1] / 1e3,
                           .change = x->change,
-                          .by_count = by_count(x, n),
+                          .by_count = rs_parts_by_count(p, x),
+                          .swap = x->swap,
+                          .moved = RS_NO_VALUE,
                           .p = x->p};
         cells.duration = rs_sub_sat(cells.change, cells.by_count);
+        if (x->swap != RS_NO_TIME) {
+            double off = fabs((double)x->change - (double)x->swap);
+            cells.moved = off > MOVED_OF_PART * fabs((double)x->change) && off > MOVED_OF_STEP * step;
+        }
         RS_TRY(rs_table_put_row(table, &part_record, 0, &cells, err));
     }
     return RS_OK;
 }
 
-/* Ranks of all runs of both sides; 0 where they differ. */
-static int64_t common_ranks(const rs_regress_side *const sides[2])
+/* The first run that has no parts by the method; NULL. */
+static const rs_one_run *without_parts(const rs_run_range sides[2], rs_regress_method method)
 {
-    int64_t ranks = -1;
     for (int k = 0; k < 2; k++)
-        for (size_t r = 0; r < sides[k]->n; r++) {
-            if (!sides[k]->runs[r].n_steps) continue;
-            if (ranks >= 0 && sides[k]->runs[r].n_ranks != ranks) return 0;
-            ranks = sides[k]->runs[r].n_ranks;
+        for (size_t r = sides[k].from; r < sides[k].to; r++) {
+            const rs_one_run *run = &sides[k].side->runs[r];
+            if (run->n_steps && !run->parts[method].known) return run;
         }
-    return ranks;
+    return NULL;
 }
 
-static rs_status find_parts(const rs_regress_side *const sides[2], const totals t[2], double alpha,
-                            bool by_part, rs_result *result, rs_error *err)
+/* The path where all runs have one, else the time line; *method: what is used. False: neither can be. */
+static bool choose_method(const rs_run_range sides[2], rs_regress_method *method, rs_result *result)
 {
-    const int64_t n[2] = {t[0].samples[0], t[1].samples[0]};
-    part_list list = {0};
-    if (!n[0] || !n[1]) return RS_OK;
-    if (!common_ranks(sides)) {
-        rs_result_note(result, "parts: incomparable, the runs have different numbers of ranks");
-        return RS_OK;
+    const rs_one_run *run = without_parts(sides, *method);
+    if (!run) return true;
+    if (*method == RS_REGRESS_PATH) {
+        rs_result_note(result, "no parts of the path, %.200s: %.200s", run->label,
+                       run->refused ? run->refused : "they were not computed when it was saved");
+        *method = RS_REGRESS_EXPOSED;
+        run = without_parts(sides, *method);
+        if (!run) rs_result_note(result, "the parts are those of the time line (--method exposed)");
     }
-    wide whole = (wide)t[1].sum[0] * n[0] - (wide)t[0].sum[0] * n[1];
-    bool ok = collect(sides[0], 0, by_part, &list) && collect(sides[1], 1, by_part, &list);
-    if (ok) unite(&list);
-    ok = ok && share_out(&list, n, whole);
-    if (ok && list.n) qsort(list.items, list.n, sizeof *list.items, by_change);
-    ok = ok && test_parts(sides, &list, alpha, by_part);
-    rs_status status = ok ? put_parts(&list, n, result->tables[PARTS], err) : rs_fail_nomem(err, "the parts");
-    rs_free(list.items);
+    if (run)
+        rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
+    return !run;
+}
+
+static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settings *s, double alpha,
+                            const char **method_name, rs_result *result, rs_error *err)
+{
+    const rs_regress_side *const both[2] = {sides[0].side, sides[1].side};
+    rs_regress_method method = s->method;
+    rs_parts parts = {.n = 0};
+    char reason[RS_ERROR_TEXT];
+    int of = -1;
+    if (!choose_method(sides, &method, result)) return RS_OK;
+    if (method == RS_REGRESS_EXPOSED && s->key != RS_REGRESS_KERNEL && s->key != RS_REGRESS_PART)
+        rs_result_note(result, "operators, phases and groups are told apart along the path only");
+    rs_status status = rs_parts_find(sides, method, s->key, alpha, &parts, reason, sizeof reason, err);
+    if (status == RS_OK && *reason) rs_result_note(result, "parts: %s", reason);
+    if (status == RS_OK && method == RS_REGRESS_PATH) status = rs_parts_swap(&parts, both, &of, err);
+    if (status == RS_OK && of == 1)
+        rs_result_note(result, "swap_us: of a run of the new side that takes the base's durations, as the "
+                               "base's traces are not here");
+    if (status == RS_OK) status = put_parts(&parts, result->tables[PARTS], err);
+    if (status == RS_OK && parts.n) *method_name = method == RS_REGRESS_PATH ? "path" : "exposed";
+    rs_parts_clear(&parts);
     return status;
 }
 
@@ -429,10 +342,11 @@ static rs_status make_tables(rs_result *result, rs_error *err)
 }
 
 static rs_status put_verdict(const totals t[2], const rs_welch *w, rs_regress_verdict verdict,
-                             rs_table *table, rs_error *err)
+                             const char *method, rs_table *table, rs_error *err)
 {
     const totals *a = &t[0], *b = &t[1];
     verdict_row v = {.verdict = rs_regress_verdict_name(verdict),
+                     .parts = method,
                      .base = mean_of(a) / 1e3,
                      .now = mean_of(b) / 1e3,
                      .change = percent(w->difference),
@@ -458,18 +372,24 @@ rs_status rs_regress(const rs_regress_side *base, const rs_regress_side *now,
 {
     if (!settings || settings->size < sizeof *settings)
         return rs_fail(err, RS_ERR_USAGE, "the settings of the comparison have no size");
+    if (base->step != now->step)
+        return rs_fail(err, RS_ERR_USAGE, "the two sides measure steps differently: by rank and by job");
     const rs_regress_side *const sides[2] = {base, now};
+    const rs_run_range ranges[2] = {{base, 0, base->n}, {now, 0, now->n}};
     totals t[2] = {{.n = 0}, {.n = 0}};
+    rs_welch w = {0};
+    const char *method = NULL;
     double alpha = settings->alpha > 0 ? settings->alpha : 0.05,
            least = settings->min_effect > 0 ? settings->min_effect : 0;
     rs_status status = make_tables(result, err);
     for (int k = 0; status == RS_OK && k < 2; k++) status = add_up(sides[k], &t[k], err);
+    if (status == RS_OK && t[0].n && t[1].n)
+        status = find_parts(ranges, settings, alpha, &method, result, err);
     if (status == RS_OK) {
-        rs_welch w = rs_welch_compare(t[0].logs, t[0].n, t[1].logs, t[1].n, alpha, settings->between_run_sd);
+        w = rs_welch_compare(t[0].logs, t[0].n, t[1].logs, t[1].n, alpha, settings->between_run_sd);
         *verdict = judge(&w, least);
-        status = put_verdict(t, &w, *verdict, result->tables[VERDICT], err);
+        status = put_verdict(t, &w, *verdict, method, result->tables[VERDICT], err);
     }
-    if (status == RS_OK) status = find_parts(sides, t, alpha, settings->by_part, result, err);
     for (int k = 0; status == RS_OK && k < 2; k++)
         status = put_runs(sides[k], k ? "new" : "base", result->tables[RUNS], err);
     rs_free(t[0].logs);

@@ -53,9 +53,17 @@ static void number(rs_writer *w, const rs_table *t, size_t row, const char *name
         rs_writer_real(w, rs_table_real(t, row, column));
 }
 
-rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
-                           const rs_sink *sink, rs_error *err)
+/* Whether a part changed by a share of the base's step. */
+static bool matters(const rs_table *v, const rs_table *parts, size_t row, double min_effect)
 {
+    double step = rs_table_real(v, 0, column_of(v, "base_us")) * 1e3;
+    return fabs((double)rs_table_int(parts, row, column_of(parts, "part_us"))) >= min_effect * step;
+}
+
+rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
+                           double min_effect, const rs_sink *sink, rs_error *err)
+{
+    size_t n_parts = 0;
     const rs_table *v = result->tables[VERDICT], *parts = result->tables[PARTS];
     bool fails = verdict == RS_REGRESS_SLOWER || (strict && verdict == RS_REGRESS_UNDECIDED);
     rs_writer *w = rs_malloc(sizeof *w);
@@ -63,7 +71,8 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
     rs_writer_init(w, sink);
     rs_writer_text(
         w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"rankscope regress\" tests=\"");
-    rs_writer_uint(w, 1 + rs_table_n_rows(parts));
+    for (size_t i = 0; i < rs_table_n_rows(parts); i++) n_parts += matters(v, parts, i, min_effect);
+    rs_writer_uint(w, 1 + n_parts);
     rs_writer_text(w, fails ? "\" failures=\"1\">\n" : "\" failures=\"0\">\n");
     rs_writer_text(w, "  <testcase classname=\"regress\" name=\"verdict\">");
     if (fails) {
@@ -83,10 +92,15 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
     }
     rs_writer_text(w, "</testcase>\n");
     for (size_t i = 0; i < rs_table_n_rows(parts); i++) {
+        if (!matters(v, parts, i, min_effect)) continue;
         rs_writer_text(w, "  <testcase classname=\"regress.parts\" name=\"");
         cell(w, parts, i, column_of(parts, "part"));
-        if (!rs_table_is_null(parts, i, column_of(parts, "kernel"))) rs_writer_text(w, ": ");
-        cell(w, parts, i, column_of(parts, "kernel"));
+        static const char *const names[] = {"kernel", "operator", "phase", "group"};
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            if (rs_table_is_null(parts, i, column_of(parts, names[k]))) continue;
+            rs_writer_text(w, ": ");
+            cell(w, parts, i, column_of(parts, names[k]));
+        }
         rs_writer_text(w, "\"><system-out>part_us ");
         number(w, parts, i, "part_us");
         rs_writer_text(w, "</system-out></testcase>\n");

@@ -8,9 +8,9 @@
 #include "base/try.h"
 #include "trace/selection.h"
 
-const char *rs_step_part_name(rs_step_part part)
+const char *rs_step_slice_name(rs_step_slice part)
 {
-    static const char *const names[RS_N_STEP_PARTS] = {
+    static const char *const names[RS_N_SLICES] = {
         "computation", "exposed communication", "exposed copies", "host wait", "idle", "outside GPU work"};
     return names[part];
 }
@@ -41,7 +41,7 @@ typedef struct step_work {
     size_t n_own;
 } step_work;
 
-static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_step_part part, const char *name, int64_t ns,
+static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_step_slice part, const char *name, int64_t ns,
                       int64_t count)
 {
     uint32_t id = name ? rs_strings_add(&p->texts, name, strlen(name)) : 0;
@@ -65,7 +65,7 @@ static int64_t uncovered(const step_work *s, size_t *at, int64_t start, int64_t 
 
 /* Gives each piece of a class the time in which it runs and neither a class before it nor an earlier piece of its
  * own does; then the class covers its time, too. */
-static bool divide_class(step_work *s, rs_class class, rs_step_part part)
+static bool divide_class(step_work *s, rs_class class, rs_step_slice part)
 {
     size_t at = 0;
     int64_t reach = INT64_MIN;
@@ -107,8 +107,8 @@ static bool divide_gaps(const step_work *s)
         }
         if (!i || s->work->end[k] > reach) reach = s->work->end[k];
     }
-    return (!wait || add_piece(s->out, s->step, RS_PART_HOST_WAIT, NULL, wait, n_wait)) &&
-           (!idle || add_piece(s->out, s->step, RS_PART_IDLE, NULL, idle, n_idle));
+    return (!wait || add_piece(s->out, s->step, RS_SLICE_HOST_WAIT, NULL, wait, n_wait)) &&
+           (!idle || add_piece(s->out, s->step, RS_SLICE_IDLE, NULL, idle, n_idle));
 }
 
 static bool divide_step(step_work *s)
@@ -120,10 +120,10 @@ static bool divide_step(step_work *s)
         if (!i || s->work->end[k] > last) last = s->work->end[k];
     }
     s->n_covered = 0;
-    return divide_class(s, RS_CLASS_COMPUTE, RS_PART_COMPUTATION) &&
-           divide_class(s, RS_CLASS_COMM, RS_PART_COMMUNICATION) &&
-           divide_class(s, RS_CLASS_MEMORY, RS_PART_COPY) && divide_gaps(s) &&
-           add_piece(s->out, s->step, RS_PART_OUTSIDE, NULL, length - (last - first), 1);
+    return divide_class(s, RS_CLASS_COMPUTE, RS_SLICE_COMPUTATION) &&
+           divide_class(s, RS_CLASS_COMM, RS_SLICE_COMMUNICATION) &&
+           divide_class(s, RS_CLASS_MEMORY, RS_SLICE_COPY) && divide_gaps(s) &&
+           add_piece(s->out, s->step, RS_SLICE_OUTSIDE, NULL, length - (last - first), 1);
 }
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */

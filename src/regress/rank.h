@@ -7,21 +7,21 @@
 
 /* The kinds of time that make up the length of a step. The last one may be negative: work that goes on behind the
  * step's end on the host. */
-typedef enum rs_step_part {
-    RS_PART_COMPUTATION,   /* by kernel: of those that run at once the first to start has the time */
-    RS_PART_COMMUNICATION, /* ... of what runs while no computation does */
-    RS_PART_COPY,          /* ... while neither does */
-    RS_PART_HOST_WAIT,     /* nothing runs, and the next work had not been launched */
-    RS_PART_IDLE,          /* nothing runs, though work was launched */
-    RS_PART_OUTSIDE,       /* before the step's first work and behind its last one */
-    RS_N_STEP_PARTS
-} rs_step_part;
-const char *rs_step_part_name(rs_step_part part); /* static text */
+typedef enum rs_step_slice {
+    RS_SLICE_COMPUTATION,   /* by kernel: of those that run at once the first to start has the time */
+    RS_SLICE_COMMUNICATION, /* ... of what runs while no computation does */
+    RS_SLICE_COPY,          /* ... while neither does */
+    RS_SLICE_HOST_WAIT,     /* nothing runs, and the next work had not been launched */
+    RS_SLICE_IDLE,          /* nothing runs, though work was launched */
+    RS_SLICE_OUTSIDE,       /* before the step's first work and behind its last one */
+    RS_N_SLICES
+} rs_step_slice;
+const char *rs_step_slice_name(rs_step_slice part); /* static text */
 
 typedef struct rs_piece {
     uint32_t step; /* index into steps */
     uint32_t name; /* of texts */
-    uint8_t part;  /* rs_step_part */
+    uint8_t part;  /* rs_step_slice */
     int64_t ns, count;
 } rs_piece;
 

@@ -1,9 +1,13 @@
 /* What a base needs, kept without its traces:
  *
- *     {"rankscope_regress": 1, "runs": [{"label": "nightly/1", "ranks": 8, "partial": 0,
- *       "steps": [[number, ns over all ranks], ...], "parts": [["computation", "kernel", ns, count], ...]}]}
+ *     {"rankscope_regress": 2, "step": "rank", "texts": ["", "computation", "gemm", ...], "runs": [
+ *       {"label": "nightly/1", "ranks": 8, "partial": 0, "steps": [[number, ns over all ranks], ...],
+ *        "exposed": [[part, kernel, 0, 0, 0, ns, count, 0], ...],
+ *        "path": [[part, kernel, operator, phase, group, ns, count, ns of work], ...],
+ *        "refused": null, "mesh": "2,4", "program": [kernel, operator, kernel, operator, ...]}]}
  *
- * Which steps are settled is found again when it is read, by the same rule. */
+ * Parts and programs name texts by their place. Where a run has no parts by a method, its key is missing. Which
+ * steps are settled is found again when it is read, by the same rule. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +18,10 @@
 #include "regress/run.h"
 #include "text/writer.h"
 
-#define VERSION 1
+#define VERSION 2
+
+static const char *const step_names[] = {"rank", "job"};
+static const char *const method_names[] = {"path", "exposed"};
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
@@ -23,7 +30,32 @@ static void write_string(rs_writer *w, const char *text)
     rs_writer_json_string(w, text, strlen(text));
 }
 
-static void write_run(rs_writer *w, const rs_regress_side *side, const rs_one_run *run)
+static void write_ints(rs_writer *w, const int64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        rs_writer_text(w, i ? "," : "[");
+        rs_writer_int(w, values[i]);
+    }
+    rs_writer_text(w, "]");
+}
+
+static void write_parts(rs_writer *w, const char *name, const rs_run_parts *parts)
+{
+    if (!parts->known) return;
+    rs_writer_text(w, ",\n   \"");
+    rs_writer_text(w, name);
+    rs_writer_text(w, "\": [");
+    for (size_t i = 0; i < parts->n; i++) {
+        const rs_run_part *p = &parts->items[i];
+        const int64_t values[] = {p->part,  p->name, p->operator_name, p->phase,
+                                  p->group, p->sum,  p->count,         p->work};
+        if (i) rs_writer_text(w, ",\n    ");
+        write_ints(w, values, sizeof values / sizeof *values);
+    }
+    rs_writer_text(w, "]");
+}
+
+static void write_run(rs_writer *w, const rs_one_run *run)
 {
     rs_writer_text(w, "{\"label\": ");
     write_string(w, run->label);
@@ -33,26 +65,28 @@ static void write_run(rs_writer *w, const rs_regress_side *side, const rs_one_ru
     rs_writer_int(w, (int64_t)run->n_partial);
     rs_writer_text(w, ",\n   \"steps\": [");
     for (size_t i = 0; i < run->n_steps; i++) {
-        rs_writer_text(w, i ? ", [" : "[");
-        rs_writer_int(w, run->steps[i].number);
-        rs_writer_char(w, ',');
-        rs_writer_int(w, run->steps[i].sum);
-        rs_writer_char(w, ']');
+        const int64_t values[] = {run->steps[i].number, run->steps[i].sum};
+        if (i) rs_writer_text(w, ",");
+        write_ints(w, values, 2);
     }
-    rs_writer_text(w, "],\n   \"parts\": [");
-    for (size_t i = 0; i < run->n_parts; i++) {
-        const rs_run_part *p = &run->parts[i];
-        rs_writer_text(w, i ? ",\n    [" : "\n    [");
-        write_string(w, side->texts.items[p->part].text);
-        rs_writer_text(w, ", ");
-        write_string(w, side->texts.items[p->name].text);
-        rs_writer_text(w, ", ");
-        rs_writer_int(w, p->sum);
-        rs_writer_text(w, ", ");
-        rs_writer_int(w, p->count);
-        rs_writer_char(w, ']');
+    rs_writer_text(w, "]");
+    for (int k = 0; k < 2; k++) write_parts(w, method_names[k], &run->parts[k]);
+    if (run->refused) {
+        rs_writer_text(w, ",\n   \"refused\": ");
+        write_string(w, run->refused);
     }
-    rs_writer_text(w, "]}");
+    if (run->mesh) {
+        rs_writer_text(w, ",\n   \"mesh\": ");
+        write_string(w, run->mesh);
+    }
+    if (run->n_tokens) rs_writer_text(w, ",\n   \"program\": ");
+    for (size_t i = 0; i < run->n_tokens; i++) {
+        rs_writer_text(w, i ? "," : "[");
+        rs_writer_uint(w, run->tokens[i].name);
+        rs_writer_text(w, ",");
+        rs_writer_uint(w, run->tokens[i].operator_name);
+    }
+    rs_writer_text(w, run->n_tokens ? "]}" : "}");
 }
 
 rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_error *err)
@@ -62,10 +96,17 @@ rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_e
     rs_writer_init(w, sink);
     rs_writer_text(w, "{\"rankscope_regress\": ");
     rs_writer_int(w, VERSION);
-    rs_writer_text(w, ", \"runs\": [");
+    rs_writer_text(w, ", \"step\": ");
+    write_string(w, step_names[side->step]);
+    rs_writer_text(w, ", \"texts\": [");
+    for (size_t i = 0; i < side->texts.n; i++) {
+        if (i) rs_writer_text(w, ",\n ");
+        write_string(w, side->texts.items[i].text);
+    }
+    rs_writer_text(w, "], \"runs\": [");
     for (size_t i = 0; i < side->n; i++) {
         rs_writer_text(w, i ? ",\n  " : "\n  ");
-        write_run(w, side, &side->runs[i]);
+        write_run(w, &side->runs[i]);
     }
     rs_writer_text(w, "\n]}\n");
     rs_status status = rs_writer_finish(w, err);
@@ -90,6 +131,8 @@ typedef struct loading {
     rs_error *err;
     char *scratch;
     size_t capacity;
+    uint32_t *texts; /* by place: ids of the side */
+    size_t n_texts, texts_capacity;
 } loading;
 
 static rs_status bad(loading *l, const char *what)
@@ -111,10 +154,9 @@ static rs_status whole(loading *l, int64_t *out)
     return bad(l, "a whole number is missing");
 }
 
-/* The string token's text, decoded, in scratch. */
-static rs_status string(loading *l, size_t *n)
+/* The text of the string token that was read, in scratch. */
+static rs_status decode(loading *l, size_t *n)
 {
-    if (rs_json_next(&l->r) != RS_JSON_T_STRING) return bad(l, "a text is missing");
     bool repaired;
     if (!rs_grow((void **)&l->scratch, &l->capacity, 3 * l->r.text.length + 1, 1))
         return rs_fail_nomem(l->err, l->name);
@@ -123,12 +165,41 @@ static rs_status string(loading *l, size_t *n)
     return RS_OK;
 }
 
-static rs_status text_id(loading *l, uint32_t *id)
+/* A place in texts. */
+static rs_status text_id(loading *l, int64_t place, uint32_t *id)
+{
+    if (place < 0 || (uint64_t)place >= l->n_texts) return bad(l, "a text is not in the list");
+    *id = l->texts[place];
+    return RS_OK;
+}
+
+static rs_status read_texts(loading *l)
+{
+    RS_TRY(expect(l, RS_JSON_T_ARRAY, "texts are no list"));
+    for (;;) {
+        rs_json_token t = rs_json_next(&l->r);
+        size_t n;
+        if (t == RS_JSON_T_ARRAY_END) return RS_OK;
+        if (t != RS_JSON_T_STRING) return bad(l, "a text is missing");
+        RS_TRY(decode(l, &n));
+        uint32_t id = rs_strings_add(&l->side->texts, l->scratch, n);
+        if (id == RS_NO_STRING || !RS_GROW_ONE(l->texts, l->n_texts, l->texts_capacity))
+            return rs_fail_nomem(l->err, l->name);
+        l->texts[l->n_texts++] = id;
+    }
+}
+
+/* A copy of the text that comes. */
+static rs_status copy(loading *l, char **out)
 {
     size_t n;
-    RS_TRY(string(l, &n));
-    *id = rs_strings_add(&l->side->texts, l->scratch, n);
-    return *id == RS_NO_STRING ? rs_fail_nomem(l->err, l->name) : RS_OK;
+    RS_TRY(expect(l, RS_JSON_T_STRING, "a text is missing"));
+    RS_TRY(decode(l, &n));
+    char *text = rs_strdup(l->scratch);
+    if (!text) return rs_fail_nomem(l->err, l->name);
+    rs_free(*out);
+    *out = text;
+    return RS_OK;
 }
 
 static rs_status read_steps(loading *l, rs_one_run *run)
@@ -151,67 +222,121 @@ static rs_status read_steps(loading *l, rs_one_run *run)
     }
 }
 
-static rs_status read_parts(loading *l, rs_one_run *run)
+static rs_status read_part(loading *l, rs_run_part *out)
+{
+    int64_t values[8];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) RS_TRY(whole(l, &values[i]));
+    RS_TRY(expect(l, RS_JSON_T_ARRAY_END, "a part has more than eight members"));
+    *out = (rs_run_part){.sum = values[5], .count = values[6], .work = values[7]};
+    RS_TRY(text_id(l, values[0], &out->part));
+    RS_TRY(text_id(l, values[1], &out->name));
+    RS_TRY(text_id(l, values[2], &out->operator_name));
+    RS_TRY(text_id(l, values[3], &out->phase));
+    RS_TRY(text_id(l, values[4], &out->group));
+    return out->count < 0 || out->work < 0 ? bad(l, "a part has a negative count") : RS_OK;
+}
+
+static rs_status read_parts(loading *l, rs_run_parts *parts)
 {
     RS_TRY(expect(l, RS_JSON_T_ARRAY, "parts are no list"));
+    parts->known = true;
     for (;;) {
         rs_json_token t = rs_json_next(&l->r);
+        rs_run_part part;
         if (t == RS_JSON_T_ARRAY_END) return RS_OK;
         if (t != RS_JSON_T_ARRAY) return bad(l, "a part is no list");
-        uint32_t part = 0, name = 0;
-        int64_t sum = 0, count = 0;
-        RS_TRY(text_id(l, &part));
-        RS_TRY(text_id(l, &name));
-        RS_TRY(whole(l, &sum));
-        RS_TRY(whole(l, &count));
-        RS_TRY(expect(l, RS_JSON_T_ARRAY_END, "a part has more than four members"));
-        if (count < 0) return bad(l, "a part has a negative count");
-        if (!rs_run_add_part(run, part, name, sum, count)) return rs_fail_nomem(l->err, l->name);
+        RS_TRY(read_part(l, &part));
+        if (!rs_run_add_part(parts, &part)) return rs_fail_nomem(l->err, l->name);
+    }
+}
+
+static rs_status read_program(loading *l, rs_one_run *run)
+{
+    RS_TRY(expect(l, RS_JSON_T_ARRAY, "a program is no list"));
+    for (;;) {
+        rs_run_token token;
+        int64_t name, operator_name;
+        rs_json_token t = rs_json_next(&l->r);
+        if (t == RS_JSON_T_ARRAY_END) return RS_OK;
+        if (t != RS_JSON_T_NUMBER || !rs_json_int(l->r.text.bytes, l->r.text.length, &name))
+            return bad(l, "a program is cut");
+        RS_TRY(whole(l, &operator_name));
+        RS_TRY(text_id(l, name, &token.name));
+        RS_TRY(text_id(l, operator_name, &token.operator_name));
+        if (!RS_GROW_ONE(run->tokens, run->n_tokens, run->tokens_capacity))
+            return rs_fail_nomem(l->err, l->name);
+        run->tokens[run->n_tokens++] = token;
+    }
+}
+
+static rs_status read_members(loading *l, rs_one_run *run, int64_t *partial)
+{
+    for (;;) {
+        rs_json_token t = rs_json_next(&l->r);
+        if (t == RS_JSON_T_OBJECT_END) return RS_OK;
+        if (t != RS_JSON_T_KEY) return bad(l, "a run is cut");
+        if (rs_json_is(&l->r, "label"))
+            RS_TRY(copy(l, &run->label));
+        else if (rs_json_is(&l->r, "ranks"))
+            RS_TRY(whole(l, &run->n_ranks));
+        else if (rs_json_is(&l->r, "partial"))
+            RS_TRY(whole(l, partial));
+        else if (rs_json_is(&l->r, "steps"))
+            RS_TRY(read_steps(l, run));
+        else if (rs_json_is(&l->r, method_names[RS_REGRESS_PATH]))
+            RS_TRY(read_parts(l, &run->parts[RS_REGRESS_PATH]));
+        else if (rs_json_is(&l->r, method_names[RS_REGRESS_EXPOSED]))
+            RS_TRY(read_parts(l, &run->parts[RS_REGRESS_EXPOSED]));
+        else if (rs_json_is(&l->r, "refused"))
+            RS_TRY(copy(l, &run->refused));
+        else if (rs_json_is(&l->r, "mesh"))
+            RS_TRY(copy(l, &run->mesh));
+        else if (rs_json_is(&l->r, "program"))
+            RS_TRY(read_program(l, run));
+        else if (!rs_json_skip_value(&l->r))
+            return bad(l, "a run is cut");
     }
 }
 
 static rs_status read_run(loading *l)
 {
     rs_one_run *run = rs_side_add(l->side, "");
-    int64_t partial = 0;
-    size_t n;
+    int64_t partial = 0, samples, sum;
     if (!run) return rs_fail_nomem(l->err, l->name);
-    for (;;) {
-        rs_json_token t = rs_json_next(&l->r);
-        if (t == RS_JSON_T_OBJECT_END) break;
-        if (t != RS_JSON_T_KEY) return bad(l, "a run is cut");
-        if (rs_json_is(&l->r, "label")) {
-            RS_TRY(string(l, &n));
-            char *label = rs_strdup(l->scratch);
-            if (!label) return rs_fail_nomem(l->err, l->name);
-            rs_free(run->label);
-            run->label = label;
-        } else if (rs_json_is(&l->r, "ranks")) {
-            RS_TRY(whole(l, &run->n_ranks));
-        } else if (rs_json_is(&l->r, "partial")) {
-            RS_TRY(whole(l, &partial));
-        } else if (rs_json_is(&l->r, "steps")) {
-            RS_TRY(read_steps(l, run));
-        } else if (rs_json_is(&l->r, "parts")) {
-            RS_TRY(read_parts(l, run));
-        } else if (!rs_json_skip_value(&l->r)) {
-            return bad(l, "a run is cut");
-        }
-    }
+    RS_TRY(read_members(l, run, &partial));
     if (run->n_ranks < 0 || partial < 0 || run->n_ranks > INT32_MAX) return bad(l, "a count is out of range");
     if (run->n_steps && !run->n_ranks) return bad(l, "a run has steps and no ranks");
     run->n_partial = (size_t)partial;
-    if (!rs_run_sort_parts(l->side, run)) return rs_fail_nomem(l->err, l->name);
+    run->per_step = l->side->step == RS_REGRESS_STEP_JOB ? 1 : run->n_ranks;
     RS_TRY(rs_run_settle(run, l->err));
-    int64_t samples, sum, parts = 0;
     rs_run_total(run, &samples, &sum);
-    for (size_t i = 0; i < run->n_parts; i++) parts = rs_add_sat(parts, run->parts[i].sum);
-    return parts == sum ? RS_OK : bad(l, "the parts of a run do not add up to its steps");
+    for (int k = 0; k < 2; k++) {
+        int64_t parts = 0;
+        if (!rs_run_sort_parts(l->side, &run->parts[k])) return rs_fail_nomem(l->err, l->name);
+        for (size_t i = 0; i < run->parts[k].n; i++) parts = rs_add_sat(parts, run->parts[k].items[i].sum);
+        if (run->parts[k].known && parts != sum)
+            return bad(l, "the parts of a run do not add up to its steps");
+    }
+    return RS_OK;
+}
+
+static rs_status read_kind(loading *l)
+{
+    size_t n;
+    RS_TRY(expect(l, RS_JSON_T_STRING, "a text is missing"));
+    RS_TRY(decode(l, &n));
+    if (strcmp(l->scratch, step_names[l->side->step]) == 0) return RS_OK;
+    for (int k = 0; k < 2; k++)
+        if (strcmp(l->scratch, step_names[k]) == 0)
+            return rs_fail(l->err, RS_ERR_USAGE, "%.200s was saved with --step %s: give that here, too",
+                           l->name, step_names[k]);
+    return bad(l, "its steps are of no known kind");
 }
 
 static rs_status read_all(loading *l)
 {
     int64_t version = 0;
+    bool has_runs = false;
     RS_TRY(expect(l, RS_JSON_T_OBJECT, "it is no object"));
     if (rs_json_next(&l->r) != RS_JSON_T_KEY || !rs_json_is(&l->r, "rankscope_regress"))
         return bad(l, "its first key is not rankscope_regress");
@@ -219,12 +344,21 @@ static rs_status read_all(loading *l)
     if (version != VERSION) return bad(l, "it is of another version");
     for (;;) {
         rs_json_token t = rs_json_next(&l->r);
-        if (t == RS_JSON_T_OBJECT_END) return RS_OK;
+        if (t == RS_JSON_T_OBJECT_END) return has_runs ? RS_OK : bad(l, "it has no runs");
         if (t != RS_JSON_T_KEY) return bad(l, "it is cut");
+        if (rs_json_is(&l->r, "step")) {
+            RS_TRY(read_kind(l));
+            continue;
+        }
+        if (rs_json_is(&l->r, "texts")) {
+            RS_TRY(read_texts(l));
+            continue;
+        }
         if (!rs_json_is(&l->r, "runs")) {
             if (!rs_json_skip_value(&l->r)) return bad(l, "it is cut");
             continue;
         }
+        has_runs = true;
         RS_TRY(expect(l, RS_JSON_T_ARRAY, "runs are no list"));
         for (;;) {
             t = rs_json_next(&l->r);
@@ -242,11 +376,7 @@ rs_status rs_regress_read(rs_regress_side *side, const void *bytes, size_t n, co
     rs_json_reader_init(&l.r, bytes, n);
     rs_status status = read_all(&l);
     rs_free(l.scratch);
-    while (status != RS_OK && side->n > before) {
-        rs_one_run *run = &side->runs[--side->n];
-        rs_free(run->label);
-        rs_free(run->steps);
-        rs_free(run->parts);
-    }
+    rs_free(l.texts);
+    while (status != RS_OK && side->n > before) rs_run_clear(&side->runs[--side->n]);
     return status;
 }

@@ -7,27 +7,43 @@
 #include "base/memory.h"
 #include "base/sampling.h"
 #include "base/stats.h"
-#include "regress/run.h"
+#include "regress/path.h"
 
-rs_status rs_regress_side_create(rs_regress_side **out)
+rs_status rs_regress_side_create(const rs_regress_side_settings *settings, rs_regress_side **out,
+                                 rs_error *err)
 {
-    *out = rs_calloc(1, sizeof **out);
-    if (!*out) return RS_ERR_NOMEM;
-    if (rs_strings_init(&(*out)->texts)) return RS_OK;
-    rs_free(*out);
     *out = NULL;
-    return RS_ERR_NOMEM;
+    if (settings && settings->size < sizeof *settings)
+        return rs_fail(err, RS_ERR_USAGE, "the settings of a side have no size");
+    rs_regress_side *side = rs_calloc(1, sizeof *side);
+    if (!side || !rs_strings_init(&side->texts)) {
+        rs_free(side);
+        return rs_fail_nomem(err, "a side");
+    }
+    side->step = settings ? settings->step : RS_REGRESS_STEP_RANK;
+    side->path = !settings || !settings->no_path;
+    *out = side;
+    return RS_OK;
+}
+
+void rs_run_clear(rs_one_run *run)
+{
+    rs_free(run->label);
+    rs_free(run->steps);
+    rs_free(run->parts[0].items);
+    rs_free(run->parts[1].items);
+    rs_free(run->refused);
+    rs_free(run->tokens);
+    rs_free(run->mesh);
+    *run = (rs_one_run){0};
 }
 
 void rs_regress_side_free(rs_regress_side *side)
 {
     if (!side) return;
-    for (size_t i = 0; i < side->n; i++) {
-        rs_free(side->runs[i].label);
-        rs_free(side->runs[i].steps);
-        rs_free(side->runs[i].parts);
-    }
+    for (size_t i = 0; i < side->n; i++) rs_run_clear(&side->runs[i]);
     rs_free(side->runs);
+    rs_replay_run_free(side->replay);
     rs_strings_clear(&side->texts);
     rs_free(side);
 }
@@ -46,46 +62,67 @@ rs_one_run *rs_side_add(rs_regress_side *side, const char *label)
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-bool rs_run_add_part(rs_one_run *run, uint32_t part, uint32_t name, int64_t ns, int64_t count)
+bool rs_run_add_part(rs_run_parts *parts, const rs_run_part *part)
 {
-    if (!RS_GROW_ONE(run->parts, run->n_parts, run->parts_capacity)) return false;
-    run->parts[run->n_parts++] = (rs_run_part){part, name, ns, count};
+    if (!RS_GROW_ONE(parts->items, parts->n, parts->capacity)) return false;
+    parts->items[parts->n++] = *part;
     return true;
 }
 
 typedef struct sorting {
-    const char *part, *name;
+    const char *texts[5];
     rs_run_part value;
 } sorting;
 
 static int by_text(const void *a, const void *b)
 {
     const sorting *x = a, *y = b;
-    int part = strcmp(x->part, y->part);
-    return part ? part : strcmp(x->name, y->name);
+    for (int i = 0; i < 5; i++) {
+        int order = x->texts[i] == y->texts[i] ? 0 : strcmp(x->texts[i], y->texts[i]);
+        if (order) return order;
+    }
+    return 0;
 }
 
-bool rs_run_sort_parts(const rs_regress_side *side, rs_one_run *run)
+bool rs_run_sort_parts(const rs_regress_side *side, rs_run_parts *parts)
 {
-    sorting *order = rs_malloc((run->n_parts + 1) * sizeof *order);
+    const rs_string *texts = side->texts.items;
+    sorting *order = rs_malloc((parts->n + 1) * sizeof *order);
     if (!order) return false;
-    for (size_t i = 0; i < run->n_parts; i++)
-        order[i] = (sorting){side->texts.items[run->parts[i].part].text,
-                             side->texts.items[run->parts[i].name].text, run->parts[i]};
-    qsort(order, run->n_parts, sizeof *order, by_text);
-    size_t kept = 0;
-    for (size_t i = 0; i < run->n_parts; i++) {
-        rs_run_part *last = kept ? &run->parts[kept - 1] : NULL;
-        if (!last || last->part != order[i].value.part || last->name != order[i].value.name) {
-            run->parts[kept++] = order[i].value;
-        } else {
-            last->sum = rs_add_sat(last->sum, order[i].value.sum);
-            last->count = rs_add_sat(last->count, order[i].value.count);
-        }
+    for (size_t i = 0; i < parts->n; i++) {
+        const rs_run_part *p = &parts->items[i];
+        order[i] = (sorting){{texts[p->part].text, texts[p->name].text, texts[p->operator_name].text,
+                              texts[p->phase].text, texts[p->group].text},
+                             *p};
     }
-    run->n_parts = kept;
+    qsort(order, parts->n, sizeof *order, by_text);
+    size_t kept = 0;
+    for (size_t i = 0; i < parts->n; i++) {
+        rs_run_part *last = kept ? &parts->items[kept - 1] : NULL;
+        if (!last || by_text(&order[i - 1], &order[i]) != 0) {
+            parts->items[kept++] = order[i].value;
+            continue;
+        }
+        last->sum = rs_add_sat(last->sum, order[i].value.sum);
+        last->count = rs_add_sat(last->count, order[i].value.count);
+        last->work = rs_add_sat(last->work, order[i].value.work);
+    }
+    parts->n = kept;
     rs_free(order);
     return true;
+}
+
+const rs_run_step *rs_run_step_of(const rs_one_run *run, int64_t number)
+{
+    size_t low = 0, high = run->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (run->steps[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->n_steps && run->steps[low].number == number ? &run->steps[low] : NULL;
 }
 
 /* ---- what is settled ----------------------------------------------------------------------------------- */
@@ -127,7 +164,7 @@ void rs_run_total(const rs_one_run *run, int64_t *samples, int64_t *sum)
     *samples = *sum = 0;
     for (size_t i = 0; i < run->n_steps; i++) {
         if (run->steps[i].phase != RS_RUN_SETTLED) continue;
-        *samples += run->n_ranks;
+        *samples = rs_add_sat(*samples, run->per_step);
         *sum = rs_add_sat(*sum, run->steps[i].sum);
     }
 }

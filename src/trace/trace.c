@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "trace/facet.h"
 
 #include "base/memory.h"
@@ -30,6 +32,15 @@ static void free_rows(void *value)
     rs_free(list);
 }
 
+/* MTIA lists a queue's waits for another queue, and its marks for others' waits, among its work: they keep a
+ * queue from working and are no work themselves, as those of the category cuda_sync. */
+static bool is_mtia_wait(const rs_events *e, uint32_t row)
+{
+    static const char *const names[] = {"event_wait", "event_record"};
+    const char *name = rs_event_name(e, row);
+    return strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0;
+}
+
 static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
@@ -41,6 +52,7 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         rs_kind kind = rs_event_kind(e, row);
         list->n_calls += rs_kind_is_call(kind);
         if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
+        if (kind == RS_KIND_MTIA_WORK && is_mtia_wait(e, row)) continue;
         ok = RS_GROW_ONE(list->rows, list->n, list->room);
         if (ok) list->rows[list->n++] = row;
     }

@@ -52,6 +52,18 @@ def test_settings(runs):
         rs.metrics.report({"../x": runs["before"]}, output="unused", plots=False)
 
 
+def test_noise(runs):
+    """Two runs do not say how much equal runs differ: told by the caller, or undecided."""
+    unknown = rs.metrics.report(runs, reference="before", candidate="after")["comparison"].to_dicts()
+    known = rs.metrics.report(runs, reference="before", candidate="after", between_run_sd=0.5)["comparison"].to_dicts()
+    verdicts = [{row["metric"]: row["verdict"] for row in rows} for rows in (unknown, known)]
+    assert [v["hidden_share"] for v in verdicts] == ["undecided", "better"]
+    gate = {"reference": "before", "candidate": "after", "fail_on": "beyond_noise >= 1"}
+    with pytest.raises(rs.UsageError):
+        rs.metrics.report(runs, **gate)
+    assert rs.metrics.report(runs, between_run_sd=0.5, **gate).found
+
+
 def test_output(runs, tmp_path):
     report = rs.metrics.report(runs, output=tmp_path / "out", plots=False)
     assert [path.rsplit("/")[-1] for path in report.files] == ["summary.json"]

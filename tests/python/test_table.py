@@ -1,7 +1,9 @@
 """Tables: cells, slices, other libraries, notebooks."""
 import gc
+import copy
 import json
 import math
+import pickle
 import sys
 
 import pytest
@@ -20,7 +22,7 @@ def test_cells(job):
         assert table[column] == [row[column] for row in rows]
     with pytest.raises(IndexError):
         table[2]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="breakdown has no column nothing; it has rank, "):
         table["nothing"]
     with pytest.raises(TypeError):
         rs._engine.Table()
@@ -42,6 +44,57 @@ def test_slices(job):
     assert len(list(events)) == 200
     with pytest.raises(ValueError):
         events[::2]
+
+
+def test_rows_that_are_wanted(job):
+    kernels = job.kernels(top=100)
+    assert kernels.shape == (len(kernels), len(kernels.columns))
+    assert kernels.head(3).to_dicts() == kernels.to_dicts()[:3] and kernels.tail(2).to_dicts() == kernels.to_dicts()[-2:]
+    assert len(kernels.head(0)) == len(kernels.tail(0)) == 0 and len(kernels.head(10 ** 9)) == len(kernels)
+    longest = kernels.sort("sum_us", descending=True)
+    assert longest["sum_us"] == sorted(kernels["sum_us"], reverse=True)
+    assert kernels.sort(["rank", "count"]).to_dicts() == sorted(kernels.to_dicts(), key=lambda row: (row["rank"], row["count"]))
+    assert kernels.filter(rank=1).to_dicts() == [row for row in kernels if row["rank"] == 1]
+    assert kernels.filter(lambda row: row["count"] > 3, rank=[0, 7]).to_dicts() == [
+        row for row in kernels if row["rank"] == 0 and row["count"] > 3]
+    assert kernels.filter(lambda row: row["count"] > 3).to_dicts() == [row for row in kernels if row["count"] > 3]
+    assert kernels.take([2, 0]).to_dicts() == [kernels[2], kernels[0]] and kernels.head(1).result is kernels.result
+    for wrong in ([-1], [len(kernels)], ["a"]):
+        with pytest.raises((IndexError, TypeError)):
+            kernels.take(wrong)
+    assert "rank" in kernels and "nothing" not in kernels and kernels._ipython_key_completions_() == kernels.columns
+
+
+def test_unknown_values_are_sorted_last(job):
+    streams = job.events.sort("stream", descending=True)["stream"]
+    known = [value for value in streams if value is not None]
+    assert known and len(known) < len(streams) and streams[:len(known)] == sorted(known, reverse=True)
+
+
+def test_tables_travel(job):
+    """Pickled and copied to the nanosecond, whatever is in them."""
+    for table in (job.breakdown(), job.steps(), job.kernels(), job.events(limit=100), job.summary(), job.events(limit=0)):
+        for other in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+            assert other.schema == table.schema and other.csv() == table.csv() and other.text() == table.text()
+            assert other.name == table.name and other.result is None
+    state = job.breakdown()._engine.state()
+    with pytest.raises(ValueError, match="unit parsec"):
+        rs._engine.table_restore(state[:3] + ([("x", "int", "parsec", None, None, [1])],))
+    with pytest.raises(ValueError, match="differ in length"):
+        rs._engine.table_restore(state[:3] + ([("x", "int", None, None, None, [1]), ("y", "int", None, None, None, [])],))
+    for wrong in (None, (), state[:3], ("t", None, 0, [1]), ("t", None, 0, [("x", "int", None, None, None, ["a"])]),
+                  ("t", None, 0, [("x", "text", None, None, None, ["a"])])):
+        with pytest.raises((TypeError, ValueError, rs.UsageError)):
+            rs._engine.table_restore(wrong)
+
+
+def test_repr_names_the_columns(job, monkeypatch):
+    """What is seen is what the table is indexed by."""
+    monkeypatch.setenv("COLUMNS", "400")
+    table = job.breakdown()
+    assert repr(table).splitlines()[1].split() == table.columns
+    monkeypatch.setenv("COLUMNS", "70")
+    assert all(len(line) <= 70 for line in repr(job.kernels()).splitlines()[1:]) and "\u2026" in repr(table)
 
 
 def test_renderers(job):

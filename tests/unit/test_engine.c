@@ -5,12 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/wire.h"
 #include "engine/edits.h"
 #include "engine/forest.h"
+#include "trace/structure.h"
 #include "builder.h"
 
 #define US 1000
@@ -47,6 +49,46 @@ static rs_skeleton *make_rank(int64_t slow, const char *second)
     rs_trace_init(&trace, b.e, NULL, b.e->n);
     assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
     assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, int64_t gpu_at,
+                   int64_t correlation)
+{
+    add_row(b, 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, thread, at, 10 * US);
+    add_arg(b, RS_COL_CORRELATION, correlation);
+    add_kernel(b, kernel, 0, 7, gpu_at, 20 * US, correlation);
+}
+
+/* Steps of: an embedding, three equal layers of four kernels, their backward on autograd's thread, an optimizer. */
+static rs_skeleton *make_trained(void)
+{
+    builder b = builder_create();
+    int64_t t = 0, c = 1;
+    for (int step = 0; step < STEPS; step++, t += 1000 * US) {
+        char name[24];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 999 * US);
+        static const char *const forward[] = {"norm", "gemm", "gelu", "drop"};
+        launch(&b, "embed", MAIN, t + 2 * US, t + 4 * US, c++);
+        for (int k = 0; k < 12; k++, c++)
+            launch(&b, forward[k % 4], MAIN, t + (10 + 20 * k) * US, t + (25 + 25 * k) * US, c);
+        add_row(&b, 'X', "cpu_op", "autograd::engine::evaluate_function: Gemm", MAIN, 2, t + 300 * US,
+                200 * US);
+        static const char *const backward[] = {"d_drop", "d_gelu", "d_gemm", "d_norm"};
+        for (int k = 0; k < 12; k++, c++)
+            launch(&b, backward[k % 4], 2, t + (310 + 20 * k) * US, t + (325 + 25 * k) * US, c);
+        add_row(&b, 'X', "user_annotation", "Optimizer.step#Adam.step", MAIN, MAIN, t + 600 * US, 100 * US);
+        launch(&b, "adam", MAIN, t + 610 * US, t + 640 * US, c++);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_int_equal(rs_skeleton_place(s, &trace, NULL), RS_OK);
     rs_trace_clear(&trace);
     rs_events_free(b.e);
     return s;
@@ -180,7 +222,7 @@ static void test_wrong_questions(void **state)
 static void test_travels(void **state)
 {
     (void)state;
-    rs_skeleton *s = make_rank(200, "b");
+    rs_skeleton *s = make_trained();
     rs_wire_writer w = {0};
     rs_layout_pack(&rs_skeleton_layout, s, &w);
     assert_false(w.out_of_memory);
@@ -307,6 +349,66 @@ static void test_every_allocation_may_fail(void **state)
     rs_skeleton_free(s);
 }
 
+/* Of work by its name; of a launching call, and of the time before it, what it launches. */
+static void test_places(void **state)
+{
+    (void)state;
+    rs_skeleton *s = make_trained();
+    size_t n[RS_N_PHASES] = {0}, points[RS_N_PHASES] = {0};
+    assert_int_equal(s->n_placed, s->n);
+    for (size_t i = 1; i < s->n; i++) {
+        const char *name = rs_pool_text(&s->pool, s->name[i]);
+        if (!(s->flags[i] & RS_NODE_WORK)) {
+            points[s->phase[i]]++;
+            bool late = s->time[i] % (1000 * US) >= 600 * US, autograd = s->lanes[s->lane[i]].tid == 2;
+            if (strcmp(name, "cudaLaunchKernel") == 0)
+                assert_int_equal(s->phase[i], autograd ? RS_PHASE_BACKWARD
+                                              : late   ? RS_PHASE_OPTIMIZER
+                                                       : RS_PHASE_FORWARD);
+            continue;
+        }
+        n[s->phase[i]]++;
+        rs_phase want = name[1] == '_'              ? RS_PHASE_BACKWARD
+                        : strcmp(name, "adam") == 0 ? RS_PHASE_OPTIMIZER
+                                                    : RS_PHASE_FORWARD;
+        assert_int_equal(s->phase[i], want);
+        int64_t at = s->time[i] % (1000 * US);
+        if (want == RS_PHASE_FORWARD && strcmp(name, "embed") != 0)
+            assert_int_equal(s->layer[i], (at / US - 25) / 100);
+        if (want == RS_PHASE_OPTIMIZER) assert_int_equal(s->layer[i], RS_SKELETON_NO_LAYER);
+    }
+    assert_int_equal(n[RS_PHASE_FORWARD], 13 * STEPS);
+    assert_int_equal(n[RS_PHASE_BACKWARD], 12 * STEPS);
+    assert_int_equal(n[RS_PHASE_OPTIMIZER], STEPS);
+    assert_true(points[RS_PHASE_FORWARD] >= 12 * STEPS && points[RS_PHASE_BACKWARD] >= 12 * STEPS);
+    rs_skeleton_free(s);
+}
+
+/* Every moment is tied to the one before it, and each kind of tie is where it was made. */
+static void test_ties(void **state)
+{
+    (void)state;
+    job j;
+    size_t n[RS_N_TIES] = {0};
+    open_job(&j, make_rank(200, "b"), NULL);
+    rs_forest f = {&j.e, &j.w, &j.t};
+    for (uint32_t m = 0; m < 2 * j.e.n_nodes; m++) {
+        rs_link l = rs_engine_link(&j.e, &j.w, &j.t, m);
+        n[rs_forest_tie(&f, &l)]++;
+    }
+    const rs_skeleton *s = j.ranks[0];
+    size_t works = 0;
+    for (size_t i = 0; i < s->n; i++) works += s->flags[i] & RS_NODE_WORK;
+    assert_int_equal(works, 2 * STEPS);
+    assert_int_equal(n[RS_TIE_WORK], works);
+    assert_int_equal(n[RS_TIE_LAUNCH], STEPS); /* a, by its launch; b, by a */
+    assert_int_equal(n[RS_TIE_STREAM], STEPS);
+    assert_true(n[RS_TIE_SYNC] >= STEPS);
+    assert_true(n[RS_TIE_THREAD] > 0);
+    assert_int_equal(n[RS_TIE_MEETING] + n[RS_TIE_HANDOVER] + n[RS_TIE_QUESTION], 0);
+    close_job(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +418,8 @@ int main(void)
         cmocka_unit_test(test_travels),
         cmocka_unit_test(test_paths_add_up),
         cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_ties),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,8 +40,8 @@ static const char trace[] =
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":400,\"dur\":50,"
     "\"args\":{\"correlation\":3,\"stream\":7,\"device\":0}}]}";
 
-static rs_status run(const char *name, const char *option, rs_compat compat, const char *steps,
-                     rs_result *result, rs_error *err)
+static rs_status run_on(const char *text, const char *name, const char *option, const char *value,
+                        rs_compat compat, const char *steps, rs_result *result, rs_error *err)
 {
     const rs_analysis *a = rs_analysis_find(name);
     assert_non_null(a);
@@ -50,15 +50,21 @@ static rs_status run(const char *name, const char *option, rs_compat compat, con
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(a, &n);
     *result = (rs_result){0};
-    rs_status status = rs_job_open_bytes(trace, sizeof trace - 1, "trace.json", &settings, &job, err);
+    rs_status status = rs_job_open_bytes(text, strlen(text), "trace.json", &settings, &job, err);
     if (status != RS_OK) return status;
     rs_options *options;
     status = rs_options_create(specs, n, &options, err);
-    if (status == RS_OK && option) status = rs_options_set(options, option, NULL, err);
+    if (status == RS_OK && option) status = rs_options_set(options, option, value, err);
     if (status == RS_OK) status = rs_job_run(job, a, options, compat, result, err);
     rs_options_free(options);
     rs_job_close(job);
     return status;
+}
+
+static rs_status run(const char *name, const char *option, rs_compat compat, const char *steps,
+                     rs_result *result, rs_error *err)
+{
+    return run_on(trace, name, option, NULL, compat, steps, result, err);
 }
 
 /* The cell of a column by name; times in us. */
@@ -147,6 +153,83 @@ static void test_waiting(void **state)
     rs_result_clear(&r);
 }
 
+/* 300 launches fill the queue while the GPU is still busy elsewhere; ten more begin while it is full, and return
+ * when work starts. They return at once if `waits` is false. */
+static char *full_queue(bool waits)
+{
+    enum { FILL = 300, MORE = 10 };
+    size_t room = 200000, n = 0;
+    char *text = malloc(room);
+    assert_non_null(text);
+    n += (size_t)snprintf(text + n, room - n, "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":[");
+    for (int i = 0; i < FILL + MORE; i++) {
+        int j = i - FILL;
+        double begin = j < 0    ? i
+                       : j == 0 ? 400
+                                : 902 + 100 * j,
+               end = j < 0 || !waits ? begin + 0.5 : 1000.2 + 100 * j;
+        n += (size_t)snprintf(
+            text + n, room - n,
+            "%s{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,"
+            "\"tid\":9,\"ts\":%.1f,\"dur\":%.1f,\"args\":{\"correlation\":%d}},"
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":%d,"
+            "\"dur\":100,\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0}}",
+            i ? "," : "", begin, end - begin, i + 1, 1000 + 100 * i, i + 1);
+        assert_true(n < room);
+    }
+    snprintf(text + n, room - n, "]}");
+    return text;
+}
+
+static void test_full_queue(void **state)
+{
+    (void)state;
+    rs_error err = RS_ERROR_INIT;
+    rs_result r;
+    char *text = full_queue(true);
+    assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
+    EXPECT(0, 0, "max", 301); /* the one that waits is counted */
+    EXPECT(2, 0, "limit", 301);
+    EXPECT(2, 0, "blocked_us", 600 + 9 * 98);
+    rs_result_clear(&r);
+    assert_int_equal(run_on(text, "queue", "max-length", "300", RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
+    EXPECT(2, 0, "limit", 300);
+    assert_true(cell(&r, 2, 0, "blocked_us") > 600 + 9 * 98);
+    rs_result_clear(&r);
+    assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_HTA, NULL, &r, &err), RS_OK);
+    assert_int_equal(rs_table_n_rows(r.tables[2]), 0); /* HTA's limit is 1024 */
+    rs_result_clear(&r);
+    free(text);
+    text = full_queue(false); /* as deep, but nobody waits: no limit was met */
+    assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
+    EXPECT(0, 0, "max", 301);
+    assert_int_equal(rs_table_n_rows(r.tables[2]), 0);
+    rs_result_clear(&r);
+    free(text);
+}
+
+static void test_waits_of_mtia_are_no_work(void **state)
+{
+    (void)state;
+    static const char mtia[] =
+        "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"event_wait\",\"pid\":17,\"tid\":3,\"ts\":0,"
+        "\"dur\":90,\"args\":{\"stream\":1,\"wait_on_stream\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"merge\",\"pid\":17,\"tid\":3,\"ts\":100,"
+        "\"dur\":10,\"args\":{\"stream\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"event_record\",\"pid\":17,\"tid\":3,\"ts\":110,"
+        "\"dur\":1,\"args\":{\"stream\":1}}]}";
+    rs_error err = RS_ERROR_INIT;
+    rs_result r;
+    assert_int_equal(run_on(mtia, "kernels", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
+    assert_int_equal(rs_table_n_rows(r.tables[0]), 1);
+    EXPECT(0, 0, "sum_us", 10);
+    rs_result_clear(&r);
+    assert_int_equal(run_on(mtia, "kernels", NULL, NULL, RS_COMPAT_HTA, NULL, &r, &err), RS_OK);
+    assert_int_equal(rs_table_n_rows(r.tables[0]), 3);
+    rs_result_clear(&r);
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -184,6 +267,8 @@ int main(void)
         cmocka_unit_test(test_breakdown_and_overlap),
         cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_full_queue),
+        cmocka_unit_test(test_waits_of_mtia_are_no_work),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,9 @@ static void test_overlap_by_counting(void **state)
 {
     (void)state;
     rng r = {7};
-    static const char *const tags[] = {"x", "all_reduce", "reduce_scatter", "all_gather"};
+    /* those behind the fourth are collectives unless they are on the stream of computation */
+    static const char *const tags[] = {"x",         "all_reduce", "reduce_scatter",    "all_gather",
+                                       "broadcast", "scatter",    "all_to_all_single", "irecv"};
     for (size_t round = 0; round < ROUNDS(400); round++) {
         bool compute[64] = {0}, comm[64] = {0}, any[64] = {0};
         text t = {0};
@@ -155,14 +157,14 @@ static void test_overlap_by_counting(void **state)
         size_t n = rng_below(&r, 12);
         for (size_t i = 0; i < n; i++) {
             int from = (int)rng_below(&r, 64) - 2, to = from + (int)rng_below(&r, 20) - 3;
-            size_t tag = rng_below(&r, 4);
-            bool on_compute = rng_below(&r, 2);
+            size_t tag = rng_below(&r, 8);
+            bool on_compute = rng_below(&r, 2), is_comm = tag && (tag < 4 || !on_compute);
             text_printf(&t, "%s{\"stream\":\"%s\",\"tag\":\"%s\",\"start_ms\":%d,\"end_ms\":%d}",
                         i ? "," : "", on_compute ? "compute" : "aux", tags[tag], from, to);
             for (int k = from < 0 ? 0 : from; k < to && k < 60; k++) {
                 any[k] = true;
-                if (tag) comm[k] = true;
-                if (!tag && on_compute) compute[k] = true;
+                if (is_comm) comm[k] = true;
+                if (!is_comm && on_compute) compute[k] = true;
             }
         }
         text_puts(&t, "]}}");
@@ -284,6 +286,84 @@ static void test_runs(void **state)
     text_clear(&b);
 }
 
+/* Every kind that the recorder writes, and what only begins like one. */
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int kind; /* -1: none */
+    } names[] = {{"all_reduce_coalesced", RS_ALL_REDUCE},
+                 {"broadcast", RS_BROADCAST},
+                 {"reduce", RS_REDUCE},
+                 {"reduce_scatter_tensor", RS_REDUCE_SCATTER},
+                 {"gather", RS_GATHER},
+                 {"scatter", RS_SCATTER},
+                 {"all_to_all", RS_ALL_TO_ALL},
+                 {"all_to_all_single", RS_ALL_TO_ALL},
+                 {"send", RS_SEND_RECV},
+                 {"recv", RS_SEND_RECV},
+                 {"isend", RS_SEND_RECV},
+                 {"irecv", RS_SEND_RECV},
+                 {"send_batch", -1},
+                 {"scatter_add", -1}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char line[400];
+        rs_record r;
+        snprintf(
+            line, sizeof line,
+            "{\"global_step\": 1, \"profile\": {\"total_ms\": 10, \"ranges\": [{\"stream\": \"comm\", "
+            "\"tag\": \"%s\", \"start_ms\": 2, \"end_ms\": 5}, {\"stream\": \"compute\", \"tag\": \"f\", "
+            "\"start_ms\": 4, \"end_ms\": 8}]}}",
+            names[i].name);
+        assert_int_equal(read_line(line, &r), RS_LINE_OK);
+        for (int k = 0; k < RS_N_COLLECTIVES; k++) {
+            assert_true(r.in_collective[k] == (k == names[i].kind ? 3 : 0));
+            assert_true(r.hidden_collective[k] == (k == names[i].kind ? 1 : 0));
+        }
+        assert_true(r.comm == (names[i].kind < 0 ? 0 : 3) && r.idle == 4);
+    }
+}
+
+/* A difference far beyond the spread of the steps: two runs alone decide nothing. */
+static void test_comparison(void **state)
+{
+    (void)state;
+    static const struct {
+        bool aorta;
+        double sd, scale;
+        const char *verdict;
+        int beyond;
+    } cases[] = {{false, 0, 1.2, "undecided", -1},      {false, 0.01, 1.2, "worse", 1},
+                 {false, 0.01, 0.8, "better", 1},       {false, 0.2, 1.2, "within noise", 0},
+                 {false, 0, 1.0001, "within noise", 0}, {true, 0, 1.2, "noise unknown", -1},
+                 {true, 0.01, 1.2, "noise unknown", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        folder f[2] = {folder_make(), folder_make()};
+        rs_metrics_settings settings = {
+            .aorta = cases[i].aorta, .jobs = 1, .between_run_sd = cases[i].sd, .skip_warmup = 0};
+        rs_problems p = {0};
+        rs_metrics *m;
+        assert_int_equal(rs_metrics_create(&settings, &m, NULL), RS_OK);
+        for (int k = 0; k < 2; k++) {
+            text t = {0};
+            for (int s = 0; s < 200; s++) add_record(&t, s, 1, (k ? cases[i].scale : 1) * (1 + s % 7 * 0.01));
+            folder_add(&f[k], "rank_0_metrics.jsonl", t.s);
+            text_clear(&t);
+            assert_int_equal(rs_metrics_add(m, k ? "new" : "old", f[k].path, NULL), RS_OK);
+        }
+        assert_int_equal(rs_metrics_compare(m, "old", "new", NULL), RS_OK);
+        assert_int_equal(rs_metrics_read(m, &p, NULL), RS_OK);
+        rs_comparison c = rs_metrics_compared(m, RS_M_STEP);
+        assert_int_equal(c.beyond_noise, cases[i].beyond);
+        assert_string_equal(c.verdict, cases[i].verdict);
+        rs_problems_clear(&p);
+        rs_metrics_free(m);
+        folder_remove(&f[0]);
+        folder_remove(&f[1]);
+    }
+}
+
 static void test_dips(void **state)
 {
     (void)state;
@@ -322,10 +402,13 @@ static void test_labels(void **state)
     assert_int_equal(rs_metrics_compare(m, "one", "two", NULL), RS_ERR_USAGE);
     assert_int_equal(rs_metrics_compare(m, "one", "one", NULL), RS_OK);
     rs_metrics_free(m);
-    assert_int_equal(rs_metrics_gate_check("hidden_share < 50%", false, NULL), RS_OK);
-    assert_int_equal(rs_metrics_gate_check("worse_percent > 5, beyond_noise >= 1", true, NULL), RS_OK);
-    assert_int_equal(rs_metrics_gate_check("worse_percent > 5", false, NULL), RS_ERR_USAGE);
-    assert_int_equal(rs_metrics_gate_check("hiden_share < 1", true, NULL), RS_ERR_USAGE);
+    assert_int_equal(rs_metrics_gate_check("hidden_share < 50%", &settings, false, NULL), RS_OK);
+    const char *gate = "worse_percent > 5, beyond_noise >= 1";
+    assert_int_equal(rs_metrics_gate_check(gate, &settings, true, NULL), RS_ERR_USAGE);
+    settings.between_run_sd = 0.01;
+    assert_int_equal(rs_metrics_gate_check(gate, &settings, true, NULL), RS_OK);
+    assert_int_equal(rs_metrics_gate_check("worse_percent > 5", &settings, false, NULL), RS_ERR_USAGE);
+    assert_int_equal(rs_metrics_gate_check("hiden_share < 1", &settings, true, NULL), RS_ERR_USAGE);
 }
 
 static void test_sensors(void **state)
@@ -412,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_numbers),   cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_lines),     cmocka_unit_test(test_overlap_by_counting),
         cmocka_unit_test(test_runs),      cmocka_unit_test(test_dips),
+        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_comparison),
         cmocka_unit_test(test_labels),    cmocka_unit_test(test_sensors),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_no_memory),
     };

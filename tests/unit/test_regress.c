@@ -101,11 +101,11 @@ static rs_regress_side *simulate(size_t runs, double factor, double run_sd, doub
 {
     rs_regress_side *side;
     rs_error err = RS_ERROR_INIT;
-    assert_int_equal(rs_regress_side_create(&side), RS_OK);
+    assert_int_equal(rs_regress_side_create(NULL, &side, &err), RS_OK);
     for (size_t r = 0; r < runs; r++) {
         rs_one_run *run = rs_side_add(side, "run");
         double speed = factor * (1 + run_sd * normal()), noise = normal();
-        run->n_ranks = 1;
+        run->n_ranks = run->per_step = 1;
         run->steps = calloc(N_STEPS, sizeof *run->steps);
         run->n_steps = run->steps_capacity = N_STEPS;
         for (int i = 0; i < N_STEPS; i++) {
@@ -185,12 +185,12 @@ static rs_regress_side *with_parts(int64_t extra)
 {
     rs_regress_side *side;
     rs_error err = RS_ERROR_INIT;
-    assert_int_equal(rs_regress_side_create(&side), RS_OK);
+    assert_int_equal(rs_regress_side_create(NULL, &side, &err), RS_OK);
     uint32_t compute = rs_strings_add(&side->texts, "computation", 11),
              gemm = rs_strings_add(&side->texts, "g<\"&", 4);
     for (int r = 0; r < 3; r++) {
         rs_one_run *run = rs_side_add(side, "r");
-        run->n_ranks = 3;
+        run->n_ranks = run->per_step = 3;
         int64_t sum = 0;
         for (int i = 0; i < 7; i++) {
             rs_run_step step = {.number = i, .sum = 3001 + extra + i % 2 + r};
@@ -200,10 +200,13 @@ static rs_regress_side *with_parts(int64_t extra)
         assert_int_equal(rs_run_settle(run, &err), RS_OK);
         int64_t samples;
         rs_run_total(run, &samples, &sum);
-        assert_true(rs_run_add_part(run, compute, gemm, sum / 3, samples));
-        assert_true(rs_run_add_part(run, compute, 0, sum - sum / 3 + 500, 2 * samples));
-        assert_true(rs_run_add_part(run, gemm, 0, -500, 1));
-        assert_true(rs_run_sort_parts(side, run));
+        rs_run_parts *parts = &run->parts[RS_REGRESS_EXPOSED];
+        assert_true(rs_run_add_part(parts, &(rs_run_part){compute, gemm, .sum = sum / 3, .count = samples}));
+        assert_true(rs_run_add_part(
+            parts, &(rs_run_part){compute, .sum = sum - sum / 3 + 500, .count = 2 * samples}));
+        assert_true(rs_run_add_part(parts, &(rs_run_part){gemm, .sum = -500, .count = 1}));
+        assert_true(rs_run_sort_parts(side, parts));
+        parts->known = true;
     }
     return side;
 }
@@ -228,19 +231,19 @@ static void test_parts_and_summaries(void **state)
     assert_int_equal(verdict, RS_REGRESS_SLOWER);
     int64_t sum = 0;
     for (size_t i = 0; i < rs_table_n_rows(result.tables[1]); i++) {
-        sum += rs_table_int(result.tables[1], i, 4);
-        assert_int_equal(rs_table_int(result.tables[1], i, 5) + rs_table_int(result.tables[1], i, 6),
-                         rs_table_int(result.tables[1], i, 4));
+        sum += rs_table_int(result.tables[1], i, 7);
+        assert_int_equal(rs_table_int(result.tables[1], i, 8) + rs_table_int(result.tables[1], i, 9),
+                         rs_table_int(result.tables[1], i, 7));
     }
     assert_int_equal(sum, 333); /* 1000 ns more of all three ranks' steps */
-    assert_int_equal(rs_regress_junit(&result, verdict, false, &to_junit, &err), RS_OK);
+    assert_int_equal(rs_regress_junit(&result, verdict, false, 0, &to_junit, &err), RS_OK);
     assert_non_null(strstr(junit.s, "failures=\"1\""));
     assert_non_null(strstr(junit.s, "g&lt;&quot;&amp;"));
     rs_result_clear(&result);
 
     assert_int_equal(rs_regress_save(a, &to_saved, &err), RS_OK);
     assert_true(rs_regress_is_saved(saved.s, saved.n));
-    assert_int_equal(rs_regress_side_create(&c), RS_OK);
+    assert_int_equal(rs_regress_side_create(NULL, &c, &err), RS_OK);
     assert_int_equal(rs_regress_read(c, saved.s, saved.n, "s", &err), RS_OK);
     assert_int_equal(rs_regress_save(c, &to_again, &err), RS_OK);
     assert_string_equal(saved.s, again.s);

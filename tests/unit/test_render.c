@@ -120,6 +120,26 @@ static size_t widest_line(const char *text)
     return widest;
 }
 
+/* Without a width nothing is cut, but one very long name does not widen the rows of the others. */
+static void test_one_long_name(void **state)
+{
+    (void)state;
+    static char name[5000];
+    memset(name, 'x', sizeof name);
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, 0, 1000, 1, 1, name, sizeof name);
+    add_row(t, 1, 1000, 1, 1, "short", 5);
+    collected out;
+    render(t, "text", 0, true, &out);
+    assert_true(widest_line(out.text) >= sizeof name);
+    const char *last = strrchr(out.text, '\n') ? strstr(out.text, "short") : NULL;
+    assert_non_null(last);
+    while (last > out.text && last[-1] != '\n') last--;
+    assert_true(strcspn(last, "\n") < 700);
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
 static void test_narrow(void **state)
 {
     (void)state;
@@ -547,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_one_long_name),
         cmocka_unit_test(test_small_shapes),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_extremes),

@@ -1,0 +1,414 @@
+/* Candidates of the catalogue become questions to the replay, and answers become rows.
+ *
+ * Faults can hide each other: of two equally slow ranks neither gains anything while the other one is as slow.
+ * So what is off and gains too little alone is asked about together with the other findings, and stands where
+ * it adds to what they gain. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "text/numbers.h"
+
+#define MOST_REPLAYED 32                     /* candidates; five replays each */
+#define MOST_TOGETHER (RS_DIAGNOSE_WITH + 1) /* findings that are looked at for hiding each other */
+
+typedef struct judge {
+    rs_diagnosis *d;
+    rs_diagnosed_row *hidden; /* findings that gain too little alone */
+    size_t n_hidden;
+} judge;
+
+static rs_status miss(rs_diagnosis *d, const char *id, const char *what, const char *reason, rs_error *err)
+{
+    if (!RS_GROW_ONE(d->unsaid, d->n_unsaid, d->unsaid_capacity)) return rs_fail_nomem(err, "diagnose");
+    d->unsaid[d->n_unsaid++] = (rs_unsaid){id, what, reason};
+    return RS_OK;
+}
+
+static rs_status miss_finding(rs_diagnosis *d, const rs_diagnosed_row *x, const char *reason, rs_error *err)
+{
+    return miss(d, x->candidate->rule->id, x->candidate->claim, reason, err);
+}
+
+static double enough_us(const rs_diagnosis *d)
+{
+    return d->before * d->enough / 100;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------- */
+
+void rs_diagnose_edit(const rs_candidate *const *all, size_t n, char out[RS_DIAGNOSE_EDITS])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n && used < RS_DIAGNOSE_EDITS; i++)
+        used += (size_t)snprintf(out + used, RS_DIAGNOSE_EDITS - used, "%s%s", i ? "; " : "", all[i]->edit);
+}
+
+rs_status rs_diagnose_ask(rs_diagnosis *d, const char *edit, rs_foretold *out, double *bound,
+                          const char **refused, rs_error *err)
+{
+    rs_what_if question;
+    size_t n_changed;
+    rs_status status = rs_what_if_parse(edit, &question, err);
+    if (status == RS_OK && bound) status = rs_asker_bound(d->asker, &question, bound, &n_changed, err);
+    if (status == RS_OK) status = rs_asker_ask(d->asker, &question, out, refused, err);
+    rs_what_if_clear(&question);
+    return status;
+}
+
+static rs_status bound_one(judge *j, const rs_candidate *c, double *bound, size_t *n_changed, rs_error *err)
+{
+    rs_what_if question;
+    rs_status status = rs_what_if_parse(c->edit, &question, err);
+    if (status == RS_OK) status = rs_asker_bound(j->d->asker, &question, bound, n_changed, err);
+    rs_what_if_clear(&question);
+    return status;
+}
+
+/* A step when all of them are mended, us: one replay, no interval. */
+static rs_status try_all(rs_diagnosis *d, const rs_candidate *const *all, size_t n, double *us, rs_error *err)
+{
+    char edit[RS_DIAGNOSE_EDITS];
+    rs_what_if question;
+    *us = d->before;
+    if (!n) return RS_OK;
+    rs_diagnose_edit(all, n, edit);
+    rs_status status = rs_what_if_parse(edit, &question, err);
+    if (status == RS_OK) status = rs_asker_try(d->asker, &question, us, err);
+    rs_what_if_clear(&question);
+    return status;
+}
+
+/* ---- one by one ---------------------------------------------------------------------------------------- */
+
+static bool is_finding(const rs_diagnosed_row *x)
+{
+    return x->candidate->kind == RS_CANDIDATE_FINDING;
+}
+
+static double known(double bound)
+{
+    return isnan(bound) ? INFINITY : bound;
+}
+
+static int by_bound(const void *a, const void *b)
+{
+    const rs_diagnosed_row *x = a, *y = b;
+    if (x->candidate->kind != y->candidate->kind) return (int)x->candidate->kind - (int)y->candidate->kind;
+    double p = known(x->bound), q = known(y->bound);
+    if (p != q) return p < q ? 1 : -1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const rs_diagnosed_row *x = a, *y = b;
+    if (x->candidate->kind != y->candidate->kind) return (int)x->candidate->kind - (int)y->candidate->kind;
+    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+    if ((x->n_with > 0) != (y->n_with > 0)) return x->n_with ? 1 : -1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int by_excess(const void *a, const void *b)
+{
+    const rs_diagnosed_row *x = a, *y = b;
+    if (x->candidate->excess != y->candidate->excess)
+        return x->candidate->excess < y->candidate->excess ? 1 : -1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void hide(judge *j, const rs_diagnosed_row *x)
+{
+    if (is_finding(x)) j->hidden[j->n_hidden++] = *x;
+}
+
+/* Bounds cost no replay: what cannot gain enough alone goes. */
+static rs_status bound_all(judge *j, double least, rs_error *err)
+{
+    rs_diagnosis *d = j->d;
+    size_t n_all = d->candidates.n;
+    d->rows = rs_calloc(n_all + 1, sizeof *d->rows);
+    j->hidden = rs_calloc(n_all + 1, sizeof *j->hidden);
+    if (!d->rows || !j->hidden) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < n_all; i++) {
+        rs_diagnosed_row x = {.candidate = &d->candidates.items[i], .order = i};
+        size_t n_changed = 0;
+        RS_TRY(bound_one(j, x.candidate, &x.bound, &n_changed, err));
+        if (!n_changed) continue;
+        if (x.bound < d->before * least / 100)
+            hide(j, &x);
+        else
+            d->rows[d->n++] = x;
+    }
+    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_bound);
+    while (d->n > MOST_REPLAYED)
+        RS_TRY(miss_finding(d, &d->rows[--d->n],
+                            "more than 32 candidates: those with greater bounds were replayed", err));
+    return RS_OK;
+}
+
+/* Replays what is left of a kind, the greatest bounds first. Where the first row is enough, what cannot gain
+ * more than the best lever so far is not asked about; findings always are, as they may hide each other. */
+static rs_status replay_kind(judge *j, rs_candidate_kind kind, bool first, rs_error *err)
+{
+    rs_diagnosis *d = j->d;
+    double best = 0;
+    for (size_t i = 0; i < d->n;) {
+        rs_diagnosed_row *x = &d->rows[i];
+        const char *refused = NULL;
+        if (x->candidate->kind != kind) {
+            i++;
+            continue;
+        }
+        bool asked = !(first && kind == RS_CANDIDATE_LEVER && x->bound <= best);
+        if (asked) RS_TRY(rs_diagnose_ask(d, x->candidate->edit, &x->answer, NULL, &refused, err));
+        x->weight = x->answer.low;
+        if (asked && !refused && x->weight > enough_us(d)) {
+            if (x->weight > best) best = x->weight;
+            i++;
+            continue;
+        }
+        if (refused)
+            RS_TRY(miss_finding(d, x, refused, err));
+        else
+            hide(j, x);
+        memmove(x, x + 1, (--d->n - i) * sizeof *x);
+    }
+    return RS_OK;
+}
+
+/* ---- findings that hide each other --------------------------------------------------------------------- */
+
+/* Findings, those that stand alone first, and a step without any set of them. */
+typedef struct together {
+    rs_diagnosis *d;
+    const rs_diagnosed_row *items[MOST_TOGETHER];
+    size_t n, n_alone;
+    double us[1u << MOST_TOGETHER]; /* by set; NaN: not asked yet */
+} together;
+
+static rs_status without(together *t, unsigned set, double *us, rs_error *err)
+{
+    const rs_candidate *all[MOST_TOGETHER];
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (set >> i & 1) all[n++] = t->items[i]->candidate;
+    if (isnan(t->us[set])) RS_TRY(try_all(t->d, all, n, &t->us[set], err));
+    *us = t->us[set];
+    return RS_OK;
+}
+
+/* What mending `one` adds to mending `others`, us of a step. */
+static rs_status adds(together *t, unsigned others, unsigned one, double *us, rs_error *err)
+{
+    double then, now;
+    RS_TRY(without(t, others, &then, err));
+    RS_TRY(without(t, others | one, &now, err));
+    *us = then - now;
+    return RS_OK;
+}
+
+/* The fewest of the others with which a hidden finding shows: each is left out without which it adds at least
+ * half of what it can. */
+static rs_status companions(together *t, unsigned all, unsigned one, unsigned *out, rs_error *err)
+{
+    double most, us;
+    *out = all & ~one;
+    RS_TRY(adds(t, *out, one, &most, err));
+    for (size_t i = 0; i < t->n; i++) {
+        if (!(*out >> i & 1)) continue;
+        RS_TRY(adds(t, *out & ~(1u << i), one, &us, err));
+        if (us >= most / 2) *out &= ~(1u << i);
+    }
+    return RS_OK;
+}
+
+static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err)
+{
+    rs_diagnosis *d = t->d;
+    char edit[RS_DIAGNOSE_EDITS];
+    const rs_candidate *all[MOST_TOGETHER];
+    rs_diagnosed_row x = *t->items[at];
+    const char *refused;
+    double before;
+    all[0] = x.candidate;
+    for (size_t i = 0; i < t->n; i++)
+        if (with >> i & 1) x.with[x.n_with++] = t->items[i]->candidate;
+    if (x.n_with) memcpy(all + 1, x.with, x.n_with * sizeof *all);
+    rs_diagnose_edit(all, 1 + x.n_with, edit);
+    RS_TRY(without(t, with, &before, err));
+    RS_TRY(rs_diagnose_ask(d, edit, &x.answer, &x.bound, &refused, err));
+    if (refused) return miss_finding(d, &x, refused, err);
+    x.weight = x.answer.low - (d->before - before);
+    if (x.weight <= enough_us(d))
+        return miss_finding(d, &x, "what mending it adds to mending the other findings is not certain", err);
+    /* It has its place behind those that stand alone and that it needs. */
+    for (size_t i = 0; i < t->n_alone; i++)
+        if (with >> i & 1 && t->items[i]->weight < x.weight) x.weight = t->items[i]->weight;
+    d->rows[d->n++] = x; /* there is room for every candidate */
+    return RS_OK;
+}
+
+static rs_status look_together(together *t, rs_error *err)
+{
+    unsigned all = (1u << t->n) - 1, hidden = all & ~((1u << t->n_alone) - 1);
+    for (size_t i = t->n; i-- > t->n_alone;) { /* the least first */
+        double us;
+        RS_TRY(adds(t, all & ~(1u << i), 1u << i, &us, err));
+        if (us > enough_us(t->d)) continue;
+        all &= ~(1u << i);
+        hidden &= ~(1u << i);
+        RS_TRY(miss_finding(t->d, t->items[i],
+                            "mending it gains too little, alone and together with the other findings", err));
+    }
+    for (size_t i = t->n_alone; i < t->n; i++) {
+        unsigned with;
+        if (!(hidden >> i & 1)) continue;
+        RS_TRY(companions(t, all, 1u << i, &with, err));
+        RS_TRY(put_hidden(t, with, i, err));
+    }
+    return RS_OK;
+}
+
+/* The findings that stand alone have places first in d->rows, by weight. */
+static rs_status resolve_hidden(judge *j, rs_error *err)
+{
+    rs_diagnosis *d = j->d;
+    size_t n_alone = 0, taken = 0;
+    if (!j->n_hidden) return RS_OK;
+    together *t = rs_malloc(sizeof *t);
+    rs_diagnosed_row *alone = rs_malloc(MOST_TOGETHER * sizeof *alone);
+    if (!t || !alone) {
+        rs_free(t);
+        rs_free(alone);
+        return rs_fail_nomem(err, "diagnose");
+    }
+    *t = (together){.d = d};
+    for (size_t i = 0; i < 1u << MOST_TOGETHER; i++) t->us[i] = NAN;
+    qsort(j->hidden, j->n_hidden, sizeof *j->hidden, by_excess);
+    qsort(d->rows, d->n, sizeof *d->rows, by_weight);
+    while (n_alone < d->n && n_alone < MOST_TOGETHER / 2 && is_finding(&d->rows[n_alone])) n_alone++;
+    if (n_alone) memcpy(alone, d->rows, n_alone * sizeof *alone);
+    for (size_t i = 0; i < n_alone; i++) t->items[t->n++] = &alone[i];
+    t->n_alone = n_alone;
+    while (taken < j->n_hidden && t->n < MOST_TOGETHER) t->items[t->n++] = &j->hidden[taken++];
+    rs_status status = look_together(t, err);
+    for (size_t i = taken; status == RS_OK && i < j->n_hidden; i++)
+        status = miss_finding(d, &j->hidden[i],
+                              "mending it alone gains too little: something else may hide it", err);
+    rs_free(t);
+    rs_free(alone);
+    return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+/* The greatest error of a replay with constants, percent, of whole ranks. */
+static double own_error(const rs_replayed *r)
+{
+    double worst = 0;
+    for (size_t k = 0; k < r->engine->n_ranks; k++) {
+        double error = fabs(r->rows[r->row_base[k]].model_error);
+        if (error > worst) worst = error;
+    }
+    return worst;
+}
+
+static rs_status find_all(rs_diagnosis *d, const rs_diagnosed *job, rs_error *err)
+{
+    for (const rs_diagnose_rule *rule = rs_diagnose_rules; rule->id; rule++) {
+        const char *lacks = rule->unbuilt;
+        if (!lacks) RS_TRY(rule->find(job, rule, &d->candidates, &lacks, err));
+        if (lacks) RS_TRY(miss(d, rule->id, NULL, lacks, err));
+    }
+    return RS_OK;
+}
+
+static void choose(const char *only, rs_candidates *all)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        bool finding = all->items[i].kind == RS_CANDIDATE_FINDING;
+        if (strcmp(only, "all") == 0 || finding == (strcmp(only, "findings") == 0))
+            all->items[n++] = all->items[i];
+    }
+    all->n = n;
+}
+
+static rs_status examine(rs_diagnosis *d, const rs_diagnosed *job, const rs_diagnose_how *how, rs_error *err)
+{
+    judge j = {.d = d};
+    double error = own_error(&d->replayed);
+    d->reason = rs_asker_reason(d->asker);
+    for (const rs_diagnose_rule *rule = rs_diagnose_rules; d->reason && rule->id; rule++)
+        RS_TRY(miss(d, rule->id, NULL, rule->unbuilt ? rule->unbuilt : d->reason, err));
+    if (d->reason) return RS_OK;
+    d->before = rs_asker_before(d->asker);
+    d->enough = error > how->least ? error : how->least;
+    RS_TRY(find_all(d, job, err));
+    choose(how->only, &d->candidates);
+    rs_status status = bound_all(&j, how->least, err);
+    if (status == RS_OK) status = replay_kind(&j, RS_CANDIDATE_FINDING, how->first, err);
+    if (status == RS_OK) status = resolve_hidden(&j, err);
+    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
+    bool enough = how->first && d->n && is_finding(&d->rows[0]);
+    if (status == RS_OK && !enough) status = replay_kind(&j, RS_CANDIDATE_LEVER, how->first, err);
+    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
+    rs_free(j.hidden);
+    return status;
+}
+
+rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_diagnosis *out, rs_error *err)
+{
+    const rs_engine_how join = {how->clocks, true};
+    *out = (rs_diagnosis){0};
+    const rs_diagnosed job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of};
+    rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);
+    if (status == RS_OK) status = rs_replay_judge(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
+    if (status == RS_OK)
+        status = rs_reference_find(&out->engine, &out->replayed.recorded, &out->reference, err);
+    if (status == RS_OK)
+        status = rs_asker_open(&out->replayed, ranks->rank_of, false, false, &out->asker, err);
+    return status == RS_OK ? examine(out, &job, how, err) : status;
+}
+
+void rs_diagnosis_clear(rs_diagnosis *d)
+{
+    rs_free(d->rows);
+    rs_free(d->unsaid);
+    rs_free(d->candidates.items);
+    rs_asker_close(d->asker);
+    rs_reference_clear(&d->reference);
+    rs_replayed_clear(&d->replayed);
+    rs_engine_clear(&d->engine);
+    *d = (rs_diagnosis){0};
+}
+
+/* ---- sentences ----------------------------------------------------------------------------------------- */
+
+/* us in the unit that suits the first. */
+void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENTENCE])
+{
+    const rs_foretold *a = &row->answer;
+    double unit = a->before >= 1e6 ? 1e6 : a->before >= 1e3 ? 1e3 : 1;
+    const char *name = unit == 1e6 ? "s" : unit == 1e3 ? "ms" : "us";
+    unsigned places = a->before / unit < 10 ? 3 : 1;
+    char with[2 * RS_DIAGNOSE_NAME + 64] = "";
+    if (row->n_with == 1)
+        snprintf(with, sizeof with, "; with %s mended as well", row->with[0]->subject);
+    else if (row->n_with == 2)
+        snprintf(with, sizeof with, "; with %s and %s mended as well", row->with[0]->subject,
+                 row->with[1]->subject);
+    else if (row->n_with)
+        snprintf(with, sizeof with, "; with %s and %zu other findings mended as well", row->with[0]->subject,
+                 row->n_with - 1);
+    snprintf(out, RS_DIAGNOSE_SENTENCE, "%s%s: %s %s → %s %s (%s–%s).", row->candidate->claim, with,
+             a->steps ? "step" : "recording", RS_FIXED(a->before / unit, places),
+             RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
+             RS_FIXED((a->before - a->low) / unit, places));
+}

@@ -1,0 +1,290 @@
+/* What the ranks of an input said, kept in the store and taken from there: the bytes that travel between machines
+ * (partial.h), under a key of all that they depend on. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "job/job_internal.h"
+#include "job/partial.h"
+#include "store/folder.h"
+#include "store/stamp.h"
+
+/* Sections of an entry. */
+enum { PART_ANSWER = 1, PART_TIMES };
+
+/* An answer that is not much smaller than its input is not worth keeping: the input is read as fast. */
+#define SMALL ((uint64_t)256 << 10)
+#define MOST_SHARE 4
+
+/* ---- the folder ----------------------------------------------------------------------------------------- */
+
+static bool wants_store(const rs_job *job)
+{
+    return job->settings.store && !job->settings.no_store;
+}
+
+rs_status rs_job_store_open(rs_job *job, rs_error *err)
+{
+    if (!job->settings.store_limit) job->settings.store_limit = RS_STORE_LIMIT;
+    return wants_store(job) && !job->settings.store_optional ? rs_store_make(job->settings.store, err)
+                                                             : RS_OK;
+}
+
+void rs_job_store_close(rs_job *job)
+{
+    if (job->stored) rs_store_trim(job->settings.store, job->settings.store_limit);
+}
+
+/* ---- keys ----------------------------------------------------------------------------------------------- */
+
+static bool stamp_file(rs_wire_writer *w, const char *path)
+{
+    /* what a database has not yet taken over stands in a second file */
+    char log[4096];
+    struct stat info;
+    int n = snprintf(log, sizeof log, "%s-wal", path);
+    if (n < 0 || (size_t)n >= sizeof log || !rs_stamp_put(w, path)) return false;
+    return stat(log, &info) != 0 || rs_stamp_put(w, log);
+}
+
+static bool stamp_input(rs_wire_writer *w, const rs_input *input)
+{
+    if (input->bytes || input->instead || strcmp(input->path, "-") == 0) return false;
+    for (size_t i = 0; i < input->n_recordings; i++)
+        if (!stamp_input(w, &input->recordings[i])) return false;
+    if (input->n_recordings) return true;
+    for (size_t i = 0; i < input->n_parts; i++)
+        if (!stamp_file(w, input->parts[i])) return false;
+    return input->n_parts || stamp_file(w, input->path);
+}
+
+void rs_input_stamps_take(const rs_job *job, const rs_ranking *ranking, const rs_input *input,
+                          bool all_foreseen, rs_input_stamps *out)
+{
+    *out = (rs_input_stamps){.many = job->n_inputs > 1 && !ranking->renumber, .all_foreseen = all_foreseen};
+    if (!wants_store(job) || rs_input_size(input) < job->settings.store_from) return;
+    out->usable = stamp_input(&out->stamps, input) && !out->stamps.out_of_memory;
+}
+
+void rs_input_stamps_clear(rs_input_stamps *stamps)
+{
+    rs_wire_clear(&stamps->stamps);
+    *stamps = (rs_input_stamps){0};
+}
+
+/* The names by which messages call an input, and what else was said of it beside its contents. */
+static void put_input(rs_wire_writer *w, const rs_input *input)
+{
+    rs_wire_put_text(w, input->path);
+    rs_wire_put_signed(w, input->given_rank);
+    rs_wire_put_signed(w, input->label_rank);
+    rs_wire_put_unsigned(w, input->n_parts);
+    for (size_t i = 0; i < input->n_parts; i++) rs_wire_put_text(w, input->parts[i]);
+    rs_wire_put_unsigned(w, input->n_recordings);
+    for (size_t i = 0; i < input->n_recordings; i++) put_input(w, &input->recordings[i]);
+}
+
+/* The settings that an answer depends on. */
+static void put_settings(rs_wire_writer *w, const rs_job_settings *s)
+{
+    rs_layout_pack(&rs_job_settings_layout, s, w);
+    rs_wire_put_unsigned(w, s->all_columns);
+    rs_wire_put_unsigned(w, s->max_memory);
+    rs_wire_put_unsigned(w, s->max_ratio);
+    rs_wire_put_unsigned(w, s->max_string);
+    rs_wire_put_unsigned(w, s->max_depth);
+}
+
+/* An option may name a file that ranks read: the description of a device. (Folders are read by merge.) */
+static bool put_option_files(rs_wire_writer *w, const rs_question *q)
+{
+    for (size_t i = 0; i < q->analysis->n_options; i++) {
+        const rs_option_spec *spec = &q->analysis->options[i];
+        const char *text = rs_options_text(q->run.options, spec->name);
+        struct stat info;
+        if (spec->type != RS_OPTION_TEXT || !text || stat(text, &info) != 0 || S_ISDIR(info.st_mode))
+            continue;
+        if (!rs_stamp_put(w, text)) return false;
+    }
+    return true;
+}
+
+/* The folder in which relative paths begin: of two jobs that call their files alike neither is to replace what the
+ * other one keeps. */
+static void put_place(rs_wire_writer *w, const rs_input_stamps *stamps)
+{
+    rs_arena arena = {0};
+    rs_wire_reader r = {
+        .p = stamps->stamps.bytes, .end = stamps->stamps.bytes + stamps->stamps.n, .arena = &arena};
+    rs_stamp first;
+    rs_wire_put_text(w, rs_stamp_take(&r, &first) ? first.path : NULL);
+    rs_arena_clear(&arena);
+}
+
+typedef struct key_of_answer {
+    rs_wire_writer identity, stamps;
+    rs_entry_key key;
+} key_of_answer;
+
+static void key_clear(key_of_answer *k)
+{
+    rs_wire_clear(&k->identity);
+    rs_wire_clear(&k->stamps);
+}
+
+static bool key_make(const rs_job *job, const rs_question *q, const rs_input *input,
+                     const rs_input_stamps *stamps, key_of_answer *k)
+{
+    *k = (key_of_answer){.key = {.kind = RS_ENTRY_ANSWER}};
+    rs_wire_writer *w = &k->identity;
+    rs_wire_put_text(w, q->analysis->name);
+    put_place(w, stamps);
+    put_input(w, input);
+    put_settings(w, &job->settings);
+    rs_wire_put_unsigned(w, q->run.compat);
+    rs_wire_put_fixed(w, rs_options_fingerprint(q->run.options));
+    rs_wire_put_fixed(w, rs_method_fingerprint(&q->how));
+    rs_wire_put_unsigned(w, stamps->many);
+    rs_wire_put_unsigned(w, stamps->all_foreseen);
+    rs_wire_put_signed(w, job->selection.by_window ? job->selection.origin : RS_NO_TIME);
+    rs_wire_put(&k->stamps, stamps->stamps.bytes, stamps->stamps.n);
+    bool ok = put_option_files(&k->stamps, q);
+    k->key.identity = w->bytes;
+    k->key.n_identity = w->n;
+    k->key.stamps = k->stamps.bytes;
+    k->key.n_stamps = k->stamps.n;
+    return ok && !w->out_of_memory && !k->stamps.out_of_memory;
+}
+
+static bool travels(const rs_question *q)
+{
+    if (!q->how.partial_layout || q->told.n) return false;
+    for (size_t r = 0; r < q->how.n_rounds; r++)
+        if (!q->how.rounds[r].partial_layout) return false;
+    return true;
+}
+
+/* ---- what does not travel between machines, where these are settled --------------------------------------- */
+
+static void write_times(rs_wire_writer *w, const rs_input_answer *answer)
+{
+    for (size_t k = 0; k < answer->n_ranks; k++) {
+        const rs_rank_answer *u = &answer->ranks[k];
+        rs_wire_put_signed(w, u->from);
+        rs_wire_put_signed(w, u->until);
+        rs_wire_put_unsigned(w, u->selected.any_time);
+        rs_wire_put_signed(w, u->selected.last_start);
+    }
+}
+
+static void read_times(rs_wire_reader *r, rs_input_answer *answer)
+{
+    for (size_t k = 0; k < answer->n_ranks; k++) {
+        rs_rank_answer *u = &answer->ranks[k];
+        u->from = rs_wire_signed(r);
+        u->until = rs_wire_signed(r);
+        u->selected.any_time = rs_wire_bool(r);
+        u->selected.last_start = rs_wire_signed(r);
+    }
+}
+
+/* ---- fetching -------------------------------------------------------------------------------------------- */
+
+static bool open_part(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *r)
+{
+    size_t n;
+    const uint8_t *bytes = rs_entry_part_of(entry, id, &n);
+    if (!bytes) return false;
+    *r = (rs_wire_reader){.p = bytes, .end = bytes + n, .arena = arena};
+    return true;
+}
+
+static bool read_entry(rs_entry *entry, const rs_question *q, const rs_ranking *ranking, size_t at,
+                       rs_input_answer *answer)
+{
+    rs_wire_reader said, times;
+    if (!open_part(entry, PART_ANSWER, &answer->arena, &said)) return false;
+    if (!open_part(entry, PART_TIMES, &answer->arena, &times)) return false;
+    rs_input_answer_read(q, ranking, at, &said, answer);
+    if (said.bad || said.p != said.end || answer->status != RS_OK) return false;
+    read_times(&times, answer);
+    return !times.bad && times.p == times.end;
+}
+
+bool rs_answer_fetch(rs_job *job, const rs_question *q, const rs_ranking *ranking, size_t at,
+                     const rs_input_stamps *stamps, rs_input_answer *answer)
+{
+    const rs_input *input = &job->inputs[at];
+    key_of_answer k;
+    if (!stamps->usable || !travels(q)) return false;
+    rs_entry *entry = key_make(job, q, input, stamps, &k) ? rs_entry_find(job->settings.store, &k.key) : NULL;
+    key_clear(&k);
+    if (!entry) return false;
+    rs_input_answer found = {.path = input->path, .from_directory = input->from_directory};
+    bool ok = read_entry(entry, q, ranking, at, &found);
+    rs_entry_close(entry);
+    if (!ok) {
+        rs_question_clear_input(q, &found);
+        return false;
+    }
+    *answer = found;
+    return true;
+}
+
+/* ---- keeping --------------------------------------------------------------------------------------------- */
+
+/* Whether an answer says what the same question would be told again: not what befell this run. As deep as there are
+ * rounds. */
+static bool is_lasting(const rs_answer *answer)
+{
+    if (answer->status == RS_ERR_CANCELLED || answer->status == RS_ERR_NOMEM || answer->status == RS_ERR_IO)
+        return false;
+    if (answer->status != RS_OK && !answer->error) return false;
+    for (size_t i = 0; i < answer->n_next; i++)
+        if (!is_lasting(&answer->next[i])) return false;
+    return true;
+}
+
+static bool is_worth_keeping(const rs_input_answer *answer)
+{
+    if (answer->status != RS_OK || answer->problems.n_dropped) return false;
+    for (size_t k = 0; k < answer->n_ranks; k++)
+        if (answer->ranks[k].asked && !is_lasting(&answer->ranks[k].first)) return false;
+    return true;
+}
+
+static bool is_unchanged(const rs_input *input, const rs_input_stamps *stamps)
+{
+    rs_wire_writer now = {0};
+    bool same = stamp_input(&now, input) && !now.out_of_memory && now.n == stamps->stamps.n &&
+                memcmp(now.bytes, stamps->stamps.bytes, now.n) == 0;
+    rs_wire_clear(&now);
+    return same;
+}
+
+void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input_stamps *stamps,
+                    const rs_input_answer *answer)
+{
+    const rs_input *input = &job->inputs[at];
+    key_of_answer k = {.key = {.kind = RS_ENTRY_ANSWER}};
+    rs_wire_writer said = {0}, times = {0};
+    uint64_t size;
+    if (!stamps->usable || !travels(q) || !is_worth_keeping(answer) || !is_unchanged(input, stamps)) return;
+    rs_input_answer_write(&said, q, answer);
+    write_times(&times, answer);
+    const rs_entry_part parts[] = {{PART_ANSWER, true, said.bytes, said.n},
+                                   {PART_TIMES, false, times.bytes, times.n}};
+    bool small = said.n < SMALL || said.n < rs_input_size(input) / MOST_SHARE;
+    bool made = small && (!job->settings.store_optional || rs_store_make(job->settings.store, NULL) == RS_OK);
+    if (made && !said.out_of_memory && !times.out_of_memory && key_make(job, q, input, stamps, &k) &&
+        rs_entry_write(job->settings.store, &k.key, parts, sizeof parts / sizeof *parts, &size, NULL) ==
+            RS_OK) {
+        pthread_mutex_lock(&job->lock);
+        job->stored = true;
+        pthread_mutex_unlock(&job->lock);
+    }
+    key_clear(&k);
+    rs_wire_clear(&said);
+    rs_wire_clear(&times);
+}

@@ -1,0 +1,43 @@
+/* A run's event graph over all ranks: its steps' critical paths, and what they would be with other durations. */
+#ifndef RS_REGRESS_PATH_H
+#define RS_REGRESS_PATH_H
+
+#include "analysis/replay.h"
+#include "regress/run.h"
+
+struct rs_replay_run {
+    rs_skeleton **skeletons; /* owned */
+    size_t n_ranks;
+    rs_engine engine;
+    rs_replayed replayed;
+    /* the steps that all ranks have, by number; of each rank which of the skeleton's steps begins and ends it */
+    int64_t *numbers;
+    size_t n_numbers;
+    uint32_t *begin, *end; /* by rank * n_numbers + place */
+    rs_regress_step step;
+};
+
+/* Joins the ranks. skeletons: taken over, also on failure; *out stays NULL then. *reason is set where the graph
+ * cannot be had or cannot be relied on; with a graph the lengths of the job's steps hold all the same. */
+rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const int64_t *numbers,
+                               size_t n_numbers, rs_regress_step step, rs_replay_run **out,
+                               const char **reason, rs_error *err);
+void rs_replay_run_free(rs_replay_run *run); /* NULL is allowed */
+
+/* The samples of the run's step at a place of numbers, added up: ns under these times. */
+int64_t rs_replay_run_length(const rs_replay_run *run, const rs_times *times, size_t place);
+/* Whether the ranks' clocks are tied together, so that the job's steps have a length. */
+bool rs_replay_run_is_tied(const rs_replay_run *run);
+
+/* Fills run->parts[RS_REGRESS_PATH], tokens and mesh. *exact is false where the paths do not add up to the steps,
+ * as when time stamps leave the range. */
+rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run,
+                              bool *exact, rs_error *err);
+
+/* The texts that tell a piece of the path apart; NULL: none. */
+typedef struct rs_path_key {
+    const char *part, *name, *operator_name, *phase, *group;
+} rs_path_key;
+rs_path_key rs_path_key_of(const rs_engine *engine, rs_part part, uint32_t node);
+
+#endif

@@ -1,0 +1,21 @@
+/* What a file looks like from outside, so that a change of it is noticed without reading it. */
+#ifndef RS_STORE_STAMP_H
+#define RS_STORE_STAMP_H
+
+#include "base/wire.h"
+
+/* One file of a source. */
+typedef struct rs_stamp {
+    const char *path; /* absolute, without links */
+    uint64_t size, inode;
+    int64_t modified, changed; /* ns: of the contents; of anything, which no program can set */
+    uint64_t samples;          /* hash of pieces of its bytes */
+} rs_stamp;
+
+/* Adds the stamp of a file. false: it is no regular file that can be read, or it changed a moment ago, so that
+ * another change might leave the same times. */
+bool rs_stamp_put(rs_wire_writer *w, const char *path);
+/* Reads one back; the path lives in the reader's arena. */
+bool rs_stamp_take(rs_wire_reader *r, rs_stamp *out);
+
+#endif

@@ -1,0 +1,684 @@
+/* The store: the same answers with it and without it, and nothing of it trusted that is stale, damaged or half
+ * written. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "job/job_internal.h"
+#include "questions.h"
+#include "store/folder.h"
+#include "support.h"
+
+/* ---- a store of its own ------------------------------------------------------------------------------- */
+
+typedef struct place {
+    char folder[64];
+} place;
+
+static place make_place(void)
+{
+    place p = {"/tmp/rankscope-store-XXXXXX"};
+    assert_non_null(mkdtemp(p.folder));
+    return p;
+}
+
+static rs_store_files files_of(const place *p)
+{
+    rs_store_files files;
+    assert_int_equal(rs_store_walk(p->folder, &files, NULL), RS_OK);
+    return files;
+}
+
+static size_t n_entries(const place *p)
+{
+    rs_store_files files = files_of(p);
+    size_t n = 0;
+    for (size_t i = 0; i < files.n; i++) n += !files.items[i].left_over;
+    rs_store_files_clear(&files);
+    return n;
+}
+
+static void empty_place(const place *p)
+{
+    rs_store_files files = files_of(p);
+    for (size_t i = 0; i < files.n; i++) unlink(files.items[i].path);
+    rs_store_files_clear(&files);
+}
+
+static void remove_place(const place *p)
+{
+    char path[96];
+    empty_place(p);
+    for (unsigned i = 0; i < 256; i++) {
+        snprintf(path, sizeof path, "%s/%02x", p->folder, i);
+        rmdir(path);
+    }
+    snprintf(path, sizeof path, "%s/CACHEDIR.TAG", p->folder);
+    unlink(path);
+    rmdir(p->folder);
+}
+
+/* Until a change of a file shows in its times. */
+static void settle_files(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 70000000}, NULL);
+}
+
+/* ---- with it and without it --------------------------------------------------------------------------- */
+
+/* What a run gave, as text: tables, problems, notes, or the error. Freed by the caller. */
+static collected answer_to(rs_job *job, const rs_query *query, rs_status *status)
+{
+    rs_result result;
+    rs_error err = RS_ERROR_INIT;
+    char line[2048];
+    *status = rs_job_run(job, query->analysis, query->options, query->compat, &result, &err);
+    collected said = rendered(&result);
+    if (*status != RS_OK) {
+        rs_error_text(&err, line, sizeof line);
+        collect(&said, line, strlen(line));
+    }
+    for (size_t i = 0; i < result.n_notes; i++) collect(&said, result.notes[i], strlen(result.notes[i]));
+    rs_result_clear(&result);
+    return said;
+}
+
+static collected ask(const char *const *paths, size_t n, const rs_query *query, const rs_job_settings *like,
+                     const char *store, rs_status *status, rs_job_stats *stats)
+{
+    rs_job_settings settings = like ? *like : (rs_job_settings){0};
+    settings.store = store;
+    rs_job *job;
+    assert_int_equal(rs_job_open(paths, n, &settings, &job, NULL), RS_OK);
+    collected said = answer_to(job, query, status);
+    *stats = rs_job_get_stats(job);
+    rs_job_close(job);
+    return said;
+}
+
+static void expect_text(const collected *a, const collected *b, const rs_query *q, const char *what)
+{
+    if (strcmp(a->text, b->text) != 0)
+        fail_msg("%s, mode %d, %s:\nwithout %.3000s\nwith    %.3000s", rs_analysis_name(q->analysis),
+                 q->compat, what, a->text, b->text);
+}
+
+/* Without, then with an empty store, then with what that left. Returns how many questions were answered without
+ * reading anything. */
+static size_t check_paths(const char *const *paths, size_t n, const questions *q, const rs_job_settings *like)
+{
+    size_t from_store = 0;
+    place p = make_place();
+    for (size_t k = 0; k < q->n; k++) {
+        rs_status plain, first, second;
+        rs_job_stats stats;
+        collected a = ask(paths, n, &q->items[k], like, NULL, &plain, &stats);
+        collected b = ask(paths, n, &q->items[k], like, p.folder, &first, &stats);
+        assert_int_equal(plain, first);
+        expect_text(&a, &b, &q->items[k], "first time");
+        collected c = ask(paths, n, &q->items[k], like, p.folder, &second, &stats);
+        assert_int_equal(plain, second);
+        expect_text(&a, &c, &q->items[k], "second time");
+        from_store += plain == RS_OK && stats.bytes_text == 0;
+        collected_clear(&a);
+        collected_clear(&b);
+        collected_clear(&c);
+    }
+    remove_place(&p);
+    return from_store;
+}
+
+static questions asked_of_traces(bool with_options)
+{
+    questions q = all_questions(with_options);
+    for (size_t i = 0; i < q.n; i++) {
+        if (strcmp(rs_analysis_name(q.items[i].analysis), "sequences") != 0) continue;
+        if (!q.items[i].options) {
+            size_t n;
+            const rs_option_spec *specs = rs_analysis_options(q.items[i].analysis, &n);
+            rs_options *options;
+            assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
+            q.items[i].options = options;
+        }
+        rs_options_set((rs_options *)(uintptr_t)q.items[i].options, "op", "aten::op", NULL);
+    }
+    return q;
+}
+
+static const char *const sample[] = {RS_SOURCE_DIR "/tests/data/small/rank0.json.gz",
+                                     RS_SOURCE_DIR "/tests/data/small/rank1.json.gz"};
+
+static void test_sample(void **state)
+{
+    (void)state;
+    questions q = asked_of_traces(true);
+    assert_true(check_paths(sample, 2, &q, NULL) > 60);
+    clear_questions(&q);
+    q = asked_of_traces(false);
+    const rs_job_settings settings[] = {{.renumber = true},   {.include_last_step = true, .absolute = true},
+                                        {.ranks = "1"},       {.ranks = "7"},
+                                        {.steps = "1-2"},     {.steps = "77"},
+                                        {.window = "0-3"},    {.window = "1e9-2e9"},
+                                        {.single_rank = true}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        rs_selection parsed;
+        bool ok = rs_selection_parse(NULL, NULL, settings[i].window, &parsed, NULL) == RS_OK;
+        rs_selection_clear(&parsed);
+        if (ok) check_paths(sample, 2, &q, &settings[i]);
+    }
+    clear_questions(&q);
+}
+
+static void put_rank(folder *f, const char *name, int rank, int steps)
+{
+    text t = {0};
+    text_rank(&t, rank, steps);
+    put_file(f, name, &t);
+}
+
+static size_t check_folder(const folder *f, const questions *q)
+{
+    const char *paths[8];
+    for (size_t i = 0; i < f->n; i++) paths[i] = f->files[i];
+    settle_files();
+    return check_paths(paths, f->n, q, NULL);
+}
+
+/* Ranks that have to be told what they did not foresee; two ranks in a file; files that cannot be used. */
+static void test_odd_files(void **state)
+{
+    (void)state;
+    questions q = asked_of_traces(false);
+    folder f = make_folder();
+    put_rank(&f, "r0.json", 0, 1);
+    put_rank(&f, "r1.json", 1, 3);
+    put_rank(&f, "r2.json", 2, 0);
+    assert_true(check_folder(&f, &q) > 25);
+    remove_folder(&f);
+
+    f = make_folder();
+    text t = {0};
+    text_rank(&t, 0, 2);
+    text_rank(&t, 1, 1);
+    put_file(&f, "merged.json", &t);
+    assert_true(check_folder(&f, &q) > 25);
+    text_puts(&t, "nothing of the kind");
+    put_file(&f, "notes.json", &t);
+    text_rank(&t, 7, 3);
+    t.n -= t.n / 3;
+    put_file(&f, "short.json", &t);
+    check_folder(&f, &q);
+    remove_folder(&f);
+
+    /* two recordings of one rank, told by their times, and one alone before: then no times are noted */
+    f = make_folder();
+    for (int i = 0; i < 2; i++) {
+        text_printf(
+            &t,
+            "{\"distributedInfo\":{\"rank\":0},\"baseTimeNanoseconds\":%d000000000,\"traceEvents\":[\n"
+            "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+            "\"ts\":10,\"dur\":5,\"args\":{\"correlation\":7}},\n"
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%d\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":30,"
+            "\"args\":{\"correlation\":7,\"stream\":7,\"device\":0}}]}\n",
+            100 + i, i);
+        put_file(&f, i ? "b.json" : "a.json", &t);
+    }
+    settle_files();
+    place p = make_place();
+    const char *paths[] = {f.files[0], f.files[1]};
+    for (size_t k = 0; k < q.n; k++) {
+        rs_status alone, plain, stored;
+        rs_job_stats stats;
+        collected first = ask(paths, 1, &q.items[k], NULL, p.folder, &alone, &stats);
+        collected a = ask(paths, 2, &q.items[k], NULL, NULL, &plain, &stats);
+        for (size_t turn = 0; turn < 3; turn++) {
+            collected b = ask(paths, 2, &q.items[k], NULL, p.folder, &stored, &stats);
+            assert_int_equal(plain, stored);
+            expect_text(&a, &b, &q.items[k], "recordings");
+            collected_clear(&b);
+        }
+        if (plain == RS_OK) assert_int_equal(stats.bytes_text, 0);
+        collected_clear(&first);
+        collected_clear(&a);
+    }
+    remove_place(&p);
+    remove_folder(&f);
+    clear_questions(&q);
+}
+
+/* ---- what it must not confuse --------------------------------------------------------------------------- */
+
+static const rs_query *query_of(const char *name)
+{
+    static rs_query q;
+    q = (rs_query){rs_analysis_find(name), NULL, RS_COMPAT_NONE};
+    assert_non_null(q.analysis);
+    return &q;
+}
+
+/* Whether the answer was read from the text; it must be what a run without the store gives. */
+static bool reads(const char *path, const rs_query *q, const rs_job_settings *like, const place *p)
+{
+    rs_status plain, stored;
+    rs_job_stats none, stats;
+    collected a = ask(&path, 1, q, like, NULL, &plain, &none);
+    collected b = ask(&path, 1, q, like, p->folder, &stored, &stats);
+    assert_int_equal(plain, stored);
+    expect_text(&a, &b, q, path);
+    collected_clear(&a);
+    collected_clear(&b);
+    return stats.bytes_text > 0;
+}
+
+static void rewrite(const char *path, size_t at, char byte)
+{
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+    close(fd);
+}
+
+/* A file that changes, however little shows of it. */
+static void test_stale(void **state)
+{
+    (void)state;
+    place p = make_place();
+    folder f = make_folder();
+    put_rank(&f, "rank3.json", 3, 2);
+    const char *path = f.files[0];
+    struct stat before;
+    const rs_query *q = query_of("kernels");
+    assert_true(reads(path, q, NULL, &p)); /* written a moment ago: not kept */
+    assert_int_equal(n_entries(&p), 0);
+    settle_files();
+    assert_true(reads(path, q, NULL, &p));
+    assert_int_equal(n_entries(&p), 1);
+    assert_false(reads(path, q, NULL, &p));
+    /* the same size, the old time of its contents */
+    text t = text_of_file(path);
+    char *digit = strstr(t.s, "\"dur\":");
+    assert_non_null(digit);
+    assert_int_equal(stat(path, &before), 0);
+    rewrite(path, (size_t)(digit - t.s) + 6, '9');
+    assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[]){before.st_atim, before.st_mtim}, 0),
+                     0);
+    settle_files();
+    assert_true(reads(path, q, NULL, &p));
+    assert_false(reads(path, q, NULL, &p));
+    assert_int_equal(n_entries(&p), 1); /* replaced */
+    /* another file of that name */
+    char other[128];
+    snprintf(other, sizeof other, "%s.other", path);
+    text_save(&t, other);
+    assert_int_equal(rename(other, path), 0);
+    settle_files();
+    assert_true(reads(path, q, NULL, &p));
+    assert_int_equal(n_entries(&p), 1);
+    text_clear(&t);
+    remove_folder(&f);
+    remove_place(&p);
+}
+
+/* Questions that differ in anything that an answer depends on do not share one. */
+static void test_keys(void **state)
+{
+    (void)state;
+    place p = make_place();
+    const char *path = sample[0];
+    rs_query hta = *query_of("kernels");
+    hta.compat = RS_COMPAT_HTA;
+    assert_true(reads(path, query_of("kernels"), NULL, &p));
+    assert_true(reads(path, query_of("breakdown"), NULL, &p));
+    assert_true(reads(path, &hta, NULL, &p));
+    const rs_job_settings settings[] = {
+        {.absolute = true},  {.renumber = true},    {.steps = "1"},
+        {.ranks = "0"},      {.single_rank = true}, {.include_last_step = true},
+        {.max_ratio = 2000}, {.window = "0-1000"},  {.window = "0-2000"}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_true(reads(path, query_of("kernels"), &settings[i], &p));
+    const char *numbered = "5=" RS_SOURCE_DIR "/tests/data/small/rank0.json.gz";
+    assert_true(reads(numbered, query_of("kernels"), NULL, &p));
+    /* how many threads, and how much may be held, is not among these */
+    const rs_job_settings same[] = {{.jobs = 1}, {.jobs = 3}, {.keep = true}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_false(reads(path, query_of("kernels"), &same[i], &p));
+    const rs_job_settings refused[] = {{.no_store = true}, {.store_from = 1 << 30}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_true(reads(path, query_of("kernels"), &refused[i], &p));
+    remove_place(&p);
+}
+
+/* The description of a device that an option names. */
+static void test_option_file(void **state)
+{
+    (void)state;
+    place p = make_place();
+    folder f = make_folder();
+    text t = {0};
+    text_puts(
+        &t, "{\"name\": \"one\", \"mem_bw_gbps\": 1000, \"max_achievable_tflops\": {\"matrix_bf16\": 100}}");
+    put_file(&f, "device.json", &t);
+    settle_files();
+    rs_query q = *query_of("roofline");
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(q.analysis, &n);
+    rs_options *options;
+    assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
+    assert_int_equal(rs_options_set(options, "device", f.files[0], NULL), RS_OK);
+    q.options = options;
+    assert_true(reads(sample[0], &q, NULL, &p));
+    assert_false(reads(sample[0], &q, NULL, &p));
+    text_puts(
+        &t, "{\"name\": \"two\", \"mem_bw_gbps\": 3000, \"max_achievable_tflops\": {\"matrix_bf16\": 900}}");
+    text_save(&t, f.files[0]);
+    text_clear(&t);
+    settle_files();
+    assert_true(reads(sample[0], &q, NULL, &p));
+    rs_options_free(options);
+    remove_folder(&f);
+    remove_place(&p);
+}
+
+/* ---- damage --------------------------------------------------------------------------------------------- */
+
+static text entry_text(const place *p, char path[256])
+{
+    rs_store_files files = files_of(p);
+    assert_int_equal(files.n, 1);
+    snprintf(path, 256, "%s", files.items[0].path);
+    text t = text_of_file(path);
+    rs_store_files_clear(&files);
+    return t;
+}
+
+/* Every length and every flipped byte of an entry: it is absent or says what was written. */
+static void test_damage(void **state)
+{
+    (void)state;
+    place p = make_place();
+    char path[256];
+    assert_true(reads(sample[0], query_of("idle"), NULL, &p));
+    text whole = entry_text(&p, path);
+    rs_entry *entry = rs_entry_open(path);
+    assert_non_null(entry);
+    assert_true(rs_entry_is_own(entry) && rs_entry_is_whole(entry));
+    rs_entry_close(entry);
+    for (size_t cut = 0; cut < whole.n; cut++) {
+        guarded g = guarded_copy(whole.s, cut);
+        assert_null((uintptr_t)g.bytes % 8 ? NULL : rs_entry_of_bytes(g.bytes, cut));
+        guarded_free(&g);
+    }
+    uint64_t *copy = rs_malloc(whole.n + 8);
+    size_t noticed = 0;
+    for (size_t at = 0; at < whole.n; at++) {
+        memcpy(copy, whole.s, whole.n);
+        ((uint8_t *)copy)[at] ^= (uint8_t)(1u << at % 8);
+        entry = rs_entry_of_bytes(copy, whole.n);
+        noticed += !entry || !rs_entry_is_whole(entry);
+        rs_entry_close(entry);
+    }
+    assert_true(noticed + 4 * 64 > whole.n); /* all but what fills up to the next section */
+    /* through a job: the damaged one is made again */
+    for (size_t i = 0; i < 6; i++) {
+        size_t at = i < 3 ? i * 40 : whole.n - 1 - i;
+        rewrite(path, at, (char)(whole.s[at] ^ 0x11));
+        assert_true(reads(sample[0], query_of("idle"), NULL, &p));
+        assert_false(reads(sample[0], query_of("idle"), NULL, &p));
+    }
+    assert_int_equal(truncate(path, (off_t)whole.n / 2), 0);
+    assert_true(reads(sample[0], query_of("idle"), NULL, &p));
+    assert_false(reads(sample[0], query_of("idle"), NULL, &p));
+    rs_free(copy);
+    text_clear(&whole);
+    remove_place(&p);
+}
+
+/* A head that is well summed but of another program. */
+static void test_other_program(void **state)
+{
+    (void)state;
+    place p = make_place();
+    const rs_entry_key key = {RS_ENTRY_ANSWER, "who", "when", 3, 4};
+    const rs_entry_part part = {7, true, "what", 4};
+    uint64_t size;
+    size_t n;
+    assert_int_equal(rs_entry_write(p.folder, &key, &part, 1, &size, NULL), RS_OK);
+    rs_entry *entry = rs_entry_find(p.folder, &key);
+    assert_non_null(entry);
+    assert_memory_equal(rs_entry_part_of(entry, 7, &n), "what", 4);
+    assert_null(rs_entry_part_of(entry, 8, &n));
+    rs_entry_close(entry);
+    rs_entry_key later = key;
+    later.stamps = "then";
+    assert_null(rs_entry_find(p.folder, &later));
+    later = key;
+    later.identity = "whe";
+    assert_null(rs_entry_find(p.folder, &later));
+    remove_place(&p);
+}
+
+/* ---- many processes, and killed ones --------------------------------------------------------------------- */
+
+/* Answers all questions with the store, in a process of its own. */
+static pid_t start(const place *p, const questions *q)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid) return pid;
+    for (size_t k = 0; k < q->n; k++) {
+        rs_status status;
+        rs_job_stats stats;
+        collected said = ask(sample, 2, &q->items[k], NULL, p->folder, &status, &stats);
+        collected_clear(&said);
+    }
+    _exit(0);
+}
+
+static void expect_whole(const place *p)
+{
+    rs_store_files files = files_of(p);
+    for (size_t i = 0; i < files.n; i++) {
+        if (files.items[i].left_over) continue;
+        rs_entry *entry = rs_entry_open(files.items[i].path);
+        assert_non_null(entry);
+        assert_true(rs_entry_is_whole(entry));
+        rs_entry_close(entry);
+    }
+    rs_store_files_clear(&files);
+}
+
+static void expect_same_answers(const place *p, const questions *q)
+{
+    for (size_t k = 0; k < q->n; k++) {
+        rs_status plain, stored;
+        rs_job_stats stats;
+        collected a = ask(sample, 2, &q->items[k], NULL, NULL, &plain, &stats);
+        collected b = ask(sample, 2, &q->items[k], NULL, p->folder, &stored, &stats);
+        assert_int_equal(plain, stored);
+        expect_text(&a, &b, &q->items[k], "after others");
+        collected_clear(&a);
+        collected_clear(&b);
+    }
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    questions q = asked_of_traces(false);
+    place p = make_place();
+    size_t some = 0;
+    for (unsigned turn = 0; turn < ROUNDS(40); turn++) {
+        pid_t pid = start(&p, &q);
+        nanosleep(&(struct timespec){.tv_nsec = 400000 + 700000 * (turn % 20)}, NULL);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        expect_whole(&p);
+        some += n_entries(&p) > 0;
+        if (turn % 4 == 0) empty_place(&p);
+    }
+    assert_true(some > 0);
+    expect_same_answers(&p, &q);
+    remove_place(&p);
+    clear_questions(&q);
+}
+
+static void test_at_once(void **state)
+{
+    (void)state;
+    questions q = asked_of_traces(false);
+    place p = make_place();
+    for (unsigned turn = 0; turn < ROUNDS(4); turn++) {
+        pid_t pids[4];
+        for (size_t i = 0; i < 4; i++) pids[i] = start(&p, &q);
+        for (size_t i = 0; i < 4; i++) {
+            int code;
+            assert_int_equal(waitpid(pids[i], &code, 0), pids[i]);
+            assert_int_equal(code, 0);
+        }
+        expect_whole(&p);
+        rs_store_files files = files_of(&p);
+        for (size_t i = 0; i < files.n; i++) assert_false(files.items[i].left_over);
+        rs_store_files_clear(&files);
+        if (turn % 2 == 0) empty_place(&p);
+    }
+    expect_same_answers(&p, &q);
+    remove_place(&p);
+    clear_questions(&q);
+}
+
+/* ---- its size ------------------------------------------------------------------------------------------- */
+
+static void put_entry(const place *p, unsigned number, size_t n, int64_t used)
+{
+    static uint8_t zeros[4096];
+    uint64_t size;
+    char name[RS_ENTRY_NAME], path[160];
+    const rs_entry_key key = {RS_ENTRY_ANSWER, &number, "", sizeof number, 0};
+    assert_int_equal(rs_entry_write(p->folder, &key, &(rs_entry_part){1, false, zeros, n}, 1, &size, NULL),
+                     RS_OK);
+    rs_entry_name(&key, name);
+    snprintf(path, sizeof path, "%s/%s", p->folder, name);
+    const struct timespec times[] = {{.tv_sec = used}, {.tv_sec = used}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static bool has_entry(const place *p, unsigned number)
+{
+    rs_entry *entry =
+        rs_entry_find(p->folder, &(rs_entry_key){RS_ENTRY_ANSWER, &number, "", sizeof number, 0});
+    rs_entry_close(entry);
+    return entry != NULL;
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    place p = make_place();
+    for (unsigned i = 0; i < 10; i++) put_entry(&p, i, 4000, 1000000 + (int64_t)(i * 7 % 10));
+    rs_store_trim(p.folder, 1 << 20);
+    assert_int_equal(n_entries(&p), 10);
+    assert_true(has_entry(&p, 0)); /* ... which is used now: the one used longest ago before */
+    rs_store_trim(p.folder, 21000);
+    assert_true(has_entry(&p, 0));
+    assert_int_equal(n_entries(&p), 4); /* of 4 160 bytes, below nine tenths of the limit */
+    for (unsigned i = 1; i < 10; i++) assert_int_equal(has_entry(&p, i), i * 7 % 10 > 6);
+    /* a left-over of an hour ago, one of now, and what is none of ours */
+    char path[160], now[160], strange[160];
+    snprintf(path, sizeof path, "%s/00/%030d.tmp-abcdef", p.folder, 1);
+    snprintf(now, sizeof now, "%s/00/%030d.tmp-abcdef", p.folder, 2);
+    snprintf(strange, sizeof strange, "%s/00/notes.txt", p.folder);
+    *strrchr(path, '/') = '\0';
+    mkdir(path, 0700);
+    path[strlen(path)] = '/';
+    text t = {0};
+    text_puts(&t, "x");
+    text_save(&t, path);
+    text_save(&t, now);
+    text_save(&t, strange);
+    text_clear(&t);
+    const struct timespec times[] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    rs_store_trim(p.folder, 1);
+    assert_int_equal(n_entries(&p), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(access(now, F_OK), 0);
+    assert_int_equal(access(strange, F_OK), 0);
+    unlink(strange);
+    remove_place(&p);
+}
+
+/* A folder that cannot be made. */
+static void test_no_folder(void **state)
+{
+    (void)state;
+    rs_error err = RS_ERROR_INIT;
+    char line[1024];
+    rs_job *job;
+    const rs_job_settings settings = {.store = "/dev/null/store"};
+    assert_int_equal(rs_job_open(sample, 2, &settings, &job, &err), RS_ERR_IO);
+    assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "/dev/null/store"));
+    assert_null(job);
+    const rs_job_settings optional = {.store = "/dev/null/store", .store_optional = true};
+    assert_int_equal(rs_job_open(sample, 2, &optional, &job, NULL), RS_OK);
+    rs_status status;
+    collected said = answer_to(job, query_of("idle"), &status);
+    assert_int_equal(status, RS_OK);
+    collected_clear(&said);
+    rs_job_close(job);
+}
+
+/* Memory that runs out costs the store, or the run as ever, never the answer. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    const rs_query *q = query_of("idle");
+    const rs_job_settings one = {.jobs = 1};
+    collected expected = ask(sample, 1, q, &one, NULL, &status, &stats);
+    for (int warm = 0; warm < 2; warm++) {
+        for (uint64_t n = 1;; n++) {
+            if (!warm) empty_place(&p);
+            rs_job_settings settings = {.jobs = 1, .store = p.folder};
+            rs_job *job = NULL;
+            rs_result result = {0};
+            rs_test_fail_allocation(0);
+            rs_test_fail_allocation(n);
+            status = rs_job_open(sample, 1, &settings, &job, NULL);
+            if (status == RS_OK) status = rs_job_run(job, q->analysis, NULL, RS_COMPAT_NONE, &result, NULL);
+            uint64_t made = rs_test_fail_allocation(0);
+            if (status == RS_OK) {
+                collected said = rendered(&result);
+                for (size_t i = 0; i < result.n_notes; i++)
+                    collect(&said, result.notes[i], strlen(result.notes[i]));
+                expect_text(&expected, &said, q, "out of memory");
+                collected_clear(&said);
+            } else {
+                assert_int_equal(status, RS_ERR_NOMEM);
+            }
+            rs_result_clear(&result);
+            rs_job_close(job);
+            expect_whole(&p);
+            if (made < n) break;
+        }
+        if (!warm) assert_int_equal(n_entries(&p), 1);
+    }
+    collected_clear(&expected);
+    remove_place(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample),        cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_stale),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_option_file),   cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_other_program), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_at_once),       cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
