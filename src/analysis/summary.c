@@ -272,7 +272,7 @@ const rs_analysis rs_analysis_summary = {
         "What to look at first opens with the first row of `rankscope diagnose` where several ranks or steps "
         "allow a replay of the job: what is off, or would help, and how long a step would take then. Sentences "
         "that only share out the same time are left out (column replaces). Selected steps, a window, and jobs of "
-        "more than 4 million events have no such sentence.",
+        "more than a million events have no such sentence.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
                 "rankscope summary --format json traces/ | jq .tables.findings",
     .options = options,

@@ -36,7 +36,7 @@ typedef struct rs_rank_summary {
 } rs_rank_summary;
 
 /* A diagnosis takes about a microsecond an event: `summary` makes it for jobs of at most so many. */
-#define RS_SUMMARY_DIAGNOSED 4000000
+#define RS_SUMMARY_DIAGNOSED 1000000
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_summary_free(void *partial);
