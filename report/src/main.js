@@ -1,4 +1,5 @@
 // The page: reads its data, makes the sections, starts theme and charts.
+import { trustSection, waitsSection } from './between.js';
 import { startCharts } from './charts.js';
 import { communicationSection } from './communication.js';
 import { readData } from './data.js';
@@ -15,12 +16,14 @@ const SECTIONS = [
     timeOfRanks,
     stepsSection,
     communicationSection,
+    waitsSection,
     idleSection,
     kernelsSection,
     operatorsSection,
     launchesSection,
     queueSection,
     metricsSection,
+    trustSection,
     recording,
 ];
 
@@ -30,12 +33,14 @@ const SHORT = {
     time: 'Time',
     steps: 'Steps',
     communication: 'Communication',
+    waits: 'Waiting',
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
+    trust: 'Trust',
     recording: 'Recording',
 };
 

@@ -58,7 +58,7 @@ static rs_status put_answer(rs_report_data *data, const rs_report_question *q, c
                             rs_error *err)
 {
     rs_status status = RS_OK;
-    if (!result->tables) return RS_OK; /* not asked */
+    if (!result->tables) return RS_OK; /* not asked, or without an answer */
     put_key(data->writer, q->analysis, q == rs_report_questions);
     rs_writer_text(data->writer, "{\"tables\":{");
     for (size_t i = 0; status == RS_OK && i < RS_REPORT_PARTS && q->parts[i].table; i++) {
