@@ -624,7 +624,7 @@ static bool learn_slack(finder *x)
 {
     size_t n = x->n_late;
     if (n < MIN_LATE || rs_select_number(x->late, n, n / 2) <= 0) return false;
-    x->out->ahead = rs_select_number(x->late, n, n - 1 - n / 10);
+    x->out->ahead = rs_select_number(x->late, n, n - 1 - (n + 9) / 10);
     x->slack = rs_add_sat(x->out->ahead, CLOCK_SLACK);
     return true;
 }
