@@ -4,7 +4,7 @@ import { communicationSection } from './communication.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
-import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { idleSection, kernelsSection, operatorsSection, stepsSection, stragglersSection, timeOfRanks } from './gpu.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
 import { startTheme } from './theme.js';
@@ -14,6 +14,7 @@ const SECTIONS = [
     flightSection,
     timeOfRanks,
     stepsSection,
+    stragglersSection,
     communicationSection,
     idleSection,
     kernelsSection,
@@ -29,6 +30,7 @@ const SHORT = {
     flight: 'Flight recorder',
     time: 'Time',
     steps: 'Steps',
+    stragglers: 'Stragglers',
     communication: 'Communication',
     idle: 'Idle',
     kernels: 'Kernels',

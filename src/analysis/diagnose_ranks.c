@@ -384,7 +384,8 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
         for (uint32_t i = 1; i < s->n; i++) {
             const char *name = rs_pool_text(&s->pool, s->name[i]);
             if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE || !name) continue;
-            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), s->duration[i], c->stages.stage[r] != stage};
+            all[n++] =
+                (kernel){rs_hash_bytes(name, strlen(name)), s->duration[i], c->stages.stage[r] != stage};
         }
     }
     if (n) qsort(all, n, sizeof *all, by_name);

@@ -29,6 +29,9 @@ const rs_report_question rs_report_questions[] = {
        "rank,step,length_us,vs_median_pct,gpu_span_us,compute_us,exposed_comm_us,idle_us,host_wait_us,"
        "data_loading_us",
        6400, "length_us"}}},
+    {"whatif",
+     {{"map", NULL}},
+     {{"workers", "rank,dp_rank,stage,slowdown,slowest,host,role,gain_us,gain_pct", 4096, "slowdown"}}},
     {"kernels",
      {{"top", "40"}, {"duration-ratio", "1"}},
      {{"kernels", "rank,name,class,names,count,sum_us,share_pct,mean_us,min_us,max_us", 3200, "sum_us"},
