@@ -408,7 +408,7 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
 static void refuse(blamer *b, rs_result *result)
 {
     total_row *t = &b->totals[RS_WAIT_COMMUNICATION];
-    if (t->uncertain <= t->waiting / 2 || t->blamed == 0) return;
+    if (t->uncertain <= t->waiting / 2) return;
     t->uncertain = t->waiting;
     t->blamed = t->unexplained = t->pinned = 0;
     for (uint32_t i = 0; i < b->x.n_sums; i++)
@@ -504,8 +504,11 @@ static uint64_t more_columns(const rs_options *given)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    RS_TRY(rs_skeletons_rank(run, trace, partial, err));
-    return *partial && needs_places(run->options) ? rs_skeleton_place(*partial, trace, err) : RS_OK;
+    rs_skeleton *s;
+    if (!needs_places(run->options)) return rs_skeletons_rank(run, trace, partial, err);
+    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err)); /* its own: others have no use for the places */
+    *partial = s;
+    return s ? rs_skeleton_place(s, trace, err) : RS_OK;
 }
 
 const rs_analysis rs_analysis_blame = {
