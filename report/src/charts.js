@@ -1,6 +1,6 @@
 // Charts: drawn by ECharts when they come into view, again when colours or width change. Each has its numbers
 // as a table below it; the drawing itself is one picture to a screen reader.
-import { BarChart, HeatmapChart, LineChart } from 'echarts/charts';
+import { BarChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
     AriaComponent,
     DataZoomComponent,
@@ -19,6 +19,7 @@ echarts.use([
     BarChart,
     HeatmapChart,
     LineChart,
+    ScatterChart,
     AriaComponent,
     DataZoomComponent,
     GridComponent,
@@ -396,6 +397,99 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
                     },
                     emphasis: { itemStyle: { borderColor: c.text, borderWidth: 1.5 } },
                 },
+            ];
+            return option;
+        },
+    });
+}
+
+const decade = (value, up) => 10 ** (up ? Math.ceil : Math.floor)(Math.log10(value));
+
+// A number on a logarithmic axis: 0.01, 1, 1000.
+const plainNumber = (v) => (v >= 1 ? fixed(v, 0) : `${Number(v.toPrecision(1))}`);
+
+// A roofline chart. roofs: {name, rate (TFLOP/s), bandwidth (GB/s), ridge (FLOPs/byte)}; points: {x (FLOPs/byte),
+// y (TFLOP/s), size (share of the largest, 0 to 1), series, title, rows (of the tooltip)}; series: {key, name, colour,
+// symbol}.
+export function rooflineChart({ label, roofs, points, series }) {
+    const ys = [...points.map((p) => p.y), ...roofs.map((r) => r.rate)];
+    const xs = [...points.map((p) => p.x), ...roofs.map((r) => r.ridge)];
+    const x0 = decade(Math.min(...xs), false);
+    const x1 = decade(Math.max(...xs) * 1.001, true);
+    const y0 = decade(Math.min(...ys), false);
+    const y1 = decade(Math.max(...ys) * 1.3, true); // a line along the upper edge would not be seen
+    const line = (r) => [
+        [Math.max(x0, (y0 * 1e3) / r.bandwidth), Math.max(y0, (x0 * r.bandwidth) / 1e3)],
+        [r.ridge, r.rate],
+        [x1, r.rate],
+    ];
+    return chart({
+        label,
+        height: 440,
+        cells: points.length,
+        make: (width) => {
+            const c = colours();
+            const option = base();
+            const names = [...series.map((s) => s.name), ...roofs.map((r) => r.name)];
+            const axis = (name, min, max) => ({
+                ...valueAxis(name),
+                type: 'log',
+                min,
+                max,
+                nameLocation: 'middle',
+                nameGap: 30,
+                minorSplitLine: { show: false },
+                axisLabel: { color: c.muted, fontFamily: FONT, formatter: plainNumber, hideOverlap: true },
+            });
+            option.grid = {
+                left: 8,
+                right: 20,
+                top: 20 + 24 * legendRows(names, width),
+                bottom: 8,
+                outerBoundsMode: 'same',
+                outerBoundsContain: 'all',
+            };
+            option.xAxis = axis('FLOPs per byte', x0, x1);
+            option.yAxis = { ...axis('TFLOP/s', y0, y1), nameGap: 44 };
+            delete option.legend.icon; // each series by its own symbol or line
+            option.legend.itemWidth = 22;
+            option.tooltip = {
+                ...option.tooltip,
+                trigger: 'item',
+                formatter: (item) => {
+                    if (item.seriesType === 'scatter') return tip(item.data.point.title, item.data.point.rows);
+                    const roof = roofs[item.seriesIndex - series.length];
+                    return tip(roof.name, [
+                        ['at best', `${fixed(roof.rate, 1)}\u00a0TFLOP/s`],
+                        ['memory', `${fixed(roof.bandwidth, 0)}\u00a0GB/s`],
+                        ['from', `${fixed(roof.ridge, 1)}\u00a0FLOPs/byte on`],
+                    ]);
+                },
+            };
+            option.series = [
+                ...series.map((s) => ({
+                    type: 'scatter',
+                    name: s.name,
+                    symbol: s.symbol,
+                    symbolSize: (_, item) => 6 + 26 * Math.sqrt(item.data.point.size),
+                    data: points
+                        .filter((p) => p.series === s.key)
+                        .map((point) => ({ value: [point.x, point.y], point })),
+                    itemStyle: { color: c[s.colour], opacity: 0.75, borderColor: c.gap, borderWidth: 1 },
+                    emphasis: { itemStyle: { borderColor: c.text, borderWidth: 1.5, opacity: 1 } },
+                    z: 3,
+                })),
+                ...roofs.map((r, i) => ({
+                    type: 'line',
+                    name: r.name,
+                    symbol: 'none',
+                    data: line(r),
+                    color: c.muted,
+                    lineStyle: { color: c.muted, width: 1.5, type: ['solid', 'dashed', 'dotted'][i % 3] },
+                    emphasis: { disabled: true },
+                    triggerLineEvent: true,
+                    z: 2,
+                })),
             ];
             return option;
         },

@@ -9,6 +9,7 @@ import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRank
 import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
@@ -21,6 +22,8 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    rooflineSection,
+    mfuSection,
     launchesSection,
     queueSection,
     metricsSection,
@@ -38,6 +41,8 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    roofline: 'Roofline',
+    mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
