@@ -150,13 +150,14 @@ typedef struct rs_question {
     rs_options *defaults;     /* owned, when the caller gave no options */
     rs_input_answer *answers; /* in the order of the inputs */
     size_t n_answers;
-    rs_agreed *agreed; /* by round */
-    size_t round;      /* how many of them are settled: the one that is asked next */
-    rs_told told;      /* to a map only; borrowed */
-    bool moments;      /* a table has a column of them */
-    bool as_file;      /* its input is no trace */
-    bool due;          /* to be asked in the next pass over the inputs */
-    size_t n_repeated; /* ranks whose steps are told by repetition */
+    rs_agreed *agreed;  /* by round */
+    size_t round;       /* how many of them are settled: the one that is asked next */
+    rs_told told;       /* to a map only; borrowed */
+    bool moments;       /* a table has a column of them */
+    bool as_file;       /* its input is no trace */
+    bool judges_window; /* whoever asks refuses a window that selects nothing */
+    bool due;           /* to be asked in the next pass over the inputs */
+    size_t n_repeated;  /* ranks whose steps are told by repetition */
 } rs_question;
 
 /* What decides which ranks there are and how they are called. */

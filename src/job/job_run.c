@@ -686,6 +686,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     rs_status status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
     if (status == RS_OK) {
         side.questions[0].run.context = each->context;
+        side.questions[0].judges_window = each->judges_window;
         run_side_of(&side, &o, result);
         status = o.status;
         if (status != RS_OK) *err = o.error;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/paths.h"
 #include "base/layout.h"
 #include "base/problems.h"
 #include "base/wire.h"
