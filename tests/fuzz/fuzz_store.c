@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 #include "job/job_internal.h"
+#include "rankscope/rankscope.h"
 #include "store/events.h"
 
 static bool add_up(void *context, const char *bytes, size_t n)
