@@ -1,12 +1,15 @@
 // The page: reads its data, makes the sections, starts theme and charts.
+import { trustSection, waitsSection } from './between.js';
 import { startCharts } from './charts.js';
 import { communicationSection } from './communication.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
@@ -15,12 +18,16 @@ const SECTIONS = [
     timeOfRanks,
     stepsSection,
     communicationSection,
+    waitsSection,
     idleSection,
     kernelsSection,
     operatorsSection,
+    rooflineSection,
+    mfuSection,
     launchesSection,
     queueSection,
     metricsSection,
+    trustSection,
     recording,
 ];
 
@@ -30,12 +37,17 @@ const SHORT = {
     time: 'Time',
     steps: 'Steps',
     communication: 'Communication',
+    waits: 'Waiting',
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    roofline: 'Roofline',
+    mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
+    history: 'History',
+    trust: 'Trust',
     recording: 'Recording',
 };
 
@@ -64,8 +76,10 @@ function navigation(sections) {
 function start() {
     startTheme();
     const data = readData(document.getElementById('data'));
-    const sections = SECTIONS.map((make) => make(data)).filter(Boolean);
-    document.getElementById('head').append(...head(data));
+    // a history of runs is a page of its own
+    const made = data.history ? [historySection] : SECTIONS;
+    const sections = made.map((make) => make(data)).filter(Boolean);
+    document.getElementById('head').append(...(data.history ? historyHead(data) : head(data)));
     document.getElementById('sections').append(...navigation(sections));
     document.getElementById('main').append(...sections);
     document.getElementById('foot').append(

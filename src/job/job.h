@@ -43,8 +43,6 @@ rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, r
 /* What a file's name tells of its rank: the number behind "rank" in it, else in the name of the nearest folder
  * that has one; RS_NO_VALUE. */
 int64_t rs_rank_in_name(const char *path);
-/* The order of file names: text, but numbers by their value. */
-int rs_path_compare(const char *a, const char *b);
 
 /* The settings of a job, with the number of threads filled in; the job's. */
 const rs_job_settings *rs_job_get_settings(const rs_job *job);

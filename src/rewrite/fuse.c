@@ -9,6 +9,7 @@
 #include "base/try.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
+#include "table/cells.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -22,6 +23,11 @@ static const rs_column_spec columns[] = {
     {"residual_us", RS_TIME, RS_UNIT_US, "median distance of its ends from the others' that remains",
      "residual"},
     {"worst_us", RS_TIME, RS_UNIT_US, "the greatest", "worst"},
+    {"clock_low_us", RS_TIME, RS_UNIT_US,
+     "its clock is still ahead of the lowest rank's by no less (behind, if below 0); unknown: nothing bounds it",
+     "clock from"},
+    {"clock_high_us", RS_TIME, RS_UNIT_US, "... and by no more: likely, or with --clocks certain for certain",
+     "clock to"},
 };
 static const rs_table_spec table = {"fuse", "one row is one rank of the new trace", columns,
                                     sizeof columns / sizeof *columns};
@@ -194,6 +200,12 @@ void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_fra
             rs_writer_time(w, r->clock.residual, RS_UNIT_US);
         else
             rs_writer_text(w, "null");
+        if (r->doubt.low != RS_NO_TIME) {
+            rs_writer_text(w, ", \"clock_low_us\": ");
+            rs_writer_time(w, r->doubt.low, RS_UNIT_US);
+            rs_writer_text(w, ", \"clock_high_us\": ");
+            rs_writer_time(w, r->doubt.high, RS_UNIT_US);
+        }
         rs_writer_char(w, '}');
     }
     rs_writer_text(w, "],\n  \"files\": {");
@@ -243,6 +255,8 @@ static rs_status report(const rs_fuse_plan *plan, rs_result *result, rs_error *e
             rs_table_add_null(t);
             rs_table_add_null(t);
         }
+        rs_table_add_time_if(t, r->doubt.low != RS_NO_TIME, r->doubt.low);
+        rs_table_add_time_if(t, r->doubt.low != RS_NO_TIME, r->doubt.high);
         status = rs_table_end_row(t, err);
     }
     char text[32];

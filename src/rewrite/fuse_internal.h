@@ -7,7 +7,7 @@
 #ifndef RS_REWRITE_FUSE_INTERNAL_H
 #define RS_REWRITE_FUSE_INTERNAL_H
 
-#include "match/collective_ops.h"
+#include "clock/collective_clocks.h"
 #include "input/json.h"
 #include "text/writer.h"
 #include "rankscope/fuse.h"
@@ -55,6 +55,7 @@ typedef struct rs_fuse_rank {
     const char *source;
     int64_t shift; /* ns to add to its times */
     rs_coll_clock clock;
+    rs_clock_doubt doubt;
     uint64_t n_written, n_left_out;
 } rs_fuse_rank;
 

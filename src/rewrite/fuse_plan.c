@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
 #include "format/format.h"
@@ -201,21 +202,25 @@ static rs_status choose_steps(rs_fuse_plan *plan, rs_result *result, rs_error *e
     return RS_OK;
 }
 
-static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
+static rs_status set_clocks(rs_fuse_plan *plan, rs_clock_how how, rs_result *result, rs_error *err)
 {
+    rs_clock_trust trust = {0};
     const rs_coll_rank **ranks = rs_malloc((plan->n + 1) * sizeof *ranks);
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
-    rs_status status = rs_clock_match(ranks, plan->n, align, &job, err);
+    rs_status status = rs_clock_match_by(ranks, plan->n, how, &job, &trust, err);
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         plan->ranks[i]->shift = job.shift[i];
         plan->ranks[i]->clock = job.clocks[i];
+        plan->ranks[i]->doubt = trust.of ? trust.of[i] : (rs_clock_doubt){RS_NO_TIME, RS_NO_TIME, 0};
     }
     if (status == RS_OK) {
         plan->by_base = job.by_base;
         plan->base_time_ns = plan->n ? plan->ranks[0]->collectives->base_time_ns : RS_NO_VALUE;
         rs_coll_job_clear(&job);
+        rs_coll_note_trust(&trust, result);
+        rs_clock_trust_clear(&trust);
     }
     rs_free(ranks);
     return status;
@@ -253,6 +258,16 @@ static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, 
     return plan->ranks ? RS_OK : rs_fail_nomem(err, "ranks");
 }
 
+/* The ways that --clocks names; NULL is the first. */
+static rs_status how_of(const rs_fuse_settings *settings, rs_clock_how *out, rs_error *err)
+{
+    const char *word = settings->clocks ? settings->clocks : "ends";
+    if (strcmp(word, "ends") && strcmp(word, "likely") && strcmp(word, "certain"))
+        return rs_fail(err, RS_ERR_USAGE, "clocks are set by ends, likely or certain, not by \"%s\"", word);
+    *out = settings->align ? rs_clock_how_of(word) : RS_CLOCKS_FILE;
+    return RS_OK;
+}
+
 rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err)
 {
     rs_reread_rank *places = rs_calloc(plan->n + 1, sizeof *places);
@@ -272,9 +287,11 @@ rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, const
     const rs_job_settings *asked = rs_job_get_settings(job);
     *plan = (rs_fuse_plan){.weigh = !choice && (settings->max_events || asked->steps || asked->window),
                            .choice = choice};
-    rs_status status = read_ranks(job, plan, result, err);
+    rs_clock_how how = RS_CLOCKS_ENDS;
+    rs_status status = how_of(settings, &how, err);
+    if (status == RS_OK) status = read_ranks(job, plan, result, err);
     if (status == RS_OK) status = choose_steps(plan, result, err);
-    if (status == RS_OK) status = set_clocks(plan, settings->align, err);
+    if (status == RS_OK) status = set_clocks(plan, how, result, err);
     if (status == RS_OK && plan->weigh) status = rs_fuse_choose(plan, settings->max_events, result, err);
     return status;
 }

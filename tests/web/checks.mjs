@@ -13,11 +13,18 @@ const TABLES = [
     ['Kernels of each rank', 'kernels', 'kernels', ['--top', '40', '--duration-ratio', '1']],
     ['Operators over ranks', 'ops', 'across'],
     ['Operators of each rank', 'ops', 'ops'],
+    ['Operators under the roofline', 'roofline', 'args'],
+    ['Matrix products at their best rate', 'roofline', 'gemms'],
+    ['Rates of the devices', 'roofline', 'roofs'],
+    ['MFU of each step', 'mfu', 'mfu'],
     ['Launching calls of each rank', 'launches', 'launches'],
     ['Queue of each stream', 'queue', 'queue'],
     ['Collectives by kind and size', 'collectives', 'summary'],
     ['Collectives with their late ranks', 'collectives', 'collectives'],
     ['Lateness of each rank', 'collectives', 'lateness'],
+    ['Waiting by kind', 'blame', 'totals'],
+    ['Shares of the waiting', 'blame', 'blame'],
+    ['Clocks of the ranks', 'clocks', 'clocks'],
     ['Ranks and their files', 'info', 'ranks'],
 ];
 

@@ -49,6 +49,15 @@ const jobPage = report('job', [job]);
 await group('numbers of a small job', async () => {
     const opened = await openPage(browser, jobPage);
     await numbers(opened.page, answer, [job], () => true);
+    const whole = answer('replay', [job]).tables.replay.filter((row) => row.step === null);
+    const replayed = await readTable(opened.page, 'Replay of each rank');
+    const difference = replayed && sameRows(replayed, whole);
+    check('replay of each rank', replayed?.length === 4 && difference === null, difference ?? '');
+    const most = answer('blame', [job], ['--wait', 'communication']).tables.blame[0];
+    check(
+        'the greatest share of the waiting is told',
+        (await opened.page.textContent('#waits .lede')).includes(`rank ${most.waiting_rank} waited`),
+    );
     check('nothing complained', opened.complaints.length === 0, opened.complaints);
     await opened.close();
 });
@@ -171,6 +180,22 @@ await group('charts', async () => {
         'another measure, another description',
         (await page.locator('#steps .chart').getAttribute('aria-label')).includes('idle'),
     );
+    const roofs = answer('roofline', [job]).tables;
+    const roof = page.locator('#roofline .chart');
+    await roof.scrollIntoViewIfNeeded();
+    await page.locator('#roofline .choice select').selectOption('1');
+    await roof.scrollIntoViewIfNeeded();
+    await settle(page);
+    const drawn = roofs.args.filter((r) => r.rank === 1 && r.flops_per_byte > 0 && r.tflops_per_s > 0).length;
+    const lines = roofs.roofs.filter((r) => r.rank === 1).length;
+    const described = await roof.getAttribute('aria-label');
+    check(
+        'the roofline chart has the operators of the chosen rank and the rates that bound them',
+        described.startsWith(`Roofline chart of rank 1: ${drawn} operators`) && described.includes(`under ${lines} rates`),
+        described,
+    );
+    const marks = (await roof.locator('svg path[fill-opacity="0.75"]').count()) - drawn; // and those of the legend
+    check('a mark for each operator', marks >= 1 && marks <= 4, `${marks} more than ${drawn}`);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });
@@ -311,6 +336,7 @@ await group('what is absent', async () => {
             `${id} says why it is empty`,
             ((await page.locator(`#${id} .empty`).first().textContent()) ?? '').length > 10,
         );
+    check('one rank waits for no other', (await page.locator('#waits, #trust').count()) === 0);
     check(
         'the notes of the commands are there',
         answer('kernels', [path]).notes.every((note) => note.replace(/^rank \d+: /, '').length > 3),
