@@ -673,10 +673,14 @@ bool rs_scrub_is_process(const char *text, size_t n)
 /* "stream 7", "thread 4711 (python)"; thread names of PyTorch. */
 bool rs_scrub_is_thread(const char *text, size_t n)
 {
-    static const char *const names[] = {
-        "python",      "python3",          "pt_main_thread",   "pt_autograd_0",
-        "pt_data_pin", "pt_nccl_watchdog", "PyTorch Profiler", "",
-        NULL};
+    static const char *const names[] = {"Trace PyTorch Profiler",
+                                        "pt_main_thread",
+                                        "pt_autograd_0",
+                                        "pt_data_pin",
+                                        "pt_nccl_watchdog",
+                                        "PyTorch Profiler",
+                                        "",
+                                        NULL};
     part s = {text, n};
     while (s.n && s.text[s.n - 1] == ' ') s.n--;
     if (is_any(s, names) || is_digits(s) || is_python(s)) return true;
