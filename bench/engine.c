@@ -54,7 +54,9 @@ static rs_status time_path(rs_trace *trace, const rs_policy *policy, double *sec
 
 static rs_status make_rank(const char *path, sums *s, rs_skeleton **out, rs_error *err)
 {
-    rs_load_settings settings = {.threads = 1, .columns = RS_SKELETON_COLUMNS | rs_facet_columns((const rs_facet *const[]){&rs_facet_skeleton}, 1)};
+    rs_load_settings settings = {
+        .threads = 1,
+        .columns = RS_SKELETON_COLUMNS | rs_facet_columns((const rs_facet *const[]){&rs_facet_skeleton}, 1)};
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     rs_source *source;
     rs_events *events;
@@ -103,11 +105,12 @@ static rs_status time_replay(const rs_skeleton *const *ranks, size_t n, const su
     if (status == RS_OK) status = rs_engine_replay(&engine, &weights, &times, err);
     double replay = rs_clock_seconds() - begin;
     if (status == RS_OK)
-        printf("{\"ranks\": %zu, \"events\": %llu, \"text\": %llu, \"load\": %.6f, \"links\": %.6f, \"path\": %.6f, "
-               "\"build\": %.6f, \"join\": %.6f, \"replay\": %.6f, \"bytes\": %llu, \"nodes\": %llu, \"edges\": %llu, "
-               "\"off\": %zu, \"peak\": %llu}\n",
-               n, s->events, s->text, s->load, s->links, s->path, s->build, join, replay, s->bytes, s->nodes,
-               s->edges, rs_engine_deviations(&engine, &times, &worst), peak());
+        printf(
+            "{\"ranks\": %zu, \"events\": %llu, \"text\": %llu, \"load\": %.6f, \"links\": %.6f, \"path\": %.6f, "
+            "\"build\": %.6f, \"join\": %.6f, \"replay\": %.6f, \"bytes\": %llu, \"nodes\": %llu, \"edges\": %llu, "
+            "\"off\": %zu, \"peak\": %llu}\n",
+            n, s->events, s->text, s->load, s->links, s->path, s->build, join, replay, s->bytes, s->nodes,
+            s->edges, rs_engine_deviations(&engine, &times, &worst), peak());
     rs_times_clear(&times);
     rs_weights_clear(&weights);
     rs_engine_clear(&engine);
@@ -194,9 +197,11 @@ static int time_clocks(size_t n, size_t collectives)
     if (rs_clocks_find(&job, NULL, &clocks, &err) != RS_OK) return fail(&err);
     double find = rs_clock_seconds() - begin;
     for (size_t r = 1; r < n; r++)
-        wrong += clocks.of[r].certain_low > 1000 * (int64_t)r || clocks.of[r].certain_high < 1000 * (int64_t)r;
-    printf("{\"ranks\": %zu, \"collectives\": %zu, \"match\": %.6f, \"clocks\": %.6f, \"wrong\": %zu, \"peak\": %llu}\n", n,
-           collectives, match, find, wrong, peak());
+        wrong +=
+            clocks.of[r].certain_low > 1000 * (int64_t)r || clocks.of[r].certain_high < 1000 * (int64_t)r;
+    printf(
+        "{\"ranks\": %zu, \"collectives\": %zu, \"match\": %.6f, \"clocks\": %.6f, \"wrong\": %zu, \"peak\": %llu}\n",
+        n, collectives, match, find, wrong, peak());
     rs_clocks_clear(&clocks);
     rs_coll_job_clear(&job);
     for (size_t r = 0; r < n; r++) rs_coll_rank_free(ranks[r]);
