@@ -1,6 +1,6 @@
 // Charts: drawn by ECharts when they come into view, again when colours or width change. Each has its numbers
 // as a table below it; the drawing itself is one picture to a screen reader.
-import { BarChart, HeatmapChart } from 'echarts/charts';
+import { BarChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
     AriaComponent,
     DataZoomComponent,
@@ -18,6 +18,8 @@ import { colours, onTheme } from './theme.js';
 echarts.use([
     BarChart,
     HeatmapChart,
+    LineChart,
+    ScatterChart,
     AriaComponent,
     DataZoomComponent,
     GridComponent,
@@ -190,6 +192,64 @@ function legendRows(names, width) {
     return rows;
 }
 
+// Lines over items in order. series: {name, colour, values (null: none), points, step}; more lines of the tooltip:
+// extra(i) -> [[key, value]].
+export function lines({ label, items, series, unit, axis, extra }) {
+    const known = series.flatMap((s) => s.values.filter((v) => v !== null));
+    const { scale, label: unitLabel } = axisUnit(unit, known);
+    return chart({
+        label,
+        height: 360,
+        cells: items.length,
+        make: () => {
+            const c = colours();
+            const option = base();
+            option.grid = {
+                left: 8,
+                right: 16,
+                top: 40,
+                bottom: items.length > ZOOM ? 32 : 8,
+                outerBoundsMode: 'same',
+                outerBoundsContain: 'all',
+            };
+            option.xAxis = { ...categoryAxis(items, ''), boundaryGap: items.length < 3 };
+            option.yAxis = {
+                ...valueAxis(`${axis}${unitLabel ? `, ${unitLabel}` : ''}`),
+                nameLocation: 'middle',
+                nameGap: 30,
+                scale: true, // a change of a percent is not seen from 0
+                axisLabel: { color: c.muted },
+            };
+            if (items.length > ZOOM) option.dataZoom = [zoom()];
+            option.tooltip = {
+                ...option.tooltip,
+                trigger: 'axis',
+                formatter: (shown) =>
+                    tip(items[shown[0].dataIndex], [
+                        ...shown.map((item) => [
+                            item.seriesName,
+                            quantity(series[item.seriesIndex].values[item.dataIndex], unit),
+                            item.color,
+                        ]),
+                        ...(extra?.(shown[0].dataIndex) ?? []),
+                    ]),
+            };
+            option.series = series.map((s) => ({
+                type: 'line',
+                name: s.name,
+                step: s.step ? 'middle' : false,
+                showSymbol: Boolean(s.points),
+                symbolSize: 7,
+                data: s.values.map((v) => (v === null ? null : v / scale)),
+                itemStyle: { color: c[s.colour] },
+                lineStyle: { color: c[s.colour], width: s.points ? 1 : 2.5 },
+                emphasis: { disabled: true },
+            }));
+            return option;
+        },
+    });
+}
+
 // Bars over ranks (or what noun says). series: {name, colour (a name of colours()), values, stack}; more lines of
 // the tooltip: extra(i) -> [[key, value]].
 export function bars({ label, items: ranks, noun = 'rank', series, unit, axis, max, extra }) {
@@ -337,6 +397,99 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
                     },
                     emphasis: { itemStyle: { borderColor: c.text, borderWidth: 1.5 } },
                 },
+            ];
+            return option;
+        },
+    });
+}
+
+const decade = (value, up) => 10 ** (up ? Math.ceil : Math.floor)(Math.log10(value));
+
+// A number on a logarithmic axis: 0.01, 1, 1000.
+const plainNumber = (v) => (v >= 1 ? fixed(v, 0) : `${Number(v.toPrecision(1))}`);
+
+// A roofline chart. roofs: {name, rate (TFLOP/s), bandwidth (GB/s), ridge (FLOPs/byte)}; points: {x (FLOPs/byte),
+// y (TFLOP/s), size (share of the largest, 0 to 1), series, title, rows (of the tooltip)}; series: {key, name, colour,
+// symbol}.
+export function rooflineChart({ label, roofs, points, series }) {
+    const ys = [...points.map((p) => p.y), ...roofs.map((r) => r.rate)];
+    const xs = [...points.map((p) => p.x), ...roofs.map((r) => r.ridge)];
+    const x0 = decade(Math.min(...xs), false);
+    const x1 = decade(Math.max(...xs) * 1.001, true);
+    const y0 = decade(Math.min(...ys), false);
+    const y1 = decade(Math.max(...ys) * 1.3, true); // a line along the upper edge would not be seen
+    const line = (r) => [
+        [Math.max(x0, (y0 * 1e3) / r.bandwidth), Math.max(y0, (x0 * r.bandwidth) / 1e3)],
+        [r.ridge, r.rate],
+        [x1, r.rate],
+    ];
+    return chart({
+        label,
+        height: 440,
+        cells: points.length,
+        make: (width) => {
+            const c = colours();
+            const option = base();
+            const names = [...series.map((s) => s.name), ...roofs.map((r) => r.name)];
+            const axis = (name, min, max) => ({
+                ...valueAxis(name),
+                type: 'log',
+                min,
+                max,
+                nameLocation: 'middle',
+                nameGap: 30,
+                minorSplitLine: { show: false },
+                axisLabel: { color: c.muted, fontFamily: FONT, formatter: plainNumber, hideOverlap: true },
+            });
+            option.grid = {
+                left: 8,
+                right: 20,
+                top: 20 + 24 * legendRows(names, width),
+                bottom: 8,
+                outerBoundsMode: 'same',
+                outerBoundsContain: 'all',
+            };
+            option.xAxis = axis('FLOPs per byte', x0, x1);
+            option.yAxis = { ...axis('TFLOP/s', y0, y1), nameGap: 44 };
+            delete option.legend.icon; // each series by its own symbol or line
+            option.legend.itemWidth = 22;
+            option.tooltip = {
+                ...option.tooltip,
+                trigger: 'item',
+                formatter: (item) => {
+                    if (item.seriesType === 'scatter') return tip(item.data.point.title, item.data.point.rows);
+                    const roof = roofs[item.seriesIndex - series.length];
+                    return tip(roof.name, [
+                        ['at best', `${fixed(roof.rate, 1)}\u00a0TFLOP/s`],
+                        ['memory', `${fixed(roof.bandwidth, 0)}\u00a0GB/s`],
+                        ['from', `${fixed(roof.ridge, 1)}\u00a0FLOPs/byte on`],
+                    ]);
+                },
+            };
+            option.series = [
+                ...series.map((s) => ({
+                    type: 'scatter',
+                    name: s.name,
+                    symbol: s.symbol,
+                    symbolSize: (_, item) => 6 + 26 * Math.sqrt(item.data.point.size),
+                    data: points
+                        .filter((p) => p.series === s.key)
+                        .map((point) => ({ value: [point.x, point.y], point })),
+                    itemStyle: { color: c[s.colour], opacity: 0.75, borderColor: c.gap, borderWidth: 1 },
+                    emphasis: { itemStyle: { borderColor: c.text, borderWidth: 1.5, opacity: 1 } },
+                    z: 3,
+                })),
+                ...roofs.map((r, i) => ({
+                    type: 'line',
+                    name: r.name,
+                    symbol: 'none',
+                    data: line(r),
+                    color: c.muted,
+                    lineStyle: { color: c.muted, width: 1.5, type: ['solid', 'dashed', 'dotted'][i % 3] },
+                    emphasis: { disabled: true },
+                    triggerLineEvent: true,
+                    z: 2,
+                })),
             ];
             return option;
         },

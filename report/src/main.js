@@ -6,8 +6,10 @@ import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
@@ -20,6 +22,8 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    rooflineSection,
+    mfuSection,
     launchesSection,
     queueSection,
     metricsSection,
@@ -37,9 +41,12 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    roofline: 'Roofline',
+    mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
+    history: 'History',
     trust: 'Trust',
     recording: 'Recording',
 };
@@ -69,8 +76,10 @@ function navigation(sections) {
 function start() {
     startTheme();
     const data = readData(document.getElementById('data'));
-    const sections = SECTIONS.map((make) => make(data)).filter(Boolean);
-    document.getElementById('head').append(...head(data));
+    // a history of runs is a page of its own
+    const made = data.history ? [historySection] : SECTIONS;
+    const sections = made.map((make) => make(data)).filter(Boolean);
+    document.getElementById('head').append(...(data.history ? historyHead(data) : head(data)));
     document.getElementById('sections').append(...navigation(sections));
     document.getElementById('main').append(...sections);
     document.getElementById('foot').append(

@@ -207,7 +207,7 @@ static int by_node(const void *a, const void *b)
 rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err)
 {
     rs_tree *tree;
-    RS_TRY(rs_trace_tree(trace, false, &tree, err));
+    RS_TRY(rs_trace_working_tree(trace, &tree, err));
     builder b = {.trace = trace, .e = trace->events, .t = tree, .p = p};
     b.place = rs_malloc((tree->n + 1) * sizeof *b.place);
     bool ok = b.place && add_nodes(&b) && add_threads(&b) && add_linked(&b);

@@ -273,20 +273,14 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
     return NULL;
 }
 
-static int by_event(const void *a, const void *b)
-{
-    const call *x = a, *y = b;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
-    return (int)x->communication - (int)y->communication;
-}
-
-/* All calls, by event. */
-static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n)
+/* All calls, and their order by event; communication behind other work of the same event. */
+static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, rs_keyed **order)
 {
     size_t n_comm = 0;
     rs_keyed *comm = list_communication(g, &n_comm);
     call *calls = comm ? rs_malloc((owners->n + n_comm + 1) * sizeof *calls) : NULL;
     *n = 0;
+    *order = NULL;
     for (size_t i = 0; calls && i < owners->n; i++) {
         const rs_owned *o = &owners->items[i];
         if (o->communication) continue;
@@ -305,8 +299,15 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n)
             c->time = rs_add_sat(c->time, length_of(g->e, comm[end].value));
     }
     rs_free(comm);
-    if (calls && *n) qsort(calls, *n, sizeof *calls, by_event);
-    return calls;
+    if (calls) *order = rs_malloc((*n + 1) * sizeof **order);
+    bool ok = *order != NULL;
+    for (size_t i = 0; ok && i < *n; i++)
+        (*order)[i] = (rs_keyed){(int64_t)calls[i].row * 2 + calls[i].communication, (uint32_t)i};
+    if (ok && rs_keyed_sort(*order, *n)) return calls;
+    rs_free(calls);
+    rs_free(*order);
+    *order = NULL;
+    return NULL;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
@@ -315,16 +316,18 @@ static rs_status gather_calls(gatherer *g, rs_error *err)
 {
     const rs_owners *owners;
     rs_tree *tree;
-    RS_TRY(rs_trace_tree(g->trace, false, &tree, err));
+    RS_TRY(rs_trace_working_tree(g->trace, &tree, err));
     RS_TRY(rs_trace_classes(g->trace, RS_CLASSES_OWN, &g->classes, err));
     g->t = tree;
     RS_TRY(rs_trace_owners(g->trace, &owners, err));
     RS_TRY(rs_trace_shapes(g->trace, &g->shapes, err));
     size_t n = 0;
-    call *calls = list_calls(g, owners, &n);
+    rs_keyed *order;
+    call *calls = list_calls(g, owners, &n, &order);
     bool ok = calls != NULL;
-    for (size_t i = 0; ok && i < n; i++) ok = add_call(g, &calls[i]);
+    for (size_t i = 0; ok && i < n; i++) ok = add_call(g, &calls[order[i].value]);
     rs_free(calls);
+    rs_free(order);
     return ok ? RS_OK : rs_fail_nomem(err, "operators");
 }
 
@@ -380,8 +383,8 @@ static rs_status gather(const rs_run *run, rs_trace *trace, gatherer *g, rs_erro
 
 uint64_t rs_compare_columns(const rs_options *options)
 {
-    static const rs_facet *const of_calls[] = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_tree};
-    static const rs_facet *const of_trees[] = {&rs_facet_tree};
+    static const rs_facet *const of_calls[] = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_working_tree};
+    static const rs_facet *const of_trees[] = {&rs_facet_working_tree};
     rs_compare_by by = rs_compare_by_of(options);
     if (by == RS_COMPARE_KERNEL) return 0;
     if (by == RS_COMPARE_TREE) return rs_facet_columns(of_trees, 1) | RS_COLUMN_BIT(INPUT_DIMS);

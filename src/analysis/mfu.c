@@ -8,6 +8,7 @@
 #include "analysis/steps.h"
 #include "base/interval.h"
 #include "base/try.h"
+#include "trace/recompute.h"
 #include "trace/selection.h"
 
 static const rs_option_spec options[] = {
@@ -59,82 +60,6 @@ static void free_partial(void *partial)
     if (!p) return;
     rs_free(p->steps);
     rs_free(p);
-}
-
-/* Where activation checkpoints are computed again: the spans of torch's function, thread by thread. */
-typedef struct recompute {
-    rs_keyed *starts; /* by thread, then start: key is the start, value the row */
-    size_t *first;    /* by thread, one more at the end */
-    int64_t *reach;   /* latest end of a span of the thread up to this one */
-    size_t n;
-} recompute;
-
-static void clear_recompute(recompute *r)
-{
-    rs_free(r->starts);
-    rs_free(r->first);
-    rs_free(r->reach);
-}
-
-static bool is_recompute(const char *name)
-{
-    return strstr(name, "torch/utils/checkpoint.py") && strstr(name, "recompute_fn");
-}
-
-static bool list_recompute(const rs_trace *t, const uint8_t *recomputes, recompute *r)
-{
-    const rs_events *e = t->events;
-    size_t capacity = 0;
-    for (size_t i = 0; i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i);
-        if (!recomputes[e->name[row]] || rs_event_kind(e, row) != RS_KIND_PYTHON_FUNCTION) continue;
-        if (!rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        if (!RS_GROW_ONE(r->starts, r->n, capacity)) return false;
-        r->starts[r->n++] = (rs_keyed){e->start[row], row};
-    }
-    if (!rs_keyed_sort(r->starts, r->n)) return false;
-    for (size_t i = 0; i < r->n; i++) r->starts[i].key = e->thread[r->starts[i].value];
-    return rs_keyed_sort(r->starts, r->n);
-}
-
-static bool find_recompute(const rs_trace *t, recompute *r)
-{
-    const rs_events *e = t->events;
-    bool any = false, ok = true;
-    uint8_t *recomputes = rs_calloc(e->strings.n + 1, 1);
-    r->first = rs_calloc(e->n_threads + 2, sizeof *r->first);
-    ok = recomputes && r->first;
-    for (size_t i = 0; ok && i < e->strings.n; i++)
-        any |= recomputes[i] = is_recompute(e->strings.items[i].text);
-    if (ok && any) ok = list_recompute(t, recomputes, r);
-    rs_free(recomputes);
-    r->reach = ok ? rs_malloc((r->n + 1) * sizeof *r->reach) : NULL;
-    ok = r->reach != NULL;
-    for (size_t i = 0; ok && i < r->n; i++) {
-        uint32_t row = r->starts[i].value;
-        bool same =
-            i > 0 && r->starts[i - 1].value != row && e->thread[r->starts[i - 1].value] == e->thread[row];
-        r->first[e->thread[row] + 1] = i + 1;
-        r->reach[i] = rs_event_end(e, row);
-        if (same && r->reach[i - 1] > r->reach[i]) r->reach[i] = r->reach[i - 1];
-    }
-    for (size_t i = 0; ok && i < r->n; i++) r->starts[i].key = e->start[r->starts[i].value];
-    for (size_t i = 0; ok && i < e->n_threads; i++)
-        if (r->first[i + 1] < r->first[i]) r->first[i + 1] = r->first[i];
-    return ok;
-}
-
-static bool is_below_recompute(const rs_events *e, const recompute *r, uint32_t row)
-{
-    size_t begin = r->first[e->thread[row]], low = begin, high = r->first[e->thread[row] + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->starts[middle].key <= e->start[row])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > begin && r->reach[low - 1] > e->start[row];
 }
 
 /* ---- its steps ----------------------------------------------------------------------------------------- */
@@ -211,16 +136,17 @@ static void add_flops(mfu_step *step, const rs_owned *o, const rs_model *m, bool
     step->recompute[precision] = rs_add_sat(step->recompute[precision], repeated);
 }
 
-static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, const recompute *again,
-                            rs_error *err)
+static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, rs_error *err)
 {
     const rs_events *e = trace->events;
     const rs_owners *owners;
+    const rs_recompute *recompute;
     const rs_work *work;
     const rs_step *steps;
     rs_op_shapes *shapes;
     size_t n_steps;
     RS_TRY(rs_trace_owners(trace, &owners, err));
+    RS_TRY(rs_trace_recompute(trace, &recompute, err));
     RS_TRY(rs_trace_shapes(trace, &shapes, err));
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
     RS_TRY(rs_trace_work_details(trace, run->policy, &work, err));
@@ -237,14 +163,13 @@ static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, con
         mfu_step *step = step_of(p, number);
         if (!step) continue;
         step->modelled = rs_add_sat(step->modelled, o->durations);
-        add_flops(step, o, &rs_shapes_at(shapes, o->answer)->model, is_below_recompute(e, again, o->row));
+        add_flops(step, o, &rs_shapes_at(shapes, o->answer)->model, recompute->again[o->node]);
     }
     return RS_OK;
 }
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    recompute again = {0};
     rs_status status;
     RS_TRY(rs_check_device_option(run, err));
     const rs_device *device = rs_rank_device(trace, err, &status);
@@ -254,9 +179,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     p->described = device != NULL;
     p->known_as = device ? rs_device_known_as(trace->events, device) : NULL;
     status = list_steps(run, trace, p, err);
-    if (status == RS_OK && !find_recompute(trace, &again)) status = rs_fail_nomem(err, "recomputation");
-    if (status == RS_OK) status = fill_steps(run, trace, p, &again, err);
-    clear_recompute(&again);
+    if (status == RS_OK) status = fill_steps(run, trace, p, err);
     if (status == RS_OK)
         *partial = p;
     else
@@ -364,7 +287,7 @@ const rs_analysis rs_analysis_mfu = {
         "share of "
         "the\nstep's length on the host. MFU leaves out what a model would not need: operators below "
         "torch.utils.checkpoint's\nrecompute_fn (which only shows where Python functions were recorded, "
-        "with_stack=True) and the scores that fused\nattention computes again in the backward pass. Causal "
+        "with_stack=True), those that\nCheckpointFunctionBackward runs again, and the scores that fused\nattention computes again in the backward pass. Causal "
         "attention counts the pairs that are not masked, where other\ntools, PaLM's MFU among them, count "
         "the "
         "full square. FLOPs come from the models of roofline; modelled_pct says how\nmuch of the GPU time "
@@ -374,8 +297,8 @@ const rs_analysis rs_analysis_mfu = {
                 "rankscope mfu --device H100-SXM trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_steps, &rs_facet_span, &rs_facet_work_details,
-               &rs_facet_gpu_rows},
+    .facets = {&rs_facet_owners, &rs_facet_recompute, &rs_facet_steps, &rs_facet_span, &rs_facet_work_details,
+               &rs_facet_gpu_rows}, /* shapes come with owners */
     .columns = RS_COLUMN_BIT(DEVICE),
     .table_sets = sets,
     .n_table_sets = 1,

@@ -87,6 +87,18 @@ static const rs_column_spec gemm_columns[] = {
     RS_COLUMN("input_strides", TEXT, NONE, "strides of the inputs", "strides"),
     RS_COLUMN("concrete_inputs", TEXT, NONE, "values of scalar inputs", "values"),
 };
+static const rs_column_spec roof_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("unit", TEXT, NONE, "matrix: contractions; vector: operators that only do other arithmetic",
+              NULL),
+    RS_COLUMN("precision", TEXT, NONE, "of that arithmetic; unknown: integers and truth values", NULL),
+    RS_COLUMN("tflops_per_s", REAL, NONE, "what the rank's device can do of it at best", "TFLOP/s"),
+    RS_COLUMN("mem_gbps", REAL, GBPS, "bandwidth of its memory", "memory GB/s"),
+    RS_COLUMN("ridge_flops_per_byte", REAL, NONE,
+              "arithmetic intensity from which on the rate bounds, and not the memory", "ridge"),
+    RS_COLUMN("count", INT, COUNT, "calls with a model that do it", NULL),
+    RS_COLUMN("kernel_us", TIME, US, "their GPU time", "GPU time"),
+};
 static const rs_table_spec args_table =
     RS_TABLE("args", "one row is one operator with one set of arguments, of one rank", args_columns);
 static const rs_table_spec op_table = RS_TABLE("ops", "one row is one operator of one rank", op_columns);
@@ -96,10 +108,12 @@ static const rs_table_spec device_table =
     RS_TABLE("devices", "one row is one device that the file describes", device_columns);
 static const rs_table_spec gemm_table =
     RS_TABLE("gemms", "one row is one matrix product with one set of arguments, of one rank", gemm_columns);
-static const rs_table_spec *const tables[] = {&args_table, &op_table, &model_table, &device_table,
-                                              &gemm_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
-enum { ARGS, OPS, MODELS, DEVICES, GEMMS };
+static const rs_table_spec roof_table =
+    RS_TABLE("roofs", "one row is one rate that bounds operators of one rank", roof_columns);
+static const rs_table_spec *const tables[] = {&args_table,   &op_table,   &model_table,
+                                              &device_table, &gemm_table, &roof_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 6}};
+enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS };
 
 /* ---- by arguments -------------------------------------------------------------------------------------- */
 
@@ -222,6 +236,52 @@ static rs_status add_devices(rs_table *t, int64_t rank, const rs_roof_rank *p, r
         status = rs_table_end_row(t, err);
     }
     return status;
+}
+
+/* ---- the lines of a roofline chart ---------------------------------------------------------------------- */
+
+typedef struct roof {
+    uint64_t count;
+    int64_t time;
+} roof;
+
+/* A row's roof: the matrix units' for contractions, whatever other arithmetic they do; else the vector units'. */
+static roof *roof_of(roof (*roofs)[RS_N_PRECISIONS], const rs_roof_row *r)
+{
+    if (!r->family || !r->has_flops || (r->matrix <= 0 && r->vector <= 0)) return NULL;
+    return &roofs[r->matrix > 0 ? 0 : 1][r->precision];
+}
+
+static rs_status add_roofs(rs_table *t, int64_t rank, const rs_roof_rank *p, const rs_rates *rates,
+                           rs_error *err)
+{
+    roof roofs[2][RS_N_PRECISIONS] = {{{0}}};
+    for (size_t i = 0; i < p->n; i++) {
+        roof *one = roof_of(roofs, &p->rows[i]);
+        if (!one) continue;
+        one->count += p->rows[i].time.n;
+        one->time = rs_add_sat(one->time, p->rows[i].time.sum);
+    }
+    for (unsigned unit = 0; unit < 2; unit++)
+        for (unsigned i = 0; i < RS_N_PRECISIONS; i++) {
+            const roof *one = &roofs[unit][i];
+            if (!one->count) continue;
+            rs_precision precision = (rs_precision)i;
+            double rate = !rates      ? (double)NAN
+                          : unit == 0 ? rs_rates_matrix(rates, precision)
+                                      : rs_rates_vector(rates, precision);
+            double memory = rates ? rates->mem_gbps : (double)NAN;
+            rs_table_add_int(t, rank);
+            rs_table_add_text(t, unit == 0 ? "matrix" : "vector");
+            rs_table_add_text(t, precision ? rs_precision_name(precision) : NULL);
+            rs_table_add_real(t, rate);
+            rs_table_add_real(t, memory);
+            rs_table_add_real(t, rs_roof_ratio(rate * 1e3, memory));
+            rs_table_add_int(t, (int64_t)one->count);
+            rs_table_add_time(t, one->time);
+            RS_TRY(rs_table_end_row(t, err));
+        }
+    return RS_OK;
 }
 
 /* ---- matrix products at their best rate ---------------------------------------------------------------- */
@@ -370,6 +430,7 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
     RS_TRY(add_totals(result->tables[OPS], partial->rank, p, r, false, top, err));
     RS_TRY(add_totals(result->tables[MODELS], partial->rank, p, r, true, top, err));
     RS_TRY(add_devices(result->tables[DEVICES], partial->rank, p, err));
+    RS_TRY(add_roofs(result->tables[ROOFS], partial->rank, p, r, err));
     rs_roof_note(run, partial->rank, p, known, result);
     return RS_OK;
 }
@@ -404,7 +465,7 @@ const rs_analysis rs_analysis_roofline = {
         "\"max_achievable_tflops\": {\"matrix_bf16\": ...,\n\"vector_fp32\": ...}}; what it lacks is "
         "unknown.\n"
         "The table gemms says what would be gained if every matrix product ran at the best rate seen for its "
-        "shape.",
+        "shape;\nroofs holds the lines of a roofline chart, which `report` draws.",
     .examples =
         "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
         "rankscope roofline --table devices trace.json.gz\n"

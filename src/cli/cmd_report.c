@@ -130,7 +130,8 @@ const rs_command rs_report_command = {
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
-        "is not hidden and who is late, why the GPU idles, kernels, operators, launches and queues. Charts "
+        "is not hidden and who is late, why the GPU idles, kernels, operators and how near they come to what the "
+        "device can do, launches and queues. Charts "
         "can be hovered and zoomed, tables sorted and searched; every number is the one that the command "
         "of its section prints.\n\n"
         "Long tables are cut to the rows that matter most, and say so.\n\n"

@@ -110,10 +110,10 @@ static bool measure(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scr
                     .first_work = (uint32_t)out->n_work,
                     .n_work = (uint32_t)n,
                     .communication = pairs[0].key & 1};
-    for (size_t i = 0; i < n; i++) pairs[i].key = pairs[i].value;
-    if (!rs_keyed_sort(pairs, n)) return false;
-    for (size_t i = 0; i < n; i++) pairs[i].key = e->start[pairs[i].value];
-    if (!rs_keyed_sort(pairs, n)) return false;
+    for (size_t i = 0; n > 1 && i < n; i++) pairs[i].key = pairs[i].value;
+    if (n > 1 && !rs_keyed_sort(pairs, n)) return false;
+    for (size_t i = 0; n > 1 && i < n; i++) pairs[i].key = e->start[pairs[i].value];
+    if (n > 1 && !rs_keyed_sort(pairs, n)) return false;
     for (size_t i = 0; i < n; i++) {
         uint32_t row = pairs[i].value;
         int64_t start = e->start[row], length = e->duration[row] > 0 ? e->duration[row] : 0;
@@ -187,7 +187,7 @@ static rs_status count_unlinked(finder *f, rs_owners *out, rs_error *err)
 static rs_status find_owners(finder *f, rs_owners *out, rs_error *err)
 {
     rs_tree *tree;
-    RS_TRY(rs_trace_tree(f->trace, false, &tree, err));
+    RS_TRY(rs_trace_working_tree(f->trace, &tree, err));
     RS_TRY(rs_trace_classes(f->trace, RS_CLASSES_OWN, &f->classes, err));
     RS_TRY(rs_trace_shapes(f->trace, &f->shapes, err));
     f->t = tree;
@@ -219,7 +219,7 @@ static rs_status make_owners(rs_trace *trace, const void *key, void **out, rs_er
 
 const rs_facet rs_facet_owners = {
     .name = "owners of GPU work",
-    .needs = {&rs_facet_tree, &rs_facet_classes, &rs_facet_links, &rs_facet_shapes, &rs_facet_steps},
+    .needs = {&rs_facet_working_tree, &rs_facet_classes, &rs_facet_links, &rs_facet_shapes, &rs_facet_steps},
     .selected = true,
     .make = make_owners,
     .release = free_owners};

@@ -13,7 +13,7 @@
 /* One owner and the work it owns. An owner of both communication and other work stands twice. */
 typedef struct rs_owned {
     uint32_t row;        /* the owner's event */
-    uint32_t node;       /* ... in the tree without Python functions */
+    uint32_t node;       /* ... in the tree above GPU work */
     uint32_t answer;     /* of the rank's shapes; RS_NO_ANSWER: no model */
     uint32_t first_work; /* in work_row */
     uint32_t n_work;

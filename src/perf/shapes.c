@@ -7,11 +7,12 @@
 
 struct rs_op_shapes {
     const rs_trace *trace;
-    uint16_t *entry_of;   /* by string id: the model of that name */
+    uint16_t *entry_of;   /* by string id: the model of that name, or NOT_ASKED */
     uint16_t *forward_of; /* by string id: the model of the name without its ending Backward */
     rs_map64 places;      /* hash of a question -> answer */
     rs_shape_answer *answers;
     size_t n, capacity;
+    size_t near[4]; /* where the arguments of the last question stood in their columns */
     bool has_forwards;
     rs_map64 forwards; /* name and sequence number -> row + 1 of a forward operator with arguments */
     rs_arena arena;    /* of the arguments being read */
@@ -30,26 +31,35 @@ static void free_shapes(void *value)
     rs_free(s);
 }
 
-/* The names are looked up once each. */
-static bool find_names(rs_op_shapes *s)
+/* Stands for a name that was not looked up yet. */
+#define NOT_ASKED (RS_NO_MODEL - 1)
+
+static bool prepare(rs_op_shapes *s)
 {
-    const rs_strings *names = &s->trace->events->strings;
-    s->entry_of = rs_malloc((names->n + 1) * sizeof *s->entry_of);
-    s->forward_of = rs_malloc((names->n + 1) * sizeof *s->forward_of);
+    const size_t n = s->trace->events->strings.n + 1;
+    s->entry_of = rs_malloc(n * sizeof *s->entry_of);
+    s->forward_of = rs_malloc(n * sizeof *s->forward_of);
     if (!s->entry_of || !s->forward_of) return false;
-    for (size_t i = 0; i < names->n; i++) {
-        s->entry_of[i] = rs_model_find(names->items[i].text);
-        s->forward_of[i] = RS_NO_MODEL;
-        char forward[64];
-        size_t n = rs_forward_name(names->items[i].text, names->items[i].length);
-        if (s->entry_of[i] != RS_NO_MODEL || n == 0 || n >= sizeof forward) continue;
-        memcpy(forward, names->items[i].text, n);
-        forward[n] = '\0';
-        uint16_t entry = rs_model_find(forward);
-        if (entry != RS_NO_MODEL && rs_model_backward(entry) != RS_NO_MODEL)
-            s->forward_of[i] = rs_model_backward(entry);
-    }
+    for (size_t i = 0; i < n; i++) s->entry_of[i] = NOT_ASKED;
+    for (size_t i = 0; i < n; i++) s->forward_of[i] = RS_NO_MODEL;
     return true;
+}
+
+/* The model of a name, which is looked up once; settles forward_of, too. */
+static uint16_t entry_of(rs_op_shapes *s, uint32_t id)
+{
+    if (s->entry_of[id] != NOT_ASKED) return s->entry_of[id];
+    const rs_string *name = &s->trace->events->strings.items[id];
+    char forward[64];
+    s->entry_of[id] = rs_model_find(name->text);
+    size_t n = rs_forward_name(name->text, name->length);
+    if (s->entry_of[id] != RS_NO_MODEL || n == 0 || n >= sizeof forward) return s->entry_of[id];
+    memcpy(forward, name->text, n);
+    forward[n] = '\0';
+    uint16_t entry = rs_model_find(forward);
+    if (entry != RS_NO_MODEL && rs_model_backward(entry) != RS_NO_MODEL)
+        s->forward_of[id] = rs_model_backward(entry);
+    return s->entry_of[id];
 }
 
 static rs_status make_shapes(rs_trace *trace, const void *key, void **out, rs_error *err)
@@ -57,7 +67,7 @@ static rs_status make_shapes(rs_trace *trace, const void *key, void **out, rs_er
     (void)key;
     rs_op_shapes *s = rs_calloc(1, sizeof *s);
     if (s) s->trace = trace;
-    if (!s || !find_names(s)) {
+    if (!s || !prepare(s)) {
         free_shapes(s);
         return rs_fail_nomem(err, "operator shapes");
     }
@@ -92,7 +102,7 @@ static bool find_forwards(rs_op_shapes *s)
     rs_cursor number = rs_cursor_of(e, RS_COL_SEQUENCE_NUMBER), dims = rs_cursor_of(e, RS_COL_INPUT_DIMS);
     for (size_t i = 0; i < s->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(s->trace, i);
-        uint16_t entry = s->entry_of[e->name[row]];
+        uint16_t entry = entry_of(s, e->name[row]);
         if (entry == RS_NO_MODEL || rs_model_backward(entry) == RS_NO_MODEL) continue;
         int64_t sequence = rs_cursor_int(&number, row, -1);
         if (sequence < 0 || !rs_cursor_seek(&dims, row)) continue;
@@ -152,22 +162,36 @@ static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
     return RS_OK;
 }
 
+/* A text of the row. Questions come almost in the order of the file: what follows the last answer is looked at
+ * first. */
+static uint32_t text_at(rs_op_shapes *s, unsigned which, uint32_t row)
+{
+    static const rs_column_id columns[4] = {RS_COL_INPUT_DIMS, RS_COL_INPUT_TYPE, RS_COL_INPUT_STRIDES,
+                                            RS_COL_CONCRETE_INPUTS};
+    const rs_sparse *c = &s->trace->events->args[columns[which]];
+    rs_cursor cursor = {.column = c, .at = s->near[which]};
+    if (cursor.at >= c->n || c->rows[cursor.at] > row) cursor.at = 0;
+    bool found = rs_cursor_seek(&cursor, row);
+    s->near[which] = cursor.at;
+    return found ? c->texts[cursor.at] : RS_NO_STRING;
+}
+
 rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;
-    uint16_t entry = s->entry_of[e->name[row]];
+    uint16_t entry = entry_of(s, e->name[row]);
     *out = RS_NO_ANSWER;
     if (entry == RS_NO_MODEL && s->forward_of[e->name[row]] != RS_NO_MODEL) {
         entry = s->forward_of[e->name[row]];
-        if (rs_events_text(e, RS_COL_INPUT_DIMS, row) == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
+        if (text_at(s, 0, row) == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
     }
     if (entry == RS_NO_MODEL || row == RS_NO_ROW || (rs_model_is_fallback(entry) && !nearest)) return RS_OK;
     rs_shape_answer q = {.name = e->name[row],
                          .entry = entry,
-                         .dims = rs_events_text(e, RS_COL_INPUT_DIMS, row),
-                         .types = rs_events_text(e, RS_COL_INPUT_TYPE, row),
-                         .strides = rs_events_text(e, RS_COL_INPUT_STRIDES, row),
-                         .concrete = rs_events_text(e, RS_COL_CONCRETE_INPUTS, row)};
+                         .dims = text_at(s, 0, row),
+                         .types = text_at(s, 1, row),
+                         .strides = text_at(s, 2, row),
+                         .concrete = text_at(s, 3, row)};
     uint32_t *place = NULL;
     for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
         bool is_new;

@@ -41,6 +41,7 @@ static void free_rank(void *rank)
     rs_free(r->processes);
     rs_free(r->runs);
     rs_free(r->weights);
+    rs_slice_rows_free(r->slice);
     rs_free(r);
 }
 
@@ -64,7 +65,7 @@ static bool take_runs(const rs_trace *t, rs_fuse_rank *r)
             continue;
         }
         if (!RS_GROW_ONE(r->runs, r->n_runs, capacity)) return false;
-        r->runs[r->n_runs++] = (rs_fuse_run){t->rows[i], t->rows[i] + 1};
+        r->runs[r->n_runs++] = (rs_reread_run){t->rows[i], t->rows[i] + 1};
     }
     return r->runs || (r->runs = rs_calloc(1, sizeof *r->runs)); /* none is not all */
 }
@@ -143,13 +144,13 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
+    const rs_fuse_plan *plan = run->context;
     if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
     if (trace->n_recordings > 1)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "a rank has %zu recordings (%s): give one file of each rank to fuse",
-                       trace->n_recordings, trace->file);
+        return rs_fail(err, RS_ERR_USAGE, "a rank has %zu recordings (%s): give one file of each rank to %s",
+                       trace->n_recordings, trace->file, plan->choice ? "slice" : "fuse");
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);
     if (!r) return rs_fail_nomem(err, "ranks");
     *value = r;
@@ -157,7 +158,7 @@ static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_
     take_identifiers(trace, r);
     rs_status status = take_runs(trace, r) && take_processes(trace, r) ? RS_OK : rs_fail_nomem(err, "ranks");
     if (status == RS_OK) status = rs_coll_rank_of(trace, run->policy, &r->collectives, err);
-    const rs_fuse_plan *plan = run->context;
+    if (status == RS_OK && plan->choice) status = rs_slice_choose(trace, plan->choice, &r->slice, err);
     if (status == RS_OK && plan->weigh) {
         r->n_weights = trace->n_rows;
         status = rs_fuse_weigh(trace, &r->weights, err);
@@ -232,8 +233,12 @@ static rs_status set_clocks(rs_fuse_plan *plan, rs_clock_how how, rs_result *res
 
 static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, rs_error *err)
 {
-    const rs_each_rank first_reading = {
-        .name = "fuse", .columns = COLUMNS, .rank = read_rank, .free_value = free_rank, .context = plan};
+    const rs_each_rank first_reading = {.name = plan->choice ? "slice" : "fuse",
+                                        .columns = COLUMNS | (plan->choice ? plan->choice->columns : 0),
+                                        .rank = read_rank,
+                                        .free_value = free_rank,
+                                        .context = plan,
+                                        .judges_window = plan->choice != NULL};
     rs_rank_value *values;
     size_t n;
     rs_status status = rs_job_each_rank(job, &first_reading, &values, &n, result, err);
@@ -262,11 +267,25 @@ static rs_status how_of(const rs_fuse_settings *settings, rs_clock_how *out, rs_
     return RS_OK;
 }
 
-rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
-                            rs_result *result, rs_error *err)
+rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err)
+{
+    rs_reread_rank *places = rs_calloc(plan->n + 1, sizeof *places);
+    if (!places) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < plan->n; i++) {
+        const rs_fuse_rank *r = plan->ranks[i];
+        places[i] =
+            (rs_reread_rank){.source = r->source, .runs = r->runs, .n_runs = r->n_runs, .lines = r->lines};
+    }
+    *out = places;
+    return RS_OK;
+}
+
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, const rs_slice_choice *choice,
+                            rs_fuse_plan *plan, rs_result *result, rs_error *err)
 {
     const rs_job_settings *asked = rs_job_get_settings(job);
-    *plan = (rs_fuse_plan){.weigh = settings->max_events || asked->steps || asked->window};
+    *plan = (rs_fuse_plan){.weigh = !choice && (settings->max_events || asked->steps || asked->window),
+                           .choice = choice};
     rs_clock_how how = RS_CLOCKS_ENDS;
     rs_status status = how_of(settings, &how, err);
     if (status == RS_OK) status = read_ranks(job, plan, result, err);

@@ -125,18 +125,20 @@ static bool find_ends(flow_search *s, const rs_links *links)
 {
     const rs_trace *t = s->trace;
     const rs_events *e = t->events;
-    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
+    const rs_sparse *id = &e->args[RS_COL_FLOW_ID];
+    rs_membership member = {t, 0};
     size_t at = 0;
-    for (size_t i = 0; i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i);
-        if (e->phase[row] != 'f' || rs_event_kind(e, row) != RS_KIND_FLOW) continue;
+    for (size_t i = 0; i < id->n; i++) {
+        uint32_t row = id->rows[i];
+        if (e->phase[row] != 'f' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_is_member(&member, row))
+            continue;
         /* mostly it stands right behind its work: if that is linked there is nothing to look up */
         while (at < s->gpu.n && s->gpu.rows[at] < row) at++;
         if (at && same_place(e, row, s->gpu.rows[at - 1]) && links->launch_of[at - 1] != RS_NO_ROW) continue;
         const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
-        if (!work || !same_place(e, row, s->gpu.rows[*work]) || !rs_cursor_seek(&id, row)) continue;
+        if (!work || !same_place(e, row, s->gpu.rows[*work])) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
-        int64_t number = rs_sparse_int(id.column, id.at);
+        int64_t number = rs_sparse_int(id, i);
         s->flows[s->n] = (flow){.work = *work, .id = number, .from = RS_NO_ROW, .call = RS_NO_ROW};
         if (!put_first(&s->ids, (uint64_t)number, (uint32_t)s->n++)) return false;
     }
@@ -147,12 +149,13 @@ static bool find_starts(flow_search *s)
 {
     const rs_trace *t = s->trace;
     const rs_events *e = t->events;
-    rs_cursor id = rs_cursor_of(e, RS_COL_FLOW_ID);
-    for (size_t i = 0; i < t->n_rows; i++) {
-        uint32_t row = rs_trace_row(t, i);
-        if (e->phase[row] != 's' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_cursor_seek(&id, row))
+    const rs_sparse *id = &e->args[RS_COL_FLOW_ID];
+    rs_membership member = {t, 0};
+    for (size_t i = 0; i < id->n; i++) {
+        uint32_t row = id->rows[i];
+        if (e->phase[row] != 's' || rs_event_kind(e, row) != RS_KIND_FLOW || !rs_is_member(&member, row))
             continue;
-        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)rs_sparse_int(id.column, id.at));
+        const uint32_t *first = rs_map64_get(&s->ids, (uint64_t)rs_sparse_int(id, i));
         if (!first || s->flows[*first].from != RS_NO_ROW) continue;
         s->flows[*first].from = row;
         if (!put_first(&s->places, place_key(e, row), *first)) return false;

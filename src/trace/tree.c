@@ -37,9 +37,20 @@ bool rs_is_module_name(const rs_string *name)
 typedef struct selection {
     rs_trace *trace;
     const rs_events *e;
+    const rs_links *links;
     bool python;
+    bool working; /* only nodes with GPU work below */
+    size_t call;  /* of links: no call before it is at or behind the row asked about */
     rs_selector selector;
 } selection;
+
+/* Rows must not descend. A call without work has nothing below it, and closes nothing that has not ended. */
+static bool is_idle_call(selection *s, uint32_t row)
+{
+    const rs_links *links = s->links;
+    while (s->call < links->n_calls && links->call[s->call] < row) s->call++;
+    return s->call == links->n_calls || links->call[s->call] != row;
+}
 
 static bool is_node(const selection *s, uint32_t row)
 {
@@ -56,13 +67,14 @@ static bool is_node(const selection *s, uint32_t row)
 /* One thread's nodes in a shared array. */
 typedef struct lane {
     size_t first, n, at;
+    bool used;     /* also by calls that are left out: the order of lanes does not depend on them */
     int64_t start; /* earliest */
     uint32_t row;  /* first in the file */
 } lane;
 
 static bool earlier(const lane *a, const lane *b)
 {
-    if ((a->n == 0) != (b->n == 0)) return b->n == 0;
+    if (a->used != b->used) return a->used;
     return a->start != b->start ? a->start < b->start : a->row < b->row;
 }
 
@@ -85,7 +97,7 @@ static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
 }
 
 /* The rows of the nodes, and what each lane has of them; NULL when out of memory. */
-static uint32_t *list_nodes(const selection *s, lane *lanes, size_t *total)
+static uint32_t *list_nodes(selection *s, lane *lanes, size_t *total)
 {
     const rs_events *e = s->e;
     size_t n = 0, room = 0;
@@ -95,8 +107,10 @@ static uint32_t *list_nodes(const selection *s, lane *lanes, size_t *total)
         uint32_t row = rs_trace_row(s->trace, i);
         if (!is_node(s, row)) continue;
         lane *l = &lanes[e->thread[row]];
-        if (l->n == 0) l->row = row;
-        if (l->n == 0 || e->start[row] < l->start) l->start = e->start[row];
+        if (!l->used) l->row = row;
+        if (!l->used || e->start[row] < l->start) l->start = e->start[row];
+        l->used = true;
+        if (s->working && rs_kind_is_call(rs_event_kind(e, row)) && is_idle_call(s, row)) continue;
         l->n++;
         ok = RS_GROW_ONE(rows, n, room);
         if (ok) rows[n++] = row;
@@ -150,6 +164,9 @@ static bool sort_lane(const rs_events *e, rs_keyed *items, size_t n)
 
 typedef struct sweep {
     const rs_events *e;
+    const rs_links *links;
+    bool working;
+    size_t call; /* of links: the last one found */
     rs_tree *t;
     uint32_t *stack;
     size_t depth;
@@ -160,9 +177,13 @@ static int64_t end_of(const rs_events *e, uint32_t row)
     return e->duration[row] > 0 ? rs_add_sat(e->start[row], e->duration[row]) : e->start[row];
 }
 
+/* Nodes below a node without work have gone before it. */
 static void close_top(sweep *s)
 {
-    s->t->end[s->stack[--s->depth]] = (uint32_t)s->t->n;
+    rs_tree *t = s->t;
+    uint32_t node = s->stack[--s->depth];
+    if (s->working && t->gpu_first[node] == t->n_gpu) t->n = node;
+    t->end[node] = (uint32_t)t->n;
 }
 
 typedef enum fit { INSIDE, BESIDE, ACROSS } fit;
@@ -211,6 +232,45 @@ static bool make_way(sweep *s, uint32_t row)
     return true;
 }
 
+/* The place of a call among those that own work; SIZE_MAX: it owns none. Mostly it is the next one. */
+static size_t find_call(sweep *s, uint32_t row)
+{
+    const rs_links *links = s->links;
+    size_t low = 0, high = links->n_calls;
+    for (size_t i = s->call; i < s->call + 2 && i < links->n_calls; i++) {
+        if (links->call[i] == row) return s->call = i;
+        if (links->call[i] < row)
+            low = i + 1;
+        else
+            high = high < i ? high : i;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (links->call[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < links->n_calls && links->call[low] == row;
+    s->call = found || low == 0 ? low : low - 1;
+    return found ? low : SIZE_MAX;
+}
+
+/* Room for all work is there. */
+static void attach_work(sweep *s, uint32_t row)
+{
+    rs_tree *t = s->t;
+    size_t call = find_call(s, row);
+    if (call == SIZE_MAX) return;
+    for (size_t i = s->links->first[call]; i < s->links->first[call + 1]; i++) {
+        uint32_t work = s->links->work_row[i];
+        int64_t duration = s->e->duration[work] > 0 ? s->e->duration[work] : 0;
+        t->gpu_row[t->n_gpu] = work;
+        t->gpu_sum[t->n_gpu + 1] = rs_add_sat(t->gpu_sum[t->n_gpu], duration);
+        t->n_gpu++;
+    }
+}
+
 static void add_node(sweep *s, uint32_t row)
 {
     rs_tree *t = s->t;
@@ -225,11 +285,20 @@ static void add_node(sweep *s, uint32_t row)
     t->op[node] = kind == RS_KIND_CPU_OP ? node : above;
     t->n_roots += kind == RS_KIND_CPU_OP && above == RS_NO_NODE;
     t->n_host += kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
-    if (opens) s->stack[s->depth++] = node;
+    t->gpu_first[node] = (uint32_t)t->n_gpu;
+    if (rs_kind_is_call(kind)) attach_work(s, row);
+    if (opens)
+        s->stack[s->depth++] = node;
+    else if (s->working)
+        t->n--; /* what opens nothing is no call */
 }
 
-static bool allocate_nodes(rs_tree *t, size_t n)
+static bool allocate_nodes(rs_tree *t, size_t n, size_t n_work)
 {
+    t->gpu_row = rs_malloc((n_work + 1) * sizeof *t->gpu_row);
+    t->gpu_sum = rs_malloc((n_work + 1) * sizeof *t->gpu_sum);
+    if (!t->gpu_row || !t->gpu_sum) return false;
+    t->gpu_sum[0] = 0;
     t->row = rs_malloc((n + 1) * sizeof *t->row);
     t->parent = rs_malloc((n + 1) * sizeof *t->parent);
     t->end = rs_malloc((n + 1) * sizeof *t->end);
@@ -239,7 +308,7 @@ static bool allocate_nodes(rs_tree *t, size_t n)
     return t->row && t->parent && t->end && t->depth && t->op && t->gpu_first;
 }
 
-static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
+static rs_status build_nodes(selection *s, rs_tree *t, rs_error *err)
 {
     const rs_events *e = s->e;
     size_t n_threads = e->n_threads, total = 0;
@@ -247,11 +316,11 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
     uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
     uint32_t *rows = NULL;
     rs_keyed *items = NULL;
-    sweep w = {.e = e, .t = t};
+    sweep w = {.e = e, .links = s->links, .working = s->working, .t = t};
     bool ok = lanes && order;
     if (ok) {
         rows = list_nodes(s, lanes, &total);
-        ok = rows && order_lanes(lanes, n_threads, order) && allocate_nodes(t, total);
+        ok = rows && order_lanes(lanes, n_threads, order) && allocate_nodes(t, total, s->links->n_work);
         size_t at = 0;
         for (size_t i = 0; ok && i < n_threads; i++) {
             lanes[order[i]].first = lanes[order[i]].at = at;
@@ -269,6 +338,7 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
         for (size_t k = 0; ok && k < l->n; k++) add_node(&w, items[l->first + k].value);
         while (w.depth) close_top(&w);
     }
+    if (ok) t->gpu_first[t->n] = (uint32_t)t->n_gpu;
     rs_free(w.stack);
     rs_free(items);
     rs_free(order);
@@ -276,77 +346,50 @@ static rs_status build_nodes(const selection *s, rs_tree *t, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
 }
 
-/* ---- GPU work ------------------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
-static size_t find_call(const rs_links *links, uint32_t row)
-{
-    size_t low = 0, high = links->n_calls;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (links->call[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < links->n_calls && links->call[low] == row ? low : SIZE_MAX;
-}
-
-static rs_status attach_work(const selection *s, const rs_links *links, rs_tree *t, rs_error *err)
-{
-    const rs_events *e = s->e;
-    t->gpu_row = rs_malloc((links->n_work + 1) * sizeof *t->gpu_row);
-    t->gpu_sum = rs_malloc((links->n_work + 1) * sizeof *t->gpu_sum);
-    if (!t->gpu_row || !t->gpu_sum) return rs_fail_nomem(err, "call tree");
-    t->gpu_sum[0] = 0;
-    for (size_t node = 0; node < t->n; node++) {
-        t->gpu_first[node] = (uint32_t)t->n_gpu;
-        if (!rs_kind_is_call(rs_event_kind(e, t->row[node]))) continue;
-        size_t call = find_call(links, t->row[node]);
-        if (call == SIZE_MAX) continue;
-        for (size_t i = links->first[call]; i < links->first[call + 1]; i++) {
-            uint32_t row = links->work_row[i];
-            int64_t duration = e->duration[row] > 0 ? e->duration[row] : 0;
-            t->gpu_row[t->n_gpu] = row;
-            t->gpu_sum[t->n_gpu + 1] = rs_add_sat(t->gpu_sum[t->n_gpu], duration);
-            t->n_gpu++;
-        }
-    }
-    t->gpu_first[t->n] = (uint32_t)t->n_gpu;
-    return RS_OK;
-}
-
-static rs_status count_unlinked(const selection *s, const rs_links *links, rs_tree *t, rs_error *err)
+static rs_status count_unlinked(const selection *s, rs_tree *t, rs_error *err)
 {
     const uint32_t *rows;
     size_t n;
     RS_TRY(rs_trace_gpu_rows(s->trace, &rows, &n, err));
     for (size_t i = 0; i < n; i++)
         t->n_unlinked +=
-            links->launch_of[i] == RS_NO_ROW && rs_selects_work(&s->selector, rows[i], RS_NO_ROW);
+            s->links->launch_of[i] == RS_NO_ROW && rs_selects_work(&s->selector, rows[i], RS_NO_ROW);
     return RS_OK;
 }
 
 static rs_status build(selection *s, rs_tree *t, rs_error *err)
 {
-    const rs_links *links;
-    rs_status status = rs_trace_links(s->trace, &links, err);
+    rs_status status = rs_trace_links(s->trace, &s->links, err);
     if (status == RS_OK) status = rs_trace_selector(s->trace, &s->selector, err);
     if (status == RS_OK) status = build_nodes(s, t, err);
-    if (status == RS_OK) status = attach_work(s, links, t, err);
-    if (status == RS_OK) status = count_unlinked(s, links, t, err);
+    if (status == RS_OK) status = count_unlinked(s, t, err);
+    return status;
+}
+
+static rs_status make(selection *s, void **out, rs_error *err)
+{
+    rs_tree *t = rs_calloc(1, sizeof *t);
+    rs_status status = t ? build(s, t, err) : rs_fail_nomem(err, "call tree");
+    if (status == RS_OK)
+        *out = t;
+    else
+        free_tree(t);
     return status;
 }
 
 static rs_status make_tree(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     selection s = {.trace = trace, .e = trace->events, .python = *(const bool *)key};
-    rs_tree *t = rs_calloc(1, sizeof *t);
-    rs_status status = t ? build(&s, t, err) : rs_fail_nomem(err, "call tree");
-    if (status == RS_OK)
-        *out = t;
-    else
-        free_tree(t);
-    return status;
+    return make(&s, out, err);
+}
+
+static rs_status make_working_tree(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    (void)key;
+    selection s = {.trace = trace, .e = trace->events, .working = true};
+    return make(&s, out, err);
 }
 
 const rs_facet rs_facet_tree = {.name = "call tree",
@@ -360,6 +403,20 @@ rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *e
 {
     void *value;
     rs_status status = rs_trace_facet(trace, &rs_facet_tree, &python, &value, err);
+    if (status == RS_OK) *out = value;
+    return status;
+}
+
+const rs_facet rs_facet_working_tree = {.name = "call tree above GPU work",
+                                        .needs = {&rs_facet_links, &rs_facet_steps},
+                                        .selected = true,
+                                        .make = make_working_tree,
+                                        .release = free_tree};
+
+rs_status rs_trace_working_tree(rs_trace *trace, rs_tree **out, rs_error *err)
+{
+    void *value;
+    rs_status status = rs_trace_facet(trace, &rs_facet_working_tree, NULL, &value, err);
     if (status == RS_OK) *out = value;
     return status;
 }

@@ -32,8 +32,12 @@ typedef struct rs_tree {
 /* Builds once and keeps with the trace, which owns it. Modules (nn.Module) are always nodes, other Python
  * functions only with python. Needs RS_LINK_COLUMNS. --steps restricts host events to those that begin in the
  * steps and GPU work to what they launch. O(n log n), O(n) where events come in order. */
-extern const rs_facet rs_facet_tree, rs_facet_fwdbwd;
+extern const rs_facet rs_facet_tree, rs_facet_working_tree, rs_facet_fwdbwd;
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err);
+/* The tree without Python functions, without calls that own no work, and without the nodes that have no GPU work
+ * below them: what relates to work is as in the whole tree, for a fraction of its time and memory. Its counts of operators are not those of
+ * the rank, and operators of a forward pass that launched nothing are missing. */
+rs_status rs_trace_working_tree(rs_trace *trace, rs_tree **out, rs_error *err);
 
 /* Fills tree->busy. O((nodes + work) log work). */
 rs_status rs_tree_busy(const rs_trace *trace, rs_tree *tree, rs_error *err);

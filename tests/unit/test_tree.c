@@ -7,6 +7,7 @@
 #include "trace/folded_tree.h"
 #include "trace/launchers.h"
 #include "trace/pool.h"
+#include "trace/recompute.h"
 #include "trace/tree.h"
 
 typedef struct fixture {
@@ -410,6 +411,141 @@ static void test_out_of_memory(void **state)
     end(&f);
 }
 
+/* ---- the tree above GPU work --------------------------------------------------------------------------- */
+
+static uint32_t row_of(const rs_tree *t, uint32_t node)
+{
+    return node == RS_NO_NODE ? RS_NO_ROW : t->row[node];
+}
+
+/* A call that has work only in a call within it. */
+static bool is_idle_call(const rs_events *e, const rs_tree *t, uint32_t node)
+{
+    size_t own_end = node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
+    return rs_kind_is_call(rs_event_kind(e, t->row[node])) && own_end == t->gpu_first[node];
+}
+
+static uint32_t parent_of(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t *depth)
+{
+    uint32_t parent = RS_NO_NODE;
+    *depth = 0;
+    for (uint32_t at = t->parent[node]; at != RS_NO_NODE; at = t->parent[at]) {
+        if (is_idle_call(e, t, at)) continue;
+        if (parent == RS_NO_NODE) parent = at;
+        ++*depth;
+    }
+    return parent;
+}
+
+/* Nodes of the whole tree that have work, in the same order and relations, but for calls without their own. */
+static void assert_is_working_part(const rs_events *e, const rs_tree *whole, const rs_tree *part)
+{
+    uint32_t depth;
+    size_t at = 0;
+    assert_int_equal(part->n_gpu, whole->n_gpu);
+    for (uint32_t node = 0; node < whole->n; node++) {
+        if (!rs_tree_kernels(whole, node) || is_idle_call(e, whole, node)) continue;
+        assert_true(at < part->n);
+        assert_int_equal(part->row[at], whole->row[node]);
+        assert_int_equal(row_of(part, part->parent[at]), row_of(whole, parent_of(e, whole, node, &depth)));
+        assert_int_equal(row_of(part, part->op[at]), row_of(whole, whole->op[node]));
+        assert_int_equal(part->depth[at], depth);
+        assert_int_equal(part->gpu_first[at], whole->gpu_first[node]);
+        assert_int_equal(rs_tree_kernels(part, (uint32_t)at), rs_tree_kernels(whole, node));
+        assert_int_equal(rs_tree_gpu_sum(part, (uint32_t)at), rs_tree_gpu_sum(whole, node));
+        at++;
+    }
+    assert_int_equal(part->n, at);
+    for (size_t i = 0; i < whole->n_gpu; i++) assert_int_equal(part->gpu_row[i], whole->gpu_row[i]);
+}
+
+/* Operators, annotations and calls at random places of a few threads, many of them without work, some across
+ * the ends of others. */
+static void test_working_tree(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"cpu_op", "cpu_op", "user_annotation", "python_function"};
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        fixture f;
+        unsigned random = seed;
+        rs_tree *part;
+        begin(&f);
+        for (int i = 0; i < 120; i++) {
+            random = random * 1103515245u + 12345u;
+            unsigned r = random >> 8;
+            int tid = 7 + (int)(r % 3);
+            double at = (double)(r / 3 % 400) / 2, length = (double)(r / 1200 % 90);
+            if (i % 3 == 0) {
+                launch(&f, tid, at, i);
+                if (r & 4096) kernel(&f, "k", 3, at + 300, 1 + (double)(r % 5), i);
+            } else {
+                host(&f, kinds[r / 7 % 4], r & 1 ? "nn.Module: M_0" : "x", tid, at, length, "");
+            }
+        }
+        build(&f, false);
+        assert_int_equal(rs_trace_working_tree(&f.trace, &part, NULL), RS_OK);
+        assert_is_working_part(f.e, f.tree, part);
+        end(&f);
+    }
+}
+
+/* ---- what is computed again ---------------------------------------------------------------------------- */
+
+/* An operator with a launch and a kernel in it. */
+static void working_op(fixture *f, const char *name, int tid, double at, int correlation)
+{
+    host(f, "cpu_op", name, tid, at, 3, "");
+    launch(f, tid, at + 1, correlation);
+    kernel(f, name, 3, 500 + at, 1, correlation);
+}
+
+static bool is_again(const rs_recompute *r, const rs_tree *t, const rs_events *e, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(rs_event_name(e, t->row[i]), name) == 0) return r->again[i];
+    fail_msg("no node %s", name);
+    return false;
+}
+
+static void test_recompute(void **state)
+{
+    (void)state;
+    static const char wrapper[] = "autograd::engine::evaluate_function: CheckpointFunctionBackward";
+    static const char function[] = "torch/utils/checkpoint.py(1100): recompute_fn";
+    const rs_recompute *r;
+    rs_tree *t;
+    fixture f;
+    begin(&f);
+    working_op(&f, "forward", 7, 0, 1);
+    /* the older way: the operator runs the forward pass again, then a backward pass of its own */
+    host(&f, "cpu_op", wrapper, 8, 100, 50, "");
+    host(&f, "cpu_op", "CheckpointFunctionBackward", 8, 101, 48, "");
+    working_op(&f, "forward_again", 8, 102, 2);
+    host(&f, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 8, 110, 20, "");
+    working_op(&f, "backward", 8, 112, 3);
+    working_op(&f, "between", 8, 140, 4);
+    /* the newer way: a hook in the backward pass, which only a Python function shows */
+    host(&f, "cpu_op", "autograd::engine::evaluate_function: MulBackward0", 8, 200, 50, "");
+    host(&f, "python_function", function, 8, 201, 10, "");
+    working_op(&f, "hooked", 8, 203, 5);
+    working_op(&f, "after", 8, 220, 6);
+    host(&f, "python_function", function, 9, 219, 10, ""); /* on another thread */
+    build(&f, false);
+    assert_int_equal(rs_trace_recompute(&f.trace, &r, NULL), RS_OK);
+    assert_int_equal(rs_trace_working_tree(&f.trace, &t, NULL), RS_OK);
+    assert_int_equal(r->n, t->n);
+    assert_true(r->has_python);
+    assert_true(is_again(r, t, f.e, "forward_again"));
+    assert_true(is_again(r, t, f.e, "between"));
+    assert_true(is_again(r, t, f.e, "hooked"));
+    assert_false(is_again(r, t, f.e, "forward"));
+    assert_false(is_again(r, t, f.e, "backward"));
+    assert_false(is_again(r, t, f.e, "after"));
+    assert_false(is_again(r, t, f.e, wrapper));
+    assert_int_equal(r->n_again, 6); /* three operators, three calls */
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +560,8 @@ int main(void)
         cmocka_unit_test(test_categories),
         cmocka_unit_test(test_leap),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_working_tree),
+        cmocka_unit_test(test_recompute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,22 @@ await group('charts', async () => {
         'another measure, another description',
         (await page.locator('#steps .chart').getAttribute('aria-label')).includes('idle'),
     );
+    const roofs = answer('roofline', [job]).tables;
+    const roof = page.locator('#roofline .chart');
+    await roof.scrollIntoViewIfNeeded();
+    await page.locator('#roofline .choice select').selectOption('1');
+    await roof.scrollIntoViewIfNeeded();
+    await settle(page);
+    const drawn = roofs.args.filter((r) => r.rank === 1 && r.flops_per_byte > 0 && r.tflops_per_s > 0).length;
+    const lines = roofs.roofs.filter((r) => r.rank === 1).length;
+    const described = await roof.getAttribute('aria-label');
+    check(
+        'the roofline chart has the operators of the chosen rank and the rates that bound them',
+        described.startsWith(`Roofline chart of rank 1: ${drawn} operators`) && described.includes(`under ${lines} rates`),
+        described,
+    );
+    const marks = (await roof.locator('svg path[fill-opacity="0.75"]').count()) - drawn; // and those of the legend
+    check('a mark for each operator', marks >= 1 && marks <= 4, `${marks} more than ${drawn}`);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

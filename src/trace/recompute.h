@@ -1,0 +1,24 @@
+/* What activation checkpointing computes again: forward operators that the backward pass runs once more. */
+#ifndef RS_TRACE_RECOMPUTE_H
+#define RS_TRACE_RECOMPUTE_H
+
+#include "trace/tree.h"
+
+/* By node of the tree above GPU work: whether it is computed again. Two things tell:
+ *  - it begins in a Python function of torch/utils/checkpoint.py named recompute_fn, on the same thread;
+ *  - it lies in an operator CheckpointFunctionBackward (torch, Megatron, Transformer Engine) and not in a
+ *    backward pass that this one starts.
+ * Without Python functions in the trace the first, which newer jobs need, cannot be seen. */
+typedef struct rs_recompute {
+    uint8_t *again;
+    size_t n;        /* nodes of the tree */
+    size_t n_again;  /* of these */
+    bool has_python; /* the trace holds Python functions that are no modules */
+} rs_recompute;
+
+extern const rs_facet rs_facet_recompute;
+
+/* The trace's; of what is selected. O(nodes + rows). */
+rs_status rs_trace_recompute(rs_trace *trace, const rs_recompute **out, rs_error *err);
+
+#endif
