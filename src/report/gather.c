@@ -5,7 +5,7 @@
 #include "base/memory.h"
 
 /* Of all ranks together: graphs of more take gigabytes, which a page is not worth. */
-#define MOST_EVENTS "64000000"
+#define MOST_EVENTS "32000000"
 
 /* Caps keep the page of a large job small; the page says where one was met. Steps and kernels are what grows
  * with ranks, so their columns are chosen. */
