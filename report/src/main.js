@@ -7,6 +7,7 @@ import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { modulesSection } from './modules.js';
 import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
@@ -19,6 +20,7 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    modulesSection,
     rooflineSection,
     mfuSection,
     launchesSection,
@@ -36,6 +38,7 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    modules: 'Modules',
     roofline: 'Roofline',
     mfu: 'MFU',
     launches: 'Launches',

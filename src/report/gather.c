@@ -52,6 +52,10 @@ const rs_report_question rs_report_questions[] = {
        200, "gain_us"},
       {"roofs", NULL, 4096, NULL}}},
     {"mfu", {{NULL}}, {{"mfu", NULL, 3200, NULL}}},
+    {"modules",
+     {{NULL}},
+     {{"modules", NULL, 1200, "total_us"}, {"phases", NULL, 8192, NULL}}},
+    {"fragments", {{NULL}}, {{"fragments", NULL, 2048, NULL}, {"kernels", NULL, 600, "sum_us"}}},
     {"idle", {{NULL}}, {{"idle", NULL, 2048, "idle_us"}}},
     {"launches", {{NULL}}, {{"launches", NULL, 2048, "delay_us"}}},
     {"queue", {{NULL}}, {{"queue", NULL, 2048, "max"}}},
@@ -64,6 +68,7 @@ const rs_report_question rs_report_questions[] = {
       {"summary", NULL, 500, "total_transfer_us"},
       {"lateness", NULL, 2048, NULL},
       {"clocks", NULL, 2048, NULL}}},
+    {"exchange", {{NULL}}, {{"exchange", NULL, 16384, "bytes"}, {"ranks", NULL, 2048, NULL}}},
 };
 const size_t rs_report_n_questions = sizeof rs_report_questions / sizeof *rs_report_questions;
 
