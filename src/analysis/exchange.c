@@ -18,7 +18,8 @@ static const rs_option_spec options[] = {
 
 static const rs_column_spec pair_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank that sends", NULL),
-    RS_COLUMN("to_rank", INT, ID, "rank that receives; unknown: the trace does not list the group's members", "to"),
+    RS_COLUMN("to_rank", INT, ID, "rank that receives; unknown: the trace does not list the group's members",
+              "to"),
     RS_COLUMN("place", INT, ID, "its place in the group", NULL),
     RS_COLUMN("group", TEXT, NONE, "process group's name", NULL),
     RS_COLUMN("description", TEXT, NONE, "process group's description", NULL),
@@ -34,8 +35,8 @@ static const rs_column_spec rank_columns[] = {
     RS_COLUMN("time_us", TIME, US, "durations of their kernels, waits for other ranks among them", "time"),
     RS_COLUMN("sent_bytes", INT, BYTES, "sent to all ranks, itself among them", "sent"),
     RS_COLUMN("received_bytes", INT, BYTES, "what the ranks in the traces send to it", "received"),
-    RS_COLUMN("vs_mean", REAL, RATIO, "received_bytes over the mean of all ranks: the load of an expert's rank",
-              "received, of mean"),
+    RS_COLUMN("vs_mean", REAL, RATIO,
+              "received_bytes over the mean of all ranks: the load of an expert's rank", "received, of mean"),
 };
 static const rs_table_spec pair_table =
     RS_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair_columns);
@@ -195,7 +196,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
         const rs_coll_op *op = &from->ops[i], *last = i ? op - 1 : NULL;
         if (op->kind != RS_COLL_ALL_TO_ALL) continue;
         /* several kernels of one all-to-all */
-        if (last && op->seq >= 0 && op->seq == last->seq && op->group == last->group && last->kind == op->kind) {
+        if (last && op->seq >= 0 && op->seq == last->seq && op->group == last->group &&
+            last->kind == op->kind) {
             g.p->time = rs_add_sat(g.p->time, op->duration);
             continue;
         }
@@ -271,7 +273,8 @@ static rs_status add_pairs(rs_table *t, const rs_partial *partials, size_t n, si
     return RS_OK;
 }
 
-static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, const load *loads, rs_error *err)
+static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, const load *loads,
+                           rs_error *err)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += (double)loads[i].received;
@@ -326,8 +329,10 @@ static const rs_field sent_fields[] = {
 };
 static const rs_layout sent_layout = RS_LAYOUT(sent, sent_fields);
 static const rs_field rank_fields[] = {
-    RS_FIELD_STRINGS(exchange_rank, pool.strings), RS_FIELD_LIST(exchange_rank, items, n, &sent_layout),
-    RS_FIELD(exchange_rank, all),                  RS_FIELD(exchange_rank, unknown),
+    RS_FIELD_STRINGS(exchange_rank, pool.strings),
+    RS_FIELD_LIST(exchange_rank, items, n, &sent_layout),
+    RS_FIELD(exchange_rank, all),
+    RS_FIELD(exchange_rank, unknown),
     RS_FIELD(exchange_rank, time),
 };
 static const rs_layout rank_layout = RS_LAYOUT(exchange_rank, rank_fields);
@@ -339,7 +344,8 @@ const rs_analysis rs_analysis_exchange = {
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension; an\n"
         "all-to-all without them gives every rank the same. The receiver is told by the members of the process "
         "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.",
-    .examples = "rankscope exchange traces/\nrankscope exchange --table ranks --fail-on 'vs_mean > 1.5' traces/",
+    .examples =
+        "rankscope exchange traces/\nrankscope exchange --table ranks --fail-on 'vs_mean > 1.5' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},

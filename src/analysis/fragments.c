@@ -32,8 +32,8 @@ typedef struct kernel_row {
 } kernel_row;
 
 /* Borders of lengths, in ns; the last class has no end. */
-static const int64_t borders[] = {0,      1000,   2000,   5000,    10000,   20000,
-                                  50000,  100000, 200000, 500000,  1000000, 10000000};
+static const int64_t borders[] = {0,     1000,   2000,   5000,   10000,   20000,
+                                  50000, 100000, 200000, 500000, 1000000, 10000000};
 #define N_CLASSES (sizeof borders / sizeof *borders)
 
 typedef struct length_row {
@@ -52,8 +52,10 @@ typedef struct fragments_rank {
 
 #define SUMMARY_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(summary_row, span), "span_us", TIME, US, "from the first GPU event's start to the last one's "   \
-                                                     "end", "span")                                          \
+    CELL(OF(summary_row, span), "span_us", TIME, US,                                                         \
+         "from the first GPU event's start to the last one's "                                               \
+         "end",                                                                                              \
+         "span")                                                                                             \
     CELL(OF(summary_row, kernels), "kernels", INT, COUNT, "kernels", NULL)                                   \
     CELL(OF(summary_row, n_short), "short", INT, COUNT, "of these, shorter than --shorter-than", NULL)       \
     CELL(SHARE(summary_row, n_short, kernels), "short_pct", REAL, PERCENT, "short of kernels", "short %")    \
@@ -153,7 +155,7 @@ static rs_status find_launchers(gatherer *g, rs_trace *trace, const rs_work *wor
 static void add_length(gatherer *g, bool gap, int64_t ns)
 {
     size_t class = 0;
-    while (class + 1 < N_CLASSES && ns >= borders[class + 1]) class++;
+    while (class + 1 < N_CLASSES && ns >= borders[class + 1]) class ++;
     length_row *r = &g->p->lengths[(gap ? N_CLASSES : 0) + class];
     r->count++;
     r->sum = rs_add_sat(r->sum, ns);
@@ -313,7 +315,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         RS_TRY(add_kernels(result->tables[KERNELS], number, p, top, err));
         for (size_t k = 0; k < 2 * N_CLASSES; k++)
             if (p->lengths[k].count)
-                RS_TRY(rs_table_put_row(result->tables[LENGTHS], &length_record, number, &p->lengths[k], err));
+                RS_TRY(
+                    rs_table_put_row(result->tables[LENGTHS], &length_record, number, &p->lengths[k], err));
     }
     return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
 }
@@ -339,8 +342,9 @@ const rs_analysis rs_analysis_fragments = {
         "than --micro-idle come from launching one kernel after another; longer ones have other causes (idle).\n"
         "The table kernels adds up the short runs of a kernel that one operator launched, and the micro idle right\n"
         "before them; lengths tells how kernels and gaps divide by their length.",
-    .examples = "rankscope fragments traces/\nrankscope fragments --shorter-than 5 --table kernels trace.json.gz\n"
-                "rankscope fragments --micro-idle 20 --fail-on 'micro_idle_pct > 10' traces/",
+    .examples =
+        "rankscope fragments traces/\nrankscope fragments --shorter-than 5 --table kernels trace.json.gz\n"
+        "rankscope fragments --micro-idle 20 --fail-on 'micro_idle_pct > 10' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_working_tree, &rs_facet_gpu_rows},

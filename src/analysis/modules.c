@@ -67,21 +67,23 @@ typedef struct modules_rank {
     CELL(OF(module_row, host), "host_us", TIME, US, "time in it on the host", "host time")
 RS_RECORD(module, MODULE_ROW);
 
-#define PHASE_ROW(CELL)                                                                                      \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(phase_row, name), "phase", TEXT, NONE,                                                           \
-         "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run "   \
-         "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "  \
-         "launch in the file",                                                                               \
-         NULL)                                                                                               \
-    CELL(OF(phase_row, time), "gpu_us", TIME, US, "GPU time: durations added up", "GPU time")                \
-    CELL(SHARE(phase_row, time, all), "share_pct", REAL, PERCENT, "of the rank's GPU time", "share %")       \
+#define PHASE_ROW(CELL)                                                                                                                         \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                                                   \
+    CELL(                                                                                                                                       \
+        OF(phase_row, name), "phase", TEXT, NONE,                                                                                               \
+        "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run " \
+        "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "                                      \
+        "launch in the file",                                                                                                                   \
+        NULL)                                                                                                                                   \
+    CELL(OF(phase_row, time), "gpu_us", TIME, US, "GPU time: durations added up", "GPU time")                                                   \
+    CELL(SHARE(phase_row, time, all), "share_pct", REAL, PERCENT, "of the rank's GPU time", "share %")                                          \
     CELL(OF(phase_row, pieces), "kernels", INT, COUNT, "pieces of GPU work", NULL)
 RS_RECORD(phase, PHASE_ROW);
 
 static const rs_table_spec module_table =
     RS_TABLE("modules", "one row is one module of one rank", module_columns);
-static const rs_table_spec phase_table = RS_TABLE("phases", "one row is one phase of one rank", phase_columns);
+static const rs_table_spec phase_table =
+    RS_TABLE("phases", "one row is one phase of one rank", phase_columns);
 static const rs_table_spec *const tables[] = {&module_table, &phase_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
 enum { MODULES, PHASES };
@@ -152,8 +154,8 @@ static bool remember_again(gatherer *g, uint32_t node)
 {
     int64_t sequence;
     bool is_new;
-    if (g->t->op[node] != node ||
-        !rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) || sequence < 0)
+    if (g->t->op[node] != node || !rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) ||
+        sequence < 0)
         return true;
     uint32_t *place = rs_map64_put(&g->again, (uint64_t)sequence, &is_new);
     if (place) *place = node;
@@ -170,9 +172,7 @@ static bool settle_nodes(gatherer *g)
         const rs_string *name = &g->e->strings.items[g->e->name[row]];
         uint8_t above = parent == RS_NO_NODE ? OTHER : g->phase[parent];
         g->forward[node] = parent == RS_NO_NODE ? RS_NO_NODE : g->forward[parent];
-        g->module[node] = is_module(g, row)       ? node
-                          : parent == RS_NO_NODE ? RS_NO_NODE
-                                                 : g->module[parent];
+        g->module[node] = is_module(g, row) ? node : parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
         g->p->any = g->p->any || g->module[node] == node;
         if (g->recompute->again[node]) {
             above = RECOMPUTE;
@@ -183,9 +183,9 @@ static bool settle_nodes(gatherer *g)
         } else if (above == RECOMPUTE) {
             above = BACKWARD; /* a backward pass that the recomputation starts */
         } else if (above == OTHER) {
-            above = is_optimizer(name)                                             ? OPTIMIZER
+            above = is_optimizer(name)                                      ? OPTIMIZER
                     : g->module[node] != RS_NO_NODE || is_numbered(g, node) ? FORWARD
-                                                                                   : OTHER;
+                                                                            : OTHER;
         }
         g->phase[node] = above;
     }
@@ -292,8 +292,8 @@ static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
     static const char none[] = "(no module)";
     a_phase phase = g->phase[node];
     uint32_t module = module_of(g, node), place;
-    module_row *r =
-        module == RS_NO_NODE ? row_called(g, none, sizeof none - 1, &place) : row_of_module(g, module, &place);
+    module_row *r = module == RS_NO_NODE ? row_called(g, none, sizeof none - 1, &place)
+                                         : row_of_module(g, module, &place);
     if (!r) return false;
     r->own = rs_add_sat(r->own, time);
     if (module == RS_NO_NODE) add_total(r, phase, time, pieces);
@@ -434,11 +434,12 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         const modules_rank *p = partials[i].value;
         rs_table_use_texts(result->tables[MODULES], &p->pool.strings);
         for (size_t k = 0; k < p->n && (!top || k < top); k++)
-            RS_TRY(rs_table_put_row(result->tables[MODULES], &module_record, partials[i].rank, &p->rows[k], err));
+            RS_TRY(rs_table_put_row(result->tables[MODULES], &module_record, partials[i].rank, &p->rows[k],
+                                    err));
         for (size_t k = 0; k < N_PHASES; k++)
             if (p->phases[k].pieces)
-                RS_TRY(rs_table_put_row(result->tables[PHASES], &phase_record, partials[i].rank, &p->phases[k],
-                                        err));
+                RS_TRY(rs_table_put_row(result->tables[PHASES], &phase_record, partials[i].rank,
+                                        &p->phases[k], err));
         note(p, partials[i].rank, result);
     }
     rs_table_use_texts(result->tables[MODULES], NULL);

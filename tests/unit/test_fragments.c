@@ -80,7 +80,7 @@ static const char *text(const rs_table *t, size_t row, const char *name)
     return rs_table_text(t, row, column(t, name), &n);
 }
 
-/* Two streams that overlap; gaps of 0.5, 10 and 15 us; kernels of 2.5, 5, 9.999, 10 and 25 us. */
+/* Two streams that overlap; gaps of 0.5, 10 and 15 us; kernels of 2, 2.5, 5, 9.999, 10 and 25 us. */
 static builder make_trace(void)
 {
     builder b = builder_create();
@@ -90,6 +90,7 @@ static builder make_trace(void)
     add_kernel(&b, "k2", 0, 7, 1005500, 2500, 2);
     add_row(&b, 'X', "gpu_memcpy", "copy", 0, 7, 1008000, 22000);
     add_kernel(&b, "k3", 0, 8, 1020000, 25000, 3);
+    add_kernel(&b, "k6", 0, 9, 1022000, 2000, -1); /* while k3 runs */
     add_kernel(&b, "k4", 0, 7, 1060000, 9999, -1);
     add_kernel(&b, "k5", 0, 7, 1079999, 10000, -1);
     return b;
@@ -104,15 +105,15 @@ static void test_fragments(void **state)
     const rs_table *t = o.result.tables[0], *kernels = o.result.tables[1], *lengths = o.result.tables[2];
     assert_int_equal(rs_table_n_rows(t), 1);
     assert_int_equal(cell(t, 0, "span_us"), 89999);
-    assert_int_equal(cell(t, 0, "kernels"), 5);
-    assert_int_equal(cell(t, 0, "short"), 3);
-    assert_int_equal(cell(t, 0, "short_us"), 17499);
+    assert_int_equal(cell(t, 0, "kernels"), 6);
+    assert_int_equal(cell(t, 0, "short"), 4);
+    assert_int_equal(cell(t, 0, "short_us"), 19499);
     assert_int_equal(cell(t, 0, "idle_us"), 25500);
     assert_int_equal(cell(t, 0, "micro_gaps"), 1);
     assert_int_equal(cell(t, 0, "micro_idle_us"), 500);
     assert_int_equal(cell(t, 0, "macro_gaps"), 2);
     assert_int_equal(cell(t, 0, "macro_idle_us"), 25000);
-    assert_int_equal(rs_table_n_rows(kernels), 3);
+    assert_int_equal(rs_table_n_rows(kernels), 4);
     assert_string_equal(text(kernels, 0, "name"), "k4"); /* the gap before it is none of the short ones */
     assert_int_equal(cell(kernels, 0, "gap_us"), 0);
     assert_null(text(kernels, 0, "operator"));
@@ -127,9 +128,9 @@ static void test_fragments(void **state)
         n[gap] += cell(lengths, i, "count");
         sum[gap] += cell(lengths, i, "sum_us");
     }
-    assert_int_equal(n[0], 5);
+    assert_int_equal(n[0], 6);
     assert_int_equal(n[1], 3);
-    assert_int_equal(sum[0], 52499);
+    assert_int_equal(sum[0], 54499);
     assert_int_equal(sum[1], 25500);
     assert_int_equal(cell(lengths, 0, "from_us"), 2000); /* a border belongs to what is longer */
     assert_int_equal(cell(lengths, 1, "from_us"), 5000);
@@ -173,13 +174,13 @@ static void test_exchange(void **state)
     /* places of the group are not ranks in order: place 0 is rank 1 */
     all_to_all(&b[0], 1000, "[3, 1]", 400, "[1, 0]", 1); /* rows of 100 floats */
     all_to_all(&b[0], 2000, "[0, 0]", 0, "[1, 0]", 2);
-    all_to_all(&b[0], 3000, "[3, 3]", 7, "[1, 0]", 3);  /* no whole number of elements a row */
+    all_to_all(&b[0], 3000, "[3, 3]", 7, "[1, 0]", 3);    /* no whole number of elements a row */
     all_to_all(&b[0], 4000, "[1, 2, 3]", 6, "[1, 0]", 4); /* another number of places */
     all_to_all(&b[0], 5000, "[1, -1]", 0, "[1, 0]", 5);
     all_to_all(&b[0], 6000, "[1, x", 2, "[1, 0]", 6); /* no list: equal parts */
     all_to_all(&b[0], 7000, "[5, 5]", 10, "[1, 0]", 7);
     all_to_all(&b[0], 7200, "[5, 5]", 10, "[1, 0]", 7); /* a second kernel of the same */
-    all_to_all(&b[1], 1000, "[2, 2]", 4, NULL, 1);      /* members not recorded: a group as large as the job */
+    all_to_all(&b[1], 1000, "[2, 2]", 4, NULL, 1); /* members not recorded: a group as large as the job */
     assert_int_equal(run("exchange", b, 2, &o, NULL), RS_OK);
     const rs_table *t = o.result.tables[0], *ranks = o.result.tables[1];
     assert_int_equal(rs_table_n_rows(t), 4);

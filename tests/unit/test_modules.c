@@ -31,13 +31,14 @@ static void work(builder *b, int64_t pid, int64_t at, int64_t duration)
     add_kernel(b, "k", 0, 7, 100000 + at, duration, at);
 }
 
-/* Thread 1 runs Net_0 > Block_0 > Linear_1; thread 2 the backward pass. Block_1 is a checkpoint: its forward pass
+/* Thread 1 runs Net_0 > Block_0 > Block_7 > Linear_1; thread 2 the backward pass. Block_1 is a checkpoint: its forward pass
  * leaves no sequence numbers, and thread 2 runs it again before its backward pass. */
 static builder make_trace(void)
 {
     builder b = builder_create();
     python(&b, "nn.Module: Net_0", 1, 1000, 900);
     python(&b, "nn.Module: Block_0", 1, 1010, 200);
+    python(&b, "nn.Module: Block_7", 1, 1015, 110); /* a module in one of its own class */
     python(&b, "nn.Module: Linear_1", 1, 1020, 100);
     op(&b, "aten::mm", 1, 1030, 50, 5);
     work(&b, 1, 1040, 100);
@@ -126,7 +127,8 @@ static int64_t cell(const rs_table *t, const char *name, const char *what)
         if (strcmp(text, name) != 0) continue;
         size_t at = column(t, what);
         const rs_column_spec *spec = &rs_table_get_spec(t)->columns[at];
-        return spec->type == RS_TIME ? (int64_t)(rs_table_real(t, i, at) * 1000 + 0.5) : rs_table_int(t, i, at);
+        return spec->type == RS_TIME ? (int64_t)(rs_table_real(t, i, at) * 1000 + 0.5)
+                                     : rs_table_int(t, i, at);
     }
     fail_msg("no row %s", name);
     return 0;
@@ -151,6 +153,7 @@ static void test_instances(void **state)
     const rs_table *t = o.result.tables[0], *phases = o.result.tables[1];
     assert_row(t, "Net_0", 1390, 0, 1120, 240, 30, 6);
     assert_row(t, "Block_0", 320, 20, 120, 200, 0, 3);
+    assert_row(t, "Block_7", 300, 0, 100, 200, 0, 2);
     assert_row(t, "Linear_1", 300, 300, 100, 200, 0, 2);
     assert_row(t, "Block_1", 1070, 1070, 1000, 40, 30, 3);
     assert_row(t, "(no module)", 19, 19, 5, 0, 0, 3);
@@ -178,7 +181,7 @@ static void test_classes(void **state)
     const rs_table *t = o.result.tables[0];
     assert_row(t, "Block", 1390, 1090, 1120, 240, 30, 6);
     assert_row(t, "Net", 1390, 0, 1120, 240, 30, 6);
-    assert_int_equal(cell(t, "Block", "calls"), 3);
+    assert_int_equal(cell(t, "Block", "calls"), 4);
     clear(&o);
 }
 
