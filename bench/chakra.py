@@ -79,8 +79,9 @@ def main():
         "| what | against | ratio | target | |",
         "| --- | --- | ---: | ---: | --- |",
     ] + rows
-    before = RESULTS.read_text().split(HEADING)[0].rstrip("\n") if RESULTS.exists() else "# Measured"
-    RESULTS.write_text(before + "\n\n" + "\n".join(lines) + "\n")
+    before, _, behind = (RESULTS.read_text() if RESULTS.exists() else "# Measured").partition(HEADING)
+    behind = behind.partition("\n## ")  # the sections that follow stay
+    RESULTS.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n" + "".join(behind[1:]))
     print("\n".join(rows))
 
 

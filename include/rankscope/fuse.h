@@ -23,6 +23,7 @@ typedef struct rs_fuse_settings {
     const char *without;    /* not these; NULL: none */
     bool align; /* clocks are corrected by the ends of collectives, not only by baseTimeNanoseconds */
     uint64_t max_events; /* about that many events of all ranks, the most telling ones; 0: all */
+    const char *clocks;  /* with align: "ends" (NULL, too), "likely", "certain": as of the command clocks */
 } rs_fuse_settings;
 
 /* Writes one trace of all ranks of a job that was not asked anything yet. Its --ranks and --steps select.
@@ -49,8 +50,8 @@ typedef struct rs_fuse_settings {
 RS_API rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink,
                          rs_result *result, rs_error *err);
 
-/* The table of its result: a row a rank, with its shift, what distance of its clock remains, and events kept
- * and left out. */
+/* The table of its result: a row a rank, with its shift, what distance of its clock remains, the interval that
+ * its clock lies in, and events kept and left out. */
 RS_API extern const rs_table_spec *const rs_fuse_tables[1];
 
 #ifdef __cplusplus

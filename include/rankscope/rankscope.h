@@ -15,6 +15,8 @@
 #include "rankscope/rewrite.h"
 #include "rankscope/gate.h"
 #include "rankscope/fuse.h"
+#include "rankscope/where.h"
+#include "rankscope/slice.h"
 #include "rankscope/report.h"
 #include "rankscope/tracelens.h"
 #include "rankscope/view.h"

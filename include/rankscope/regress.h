@@ -100,8 +100,17 @@ RS_API const char *rs_regress_verdict_name(rs_regress_verdict verdict); /* "slow
 RS_API rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
                                   double min_effect, const rs_sink *sink, rs_error *err);
 
+/* Where the level of the runs changed, in the order in which they were added: E-divisive with Student's t-test, no
+ * random numbers. Of settings alpha, min_effect, key and method count; alpha is for the whole history. result gets
+ * the tables of rs_regress_history_tables. Fewer than RS_REGRESS_HISTORY runs with steps: no changes, and a note. */
+RS_API rs_status rs_regress_history(const rs_regress_side *side, const rs_regress_settings *settings,
+                                    rs_result *result, rs_error *err);
+#define RS_REGRESS_HISTORY 10
+
 /* verdict, parts, runs. */
 RS_API extern const rs_table_spec *const rs_regress_tables[3];
+/* history, changes, causes. */
+RS_API extern const rs_table_spec *const rs_regress_history_tables[3];
 
 #ifdef __cplusplus
 }

@@ -57,6 +57,10 @@ RS_API rs_status rs_report_check(rs_error *err);
 RS_API rs_status rs_report_write(rs_job *job, const rs_report_settings *settings, const rs_sink *sink,
                                  rs_result *told, rs_error *err);
 
+/* A page with the history of runs alone: the tables of rs_regress_history. folder: as the user named it. */
+RS_API rs_status rs_report_write_history(const char *folder, const rs_result *history, const rs_sink *sink,
+                                         rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

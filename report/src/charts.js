@@ -192,6 +192,64 @@ function legendRows(names, width) {
     return rows;
 }
 
+// Lines over items in order. series: {name, colour, values (null: none), points, step}; more lines of the tooltip:
+// extra(i) -> [[key, value]].
+export function lines({ label, items, series, unit, axis, extra }) {
+    const known = series.flatMap((s) => s.values.filter((v) => v !== null));
+    const { scale, label: unitLabel } = axisUnit(unit, known);
+    return chart({
+        label,
+        height: 360,
+        cells: items.length,
+        make: () => {
+            const c = colours();
+            const option = base();
+            option.grid = {
+                left: 8,
+                right: 16,
+                top: 40,
+                bottom: items.length > ZOOM ? 32 : 8,
+                outerBoundsMode: 'same',
+                outerBoundsContain: 'all',
+            };
+            option.xAxis = { ...categoryAxis(items, ''), boundaryGap: items.length < 3 };
+            option.yAxis = {
+                ...valueAxis(`${axis}${unitLabel ? `, ${unitLabel}` : ''}`),
+                nameLocation: 'middle',
+                nameGap: 30,
+                scale: true, // a change of a percent is not seen from 0
+                axisLabel: { color: c.muted },
+            };
+            if (items.length > ZOOM) option.dataZoom = [zoom()];
+            option.tooltip = {
+                ...option.tooltip,
+                trigger: 'axis',
+                formatter: (shown) =>
+                    tip(items[shown[0].dataIndex], [
+                        ...shown.map((item) => [
+                            item.seriesName,
+                            quantity(series[item.seriesIndex].values[item.dataIndex], unit),
+                            item.color,
+                        ]),
+                        ...(extra?.(shown[0].dataIndex) ?? []),
+                    ]),
+            };
+            option.series = series.map((s) => ({
+                type: 'line',
+                name: s.name,
+                step: s.step ? 'middle' : false,
+                showSymbol: Boolean(s.points),
+                symbolSize: 7,
+                data: s.values.map((v) => (v === null ? null : v / scale)),
+                itemStyle: { color: c[s.colour] },
+                lineStyle: { color: c[s.colour], width: s.points ? 1 : 2.5 },
+                emphasis: { disabled: true },
+            }));
+            return option;
+        },
+    });
+}
+
 // Bars over ranks (or what noun says). series: {name, colour (a name of colours()), values, stack}; more lines of
 // the tooltip: extra(i) -> [[key, value]].
 export function bars({ label, items: ranks, noun = 'rank', series, unit, axis, max, extra }) {

@@ -142,6 +142,7 @@ export function metricsSection(data) {
     const compared = tables.comparison?.length ? tables.comparison : null;
     const worse = compared ? compared.rows.filter((row) => compared.get(row, 'verdict') === 'worse') : [];
     const better = compared ? compared.rows.filter((row) => compared.get(row, 'verdict') === 'better') : [];
+    const unsure = compared ? compared.rows.filter((row) => compared.get(row, 'verdict') === 'undecided') : [];
     const names = (rows) => rows.map((row) => compared.get(row, 'metric').replaceAll('_', ' ')).join(', ');
     const labels = tables.datasets.values('label');
     const lede = compared
@@ -151,7 +152,10 @@ export function metricsSection(data) {
               h('bdi', {}, visible(labels[0])),
               ': ',
               worse.length ? `worse in ${names(worse)}` : 'worse in nothing beyond noise',
-              better.length ? `; better in ${names(better)}.` : '.',
+              better.length ? `; better in ${names(better)}` : '',
+              unsure.length
+                  ? `. Different, but two runs do not say how much equal runs differ: ${names(unsure)}.`
+                  : '.',
           ]
         : null;
     return section(

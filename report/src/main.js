@@ -1,10 +1,12 @@
 // The page: reads its data, makes the sections, starts theme and charts.
+import { trustSection, waitsSection } from './between.js';
 import { startCharts } from './charts.js';
 import { communicationSection } from './communication.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
 import { modulesSection } from './modules.js';
@@ -17,6 +19,7 @@ const SECTIONS = [
     timeOfRanks,
     stepsSection,
     communicationSection,
+    waitsSection,
     idleSection,
     kernelsSection,
     operatorsSection,
@@ -26,6 +29,7 @@ const SECTIONS = [
     launchesSection,
     queueSection,
     metricsSection,
+    trustSection,
     recording,
 ];
 
@@ -35,6 +39,7 @@ const SHORT = {
     time: 'Time',
     steps: 'Steps',
     communication: 'Communication',
+    waits: 'Waiting',
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
@@ -44,6 +49,8 @@ const SHORT = {
     launches: 'Launches',
     queue: 'Queue',
     metrics: 'Metrics',
+    history: 'History',
+    trust: 'Trust',
     recording: 'Recording',
 };
 
@@ -72,8 +79,10 @@ function navigation(sections) {
 function start() {
     startTheme();
     const data = readData(document.getElementById('data'));
-    const sections = SECTIONS.map((make) => make(data)).filter(Boolean);
-    document.getElementById('head').append(...head(data));
+    // a history of runs is a page of its own
+    const made = data.history ? [historySection] : SECTIONS;
+    const sections = made.map((make) => make(data)).filter(Boolean);
+    document.getElementById('head').append(...(data.history ? historyHead(data) : head(data)));
     document.getElementById('sections').append(...navigation(sections));
     document.getElementById('main').append(...sections);
     document.getElementById('foot').append(

@@ -147,7 +147,6 @@ typedef struct blamer {
     rs_blamer x;
     const int64_t *rank_of;
     uint64_t steps, budget;
-    rs_clock_how how;
     total_row totals[RS_N_WAITS];
 } blamer;
 
@@ -176,15 +175,6 @@ static void end_wait(blamer *b, const rs_wait *w)
     b->x.n_touched = 0;
 }
 
-/* By how much the clocks of two ranks may be wrong against each other. */
-static int64_t width_of(const blamer *b, size_t one, size_t other)
-{
-    const rs_engine *e = b->x.f.e;
-    if (one == other || b->how == RS_CLOCKS_FILE) return 0;
-    if (b->how != RS_CLOCKS_ENDS) return e->trust.width;
-    return rs_add_sat(e->coll.clocks[one].residual, e->coll.clocks[other].residual);
-}
-
 static bool count_link(void *context, const rs_link *l, int64_t ns)
 {
     blamer *b = context;
@@ -197,7 +187,8 @@ static bool blame_wait(blamer *b, const rs_wait *w, bool excess)
     size_t other = rs_engine_rank_of(b->x.f.e, w->until >> 1);
     t->waits++;
     t->waiting = rs_add_sat(t->waiting, w->ns);
-    if (b->x.kind == RS_WAIT_COMMUNICATION && w->ns < width_of(b, w->rank, other)) {
+    if (b->x.kind == RS_WAIT_COMMUNICATION &&
+        w->ns < rs_clock_trust_between(&b->x.f.e->trust, w->rank, other)) {
         t->uncertain = rs_add_sat(t->uncertain, w->ns);
         return true;
     }
@@ -417,7 +408,7 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
 static void refuse(blamer *b, rs_result *result)
 {
     total_row *t = &b->totals[RS_WAIT_COMMUNICATION];
-    if (t->uncertain <= t->waiting / 2 || t->blamed == 0) return;
+    if (t->uncertain <= t->waiting / 2) return;
     t->uncertain = t->waiting;
     t->blamed = t->unexplained = t->pinned = 0;
     for (uint32_t i = 0; i < b->x.n_sums; i++)
@@ -476,7 +467,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_skeletons ranks;
     bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), !told};
-    blamer b = {.how = how.clocks};
+    blamer b = {0};
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     b.rank_of = ranks.rank_of;
     if (status == RS_OK && !rs_blamer_init(&b.x)) status = rs_fail_nomem(err, "blame");
@@ -513,8 +504,11 @@ static uint64_t more_columns(const rs_options *given)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    RS_TRY(rs_skeletons_rank(run, trace, partial, err));
-    return *partial && needs_places(run->options) ? rs_skeleton_place(*partial, trace, err) : RS_OK;
+    rs_skeleton *s;
+    if (!needs_places(run->options)) return rs_skeletons_rank(run, trace, partial, err);
+    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err)); /* its own: others have no use for the places */
+    *partial = s;
+    return s ? rs_skeleton_place(s, trace, err) : RS_OK;
 }
 
 const rs_analysis rs_analysis_blame = {

@@ -1,19 +1,28 @@
 /* clocks: how far each rank's clock is ahead, as an interval that is certain and one that is likely. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
 #include "clock/gpu.h"
 #include "clock/hosts.h"
 #include "match/collective_wait.h"
+#include "text/numbers.h"
 
 static const rs_option_spec options[] = {
     {"end-skew", RS_OPTION_INT, "US", NULL, "10",
      "how far ends of one kind of collective may always lie apart: wider likely intervals"},
+    {"hosts", RS_OPTION_TEXT, "FILE|guess", NULL, NULL,
+     "hosts of the ranks, as lines RANK,HOST: ranks of one host share its clock, which bounds them unless the "
+     "collectives contradict it; guess: ranks whose clocks are likely one"},
+    {"clock-bound", RS_OPTION_LIST, "RANK:LOW:HIGH", NULL, NULL,
+     "known from elsewhere: RANK's clock is ahead of the lowest rank's by LOW to HIGH us"},
 };
 
 typedef struct clock_row {
@@ -34,9 +43,8 @@ static const char *const drift_words[] = {"collectives", "assumed"};
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
     CELL(MAYBE(clock_row, host), "host", TEXT, NONE, "machine that it ran on, where known", NULL)            \
     CELL(MAYBE(clock_row, host_from), "host_from", TEXT, NONE,                                               \
-         "name: the file's name; trace: the trace says so; contradicted: the clock is not that of the "      \
-         "host's "                                                                                           \
-         "first rank",                                                                                       \
+         "name: the file's name; trace: the trace says so; list: --hosts FILE; guessed: likely one clock; "  \
+         "contradicted: the clock is not that of the host's first rank",                                     \
          "host from")                                                                                        \
     CELL(WORD(clock_row, status, status_words), "status", TEXT, NONE,                                        \
          "certain: the certain interval says as much as the likely one; likely: ends of collectives say "    \
@@ -107,6 +115,10 @@ enum { CLOCKS, PAIRS, CONTRADICTIONS };
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
+struct answer;
+/* Reads --clock-bound into the answer's ties; without an answer only looks whether it can be read. */
+static rs_status each_bound(const rs_options *given, struct answer *a, rs_error *err);
+
 typedef struct part {
     rs_coll_rank *ops;
     int64_t gpu_low, gpu_high;
@@ -123,6 +135,7 @@ static void free_part(void *partial)
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_clock_gpu gpu;
+    RS_TRY(each_bound(run->options, NULL, err));
     part *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "clocks");
     *partial = p;
@@ -143,6 +156,9 @@ typedef struct answer {
     clock_row *rows;
     char **hosts; /* owned */
     size_t n;
+    rs_host_list list;
+    rs_clock_tie *ties;
+    size_t n_ties, ties_capacity;
 } answer;
 
 static const part *part_of(const answer *a, size_t i)
@@ -153,8 +169,14 @@ static const part *part_of(const answer *a, size_t i)
 static bool set_host(answer *a, size_t i)
 {
     const char *text = rs_pool_text(&a->ranks[i]->pool, a->ranks[i]->host), *from = "trace";
+    const char *listed = rs_hosts_find(&a->list, a->of[i]->rank);
     size_t n = text ? strlen(text) : 0;
     if (a->of[i]->source && rs_host_in_name(a->of[i]->source, &text, &n)) from = "name";
+    if (listed) {
+        text = listed;
+        n = strlen(listed);
+        from = "list";
+    }
     if (!text || !n) return true;
     a->hosts[i] = rs_strndup(text, n);
     a->rows[i].host = a->hosts[i];
@@ -162,40 +184,167 @@ static bool set_host(answer *a, size_t i)
     return a->hosts[i] != NULL;
 }
 
-/* Whether the host clocks of two ranks may be one: the certain distance of their clocks less that of device
- * and host holds 0, as nearly as one clock is read twice. */
-static bool may_share(const clock_row *a, const clock_row *b, bool gpu, int64_t span)
+/* A moment on two clocks. */
+typedef struct between {
+    int64_t low, high; /* RS_NO_TIME: nothing is known */
+} between;
+
+/* What b's host clock is ahead of a's, from the bounds of the clocks that collectives compare: those of the
+ * devices, or the hosts' own. */
+static between host_clocks(const clock_row *a, const clock_row *b, between clock_a, between clock_b, bool gpu)
 {
-    const int64_t near = rs_add_sat(2000, span / 1000000);
-    if (a->certain_low == RS_NO_TIME || a->certain_high == RS_NO_TIME || b->certain_low == RS_NO_TIME ||
-        b->certain_high == RS_NO_TIME)
-        return true;
-    int64_t low = rs_sub_sat(b->certain_low, a->certain_high),
-            high = rs_sub_sat(b->certain_high, a->certain_low);
-    if (gpu) {
-        if (a->gpu_low == RS_NO_TIME || a->gpu_high == RS_NO_TIME || b->gpu_low == RS_NO_TIME ||
-            b->gpu_high == RS_NO_TIME)
-            return true;
-        low = rs_sub_sat(low, rs_sub_sat(b->gpu_high, a->gpu_low));
-        high = rs_sub_sat(high, rs_sub_sat(b->gpu_low, a->gpu_high));
-    }
-    return low <= near && high >= -near;
+    const between unknown = {RS_NO_TIME, RS_NO_TIME};
+    if (clock_a.low == RS_NO_TIME || clock_a.high == RS_NO_TIME || clock_b.low == RS_NO_TIME ||
+        clock_b.high == RS_NO_TIME)
+        return unknown;
+    between d = {rs_sub_sat(clock_b.low, clock_a.high), rs_sub_sat(clock_b.high, clock_a.low)};
+    if (!gpu) return d;
+    if (a->gpu_low == RS_NO_TIME || a->gpu_high == RS_NO_TIME || b->gpu_low == RS_NO_TIME ||
+        b->gpu_high == RS_NO_TIME)
+        return unknown;
+    d.low = rs_sub_sat(d.low, rs_sub_sat(b->gpu_high, a->gpu_low));
+    d.high = rs_sub_sat(d.high, rs_sub_sat(b->gpu_low, a->gpu_high));
+    return d;
 }
 
-static void check_hosts(const rs_coll_job *job, answer *a)
+/* As nearly as one clock is read twice. */
+static int64_t nearness(int64_t span)
+{
+    return rs_add_sat(2000, span / 1000000);
+}
+
+/* Whether the host clocks of two ranks may be one, for all that is certain. */
+static bool may_share(const clock_row *a, const clock_row *b, bool gpu, int64_t span)
+{
+    between d = host_clocks(a, b, (between){a->certain_low, a->certain_high},
+                            (between){b->certain_low, b->certain_high}, gpu);
+    return d.low == RS_NO_TIME || (d.low <= nearness(span) && d.high >= -nearness(span));
+}
+
+/* Half of the widest likely interval by which two ranks are taken for ranks of one host. */
+#define GUESS 50000
+
+static bool likely_share(const clock_row *a, const clock_row *b, bool gpu, int64_t span)
+{
+    between d = host_clocks(a, b, (between){a->low, a->high}, (between){b->low, b->high}, gpu);
+    return d.low != RS_NO_TIME && d.low <= nearness(span) && d.high >= -nearness(span) &&
+           rs_sub_sat(d.high, d.low) / 2 <= GUESS;
+}
+
+/* Ranks without a host join the first rank whose clock is likely theirs. */
+static bool guess_hosts(answer *a, int64_t span)
+{
+    size_t n_hosts = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        char name[40];
+        size_t k = 0;
+        if (a->hosts[i]) continue;
+        for (; k < i; k++)
+            if (a->hosts[k] && a->rows[k].host_from[0] == 'g' &&
+                likely_share(&a->rows[k], &a->rows[i], !a->ranks[i]->on_host, span))
+                break;
+        snprintf(name, sizeof name, "host %zu", n_hosts);
+        if (k == i) n_hosts++;
+        const char *text = k < i ? a->hosts[k] : name;
+        a->hosts[i] = rs_strndup(text, strlen(text));
+        if (!a->hosts[i]) return false;
+        a->rows[i].host = a->hosts[i];
+        a->rows[i].host_from = "guessed";
+    }
+    return true;
+}
+
+static int64_t span_of(const rs_coll_job *job)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < job->n_arrivals; i++) {
         if (rs_coll_start(job, &job->arrivals[i]) < first) first = rs_coll_start(job, &job->arrivals[i]);
         if (rs_coll_end(job, &job->arrivals[i]) > last) last = rs_coll_end(job, &job->arrivals[i]);
     }
-    for (size_t i = 0; job->n_arrivals && i < a->n; i++)
+    return job->n_arrivals ? rs_sub_sat(last, first) : 0;
+}
+
+/* Of hosts that are not guessed: where a rank's clock cannot be that of the host's first rank, it says so. */
+static void check_hosts(answer *a, int64_t span)
+{
+    for (size_t i = 0; i < a->n; i++)
         for (size_t k = 0; a->hosts[i] && k < i; k++) {
             if (!a->hosts[k] || strcmp(a->hosts[k], a->hosts[i]) != 0) continue;
-            if (!may_share(&a->rows[k], &a->rows[i], !a->ranks[i]->on_host, rs_sub_sat(last, first)))
+            if (!may_share(&a->rows[k], &a->rows[i], !a->ranks[i]->on_host, span))
                 a->rows[i].host_from = "contradicted";
             break;
         }
+}
+
+/* ---- what is told from elsewhere ------------------------------------------------------------------------ */
+
+/* One of --clock-bound. *rank stays the caller's own numbering. */
+static bool parse_bound(const char *text, size_t n, int64_t *rank, int64_t *low, int64_t *high)
+{
+    const char *end = text + n, *one = memchr(text, ':', n);
+    const char *two = one ? memchr(one + 1, ':', (size_t)(end - one - 1)) : NULL;
+    double number, from, to;
+    if (!two || !rs_parse_real(text, (size_t)(one - text), &number) ||
+        !rs_parse_real(one + 1, (size_t)(two - one - 1), &from) ||
+        !rs_parse_real(two + 1, (size_t)(end - two - 1), &to))
+        return false;
+    if (!(number >= 0 && number < INT32_MAX) || !(from >= -1e12 && from <= to && to <= 1e12)) return false;
+    *rank = (int64_t)number;
+    *low = (int64_t)floor(from * 1000);
+    *high = (int64_t)ceil(to * 1000);
+    return (double)*rank == number;
+}
+
+static rs_status each_bound(const rs_options *given, answer *a, rs_error *err)
+{
+    const char *at = rs_options_text(given, "clock-bound");
+    for (size_t n; at && *at; at += n + (at[n] == '\n')) {
+        int64_t rank, low, high;
+        n = strcspn(at, "\n");
+        if (!parse_bound(at, n, &rank, &low, &high))
+            return rs_fail(err, RS_ERR_USAGE,
+                           "--clock-bound %.*s: it takes RANK:LOW:HIGH, in us, LOW not above HIGH",
+                           (int)(n < 80 ? n : 80), at);
+        if (!a) continue;
+        size_t i = 0;
+        while (i < a->n && a->of[i]->rank != rank) i++;
+        if (i == a->n)
+            return rs_fail(err, RS_ERR_USAGE, "--clock-bound %.*s: there is no rank %lld",
+                           (int)(n < 80 ? n : 80), at, (long long)rank);
+        if (i == 0)
+            return rs_fail(err, RS_ERR_USAGE,
+                           "--clock-bound %.*s: rank %lld is the reference that the others are compared with",
+                           (int)(n < 80 ? n : 80), at, (long long)rank);
+        if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return rs_fail_nomem(err, "clocks");
+        a->ties[a->n_ties++] = (rs_clock_tie){0, (uint32_t)i, low, high};
+    }
+    return RS_OK;
+}
+
+/* The ranks of a listed host have its clock; what their devices are ahead of it lies in their own bounds. */
+static bool tie_hosts(answer *a, int64_t span)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->hosts[i] || strcmp(a->rows[i].host_from, "list") != 0) continue;
+        for (size_t k = 0; k < i; k++) {
+            if (!a->hosts[k] || strcmp(a->rows[k].host_from, "list") != 0 ||
+                strcmp(a->hosts[k], a->hosts[i]) != 0)
+                continue;
+            const clock_row *x = &a->rows[k], *y = &a->rows[i];
+            int64_t low = -nearness(span), high = nearness(span);
+            if (!a->ranks[i]->on_host) {
+                if (x->gpu_low == RS_NO_TIME || x->gpu_high == RS_NO_TIME || y->gpu_low == RS_NO_TIME ||
+                    y->gpu_high == RS_NO_TIME)
+                    break;
+                low = rs_add_sat(low, rs_sub_sat(y->gpu_low, x->gpu_high));
+                high = rs_add_sat(high, rs_sub_sat(y->gpu_high, x->gpu_low));
+            }
+            if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return false;
+            a->ties[a->n_ties++] = (rs_clock_tie){(uint32_t)k, (uint32_t)i, low, high};
+            break;
+        }
+    }
+    return true;
 }
 
 static void set_row(clock_row *row, const rs_clock *c, const part *p, int64_t at)
@@ -279,17 +428,50 @@ static void explain(const rs_coll_job *job, const rs_clocks *clocks, const answe
                        n[RS_CLOCK_UNSTABLE]);
 }
 
+static void set_rows(answer *a, const rs_coll_job *job, const rs_clocks *clocks)
+{
+    for (size_t i = 0; i < a->n; i++)
+        set_row(&a->rows[i], &clocks->of[i], part_of(a, i), job->n ? clocks->at : RS_NO_TIME);
+}
+
+/* Once with what is told by hand, then, where hosts are listed, with their clocks. */
+static rs_status find_clocks(const rs_run *run, const rs_coll_job *job, answer *a, rs_clocks *clocks,
+                             rs_result *result, rs_error *err)
+{
+    const char *hosts = rs_options_text(run->options, "hosts");
+    bool guess = hosts && strcmp(hosts, "guess") == 0;
+    int64_t skew = rs_options_int(run->options, "end-skew"), span = span_of(job);
+    RS_TRY(each_bound(run->options, a, err));
+    if (hosts && !guess) {
+        rs_status status = rs_hosts_read(hosts, &a->list, err);
+        if (status != RS_OK) return rs_error_wrap(err, "--hosts");
+    }
+    rs_clocks_settings settings = {.end_skew = skew > INT32_MAX ? (int64_t)INT32_MAX * 1000 : skew * 1000,
+                                   .ties = a->ties,
+                                   .n_ties = a->n_ties};
+    RS_TRY(rs_clocks_find(job, &settings, clocks, err));
+    set_rows(a, job, clocks);
+    for (size_t i = 0; i < a->n; i++)
+        if (!set_host(a, i)) return rs_fail_nomem(err, "clocks");
+    check_hosts(a, span);
+    if (guess && !guess_hosts(a, span)) return rs_fail_nomem(err, "clocks");
+    if (guess)
+        rs_result_note(result,
+                       "hosts that nothing names are guessed: ranks whose clocks are likely one share one");
+    if (!tie_hosts(a, span)) return rs_fail_nomem(err, "clocks");
+    if (a->n_ties == settings.n_ties) return RS_OK;
+    settings.ties = a->ties;
+    settings.n_ties = a->n_ties;
+    rs_clocks_clear(clocks);
+    RS_TRY(rs_clocks_find(job, &settings, clocks, err));
+    set_rows(a, job, clocks);
+    return RS_OK;
+}
+
 static rs_status fill(const rs_run *run, const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
 {
     rs_clocks clocks = {0};
-    int64_t skew = rs_options_int(run->options, "end-skew");
-    skew = skew > INT32_MAX ? (int64_t)INT32_MAX * 1000 : skew * 1000;
-    rs_status status = rs_clocks_find(job, skew, &clocks, err);
-    for (size_t i = 0; status == RS_OK && i < a->n; i++) {
-        set_row(&a->rows[i], &clocks.of[i], part_of(a, i), job->n ? clocks.at : RS_NO_TIME);
-        if (!set_host(a, i)) status = rs_fail_nomem(err, "clocks");
-    }
-    if (status == RS_OK) check_hosts(job, a);
+    rs_status status = find_clocks(run, job, a, &clocks, result, err);
     for (size_t i = 0; status == RS_OK && i < a->n; i++)
         status = rs_table_put_row(result->tables[CLOCKS], &clock_record, a->of[i]->rank, &a->rows[i], err);
     if (status == RS_OK) status = put_pairs(&clocks, a, result->tables[PAIRS], err);
@@ -319,6 +501,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_coll_job_clear(&job);
     for (size_t i = 0; a.hosts && i < a.n; i++) rs_free(a.hosts[i]);
     rs_free(a.hosts);
+    rs_free(a.ties);
+    rs_hosts_clear(&a.list);
     rs_free(a.of);
     rs_free(a.ranks);
     rs_free(a.rows);
@@ -352,11 +536,14 @@ const rs_analysis rs_analysis_clocks = {
         "is "
         "assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median "
         "deviation are set aside.\n\n"
+        "--clock-bound and --hosts FILE tell more bounds. Ranks of one host share its clock, unless their "
+        "collectives contradict that (host_from): then they stay apart.\n\n"
         "Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is "
         "ahead of "
         "its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains after "
         "baseTimeNanoseconds, where every rank tells it.",
-    .examples = "rankscope clocks traces/\nrankscope clocks --table pairs --format csv traces/",
+    .examples = "rankscope clocks traces/\nrankscope clocks --table pairs --format csv traces/\n"
+                "rankscope clocks --hosts hosts.csv traces/\nrankscope clocks --clock-bound 8:-50:50 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .columns = RS_COLL_HOST_COLUMNS,

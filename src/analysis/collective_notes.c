@@ -98,6 +98,16 @@ void rs_coll_note_trust(const rs_clock_trust *trust, rs_result *result)
             "shorter distances between ranks mean nothing",
             (long long)(trust->width / 2000 + 1), trust->n);
     if (trust->n_loose)
-        rs_result_note(result, "%zu clocks have no interval: they are set by the ends of collectives alone",
-                       trust->n_loose);
+        rs_result_note(
+            result,
+            "%zu clocks have no interval (see the command clocks): nothing tells how far they are off",
+            trust->n_loose);
+}
+
+void rs_coll_note_uncertain(int64_t uncertain, int64_t waited, bool strict, rs_result *result)
+{
+    if (waited <= 0 || uncertain <= waited / 2) return;
+    rs_result_note(result, "%d %% of the waiting is shorter than the clocks are sure (column uncertain)%s",
+                   (int)(100.0 * (double)uncertain / (double)waited),
+                   strict ? ": no rank is called late" : "");
 }

@@ -29,5 +29,7 @@ void rs_coll_ranks_clear(rs_coll_ranks *ranks);
 void rs_coll_note_host(const rs_coll_job *job, rs_result *result);
 /* The interval of the clocks that was relied on. */
 void rs_coll_note_trust(const rs_clock_trust *trust, rs_result *result);
+/* Where most of the waiting is shorter than the clocks are sure. strict: ranks are not compared then. */
+void rs_coll_note_uncertain(int64_t uncertain, int64_t waited, bool strict, rs_result *result);
 
 #endif

@@ -47,6 +47,14 @@ static const rs_column_spec one_columns[] = {
     {"algorithm_gbps", RS_REAL, RS_UNIT_GBPS, "size / transfer", "alg. bandwidth"},
     {"bus_gbps", RS_REAL, RS_UNIT_GBPS, "algorithm bandwidth times what nccl-tests counts for the links",
      "bus bandwidth"},
+    {"clock_us", RS_TIME, RS_UNIT_US,
+     "by what the clocks of the first and the last rank may be off against each other (command clocks); unknown: "
+     "there is no bound, or with --clocks file none was looked for",
+     "clocks within"},
+    {"uncertain", RS_INT, RS_UNIT_NONE,
+     "1: max_wait_us is less than the clocks are sure; with --clocks likely|certain waits, first and last are "
+     "unknown then",
+     NULL},
 };
 static const rs_column_spec arrival_columns[] = {
     {"index", RS_INT, RS_UNIT_ID, "the collective's row", NULL},
@@ -57,6 +65,9 @@ static const rs_column_spec arrival_columns[] = {
     {"late_us", RS_TIME, RS_UNIT_US, "after the first arrival", "late"},
     {"wait_us", RS_TIME, RS_UNIT_US, "until the last arrival", "wait"},
     {"duration_us", RS_TIME, RS_UNIT_US, "of the kernel", "duration"},
+    {"uncertain", RS_INT, RS_UNIT_NONE,
+     "1: wait_us is less than its clock and the last rank's are sure; with --clocks likely|certain it is unknown then",
+     NULL},
 };
 static const rs_column_spec summary_columns[] = {
     {"collective", RS_TEXT, RS_UNIT_NONE, "what it does", NULL},
@@ -74,7 +85,7 @@ static const rs_column_spec summary_columns[] = {
     {"bus_gbps", RS_REAL, RS_UNIT_GBPS, "the same for the links, as nccl-tests counts", "bus bandwidth"},
 };
 typedef struct late {
-    int64_t rank, n, last, lateness, wait, others;
+    int64_t rank, n, last, lateness, wait, others, uncertain;
 } late;
 
 #define LATE_ROW(CELL)                                                                                       \
@@ -85,7 +96,11 @@ typedef struct late {
     CELL(OF(late, lateness), "lateness_us", TIME, US, "arrivals after the first, added up", "lateness")      \
     CELL(OF(late, wait), "wait_us", TIME, US, "waits for the last, added up", "wait")                        \
     CELL(OF(late, others), "others_waited_us", TIME, US,                                                     \
-         "what others waited for the last arrival where that was this rank's", "made others wait")
+         "what others waited for the last arrival where that was this rank's", "made others wait")           \
+    CELL(OF(late, uncertain), "uncertain", INT, COUNT,                                                       \
+         "of the collectives, those at which first and last are nearer than the clocks are sure; with "      \
+         "--clocks likely|certain they are left out of the rest",                                            \
+         NULL)
 RS_RECORD(late, LATE_ROW);
 
 static const rs_column_spec clock_columns[] = {
@@ -132,6 +147,8 @@ typedef struct measure {
     rs_coll_wait times;
     int64_t bytes; /* -1: unknown */
     int64_t members;
+    int64_t clocks; /* by what those of the first and the last rank may be off; INT64_MAX: no bound */
+    bool bounded, uncertain;
 } measure;
 
 /* https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: what of the message crosses the
@@ -161,7 +178,7 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
     return elements * size;
 }
 
-static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c)
+static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c, const rs_clock_trust *trust)
 {
     const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
     measure m = {
@@ -171,6 +188,10 @@ static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c)
         int64_t bytes = bytes_of(job->ranks[a->rank], rs_coll_op_at(job, a));
         if (bytes > m.bytes) m.bytes = bytes;
     }
+    uint32_t first = job->arrivals[m.times.first_at].rank, last = job->arrivals[m.times.last_at].rank;
+    m.bounded = trust->of != NULL && first != last;
+    m.clocks = rs_clock_trust_between(trust, first, last);
+    m.uncertain = m.bounded && rs_sub_sat(m.times.last, m.times.first) < m.clocks;
     return m;
 }
 
@@ -181,8 +202,9 @@ static double algorithm_gbps(int64_t bytes, int64_t ns)
 }
 
 static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, size_t index, const measure *m,
-                         int64_t base, rs_table *t, rs_error *err)
+                         int64_t base, bool strict, rs_table *t, rs_error *err)
 {
+    bool shown = !strict || !m->uncertain;
     const rs_coll_instance *c = &job->instances[index];
     const rs_coll_arrival *a = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[a->rank];
@@ -203,33 +225,40 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, m->times.first - base);
     rs_table_add_time(t, m->times.transfer);
-    rs_table_add_time(t, m->times.last - m->times.first);
-    rs_table_add_time(t, m->times.sum_wait);
+    rs_table_add_time_if(t, shown, m->times.last - m->times.first);
+    rs_table_add_time_if(t, shown, m->times.sum_wait);
     rs_table_add_time(t, m->times.last_end - m->times.first_end);
-    rs_table_add_int(t, of[job->arrivals[m->times.first_at].rank]->rank);
-    rs_table_add_int(t, of[job->arrivals[m->times.last_at].rank]->rank);
+    rs_table_add_int_if(t, shown, of[job->arrivals[m->times.first_at].rank]->rank);
+    rs_table_add_int_if(t, shown, of[job->arrivals[m->times.last_at].rank]->rank);
     rs_table_add_real(t, algorithm);
     rs_table_add_real(t, algorithm * bus_factor(m->times.kind, m->members));
+    rs_table_add_time_if(t, m->bounded && m->clocks < INT64_MAX, m->clocks);
+    rs_table_add_int(t, m->uncertain);
     return rs_table_end_row(t, err);
 }
 
 static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *of, size_t index,
-                              const measure *m, int64_t base, rs_table *t, rs_error *err)
+                              const measure *m, int64_t base, bool strict, const rs_clock_trust *trust,
+                              rs_table *t, rs_error *err)
 {
+    uint32_t last = job->arrivals[m->times.last_at].rank;
     const rs_coll_instance *c = &job->instances[index];
     rs_status status = RS_OK;
     for (uint32_t i = c->first; status == RS_OK && i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
-        int64_t start = rs_coll_start(job, a);
+        int64_t start = rs_coll_start(job, a), wait = m->times.last - start;
+        bool uncertain = a->rank != last && wait < rs_clock_trust_between(trust, a->rank, last);
+        bool shown = !strict || !uncertain;
         rs_table_add_int(t, (int64_t)index);
         rs_table_add_int(t, of[a->rank]->rank);
         rs_table_add_int(t, op->row);
         rs_table_add_int_if(t, op->seq >= 0, op->seq);
         rs_table_add_time(t, start - base);
-        rs_table_add_time(t, start - m->times.first);
-        rs_table_add_time(t, m->times.last - start);
+        rs_table_add_time_if(t, !strict || !m->uncertain, start - m->times.first);
+        rs_table_add_time_if(t, shown, wait);
         rs_table_add_time(t, op->duration);
+        rs_table_add_int(t, uncertain);
         status = rs_table_end_row(t, err);
     }
     return status;
@@ -332,9 +361,16 @@ static int by_lateness(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, late *ranks)
+static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, bool strict,
+                  late *ranks)
 {
     if (!rs_coll_compares(job, c)) return;
+    for (uint32_t i = c->first; m->uncertain && i < c->first + c->n; i++) {
+        late *l = &ranks[job->arrivals[i].rank];
+        l->uncertain++;
+        l->n += strict;
+    }
+    if (strict && m->uncertain) return;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         late *l = &ranks[job->arrivals[i].rank];
         int64_t start = rs_coll_start(job, &job->arrivals[i]);
@@ -369,6 +405,9 @@ typedef struct answer {
     late *late;
     bucket *buckets;
     int64_t base; /* the job's first event, on the common clock */
+    rs_clock_trust trust;
+    bool strict;               /* numbers that the clocks do not bear are unknown */
+    int64_t waited, uncertain; /* waiting of all ranks; of it, in collectives that are uncertain */
 } answer;
 
 static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
@@ -376,18 +415,22 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
-        measure m = measure_one(job, c);
+        measure m = measure_one(job, c, &a->trust);
+        a->waited = rs_add_sat(a->waited, m.times.sum_wait);
+        if (m.uncertain) a->uncertain = rs_add_sat(a->uncertain, m.times.sum_wait);
         a->buckets[i] = bucket_of(job, c, &m);
-        blame(job, c, &m, a->late);
-        status = add_one(job, a->ranks.of, i, &m, a->base, result->tables[TABLE_ONE], err);
+        blame(job, c, &m, a->strict, a->late);
+        status = add_one(job, a->ranks.of, i, &m, a->base, a->strict, result->tables[TABLE_ONE], err);
         if (status == RS_OK)
-            status = add_arrivals(job, a->ranks.of, i, &m, a->base, result->tables[TABLE_ARRIVALS], err);
+            status = add_arrivals(job, a->ranks.of, i, &m, a->base, a->strict, &a->trust,
+                                  result->tables[TABLE_ARRIVALS], err);
     }
     size_t n_buckets = status == RS_OK ? unite(a->buckets, job->n) : 0;
     for (size_t i = 0; status == RS_OK && i < n_buckets; i++)
         status = add_bucket(result->tables[TABLE_SUMMARY], &a->buckets[i], err);
     if (a->ranks.n) qsort(a->late, a->ranks.n, sizeof *a->late, by_lateness);
-    for (size_t i = 0; status == RS_OK && job->n && i < a->ranks.n; i++)
+    bool refused = a->strict && a->uncertain > a->waited / 2;
+    for (size_t i = 0; status == RS_OK && !refused && job->n && i < a->ranks.n; i++)
         status = rs_table_put_row(result->tables[TABLE_LATE], &late_record, 0, &a->late[i], err);
     for (size_t i = 0; status == RS_OK && a->ranks.n > 1 && i < a->ranks.n; i++)
         status = add_clock(job, i, a->ranks.of[i]->rank, result->tables[TABLE_CLOCKS], err);
@@ -428,21 +471,22 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
-    rs_clock_trust trust = {0};
-    answer a = {0};
+    answer a = {.strict = how == RS_CLOCKS_LIKELY || how == RS_CLOCKS_CERTAIN};
     rs_coll_job job = {0};
     a.late = rs_calloc(n + 1, sizeof *a.late);
     rs_status status = a.late ? RS_OK : rs_fail_nomem(err, "collectives");
     if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
     for (size_t i = 0; status == RS_OK && i < a.ranks.n; i++) a.late[i].rank = a.ranks.of[i]->rank;
-    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &trust, err);
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &a.trust, err);
     if (status == RS_OK && !(a.buckets = rs_malloc((job.n + 1) * sizeof *a.buckets)))
         status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
     if (status == RS_OK) status = fill(&job, &a, result, err);
     if (status == RS_OK) remark(&job, &a, result);
-    if (status == RS_OK) rs_coll_note_trust(&trust, result);
+    if (status == RS_OK) rs_coll_note_trust(&a.trust, result);
+    if (status == RS_OK) rs_coll_note_uncertain(a.uncertain, a.waited, a.strict, result);
     rs_coll_job_clear(&job);
+    rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
     rs_free(a.late);
     rs_free(a.buckets);

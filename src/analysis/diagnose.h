@@ -8,7 +8,7 @@
 
 #define RS_DIAGNOSE_LEAST 0.5 /* percent of a step that a row gains at least, unless told otherwise */
 #define RS_DIAGNOSE_CLAIM 224
-#define RS_DIAGNOSE_EDIT 320
+#define RS_DIAGNOSE_EDIT 640
 #define RS_DIAGNOSE_NAME 160
 #define RS_DIAGNOSE_WITH 7 /* findings that are mended together with another one */
 #define RS_DIAGNOSE_EDITS ((RS_DIAGNOSE_WITH + 1) * (RS_DIAGNOSE_EDIT + 2))
@@ -47,7 +47,6 @@ typedef struct rs_candidates {
 typedef struct rs_diagnose_rule {
     const char *id;
     const char *remedy;
-    const char *unbuilt; /* why it is never examined; NULL: it is */
     /* Adds what fits. *lacks: what the job lacks for the rule, NULL: nothing. */
     rs_status (*find)(const rs_diagnosed *job, const struct rs_diagnose_rule *rule, rs_candidates *out,
                       const char **lacks, rs_error *err);

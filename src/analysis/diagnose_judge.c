@@ -322,8 +322,8 @@ static double own_error(const rs_replayed *r)
 static rs_status find_all(rs_diagnosis *d, const rs_diagnosed *job, rs_error *err)
 {
     for (const rs_diagnose_rule *rule = rs_diagnose_rules; rule->id; rule++) {
-        const char *lacks = rule->unbuilt;
-        if (!lacks) RS_TRY(rule->find(job, rule, &d->candidates, &lacks, err));
+        const char *lacks = NULL;
+        RS_TRY(rule->find(job, rule, &d->candidates, &lacks, err));
         if (lacks) RS_TRY(miss(d, rule->id, NULL, lacks, err));
     }
     return RS_OK;
@@ -346,7 +346,7 @@ static rs_status examine(rs_diagnosis *d, const rs_diagnosed *job, const rs_diag
     double error = own_error(&d->replayed);
     d->reason = rs_asker_reason(d->asker);
     for (const rs_diagnose_rule *rule = rs_diagnose_rules; d->reason && rule->id; rule++)
-        RS_TRY(miss(d, rule->id, NULL, rule->unbuilt ? rule->unbuilt : d->reason, err));
+        RS_TRY(miss(d, rule->id, NULL, d->reason, err));
     if (d->reason) return RS_OK;
     d->before = rs_asker_before(d->asker);
     d->enough = error > how->least ? error : how->least;

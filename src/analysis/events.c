@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "base/ascii.h"
 #include "base/layout.h"
 #include "base/memory.h"
-#include "base/suggest.h"
-#include "input/json.h"
+#include "base/try.h"
+#include "query/where.h"
 #include "trace/selection.h"
 
 typedef struct event_row {
@@ -16,6 +15,8 @@ typedef struct event_row {
     uint32_t category, name, pid, tid;                               /* string ids in the partial */
     char phase[2];                                                   /* a letter, or none */
     int64_t ts, dur, step, device, stream, correlation, external_id; /* RS_NO_VALUE: unknown */
+    uint64_t terms; /* rs_where_row's, while the job's first event is not known */
+    bool open;      /* whether it is picked depends on that event */
 } event_row;
 
 typedef struct event_rows {
@@ -48,170 +49,10 @@ static const rs_table_spec events_table = {"events", "One row an event, in file 
                                            sizeof event_columns / sizeof *event_columns};
 
 static const rs_option_spec options[] = {
-    {"where", RS_OPTION_TEXT, "TERMS", NULL, NULL,
-     "only events for which every comma-separated term holds: FIELD OP VALUE"},
+    {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL,
+     "only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )"},
     {"limit", RS_OPTION_INT, "N", NULL, "0", "at most N events of each rank; 0: all"},
 };
-
-/* ---- terms ------------------------------------------------------------------------------------------ */
-
-typedef enum field {
-    F_NAME,
-    F_CAT,
-    F_PHASE,
-    F_PID,
-    F_TID,
-    F_TS,
-    F_DUR,
-    F_STEP,
-    F_DEVICE,
-    F_STREAM,
-    F_CORRELATION,
-    F_EXTERNAL_ID,
-    F_POSITION,
-    N_FIELDS
-} field;
-
-static const char *const field_names[N_FIELDS] = {"name",        "cat",         "phase",   "pid",    "tid",
-                                                  "ts",          "dur",         "step",    "device", "stream",
-                                                  "correlation", "external_id", "position"};
-
-typedef enum compare { EQ, NE, HAS, HAS_NOT, LT, LE, GT, GE } compare;
-
-typedef struct term {
-    field field;
-    compare op;
-    const char *text; /* in the option's text */
-    size_t length;
-    int64_t number;
-} term;
-
-#define MAX_TERMS 32
-
-typedef struct terms {
-    term items[MAX_TERMS];
-    size_t n;
-    bool uses_time; /* ts is known only when all ranks are read */
-} terms;
-
-static bool is_text(field f)
-{
-    return f <= F_TID;
-}
-
-static bool is_time(field f)
-{
-    return f == F_TS || f == F_DUR;
-}
-
-static rs_status parse_operator(const char **p, compare *op, rs_error *err)
-{
-    static const struct {
-        const char *text;
-        compare op;
-    } operators[] = {{"!=", NE}, {"!~", HAS_NOT}, {"<=", LE}, {">=", GE}, {"==", EQ},
-                     {"=", EQ},  {"~", HAS},      {"<", LT},  {">", GT}};
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        size_t n = strlen(operators[i].text);
-        if (strncmp(*p, operators[i].text, n) != 0) continue;
-        *op = operators[i].op;
-        *p += n;
-        return RS_OK;
-    }
-    return rs_fail(err, RS_ERR_USAGE, "--where: expected one of = != ~ !~ < <= > >= at \"%.40s\"", *p);
-}
-
-static rs_status parse_value(term *t, rs_error *err)
-{
-    const uint8_t *text = (const uint8_t *)t->text;
-    if (is_text(t->field)) {
-        if (t->op < LT) return RS_OK;
-        return rs_fail(err, RS_ERR_USAGE, "--where: %s is text, it takes = != ~ !~", field_names[t->field]);
-    }
-    if (t->op == HAS || t->op == HAS_NOT)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "--where: %s is a number, it takes = != < <= > >=", field_names[t->field]);
-    double us;
-    if (is_time(t->field) && rs_json_real(text, t->length, &us) && us > -9e15 && us < 9e15) {
-        t->number = (int64_t)(us * 1000.0 + (us < 0 ? -0.5 : 0.5));
-        return RS_OK;
-    }
-    if (!is_time(t->field) && rs_json_int(text, t->length, &t->number)) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "--where: %s needs a number%s, not \"%.*s\"", field_names[t->field],
-                   is_time(t->field) ? " of microseconds" : "", (int)(t->length < 40 ? t->length : 40),
-                   t->text);
-}
-
-static rs_status parse_term(const char **p, term *t, rs_error *err)
-{
-    const char *begin = *p;
-    size_t n = 0;
-    while (rs_is_alnum(begin[n]) || begin[n] == '_') n++;
-    rs_suggestion nearest = {0};
-    char word[40];
-    snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), begin);
-    t->field = N_FIELDS;
-    for (int f = 0; f < N_FIELDS; f++) {
-        if (strcmp(field_names[f], word) == 0) t->field = (field)f;
-        rs_suggest_from(&nearest, word, field_names[f]);
-    }
-    if (t->field == N_FIELDS)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "--where: there is no field \"%s\"%s%s; there is name, cat, phase, pid, tid, "
-                       "ts, dur, step, device, stream, correlation, external_id, position",
-                       word, nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "");
-    *p = begin + n;
-    rs_status status = parse_operator(p, &t->op, err);
-    if (status != RS_OK) return status;
-    t->text = *p;
-    t->length = strcspn(*p, ",");
-    *p += t->length;
-    if (**p == ',') ++*p;
-    return parse_value(t, err);
-}
-
-static rs_status parse_terms(const char *text, terms *out, rs_error *err)
-{
-    *out = (terms){0};
-    while (text && *text) {
-        if (out->n == MAX_TERMS) return rs_fail(err, RS_ERR_USAGE, "--where: more than %d terms", MAX_TERMS);
-        rs_status status = parse_term(&text, &out->items[out->n], err);
-        if (status != RS_OK) return status;
-        if (out->items[out->n++].field == F_TS) out->uses_time = true;
-    }
-    return RS_OK;
-}
-
-static bool holds_number(const term *t, bool known, int64_t v)
-{
-    if (!known) return t->op == NE;
-    switch (t->op) {
-    case EQ: return v == t->number;
-    case NE: return v != t->number;
-    case LT: return v < t->number;
-    case LE: return v <= t->number;
-    case GT: return v > t->number;
-    default: return v >= t->number;
-    }
-}
-
-static bool contains(const char *text, size_t n, const char *part, size_t m)
-{
-    for (size_t i = 0; m <= n && i <= n - m; i++)
-        if (memcmp(text + i, part, m) == 0) return true;
-    return false;
-}
-
-static bool holds_text(const term *t, const char *text, size_t n)
-{
-    bool equal = n == t->length && memcmp(text, t->text, n) == 0;
-    switch (t->op) {
-    case EQ: return equal;
-    case NE: return !equal;
-    case HAS: return contains(text, n, t->text, t->length);
-    default: return !contains(text, n, t->text, t->length);
-    }
-}
 
 /* ---- one rank --------------------------------------------------------------------------------------- */
 
@@ -232,61 +73,26 @@ static uint32_t copy_id(event_rows *p, const rs_events *e, int64_t number, uint3
     return rs_strings_add(&p->strings, digits, (size_t)n);
 }
 
-static bool holds(const terms *where, const event_row *r, const event_rows *p)
-{
-    for (size_t i = 0; i < where->n; i++) {
-        const term *t = &where->items[i];
-        const int64_t numbers[N_FIELDS] = {[F_DUR] = r->dur,
-                                           [F_STEP] = r->step,
-                                           [F_DEVICE] = r->device,
-                                           [F_STREAM] = r->stream,
-                                           [F_CORRELATION] = r->correlation,
-                                           [F_EXTERNAL_ID] = r->external_id,
-                                           [F_POSITION] = r->position};
-        const uint32_t texts[N_FIELDS] = {
-            [F_NAME] = r->name, [F_CAT] = r->category, [F_PID] = r->pid, [F_TID] = r->tid};
-        if (t->field == F_TS) continue; /* judged when the job's first event is known */
-        if (t->field == F_PHASE) {
-            if (!holds_text(t, r->phase, strlen(r->phase))) return false;
-        } else if (is_text(t->field)) {
-            const rs_string *s = &p->strings.items[texts[t->field]];
-            if (!holds_text(t, s->text, s->length)) return false;
-        } else if (!holds_number(t, numbers[t->field] != RS_NO_VALUE, numbers[t->field])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Step numbers of GPU work, by walking rs_work along the rows. */
-typedef struct step_finder {
-    const rs_work *work; /* of the whole rank */
-    size_t at;
-    const rs_step *steps, *gpu_steps;
-    size_t n_steps, n_gpu_steps;
+/* What is asked of a rank's rows. */
+typedef struct asking {
+    rs_where_rank *where;
+    rs_step_finder steps;
     rs_row_test selected;
-} step_finder;
+    int64_t limit;
+} asking;
 
-static int64_t step_of(step_finder *f, const rs_events *e, uint32_t row)
-{
-    while (f->at < f->work->n && f->work->row[f->at] < row) f->at++;
-    if (f->at < f->work->n && f->work->row[f->at] == row)
-        return f->work->step[f->at] < 0 ? RS_NO_VALUE : f->work->step[f->at];
-    if (rs_kind_is_gpu_work(rs_event_kind(e, row))) return RS_NO_VALUE;
-    int64_t step = rs_row_step(e, f->steps, f->n_steps, f->gpu_steps, f->n_gpu_steps, row);
-    return step < 0 ? RS_NO_VALUE : step;
-}
-
-static rs_status collect(const rs_trace *t, const terms *where, int64_t limit, step_finder *finder,
-                         event_rows *p, rs_error *err)
+static rs_status collect(const rs_trace *t, asking *a, event_rows *p, rs_error *err)
 {
     const rs_events *e = t->events;
     rs_cursor device = rs_cursor_of(e, RS_COL_DEVICE), stream = rs_cursor_of(e, RS_COL_STREAM);
     rs_cursor correlation = rs_cursor_of(e, RS_COL_CORRELATION),
               external = rs_cursor_of(e, RS_COL_EXTERNAL_ID);
-    for (size_t i = 0; i < t->n_rows && (limit == 0 || p->n < (size_t)limit); i++) {
+    for (size_t i = 0; i < t->n_rows && (a->limit == 0 || p->n < (size_t)a->limit); i++) {
         uint32_t row = rs_trace_row(t, i);
-        if (!rs_row_test_next(&finder->selected, row)) continue;
+        uint64_t terms;
+        if (!rs_row_test_next(&a->selected, row)) continue;
+        rs_where_answer answer = rs_where_row(a->where, row, &terms);
+        if (answer == RS_ANSWER_NO) continue;
         const rs_thread *thread = &e->threads[e->thread[row]];
         const rs_string *name = &e->strings.items[e->name[row]];
         const rs_string *category = &e->strings.items[e->categories[e->category[row]].name];
@@ -298,15 +104,16 @@ static rs_status collect(const rs_trace *t, const terms *where, int64_t limit, s
                        .tid = copy_id(p, e, thread->tid, thread->tid_text),
                        .ts = e->start[row],
                        .dur = e->duration[row],
-                       .step = step_of(finder, e, row),
+                       .step = rs_step_finder_next(&a->steps, row),
                        .device = rs_cursor_int(&device, row, RS_NO_VALUE),
                        .stream = rs_cursor_int(&stream, row, RS_NO_VALUE),
                        .correlation = rs_cursor_int(&correlation, row, RS_NO_VALUE),
-                       .external_id = rs_cursor_int(&external, row, RS_NO_VALUE)};
+                       .external_id = rs_cursor_int(&external, row, RS_NO_VALUE),
+                       .terms = terms,
+                       .open = answer == RS_ANSWER_OPEN};
         if (r.name == RS_NO_STRING || r.category == RS_NO_STRING || r.pid == RS_NO_STRING ||
             r.tid == RS_NO_STRING)
             return rs_fail_nomem(err, "events");
-        if (!holds(where, &r, p)) continue;
         if (p->n == p->capacity) {
             size_t wanted = p->capacity ? p->capacity * 2 : 1024;
             event_row *grown = rs_big_resize(p->rows, wanted * sizeof *grown);
@@ -319,58 +126,68 @@ static rs_status collect(const rs_trace *t, const terms *where, int64_t limit, s
     return RS_OK;
 }
 
+static rs_status ask(const rs_where *where, int64_t limit, rs_trace *t, event_rows *p, rs_error *err)
+{
+    /* how many are open is not known before all ranks are */
+    asking a = {.limit = rs_where_uses_time(where) ? 0 : limit};
+    rs_status status = rs_where_begin(where, t, RS_NO_TIME, &a.where, err);
+    if (status == RS_OK) status = rs_step_finder_begin(t, &a.steps, err);
+    if (status == RS_OK) status = rs_row_test_begin(t, &a.selected, err);
+    if (status == RS_OK) status = collect(t, &a, p, err);
+    rs_where_end(a.where);
+    return status;
+}
+
 static rs_status events_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
 {
-    terms where;
-    rs_status status = parse_terms(rs_options_text(run->options, "where"), &where, err);
-    if (status != RS_OK) return status;
+    rs_where *where;
+    RS_TRY(rs_where_parse(rs_options_text(run->options, "where"), "--where", &where, err));
     event_rows *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "events");
     *partial = p;
-    if (!rs_strings_init(&p->strings)) return rs_fail_nomem(err, "events");
-    step_finder finder = {0};
-    rs_policy all = *run->policy;
-    all.whole = true;
-    status = rs_trace_work_details(t, &all, &finder.work, err);
-    if (status == RS_OK) status = rs_trace_steps(t, &finder.steps, &finder.n_steps, err);
-    if (status == RS_OK) status = rs_trace_gpu_steps(t, &finder.gpu_steps, &finder.n_gpu_steps, err);
-    if (status == RS_OK) status = rs_row_test_begin(t, &finder.selected, err);
-    int64_t limit = where.uses_time ? 0 : rs_options_int(run->options, "limit");
-    if (status == RS_OK) status = collect(t, &where, limit, &finder, p, err);
+    rs_status status = p && rs_strings_init(&p->strings) ? RS_OK : rs_fail_nomem(err, "events");
+    if (status == RS_OK) status = ask(where, rs_options_int(run->options, "limit"), t, p, err);
+    rs_where_free(where);
     return status;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
-static bool in_time(const terms *where, int64_t ts, int64_t base)
+static bool is_picked(const rs_where *where, const event_row *row, int64_t origin)
 {
-    for (size_t i = 0; i < where->n; i++) {
-        const term *t = &where->items[i];
-        int64_t relative = 0;
-        if (t->field != F_TS) continue;
-        bool known = ts != RS_NO_TIME && !__builtin_sub_overflow(ts, base, &relative);
-        if (!holds_number(t, known, relative)) return false;
-    }
-    return true;
+    int64_t ts;
+    if (!row->open) return true;
+    bool known = row->ts != RS_NO_TIME && !__builtin_sub_overflow(row->ts, origin, &ts);
+    return rs_where_decide(where, row->terms, known ? ts : RS_NO_TIME);
 }
 
 static rs_status events_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                               rs_error *err)
 {
-    terms where;
-    rs_status status = parse_terms(rs_options_text(run->options, "where"), &where, err);
+    rs_where *where;
+    RS_TRY(rs_where_parse(rs_options_text(run->options, "where"), "--where", &where, err));
+    rs_status status = RS_OK;
     int64_t limit = rs_options_int(run->options, "limit");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const event_rows *p = partials[i].value;
         int64_t shown = 0;
         rs_table_use_texts(result->tables[0], &p->strings);
         for (size_t k = 0; status == RS_OK && k < p->n && (limit == 0 || shown < limit); k++) {
-            if (!in_time(&where, p->rows[k].ts, run->origin)) continue;
+            if (!is_picked(where, &p->rows[k], run->origin)) continue;
             status = rs_table_put_row(result->tables[0], &event_record, partials[i].rank, &p->rows[k], err);
             shown++;
         }
     }
+    rs_where_free(where);
     return status;
+}
+
+static uint64_t columns_of(const rs_options *given)
+{
+    rs_where *where;
+    if (rs_where_parse(rs_options_text(given, "where"), "--where", &where, NULL) != RS_OK) return 0;
+    uint64_t columns = rs_where_columns(where);
+    rs_where_free(where);
+    return columns;
 }
 
 static const rs_table_spec *const tables[] = {&events_table};
@@ -378,7 +195,8 @@ static const rs_table_set table_sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
-static const rs_layout row_layout = RS_RECORD_LAYOUT(event_row, event);
+static const rs_field row_fields[] = {RS_FIELD(event_row, terms), RS_FIELD(event_row, open)};
+static const rs_layout row_layout = RS_RECORD_LAYOUT_AND(event_row, event, row_fields);
 
 static const rs_field events_fields[] = {
     RS_FIELD_STRINGS(event_rows, strings),
@@ -389,16 +207,13 @@ static const rs_layout events_layout = RS_LAYOUT(event_rows, events_fields);
 const rs_analysis rs_analysis_events = {
     .name = "events",
     .help = "The events themselves, filtered by name, category, stream, step, time",
-    .about = "Prints the event table. --where keeps events for which every term holds. A term is FIELD OP "
-             "VALUE; fields are "
-             "name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds), "
-             "step, device, "
-             "stream, correlation, external_id, position (numbers: = != < <= > >=). ts counts from the job's "
-             "first event, or "
-             "with --absolute as in the file.",
+    .about = "Prints the event table. --where keeps events for which a condition holds. " RS_WHERE_HELP
+             " ts counts from the job's first event, or with --absolute as in the file.",
     .examples = "rankscope events --where 'cat=kernel,name~gemm,dur>=100' trace.json.gz\n"
-                "rankscope events --where 'stream=7,step=3' --format csv trace.json.gz",
+                "rankscope events --where 'stream in (7, 20-23) and step=3' --format csv trace.json.gz\n"
+                "rankscope events --where 'under(aten::linear) and not name =~ \"^cuda\"' trace.json.gz",
     .columns = RS_COLUMN_BIT(EXTERNAL_ID),
+    .more_columns = columns_of,
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .table_sets = table_sets,

@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "engine/contention.h"
 #include "engine/edits.h"
 
 typedef struct answer_row {
@@ -292,6 +293,7 @@ struct rs_asker {
     const rs_replayed *r;
     const int64_t *rank_of;
     rs_roles roles;
+    rs_contention contention;
     int64_t *ends[2]; /* scratch: by step_base */
     lengths before, after;
     lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
@@ -340,10 +342,29 @@ static rs_status measure_before(asker *a, unsigned which, const rs_weights *w, r
     return status;
 }
 
+/* Replays with kernels that are slowed down beside communication, or not any more, as the recording tells of their
+ * kind. Where that moves them, others may be beside communication: so twice. times: of w as it is. */
+static rs_status replay_contended(const asker *a, rs_weights *w, rs_times *times, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
+    if (!edited) return rs_fail_nomem(err, "a question");
+    memcpy(edited, w->work, e->n_nodes * sizeof *edited);
+    rs_status status = RS_OK;
+    for (int k = 0; status == RS_OK && k < 2; k++) {
+        memcpy(w->work, edited, e->n_nodes * sizeof *edited);
+        status = rs_contention_apply(&a->contention, e, times, w, err);
+        rs_times_clear(times);
+        if (status == RS_OK) status = rs_engine_replay(e, w, times, err);
+    }
+    rs_free(edited);
+    return status;
+}
+
 /* One of the replays with and without the question. Widens [*low, *high] of every range: 0 the job, then
  * ranks. What a question about certain steps gains is as it is: these steps are no sample of others. */
-static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, double *low, double *high,
-                           rs_error *err)
+static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, bool contended, double *low,
+                           double *high, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
     rs_weights w = {0};
@@ -354,6 +375,7 @@ static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, double
     if (status == RS_OK) status = measure_before(a, which, &w, err);
     if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
     if (status == RS_OK) status = rs_engine_replay(e, &w, &after, err);
+    if (status == RS_OK && contended) status = replay_contended(a, &w, &after, err);
     if (status == RS_OK) rs_engine_step_ends(e, &after, a->ends[1]);
     for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++) {
         size_t from, to;
@@ -448,9 +470,14 @@ static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char *
     } else if (status == RS_OK) {
         status = rs_engine_replay(e, &w, &after, err);
         for (unsigned k = 0; status == RS_OK && k < N_REPLAYS; k++)
-            if (!(k & REPLAY_INFERS) || a->infer) status = ask_under(a, q, k, low, high, err);
-        if (status == RS_OK && set_all_grow(q, true))
-            status = ask_under(a, q, a->infer ? REPLAY_INFERS : 0, low, high, err);
+            if (!(k & REPLAY_INFERS) || a->infer) status = ask_under(a, q, k, false, low, high, err);
+        unsigned recorded = a->infer ? REPLAY_INFERS : 0;
+        bool slows = a->contention.n_names > 0;
+        if (status == RS_OK && slows) status = ask_under(a, q, recorded, true, low, high, err);
+        if (status == RS_OK && set_all_grow(q, true)) {
+            status = ask_under(a, q, recorded, false, low, high, err);
+            if (status == RS_OK && slows) status = ask_under(a, q, recorded, true, low, high, err);
+        }
         set_all_grow(q, false);
         if (status == RS_OK) {
             rs_engine_step_ends(e, &a->r->times, a->ends[0]);
@@ -524,6 +551,7 @@ rs_status rs_asker_open(const rs_replayed *replayed, const int64_t *rank_of, boo
     if (!a->ends[0] || !a->ends[1] || !a->before.ns || !a->after.ns)
         status = rs_fail_nomem(err, "a question");
     if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a->roles, err);
+    if (status == RS_OK) status = rs_contention_learn(e, &replayed->times, &a->contention, err);
     if (status == RS_OK)
         *out = a;
     else
@@ -535,6 +563,7 @@ void rs_asker_close(rs_asker *a)
 {
     if (!a) return;
     rs_roles_clear(&a->roles);
+    rs_contention_clear(&a->contention);
     for (unsigned k = 0; k < N_REPLAYS; k++) {
         for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
         rs_free(a->was[k]);

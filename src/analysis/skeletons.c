@@ -6,7 +6,7 @@
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_skeleton *s;
-    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
+    RS_TRY(rs_trace_skeleton(trace, run->policy, &s, err));
     *partial = s;
     return RS_OK;
 }

@@ -26,6 +26,7 @@ static const rs_option_spec options[] = {
 typedef struct sums {
     int64_t last, cost;
     rs_moments late, waited;
+    int64_t uncertain;
 } sums;
 
 #define RANK_ROW(CELL)                                                                                       \
@@ -46,7 +47,11 @@ typedef struct sums {
          "waited")                                                                                           \
     CELL(MEAN(sums, waited), "mean_waited_us", REAL, US, "mean of it", "mean waited")                        \
     CELL(SET, "clock_offset_us", TIME, US,                                                                   \
-         "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead")
+         "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead")             \
+    CELL(OF(sums, uncertain), "uncertain", INT, COUNT,                                                       \
+         "collectives at which first and last are nearer than the clocks are sure; with --clocks "           \
+         "likely|certain they are left out of the rest",                                                     \
+         NULL)
 RS_RECORD(rank, RANK_ROW);
 
 static const rs_column_spec collective_columns[] = {
@@ -64,6 +69,16 @@ static const rs_column_spec collective_columns[] = {
     RS_COLUMN("waited_us", TIME, US, "sum over members of the time until the last came", "waited"),
     RS_COLUMN("transfer_us", TIME, US,
               "from the last arrival to the first end after it: nobody waits any more", "transfer"),
+    RS_COLUMN(
+        "clock_us", TIME, US,
+        "by what the clocks of the first and the last rank may be off against each other (command clocks); "
+        "unknown: there is no bound, or with --clocks file none was looked for",
+        "clocks within"),
+    RS_COLUMN(
+        "uncertain", INT, NONE,
+        "1: late_us is less than the clocks are sure; with --clocks likely|certain who was first, last and late "
+        "is unknown then",
+        NULL),
 };
 static const rs_column_spec clock_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
@@ -93,8 +108,12 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
-static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, sums *of_rank)
+static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, bool uncertain,
+                   bool strict, sums *of_rank)
 {
+    for (uint32_t i = c->first; uncertain && i < c->first + c->n; i++)
+        of_rank[job->arrivals[i].rank].uncertain++;
+    if (uncertain && strict) return;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         sums *s = &of_rank[a->rank];
@@ -119,11 +138,27 @@ typedef struct answer {
     sums *sums;
     size_t n_compared;
     int64_t origin; /* the first event of all ranks, clocks corrected */
+    rs_clock_trust trust;
+    bool strict;               /* numbers that the clocks do not bear are unknown */
+    int64_t waited, uncertain; /* waiting of all ranks; of it, in collectives that are uncertain */
 } answer;
+
+/* Between the first and the last to come: by what their clocks may be off. */
+static int64_t clocks_between(const rs_coll_job *job, const answer *a, const rs_coll_wait *w)
+{
+    return rs_clock_trust_between(&a->trust, job->arrivals[w->first_at].rank, job->arrivals[w->last_at].rank);
+}
+
+static bool is_uncertain(const rs_coll_job *job, const answer *a, const rs_coll_wait *w)
+{
+    return w->first_at != w->last_at && rs_sub_sat(w->last, w->first) < clocks_between(job, a, w);
+}
 
 static rs_status add_collective(const rs_coll_job *job, const answer *a, const rs_coll_instance *c,
                                 const rs_coll_wait *w, rs_table *t, rs_error *err)
 {
+    int64_t clocks = clocks_between(job, a, w);
+    bool uncertain = is_uncertain(job, a, w), shown = !uncertain || !a->strict;
     const rs_coll_arrival *first = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[first->rank];
     const rs_coll_op *op = rs_coll_op_at(job, first);
@@ -135,12 +170,14 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
     rs_table_add_int_if(t, op->step >= 0, op->step);
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
-    rs_table_add_int(t, a->ranks.of[job->arrivals[w->first_at].rank]->rank);
-    rs_table_add_int(t, a->ranks.of[job->arrivals[w->last_at].rank]->rank);
-    rs_table_add_time(t, rs_sub_sat(w->last, w->first));
-    rs_table_add_time(t, w->cost);
-    rs_table_add_time(t, w->sum_wait);
+    rs_table_add_int_if(t, shown, a->ranks.of[job->arrivals[w->first_at].rank]->rank);
+    rs_table_add_int_if(t, shown, a->ranks.of[job->arrivals[w->last_at].rank]->rank);
+    rs_table_add_time_if(t, shown, rs_sub_sat(w->last, w->first));
+    rs_table_add_time_if(t, shown, w->cost);
+    rs_table_add_time_if(t, shown, w->sum_wait);
     rs_table_add_time(t, w->transfer);
+    rs_table_add_time_if(t, a->trust.of && w->first_at != w->last_at && clocks < INT64_MAX, clocks);
+    rs_table_add_int(t, uncertain);
     return rs_table_end_row(t, err);
 }
 
@@ -200,12 +237,17 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         const rs_coll_instance *c = &job->instances[i];
         if (!rs_coll_compares(job, c)) continue;
         rs_coll_wait w = rs_coll_measure(job, c);
-        add_up(job, c, &w, a->sums);
+        bool uncertain = is_uncertain(job, a, &w);
+        a->waited = rs_add_sat(a->waited, w.sum_wait);
+        if (uncertain) a->uncertain = rs_add_sat(a->uncertain, w.sum_wait);
+        add_up(job, c, &w, uncertain, a->strict, a->sums);
         a->n_compared++;
         status = add_collective(job, a, c, &w, result->tables[COLLECTIVES], err);
     }
+    bool refused = a->strict && a->uncertain > a->waited / 2;
     for (size_t i = 0; status == RS_OK && a->n_compared && i < a->ranks.n; i++) {
-        status = add_rank(result->tables[RANKS], a->ranks.of[i]->rank, &a->sums[i], &job->clocks[i], err);
+        if (!refused)
+            status = add_rank(result->tables[RANKS], a->ranks.of[i]->rank, &a->sums[i], &job->clocks[i], err);
         if (status == RS_OK) status = add_clock(a, i, &job->clocks[i], result->tables[CLOCKS], err);
     }
     return status;
@@ -215,23 +257,24 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     const char *by = rs_options_text(run->options, "by");
     rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
-    rs_clock_trust trust = {0};
     result->main_table = strcmp(by, "collective") == 0 ? COLLECTIVES
                          : strcmp(by, "clock") == 0    ? CLOCKS
                                                        : RANKS;
-    answer a = {0};
+    answer a = {.strict = how == RS_CLOCKS_LIKELY || how == RS_CLOCKS_CERTAIN};
     rs_coll_job job = {0};
     a.sums = rs_calloc(n + 1, sizeof *a.sums);
     rs_status status = a.sums ? RS_OK : rs_fail_nomem(err, "collectives");
     if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
-    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &trust, err);
+    if (status == RS_OK) status = rs_clock_match_by(a.ranks.ranks, a.ranks.n, how, &job, &a.trust, err);
     if (status == RS_OK) {
         a.origin = run->absolute ? 0 : rs_coll_origin(&job);
         status = fill(&job, &a, result, err);
     }
     if (status == RS_OK) explain(&job, &a, how != RS_CLOCKS_FILE, result);
-    if (status == RS_OK) rs_coll_note_trust(&trust, result);
+    if (status == RS_OK) rs_coll_note_trust(&a.trust, result);
+    if (status == RS_OK) rs_coll_note_uncertain(a.uncertain, a.waited, a.strict, result);
     rs_coll_job_clear(&job);
+    rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
     rs_free(a.sums);
     return status;

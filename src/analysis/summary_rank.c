@@ -239,7 +239,7 @@ static rs_status keep_skeleton(const rs_run *run, rs_trace *t, rs_rank_summary *
         (selection && (selection->by_step || selection->by_window)) || (s->n_steps < 2 && world == 1))
         return RS_OK;
     s->too_large = t->n_rows > RS_SUMMARY_DIAGNOSED / (world > 1 ? (uint64_t)world : 1);
-    return s->too_large ? RS_OK : rs_skeleton_of(t, run->policy, &s->skeleton, err);
+    return s->too_large ? RS_OK : rs_trace_skeleton(t, run->policy, &s->skeleton, err);
 }
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)

@@ -13,6 +13,7 @@
 #include "clock/hosts.h"
 #include "engine/reference.h"
 #include "match/collective_wait.h"
+#include "match/stages.h"
 
 #define MOST_MENDED 10 /* rows of the greedy list */
 #define CANDIDATES 8   /* of each, those that are to blame most */
@@ -51,6 +52,8 @@ typedef struct answer {
     double *steps;                         /* lengths of the steps of the last replay, ns */
     double observed, t, t_ideal, t_repair; /* of the whole job, ns */
     double *gain, *add;                    /* by rank */
+    rs_stages stages;
+    int64_t *data, n_data; /* by rank: its data rank, -1: unknown; how many there are */
     double transplant;
     rs_whatif_scale *scales;
     size_t n_scales;
@@ -314,11 +317,17 @@ static void choose_slowest(const answer *a, size_t n, bool *slowest)
     }
 }
 
+/* Without a pipeline all is one stage, where data ranks are known; -1: nothing tells. */
+static int64_t stage_of(const answer *a, size_t r)
+{
+    return a->stages.n_stages ? (int64_t)a->stages.stage[r] : a->n_data ? 0 : -1;
+}
+
 static rs_status put_workers(answer *a, const bool *slowest, rs_error *err)
 {
     for (size_t r = 0; r < a->e.n_ranks; r++) {
-        const rs_whatif_worker row = {.dp = -1,
-                                      .stage = -1,
+        const rs_whatif_worker row = {.dp = a->data[r],
+                                      .stage = stage_of(a, r),
                                       .slowdown = a->add[r] / a->t_repair,
                                       .slowest = slowest[r],
                                       .host = a->hosts[r],
@@ -425,15 +434,43 @@ static rs_status put_parts(answer *a, rs_whatif_row *job, rs_error *err)
     rs_status status = slowest && last ? RS_OK : rs_fail_nomem(err, "what-if");
     if (status == RS_OK) {
         choose_slowest(a, n, slowest);
-        for (size_t r = 0; r < a->e.n_ranks; r++) last[r] = a->ref.role[r] + 1 == a->ref.n_roles;
+        for (size_t r = 0; r < a->e.n_ranks; r++)
+            last[r] = a->stages.n_stages ? a->stages.stage[r] + 1 == a->stages.n_stages
+                                         : a->ref.role[r] + 1 == a->ref.n_roles;
         status = put_workers(a, slowest, err);
     }
     if (status == RS_OK) status = put_set(a, "slowest-workers", slowest, a->t_ideal, &job->m_w, err);
-    if (status == RS_OK && a->ref.n_roles > 1)
+    if (status == RS_OK && (a->stages.n_stages || a->ref.n_roles > 1))
         status = put_set(a, "last-stage", last, a->t_ideal, &job->m_s, err);
     if (status == RS_OK) status = put_greedy(a, err);
     rs_free(slowest);
     rs_free(last);
+    return status;
+}
+
+/* ---- data ranks and stages ------------------------------------------------------------------------------- */
+
+/* What the job takes when these ranks alone keep their times: tables dp_ranks and stages. */
+static rs_status put_places(answer *a, int table, size_t n, rs_error *err)
+{
+    bool *in = rs_calloc(a->e.n_ranks + 1, sizeof *in);
+    rs_status status = in ? RS_OK : rs_fail_nomem(err, "what-if");
+    for (size_t k = 0; status == RS_OK && k < n; k++) {
+        unit u = everything;
+        double with;
+        bool any = false;
+        for (size_t r = 0; r < a->e.n_ranks; r++) {
+            in[r] = (table == RS_WHATIF_STAGES ? stage_of(a, r) : a->data[r]) == (int64_t)k;
+            any |= in[r];
+        }
+        if (!any) continue; /* its traces are not there */
+        u.ranks = in;
+        status = left_alone(a, &u, &with, err);
+        if (status == RS_OK)
+            status = rs_whatif_put_slowdown(a->result->tables[table], RS_NO_VALUE, NULL, (int64_t)k,
+                                            with / a->t_repair, err);
+    }
+    rs_free(in);
     return status;
 }
 
@@ -564,6 +601,30 @@ static rs_status put_scales(answer *a, rs_error *err)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
+/* Data ranks of which there are traces. */
+static int64_t count_data(const answer *a)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < a->n_data; k++)
+        for (size_t r = 0; r < a->e.n_ranks; r++)
+            if (a->data[r] == k) {
+                n++;
+                break;
+            }
+    return n;
+}
+
+static rs_status find_places(answer *a, size_t n, rs_error *err)
+{
+    int64_t *numbers = rs_malloc((n + 1) * sizeof *numbers);
+    rs_status status = numbers ? RS_OK : rs_fail_nomem(err, "what-if");
+    for (size_t r = 0; status == RS_OK && r < n; r++) numbers[r] = a->of[r]->rank;
+    if (status == RS_OK) status = rs_stages_find(&a->e.coll, &a->stages, err);
+    if (status == RS_OK) status = rs_data_ranks(&a->e.coll, numbers, a->data, &a->n_data, err);
+    rs_free(numbers);
+    return status;
+}
+
 static rs_status open_engine(answer *a, const rs_skeleton *const *ranks, size_t n, rs_error *err)
 {
     const rs_engine_how how = {rs_clock_how_of(rs_options_text(a->run->options, "clocks")), true};
@@ -578,8 +639,10 @@ static rs_status open_engine(answer *a, const rs_skeleton *const *ranks, size_t 
     a->gain = rs_calloc(n + 1, sizeof *a->gain);
     a->add = rs_calloc(n + 1, sizeof *a->add);
     a->hosts = rs_calloc(n + 1, sizeof *a->hosts);
-    if (!a->ends || !a->steps || !a->step_numbers || !a->gain || !a->add || !a->hosts)
+    a->data = rs_malloc((n + 1) * sizeof *a->data);
+    if (!a->data || !a->ends || !a->steps || !a->step_numbers || !a->gain || !a->add || !a->hosts)
         return rs_fail_nomem(err, "what-if");
+    RS_TRY(find_places(a, n, err));
     for (size_t r = 0; r < n; r++) {
         const char *text = rs_pool_text(&ranks[r]->comm->pool, ranks[r]->comm->host);
         size_t length = text ? strlen(text) : 0;
@@ -632,8 +695,10 @@ static void explain(const answer *a, const rs_whatif_row *job, double worst)
 static rs_status fill(answer *a, rs_error *err)
 {
     rs_whatif_row job = {.ranks = (int64_t)a->e.n_ranks,
-                         .dp_ranks = -1,
-                         .stages = -1,
+                         .dp_ranks = a->n_data ? count_data(a) : -1,
+                         .stages = a->stages.n_stages ? (int64_t)a->stages.n_stages
+                                   : a->n_data        ? 1
+                                                      : -1,
                          .steps = (int64_t)a->n_steps,
                          .operations = (int64_t)a->e.n_nodes,
                          .delay_slowdown = (double)NAN,
@@ -652,6 +717,8 @@ static rs_status fill(answer *a, rs_error *err)
     RS_TRY(put_steps(a, err));
     RS_TRY(put_kinds(a, err));
     RS_TRY(put_parts(a, &job, err));
+    RS_TRY(put_places(a, RS_WHATIF_DP_RANKS, (size_t)a->n_data, err));
+    RS_TRY(put_places(a, RS_WHATIF_STAGES, a->stages.n_stages, err));
     RS_TRY(put_units(a, err));
     RS_TRY(put_scales(a, err));
     job.actual = per_step(a, a->observed);
@@ -690,7 +757,8 @@ rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_
     rs_weights_clear(&a.recorded);
     rs_weights_clear(&a.work);
     rs_reference_clear(&a.ref);
-    void *const blocks[] = {ranks,          a.of,   a.hosts, a.ends,   a.steps,
+    rs_stages_clear(&a.stages);
+    void *const blocks[] = {ranks,          a.of,   a.hosts, a.data,   a.ends,       a.steps,
                             a.step_numbers, a.gain, a.add,   a.scales, a.scale_block};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rs_free(blocks[i]);
     return status;

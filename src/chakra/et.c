@@ -178,7 +178,8 @@ typedef struct loader {
     const char *path;
     rs_problems *problems;
     rs_error *err;
-    bool failed; /* err says why */
+    uint64_t passed; /* bytes of elements that were no JSON */
+    bool failed;     /* err says why */
 } loader;
 
 static bool fail(loader *x, rs_status status, const char *what)
@@ -191,28 +192,82 @@ static bool fail(loader *x, rs_status status, const char *what)
     return false;
 }
 
-static bool read_nodes(loader *x, rs_et_cursor *c)
+/* ---- damage ----------------------------------------------------------------------------------------- */
+
+/* The next place that begins a node: {"id":. Inside a string its quotes would be escaped; PyTorch escapes none in
+ * names, so that a name may hold one: then what follows fails again. NULL: none. */
+static const uint8_t *next_node(const uint8_t *p, const uint8_t *end)
+{
+    static const char id[] = "\"id\"";
+    size_t n = sizeof id - 1;
+    for (const uint8_t *q; p < end && (q = memchr(p, '{', (size_t)(end - p))); p = q + 1) {
+        const uint8_t *key = rs_json_space(q + 1, end);
+        if ((size_t)(end - key) <= n || memcmp(key, id, n) != 0) continue;
+        key = rs_json_space(key + n, end);
+        if (key < end && *key == ':') return q;
+    }
+    return NULL;
+}
+
+/* What is passed over twice and more is bounded: texts made of beginnings would cost their square. */
+#define MOST_PASSED 8
+
+/* From an element that is no JSON to the next node. */
+static bool resume(loader *x, rs_et_cursor *list, const uint8_t *from)
 {
     rs_et *et = x->et;
+    const uint8_t *next = from < list->end ? next_node(from + 1, list->end) : NULL;
+    x->passed += (uint64_t)(list->p > from ? list->p - from : 0);
+    if (!next || list->status == RS_JSON_END || x->passed / MOST_PASSED > et->n_text) return false;
+    rs_problems_add(x->problems, x->path, -1, RS_LOSS, "damaged_node",
+                    "nodes that are no valid JSON are left out (PyTorch writes quotes in names as they are)",
+                    (uint64_t)(from - et->text));
+    *list = (rs_et_cursor){.p = next, .end = list->end};
+    return true;
+}
+
+static bool keep_node(loader *x, const rs_host_node *node, uint64_t at)
+{
+    rs_et *et = x->et;
+    if (node->id == RS_ET_NO_VALUE || node->name.n == 0 || node->name.at[0] != '"') {
+        rs_problems_add(x->problems, x->path, -1, RS_LOSS, "node_without_id",
+                        "nodes without an id or a name; they are left out", at);
+        return true;
+    }
+    if (et->n_nodes >= MAX_NODES) return fail(x, RS_ERR_LIMIT, "too many nodes");
+    if (!RS_GROW_ONE(et->nodes, et->n_nodes, et->nodes_capacity)) return fail(x, RS_ERR_NOMEM, "nodes");
+    et->nodes[et->n_nodes++] = *node;
+    return true;
+}
+
+/* The cursor stands on an element, and behind it afterwards. */
+static bool read_element(loader *x, rs_et_cursor *list, bool *whole)
+{
+    rs_et_span ignored;
+    rs_host_node node;
+    uint64_t at = (uint64_t)(list->p - x->et->text);
+    *whole = *list->p == '{' ? read_node(list, &node) : rs_et_take(list, &ignored);
+    if (!*whole) return true;
+    if (x->et->text[at] == '{') return keep_node(x, &node, at);
+    rs_problems_add(x->problems, x->path, -1, RS_LOSS, "no_node", "elements that are no nodes", at);
+    return true;
+}
+
+static bool read_nodes(loader *x, rs_et_cursor *c)
+{
     rs_et_cursor list = {.p = c->p + 1, .end = c->end};
-    while (rs_et_next_element(&list)) {
-        rs_et_span ignored;
-        uint64_t at = (uint64_t)(list.p - et->text);
-        rs_host_node node;
-        if (*list.p != '{') {
-            if (!rs_et_take(&list, &ignored)) break;
-            rs_problems_add(x->problems, x->path, -1, RS_LOSS, "no_node", "elements that are no nodes", at);
-            continue;
+    for (bool whole = true;;) {
+        const uint8_t *from = list.p;
+        bool more = rs_et_next_element(&list);
+        if (more) {
+            from = list.p;
+            if (!read_element(x, &list, &whole)) return false;
         }
-        if (!read_node(&list, &node)) break;
-        if (node.id == RS_ET_NO_VALUE || node.name.n == 0 || node.name.at[0] != '"') {
-            rs_problems_add(x->problems, x->path, -1, RS_LOSS, "node_without_id",
-                            "nodes without an id or a name; they are left out", at);
-            continue;
+        if (more ? whole : list.status == RS_JSON_OK) {
+            if (more) continue;
+            break;
         }
-        if (et->n_nodes >= MAX_NODES) return fail(x, RS_ERR_LIMIT, "too many nodes");
-        if (!RS_GROW_ONE(et->nodes, et->n_nodes, et->nodes_capacity)) return fail(x, RS_ERR_NOMEM, "nodes");
-        et->nodes[et->n_nodes++] = node;
+        if (!resume(x, &list, from)) break;
     }
     c->p = list.p;
     return list.status == RS_JSON_OK || refuse(c, list.status);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
 #include "base/ascii.h"
 #include "base/strings.h"
 #include "input/source.h"

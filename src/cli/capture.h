@@ -44,11 +44,16 @@ typedef struct rs_capture_run {
     const char *rank; /* NULL: not set */
     char *const *profiled,
         *const *target; /* the command with the profiler, and as it was given; ended by NULL */
+    const char *mask;   /* further names of arguments whose values are secrets, "a,b"; NULL: none */
     pid_t pid;
     int exit_code; /* -1: still running */
     rs_capture_clocks start, end;
     rs_capture_machine machine;
 } rs_capture_run;
+
+/* capture_mask.c: a word of a command line as a JSON string, its secret replaced by three stars. before: the word
+ * before it, NULL: none. mask: as in rs_capture_run. */
+void rs_capture_put_word(rs_writer *w, const char *before, const char *word, const char *mask);
 
 /* Writes manifest_rankR_WHEN.json into the run's folder. */
 bool rs_capture_write_manifest(const rs_capture_run *run, const char *when);

@@ -34,14 +34,14 @@ static void put_clocks(rs_writer *w, const char *name, const rs_capture_clocks *
     rs_writer_text(w, "},\n");
 }
 
-static void put_words(rs_writer *w, const char *name, char *const *items)
+static void put_words(rs_writer *w, const char *name, char *const *items, const char *mask)
 {
     rs_writer_text(w, "  \"");
     rs_writer_text(w, name);
     rs_writer_text(w, "\": [");
     for (size_t i = 0; items[i]; i++) {
         if (i) rs_writer_text(w, ", ");
-        rs_writer_json_string(w, items[i], strlen(items[i]));
+        rs_capture_put_word(w, i ? items[i - 1] : NULL, items[i], mask);
     }
     rs_writer_text(w, "],\n");
 }
@@ -94,8 +94,8 @@ static void put_manifest(rs_writer *w, const rs_capture_run *run)
     put_text(w, "rankscope", rs_version());
     put_text(w, "profiler", run->profiler);
     put_machine(w, &run->machine);
-    put_words(w, "command", run->target);
-    put_words(w, "profiled_command", run->profiled);
+    put_words(w, "command", run->target, run->mask);
+    put_words(w, "profiled_command", run->profiled, run->mask);
     put_text(w, "host", known ? system.nodename : NULL);
     put_text(w, "kernel", known ? system.release : NULL);
     put_text(w, "rank", run->rank);

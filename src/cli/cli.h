@@ -178,7 +178,7 @@ int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 extern const rs_command rs_metrics_command, rs_capture_command, rs_fuse_command, rs_report_command,
-    rs_regress_command, rs_view_command;
+    rs_regress_command, rs_view_command, rs_slice_command;
 /* The command of an analysis. */
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 
@@ -223,7 +223,8 @@ void rs_report_result(const rs_result *result, bool quiet);
  * front (which analysis met it): then it need not be said again. */
 bool rs_is_told(const rs_result *result, const rs_error *err);
 
-/* SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process at once. */
+/* SIGINT, SIGTERM and SIGHUP ask a run to stop; what has not stopped after a second, since it is blocked in a
+ * read, is ended. A second signal ends the process at once. */
 void rs_signals_install(void);
 bool rs_signal_came(void);
 /* Takes the signal as dealt with: the process ends by itself. */
@@ -272,6 +273,8 @@ rs_sink rs_output_sink(rs_output *output);
 /* Puts the file in its place. */
 rs_status rs_output_commit(rs_output *output, rs_error *err);
 /* Removes what was written so far. */
+/* The process is about to end in the midst of its work: files that were growing go. Any thread may call it. */
+void rs_output_abandon(void);
 void rs_output_discard(rs_output *output);
 /* Exit code for a failed render or commit, having complained; quiet about a closed pipe. */
 int rs_output_failed(rs_output *output, const char *command, const rs_error *err);

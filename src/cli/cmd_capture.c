@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,6 +18,9 @@ static const rs_option_spec specs[] = {
      "which profiler (default: the one that is on PATH, rocprofv3 first)"},
     {"output", RS_OPTION_TEXT, "DIR", NULL, NULL,
      "where run_<timestamp>/ goes (default: $ROCPROF_OUTPUT_DIR, else the current directory)"},
+    {"mask", RS_OPTION_TEXT, "NAMES", NULL, NULL,
+     "arguments of the command whose values the manifest leaves out, as in api-url,user, besides those that are "
+     "secrets by their name (--hub-token, WANDB_API_KEY=...) or form"},
     {"dry-run", RS_OPTION_FLAG, NULL, NULL, NULL, "print the command that would run, and run nothing"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
@@ -175,9 +179,12 @@ static int run_command(rs_capture_run *run)
     sigfillset(&all);
     /* a signal between fork and the handlers would be lost */
     sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         for (size_t i = 0; i < N_FORWARDED; i++) signal(forwarded[i], SIG_DFL);
+        /* who is killed outright (KILL, out of memory) cannot pass that on */
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent) _exit(RS_EXIT_CAPTURE);
         sigprocmask(SIG_SETMASK, &before, NULL);
         execvp(run->profiled[0], run->profiled);
         fprintf(stderr, "rankscope: capture: cannot run %s: %s\n", run->profiled[0], strerror(errno));
@@ -209,6 +216,12 @@ static int run_command(rs_capture_run *run)
     rs_capture_write_manifest(run, "end");
     rs_capture_machine_clear(&run->machine);
     return run->exit_code;
+}
+
+/* The name of a folder, which lies where it is looked for. */
+static bool is_one_name(const char *name)
+{
+    return !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 /* run_<timestamp>: all ranks of one start share it when RANKSCOPE_RUN names it. */
@@ -248,6 +261,13 @@ static int capture(const rs_options *options, char **target)
         rs_complain("capture: the output directory's name is too long");
         return RS_EXIT_CAPTURE;
     }
+    const char *shared = getenv("RANKSCOPE_RUN");
+    if (shared && !is_one_name(shared)) {
+        rs_complain(
+            "capture: RANKSCOPE_RUN is the name of a folder below the output directory, not a path: %.200s",
+            shared);
+        return RS_EXIT_CAPTURE;
+    }
     make_command(&command, profiler, folder, target);
     int code = RS_EXIT_CAPTURE;
     if (command.failed) {
@@ -262,6 +282,7 @@ static int capture(const rs_options *options, char **target)
                               .rank = rank_of_this(),
                               .profiled = command.items,
                               .target = target,
+                              .mask = rs_options_text(options, "mask"),
                               .exit_code = -1};
         code = run_command(&run);
     }

@@ -189,8 +189,7 @@ static bool take(translation *t, const shim_option *option, char *value)
 
 static int wrong(const shim *s, const char *text, const char *word)
 {
-    rs_complain("%s: %s%.80s; it takes what the established tool takes, see `rankscope %s --help`", s->tool,
-                text, word, s->command->run == run_jsonizer ? "chakra print" : s->command->name);
+    rs_complain("%s: %s%.80s; `%s --help` lists what it takes", s->tool, text, word, s->tool);
     return RS_EXIT_USAGE;
 }
 
@@ -272,6 +271,35 @@ static int run_logged(translation *t)
     return code;
 }
 
+/* The options that the tool takes, and what each is of ours. */
+static void put_help(const char *tool)
+{
+    for (size_t i = 0; i < N_SHIMS; i++) {
+        const shim *s = &shims[i];
+        if (strcmp(s->tool, tool) != 0) continue;
+        const char *ours = s->command->run == run_jsonizer ? "chakra print" : s->command->name;
+        printf("%s%s%s: the established tool's options for `rankscope %s`\n", tool, s->mode ? " " : "",
+               s->mode ? s->mode : "", ours);
+        for (size_t k = 0; k < s->n; k++) {
+            const shim_option *o = &s->options[k];
+            char name[64];
+            snprintf(name, sizeof name, "--%s%s", o->name, o->flag ? "" : " VALUE");
+            printf("  %-28s %s", name, o->needed ? "needed; " : "");
+            if (s->input && strcmp(o->name, s->input) == 0)
+                printf("the file to read\n");
+            else if (strncmp(o->name, "log", 3) == 0)
+                printf("%s\n",
+                       strstr(o->name, "filename") ? "where messages go too" : "accepted, does nothing");
+            else if (strcmp(o->name, "simulate") == 0)
+                printf("the replay as well, as `rankscope chakra check` prints it\n");
+            else if (o->ours)
+                printf("--%s there\n", o->ours);
+            else
+                printf("accepted, does nothing\n");
+        }
+    }
+}
+
 /* Of a tool's modes the one that the words name. */
 static const shim *find_shim(const char *tool, int argc, char **argv)
 {
@@ -292,9 +320,10 @@ bool rs_chakra_run_as(const char *name, int argc, char **argv, int *code)
     translation t = {.shim = find_shim(tool, argc, argv)};
     if (!t.shim) return false;
     rs_signals_install();
-    if (argc == 1 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
-        char *help[] = {(char *)"--help", NULL};
-        *code = t.shim->command->run(t.shim->command, 1, help);
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
+        put_help(tool);
+        *code = fflush(stdout) == 0 ? RS_EXIT_OK : RS_EXIT_INPUT;
         return true;
     }
     *code = translate(&t, argc, argv);

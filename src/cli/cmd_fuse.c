@@ -8,8 +8,9 @@
 static const rs_option_spec specs[] = {
     {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op,ac2g"},
     {"without", RS_OPTION_TEXT, "LIST", NULL, NULL, "no events of these categories: python_function,Trace"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
-     "ends: corrected so that collectives end together; file: only by baseTimeNanoseconds"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|likely|certain|file", "ends",
+     "ends: corrected so that collectives end together; likely, certain: by the intervals of the command clocks; "
+     "file: only by baseTimeNanoseconds"},
     {"max-events", RS_OPTION_INT, "N", NULL, NULL,
      "only about N events of all ranks: steps, GPU work with its launches, annotations, the longest host "
      "events"},
@@ -48,11 +49,14 @@ static rs_status write_trace(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status fuse(rs_request *r, rs_result *result, rs_error *err)
 {
+    const char *clocks = rs_request_text(r, "clocks");
+    bool align = strcmp(clocks, "file") != 0;
     fusing f = {.settings = {.size = sizeof(rs_fuse_settings),
                              .categories = rs_request_text(r, "categories"),
                              .without = rs_request_text(r, "without"),
-                             .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
-                             .max_events = (uint64_t)rs_request_int(r, "max-events")},
+                             .align = align,
+                             .max_events = (uint64_t)rs_request_int(r, "max-events"),
+                             .clocks = align ? clocks : NULL},
                 .result = result};
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &f.job, err));
     rs_status status = rs_output_put(rs_request_text(r, "output"), true, "fuse", write_trace, &f, err);
@@ -80,7 +84,7 @@ const rs_command rs_fuse_command = {
         "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
         "gives alone.\n\n"
         "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
-        "which those end; the report says by how much each rank was shifted and what distance remains.\n\n"
+        "which those end; the report says by how much each rank was shifted, what distance remains, and within which interval its clock is known.\n\n"
         "--max-events keeps what tells most, the same on all ranks: steps, GPU work with its launches and "
         "the arrows between them, annotations, host events, Python functions, the rest; of each kind the "
         "longest. What that leaves out is said. --steps keeps what belongs to these steps.",

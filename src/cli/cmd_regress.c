@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/regress.h"
+#include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
     {"alpha", RS_OPTION_REAL, "SHARE", NULL, "0.05", "share of false alarms that is accepted"},
@@ -26,7 +28,12 @@ static const rs_option_spec specs[] = {
     {"strict", RS_OPTION_FLAG, NULL, NULL, NULL, "undecided is exit code 1, too"},
     {"junit", RS_OPTION_TEXT, "FILE", NULL, NULL, "write the verdict and the parts as JUnit test cases"},
     {"save", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "instead of comparing: keep what a base needs of these runs, a few kB, so that CI need not keep traces"},
+     "instead of comparing: keep what a base needs of these runs, some ten kB a run, so that CI need not keep "
+     "traces"},
+    {"history", RS_OPTION_TEXT, "DIR", NULL, NULL,
+     "instead of comparing two sides: where the level of the runs in DIR changed, in the order of their names: "
+     "folders, traces, or what --save wrote; ten or more"},
+    {"page", RS_OPTION_TEXT, "FILE", NULL, NULL, "with --history: write a page with its line chart, too"},
 };
 
 /* ---- sides --------------------------------------------------------------------------------------------- */
@@ -39,7 +46,7 @@ static bool is_folder(const char *path)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return rs_path_compare(*(char *const *)a, *(char *const *)b);
 }
 
 static void free_names(char **names, size_t n)
@@ -48,8 +55,8 @@ static void free_names(char **names, size_t n)
     rs_free(names);
 }
 
-/* The folders in a folder, by name; *n = 0: there are none. */
-static rs_status list_folders(const char *path, char ***names, size_t *n, rs_error *err)
+/* The folders in a folder, and its files if they are wanted, by name; *n = 0: there are none. */
+static rs_status list_folder(const char *path, bool files, char ***names, size_t *n, rs_error *err)
 {
     size_t capacity = 0;
     *names = NULL;
@@ -62,7 +69,7 @@ static rs_status list_folders(const char *path, char ***names, size_t *n, rs_err
         size_t size = strlen(path) + strlen(e->d_name) + 2;
         char *full = rs_malloc(size);
         if (full) snprintf(full, size, "%s/%s", path, e->d_name);
-        if (full && !is_folder(full)) {
+        if (full && !files && !is_folder(full)) {
             rs_free(full);
             continue;
         }
@@ -126,10 +133,28 @@ static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path
         RS_TRY(read_saved(side, path, &saved, err));
         return saved ? RS_OK : add_run(r, side, path, told, err);
     }
-    rs_status status = list_folders(path, &runs, &n, err);
+    rs_status status = list_folder(path, false, &runs, &n, err);
     if (status == RS_OK && n == 0) status = add_run(r, side, path, told, err);
     for (size_t i = 0; status == RS_OK && i < n; i++) status = add_run(r, side, runs[i], told, err);
     free_names(runs, n);
+    return status;
+}
+
+/* What is in the folder of a history: each folder is a run, each file a run or a stored summary. */
+static rs_status add_history(rs_request *r, rs_regress_side *side, const char *path, rs_result *told,
+                             rs_error *err)
+{
+    char **names = NULL;
+    size_t n = 0;
+    rs_status status = list_folder(path, true, &names, &n, err);
+    if (status == RS_OK && n == 0)
+        status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET, "holds no runs and no stored summaries");
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        bool saved = false;
+        if (!is_folder(names[i])) status = read_saved(side, names[i], &saved, err);
+        if (status == RS_OK && !saved) status = add_run(r, side, names[i], told, err);
+    }
+    free_names(names, n);
     return status;
 }
 
@@ -138,19 +163,30 @@ static rs_status add_side(rs_request *r, rs_regress_side *side, const char *path
 static rs_status choose(rs_request *r, rs_error *err)
 {
     (void)err;
-    r->tables = rs_regress_tables;
+    r->tables = rs_request_text(r, "history") ? rs_regress_history_tables : rs_regress_tables;
     r->n_tables = 3;
     return RS_OK;
 }
 
 static rs_status check(rs_request *r, rs_error *err)
 {
-    bool save = rs_request_text(r, "save") != NULL;
+    bool save = rs_request_text(r, "save") != NULL, history = rs_request_text(r, "history") != NULL;
     const rs_options *o = r->arguments.options[0];
+    static const char *const without[] = {"save", "junit", "strict", "between-run-sd"};
+    for (size_t i = 0; history && i < sizeof without / sizeof *without; i++)
+        if (rs_request_is_set(r, without[i]))
+            return rs_fail(err, RS_ERR_USAGE, "--%s does not go with --history", without[i]);
+    if (history && r->arguments.n_paths)
+        return rs_fail(err, RS_ERR_USAGE, "what is \"%.80s\"? A history is one folder: --history DIR",
+                       r->arguments.paths[0]);
+    if (rs_request_text(r, "page")) {
+        if (!history) return rs_fail(err, RS_ERR_USAGE, "--page goes with --history");
+        RS_TRY(rs_report_check(err));
+    }
     double alpha = rs_options_real(o, "alpha");
     if (save && !r->arguments.n_paths)
         return rs_fail(err, RS_ERR_USAGE, "which runs? rankscope regress --save FILE BASE");
-    if (!save && r->arguments.n_paths != 2)
+    if (!save && !history && r->arguments.n_paths != 2)
         return rs_fail(err, RS_ERR_USAGE, "two sides are compared, not %zu: rankscope regress BASE NEW",
                        r->arguments.n_paths);
     if (!(alpha > 0 && alpha < 0.5))
@@ -186,24 +222,30 @@ static rs_status write_junit(void *context, const rs_sink *sink, rs_error *err)
     return rs_regress_junit(c->result, c->verdict, c->strict, c->min_effect, sink, err);
 }
 
-static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
-                         rs_error *err)
+static rs_regress_settings settings_of(const rs_request *r)
 {
     const rs_options *o = r->arguments.options[0];
-    const char *junit = rs_request_text(r, "junit");
+    const char *by = rs_request_text(r, "by");
     rs_regress_settings settings = {.size = sizeof settings,
                                     .alpha = rs_options_real(o, "alpha"),
                                     .min_effect = rs_options_real(o, "min-effect") / 100,
                                     .between_run_sd = rs_request_is_set(r, "between-run-sd")
                                                           ? rs_options_real(o, "between-run-sd") / 100
                                                           : -1};
-    const char *by = rs_request_text(r, "by");
     settings.key = strcmp(by, "part") == 0       ? RS_REGRESS_PART
                    : strcmp(by, "operator") == 0 ? RS_REGRESS_OPERATOR
                    : strcmp(by, "phase") == 0    ? RS_REGRESS_PHASE
                    : strcmp(by, "group") == 0    ? RS_REGRESS_GROUP
                                                  : RS_REGRESS_KERNEL;
     settings.method = is_exposed(r) ? RS_REGRESS_EXPOSED : RS_REGRESS_PATH;
+    return settings;
+}
+
+static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *now, rs_result *result,
+                         rs_error *err)
+{
+    const char *junit = rs_request_text(r, "junit");
+    const rs_regress_settings settings = settings_of(r);
     RS_TRY(rs_regress(c->base, now, &settings, result, &c->verdict, err));
     c->result = result;
     c->strict = rs_request_flag(r, "strict");
@@ -212,10 +254,30 @@ static rs_status compare(rs_request *r, regressing *c, const rs_regress_side *no
     return junit ? rs_output_put(junit, false, "regress", write_junit, c, err) : RS_OK;
 }
 
+typedef struct history_page {
+    const char *folder;
+    const rs_result *result;
+} history_page;
+
+static rs_status write_page(void *context, const rs_sink *sink, rs_error *err)
+{
+    const history_page *p = context;
+    return rs_report_write_history(p->folder, p->result, sink, err);
+}
+
+static rs_status show_history(rs_request *r, const rs_regress_side *side, rs_result *result, rs_error *err)
+{
+    const rs_regress_settings settings = settings_of(r);
+    const char *page = rs_request_text(r, "page");
+    history_page p = {rs_request_text(r, "history"), result};
+    RS_TRY(rs_regress_history(side, &settings, result, err));
+    return page ? rs_output_put(page, false, "regress", write_page, &p, err) : RS_OK;
+}
+
 static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
 {
     rs_regress_side *sides[2] = {NULL, NULL};
-    const char *save = rs_request_text(r, "save");
+    const char *save = rs_request_text(r, "save"), *history = rs_request_text(r, "history");
     rs_status status = RS_OK;
     const rs_regress_side_settings settings = {
         .size = sizeof settings,
@@ -224,9 +286,12 @@ static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
     for (int k = 0; status == RS_OK && k < 2; k++) status = rs_regress_side_create(&settings, &sides[k], err);
     for (size_t i = 0; status == RS_OK && i < r->arguments.n_paths; i++)
         status = add_side(r, sides[save ? 0 : i], r->arguments.paths[i], result, err);
+    if (status == RS_OK && history) status = add_history(r, sides[0], history, result, err);
     rs_progress_end(&r->progress);
     regressing c = {.base = sides[0]};
-    if (status == RS_OK)
+    if (status == RS_OK && history)
+        status = show_history(r, sides[0], result, err);
+    else if (status == RS_OK)
         status = save ? rs_output_put(save, false, "regress", write_saved, &c, err)
                       : compare(r, &c, sides[1], result, err);
     rs_regress_side_free(sides[0]);
@@ -242,7 +307,7 @@ static int deliver(rs_request *r, const rs_result *result)
 const rs_command rs_regress_command = {
     .name = "regress",
     .help = "Is the new code slower? A verdict over runs that does not cry wolf, and the parts of the change",
-    .usage = "[options] BASE NEW",
+    .usage = "[options] BASE NEW | --save FILE BASE | --history DIR",
     .about =
         "BASE and NEW are each a folder of runs (one with a folder for each run in it), one run (a trace, or a "
         "folder with the traces of its ranks), or what --save wrote.\n\n"
@@ -266,11 +331,15 @@ const rs_command rs_regress_command = {
         "Kernels that were renamed are one row where the steps' programs align: one place, under one operator, and "
         "each name on one side only. There are no parts where the sides have other ranks, other sizes of process "
         "groups or another program.\n\n"
+        "--history looks for changes of the level of ten or more runs: E-divisive proposes them, Student's t-test of "
+        "the levels beside each decides, for the number of places where it could be; no random numbers. Its "
+        "exit code is 0.\n\n"
         "Exit code 1: slower; with --strict undecided, too.",
     .examples =
         "rankscope regress base/ new/\n"
         "rankscope regress --save baseline.json base/ && rankscope regress --junit regress.xml baseline.json new/\n"
-        "rankscope regress --between-run-sd 0.8 old.json.gz new.json.gz",
+        "rankscope regress --between-run-sd 0.8 old.json.gz new.json.gz\n"
+        "rankscope regress --history nightly/ --page history.html",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options}},

@@ -39,7 +39,8 @@ typedef struct view {
     int socket;     /* -1: handed on, or not open */
     char title[200];
     rs_view_trace trace;
-    bool lost; /* part of the report's input was lost */
+    bool lost;  /* part of the report's input was lost */
+    char *page; /* that led the browser here */
     text entry, report;
     rs_view_resource resources[MAX_RESOURCES];
     rs_view_routes routes;
@@ -195,16 +196,21 @@ static void write_address(rs_writer *writer, const void *context)
 
 static void show(const rs_request *r)
 {
-    const view *v = r->own;
+    view *v = r->own;
     char address[80];
+    rs_error err = RS_ERROR_INIT;
     make_address(v, address, sizeof address);
     if (!rs_request_flag(r, "no-open") && rs_browser_has_display()) {
-        int code = rs_browser_open(address);
-        if (code == 0) {
+        bool written = rs_browser_page(address, &v->page, &err) == RS_OK;
+        int code = written ? rs_browser_open(v->page) : 0;
+        if (written && code == 0) {
             if (!r->quiet) rs_complain("opening it in the browser; Ctrl-C ends the server");
             return;
         }
-        rs_complain("no browser could be started: xdg-open: %s", strerror(code));
+        if (written)
+            rs_complain("no browser could be started: xdg-open: %s", strerror(code));
+        else
+            rs_complain_error("view", &err);
     }
     if (!r->quiet) rs_complain("open this address in a browser of this machine; Ctrl-C ends the server");
 }
@@ -230,6 +236,8 @@ static int serve(rs_request *r)
         rs_signal_forget(); /* that is how it ends, not how it fails */
     }
     rs_view_stop(server);
+    rs_browser_page_remove(v->page);
+    v->page = NULL;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return code;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -41,6 +42,27 @@ static bool is_input(const struct stat *info)
 }
 
 /* ---- one file ------------------------------------------------------------------------------------------ */
+
+/* Files that are growing, for whoever ends the process in the midst of it. */
+#define MOST_GROWING 16
+static pthread_mutex_t growing_lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *growing[MOST_GROWING];
+
+static void exchange_growing(const char *from, const char *to)
+{
+    pthread_mutex_lock(&growing_lock);
+    size_t i = 0;
+    while (i < MOST_GROWING && growing[i] != from) i++;
+    if (i < MOST_GROWING) growing[i] = to;
+    pthread_mutex_unlock(&growing_lock);
+}
+
+void rs_output_abandon(void)
+{
+    pthread_mutex_lock(&growing_lock); /* for good: nothing is to grow any more */
+    for (size_t i = 0; i < MOST_GROWING; i++)
+        if (growing[i]) unlink(growing[i]);
+}
 
 #define TRIES 1000
 
@@ -95,6 +117,7 @@ static rs_status open_regular(rs_output *output, const char *path, mode_t mode, 
         output->temporary = NULL;
         return status;
     }
+    exchange_growing(NULL, output->temporary);
     if (mode) fchmod(output->fd, mode & 0777); /* replacing a file keeps who may read it */
     return RS_OK;
 }
@@ -170,6 +193,7 @@ rs_status rs_output_commit(rs_output *output, rs_error *err)
         errno = output->error;
         return fail_file(err, output->path, "cannot write the file");
     }
+    if (output->temporary) exchange_growing(output->temporary, NULL);
     rs_free(output->temporary);
     output->temporary = NULL;
     rs_output_discard(output);
@@ -180,7 +204,10 @@ void rs_output_discard(rs_output *output)
 {
     if (output->to_file && output->fd >= 0) close(output->fd);
     output->fd = -1;
-    if (output->temporary) unlink(output->temporary);
+    if (output->temporary) {
+        unlink(output->temporary);
+        exchange_growing(output->temporary, NULL);
+    }
     rs_free(output->temporary);
     rs_free(output->path);
     output->temporary = output->path = NULL;

@@ -1,7 +1,6 @@
-/* The terminal: its width, colours and encoding; messages, signals and the progress bar. */
+/* The terminal: its width, colours and encoding; messages and the progress bar. */
 #define _GNU_SOURCE
 #include <langinfo.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,43 +143,6 @@ bool rs_is_told(const rs_result *result, const rs_error *err)
             return true;
     }
     return false;
-}
-
-/* ---- signals ------------------------------------------------------------------------------------------ */
-
-static volatile sig_atomic_t signal_number;
-
-static void on_signal(int number)
-{
-    signal_number = number;
-}
-
-void rs_signals_install(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < 3; i++) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND}, old;
-        /* what the caller ignores (nohup) stays ignored */
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
-    }
-}
-
-bool rs_signal_came(void)
-{
-    return signal_number != 0;
-}
-
-void rs_signal_forget(void)
-{
-    signal_number = 0;
-}
-
-void rs_signal_repeat(void)
-{
-    if (!signal_number) return;
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
 }
 
 /* ---- progress ----------------------------------------------------------------------------------------- */

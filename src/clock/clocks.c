@@ -42,8 +42,24 @@ static void on_files(rs_clocks *clocks, const rs_coll_job *job)
     }
 }
 
-rs_status rs_clocks_find(const rs_coll_job *job, int64_t end_skew, rs_clocks *out, rs_error *err)
+/* Ties on the clocks that the terms stand on. */
+static bool take_ties(const rs_coll_job *job, const rs_clocks_settings *settings, rs_terms *terms)
 {
+    terms->ties = rs_malloc((settings->n_ties + 1) * sizeof *terms->ties);
+    for (size_t i = 0; terms->ties && i < settings->n_ties; i++) {
+        rs_clock_tie tie = settings->ties[i];
+        int64_t by = rs_sub_sat(job->clocks[tie.b].offset, job->clocks[tie.a].offset);
+        tie.low = rs_sub_sat(tie.low, by);
+        tie.high = rs_sub_sat(tie.high, by);
+        if (tie.low > -RS_CLOCK_FARTHEST && tie.high < RS_CLOCK_FARTHEST) terms->ties[terms->n_ties++] = tie;
+    }
+    return terms->ties != NULL;
+}
+
+rs_status rs_clocks_find(const rs_coll_job *job, const rs_clocks_settings *given, rs_clocks *out,
+                         rs_error *err)
+{
+    const rs_clocks_settings settings = given ? *given : (rs_clocks_settings){.end_skew = RS_CLOCK_END_SKEW};
     rs_terms terms = {0};
     *out = (rs_clocks){.n = job->n_ranks};
     out->of = rs_calloc(job->n_ranks + 1, sizeof *out->of);
@@ -52,8 +68,9 @@ rs_status rs_clocks_find(const rs_coll_job *job, int64_t end_skew, rs_clocks *ou
         out->of[r] = (rs_clock){
             .low = RS_NO_TIME, .high = RS_NO_TIME, .certain_low = RS_NO_TIME, .certain_high = RS_NO_TIME};
     if (status == RS_OK) status = rs_terms_make(job, &terms, err);
+    if (status == RS_OK && !take_ties(job, &settings, &terms)) status = rs_fail_nomem(err, "clocks");
     if (status == RS_OK) status = rs_terms_judge(&terms, out, err);
-    if (status == RS_OK) status = rs_clocks_estimate(&terms, end_skew, out, err);
+    if (status == RS_OK) status = rs_clocks_estimate(&terms, settings.end_skew, out, err);
     if (status == RS_OK) status = rs_clocks_bound(&terms, out, err);
     if (status == RS_OK) {
         out->at = rs_add_sat(terms.origin, terms.middle);

@@ -57,10 +57,23 @@ typedef struct rs_clocks {
     size_t n_contradictions, contradictions_capacity;
 } rs_clocks;
 
-/* From a job matched with rs_clock_match(align). end_skew: what the ends of one kind of collective may lie
- * apart always, ns (RS_CLOCK_END_SKEW). O(arrivals log arrivals). */
+/* Told from elsewhere: what b's clock is ahead of a's, as the files have them, lies in [low, high]; ns. */
+typedef struct rs_clock_tie {
+    uint32_t a, b; /* the job's rank indices */
+    int64_t low, high;
+} rs_clock_tie;
+
+typedef struct rs_clocks_settings {
+    int64_t end_skew; /* what the ends of one kind of collective may lie apart always, ns */
+    const rs_clock_tie *ties;
+    size_t n_ties;
+} rs_clocks_settings;
+
+/* From a job matched with rs_clock_match(align). settings NULL: RS_CLOCK_END_SKEW and no ties. O(arrivals log
+ * arrivals). */
 #define RS_CLOCK_END_SKEW 10000
-rs_status rs_clocks_find(const rs_coll_job *job, int64_t end_skew, rs_clocks *out, rs_error *err);
+rs_status rs_clocks_find(const rs_coll_job *job, const rs_clocks_settings *settings, rs_clocks *out,
+                         rs_error *err);
 void rs_clocks_clear(rs_clocks *clocks);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct system {
     rs_difference_edge *edges;
     uint32_t *term; /* by edge */
     size_t n_edges, n_nodes;
+    bool stuck; /* ties contradict each other: there is nothing to take out */
     int64_t *potential;
     uint32_t *cycle;
 } system_of;
@@ -37,6 +38,12 @@ static void add_edges(system_of *s)
                     hub, term->rank, rs_term_slack(t, s->clocks, term, term->end) + term->end};
             }
         }
+    }
+    for (size_t i = 0; i < t->n_ties; i++) {
+        const rs_clock_tie *tie = &t->ties[i];
+        s->term[s->n_edges] = s->term[s->n_edges + 1] = UINT32_MAX;
+        s->edges[s->n_edges++] = (rs_difference_edge){tie->a, tie->b, tie->high};
+        s->edges[s->n_edges++] = (rs_difference_edge){tie->b, tie->a, -tie->low};
     }
 }
 
@@ -80,7 +87,8 @@ static bool break_cycle(system_of *s, size_t n_cycle)
         worst_in = in;
         worst_out = out;
     }
-    if (worst_in == SIZE_MAX) return true;
+    s->stuck = worst_in == SIZE_MAX;
+    if (s->stuck) return true;
     if (!RS_GROW_ONE(clocks->contradictions, clocks->n_contradictions, clocks->contradictions_capacity))
         return false;
     uint32_t hub = s->edges[worst_out].from - (uint32_t)clocks->n;
@@ -105,6 +113,7 @@ static rs_status make_feasible(system_of *s, bool *feasible, rs_error *err)
             return RS_OK;
         }
         if (!break_cycle(s, n_cycle)) return rs_fail_nomem(err, "clocks");
+        if (s->stuck) return RS_OK;
     }
     return RS_OK;
 }
@@ -169,8 +178,8 @@ static void bound_pairs(const system_of *s)
 rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
 {
     system_of s = {.t = t, .clocks = clocks, .n_nodes = clocks->n + t->n_hubs};
-    s.edges = rs_malloc((2 * t->n + 1) * sizeof *s.edges);
-    s.term = rs_malloc((2 * t->n + 1) * sizeof *s.term);
+    s.edges = rs_malloc((2 * (t->n + t->n_ties) + 1) * sizeof *s.edges);
+    s.term = rs_malloc((2 * (t->n + t->n_ties) + 1) * sizeof *s.term);
     s.potential = rs_calloc(s.n_nodes + 1, sizeof *s.potential);
     s.cycle = rs_malloc((s.n_nodes + 1) * sizeof *s.cycle);
     int64_t *least = rs_malloc((s.n_nodes + 1) * sizeof *least);

@@ -8,10 +8,6 @@
 #include "base/memory.h"
 #include "base/strings.h"
 
-/* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of
- * the range. 13 days. */
-#define FARTHEST ((int64_t)1 << 50)
-
 void rs_terms_clear(rs_terms *t)
 {
     rs_free(t->items);
@@ -19,6 +15,7 @@ void rs_terms_clear(rs_terms *t)
     rs_free(t->points);
     rs_free(t->pairs);
     rs_free(t->first);
+    rs_free(t->ties);
     *t = (rs_terms){0};
 }
 
@@ -80,7 +77,7 @@ static uint32_t class_of(const rs_coll_job *job, const rs_coll_instance *c, rs_s
 
 static bool near_enough(const rs_term *t)
 {
-    return t->start > -FARTHEST && t->end < FARTHEST && t->start <= t->end;
+    return t->start > -RS_CLOCK_FARTHEST && t->end < RS_CLOCK_FARTHEST && t->start <= t->end;
 }
 
 static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)

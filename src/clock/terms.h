@@ -37,8 +37,14 @@ typedef struct rs_terms {
     rs_clock_pair *pairs;
     size_t *first; /* by pair + 1: its points */
     size_t n_pairs;
+    rs_clock_tie *ties; /* from elsewhere */
+    size_t n_ties;
     int64_t origin, middle; /* origin: on the aligned clock. middle of the job, from the origin */
 } rs_terms;
+
+/* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of
+ * the range. 13 days. */
+#define RS_CLOCK_FARTHEST ((int64_t)1 << 50)
 
 rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err);
 void rs_terms_clear(rs_terms *terms);

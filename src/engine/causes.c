@@ -301,11 +301,12 @@ static bool learn_work_costs(rs_causes *c)
         }
         bool alone = c->before[i] == RS_NO_ITEM;
         int64_t free = alone ? INT64_MIN : w->end[c->before[i]];
-        if (alone || free < call_start) {
+        int64_t by_host = alone ? INT64_MIN : rs_sub_sat(free, c->sync->ahead); /* at least */
+        if (alone || by_host < call_start) {
             bool inside = rs_launch_counts_from_start(c, i, call_end);
             ok = sample(c, (inside ? RS_COST_INSIDE : RS_COST_LAUNCH) + c->kind[i], w->row[i],
                         rs_sub_sat(w->start[i], inside ? call_start : call_end));
-        } else if (free > rs_add_sat(call_end, EARLY) && w->start[i] >= free) {
+        } else if (by_host > rs_add_sat(call_end, EARLY) && w->start[i] >= free) {
             ok = sample(c, RS_COST_STREAM + c->kind[i], w->row[i], w->start[i] - free);
         }
     }

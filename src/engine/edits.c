@@ -50,7 +50,10 @@ static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32
     switch (t->field) {
     case RS_FIELD_NAME: return holds_text(t, rs_pool_text(&s->pool, s->name[local]));
     case RS_FIELD_OPERATOR: return holds_text(t, rs_pool_text(&s->pool, s->operator_name[local]));
-    case RS_FIELD_RANK: return holds_number(t, x->rank_of[rank]);
+    case RS_FIELD_RANK:
+        if (t->op == RS_OP_IS || t->op == RS_OP_NOT)
+            return rs_ranges_has(&t->ranks, x->rank_of[rank]) == (t->op == RS_OP_IS);
+        return holds_number(t, x->rank_of[rank]);
     case RS_FIELD_STEP: return holds_number(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
     case RS_FIELD_STREAM: return holds_number(t, lane->is_thread ? -1 : lane->stream);
     case RS_FIELD_COLLECTIVE: return comm && holds_text(t, rs_coll_kind_name(comm->kind));
@@ -58,7 +61,11 @@ static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32
         return comm && (holds_text(t, rs_pool_text(&s->comm->pool, comm->group)) ||
                         holds_text(t, rs_pool_text(&s->comm->pool, comm->description)));
     case RS_FIELD_BYTES: return comm && holds_number(t, bytes_of(s->comm, comm));
-    default: return true; /* class and part choose what is changed */
+    case RS_FIELD_BEHIND: {
+        uint32_t name = x->behind ? x->behind[x->e->node_base[rank] + local] : RS_NO_STRING;
+        return name != RS_NO_STRING && holds_text(t, rs_pool_text(&s->pool, name));
+    }
+    default: return true; /* class and part choose what is changed; the time is looked at then */
     }
 }
 
@@ -67,6 +74,18 @@ bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint3
 {
     for (size_t i = 0; i < edit->n_terms; i++)
         if (!holds(&edit->terms[i], x, rank, local, comm)) return false;
+    return true;
+}
+
+bool rs_edit_selects_time(const rs_edit *edit, int64_t ns)
+{
+    for (size_t i = 0; i < edit->n_terms; i++) {
+        const rs_edit_term *t = &edit->terms[i];
+        if (t->field != RS_FIELD_US) continue;
+        /* whole microseconds, and what lies above one is more than it */
+        bool above = ns % 1000 > 0 && (t->op == RS_OP_ABOVE || t->op == RS_OP_AT_MOST);
+        if (!holds_number(t, ns / 1000 + above)) return false;
+    }
     return true;
 }
 
@@ -129,6 +148,7 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
             if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && s->part[i] != part)) continue;
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
+            if (!rs_edit_selects_time(edit, *w)) continue;
             if (values)
                 values[(*n)++] = *w;
             else
@@ -156,6 +176,7 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
             } else if (e->kind[node] & RS_ENGINE_COMES) {
                 continue; /* it did not wait: its time is its peer's */
             }
+            if (!rs_edit_selects_time(edit, *w)) continue;
             if (values)
                 values[(*n)++] = *w;
             else
@@ -182,6 +203,7 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
                 if (call && own > weight[k]) own = weight[k];
                 if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE)
                     own = rs_sub_sat(weight[k], s->base[k]);
+                if (!rs_edit_selects_time(edit, own)) continue;
                 if (values)
                     values[(*n)++] = own;
                 else
@@ -189,6 +211,13 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
             }
         }
     }
+}
+
+static bool asks_behind(const rs_edit *edit)
+{
+    for (size_t i = 0; i < edit->n_terms; i++)
+        if (edit->terms[i].field == RS_FIELD_BEHIND) return true;
+    return false;
 }
 
 static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
@@ -204,7 +233,8 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
         rs_free(done);
         return rs_fail_nomem(err, "a question");
     }
-    for (int pass = edit->median ? 0 : 1; pass < 2; pass++) {
+    rs_status status = asks_behind(edit) && !x->behind ? rs_edit_find_behind(x, err) : RS_OK;
+    for (int pass = edit->median ? 0 : 1; status == RS_OK && pass < 2; pass++) {
         size_t n = 0;
         int64_t *into = pass ? NULL : values;
         memset(done, 0, e->n_meetings + 1);
@@ -218,7 +248,7 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
     }
     rs_free(values);
     rs_free(done);
-    return RS_OK;
+    return status;
 }
 
 /* ---- balance ------------------------------------------------------------------------------------------- */
@@ -435,6 +465,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
     }
     if (status == RS_OK && weights->n_extra && !rs_weights_sort_extra(weights))
         status = rs_fail_nomem(err, "a question");
+    rs_free(x.behind);
     *n_changed = x.n_changed;
     return status;
 }

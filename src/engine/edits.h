@@ -12,13 +12,14 @@
  *     overlap[:GROUP]         computation waits for communication only where the optimizer begins
  *     graphs                  what is launched between two synchronizations is one graph launch
  *     no-loader               data is there when it is asked for
- *     no-sync NAME            calls of that name do not wait
+ *     no-sync NAME            calls of that name, and those that wait for copies of that name, do not wait
  *     fuse A+B                A and B behind it on a stream are one kernel
  *     coalesce GROUP:BYTES    neighbouring collectives of a group are one, of up to so many bytes
  *
  * SELECTOR: terms joined by &, each FIELD OP TEXT with OP one of = != ~ !~ and for numbers < <= > >=. Fields:
- * name, operator, class (computation, communication, memory), part (host, loader, launch, stream_gap), rank,
- * step, stream, group, collective, bytes. Without class=communication a selector means computation and copies;
+ * name, operator, class (computation, communication, memory), part (host, loader, launch, stream_gap), rank
+ * (several: 0-3|8), step, stream, group, collective, bytes, us (how long it takes itself), behind (host time
+ * between the return of a waiting call of that name and the next launch of its thread). Without class=communication a selector means computation and copies;
  * part=host or loader means the time of host threads, launch and stream_gap the latencies.
  *
  * Nothing else changes: order, control flow, contention. Experimental. */
@@ -84,11 +85,14 @@ typedef struct rs_editor {
     const int64_t *rank_of;
     rs_weights *w;
     size_t n_changed;
+    uint32_t *behind; /* by node: name of the call that waited before it; NULL: no edit asks */
 } rs_editor;
 
 /* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
 bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint32_t local,
                      const rs_coll_op *comm);
+/* Whether its terms hold of a time, ns. */
+bool rs_edit_selects_time(const rs_edit *edit, int64_t ns);
 /* Which of the node's times the selector is about. */
 typedef enum rs_edit_target {
     RS_TARGET_WORK,
@@ -99,6 +103,8 @@ typedef enum rs_edit_target {
 rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
 
 /* edits_graph.c */
+/* Fills x->behind; the caller frees it. */
+rs_status rs_edit_find_behind(rs_editor *x, rs_error *err);
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x);

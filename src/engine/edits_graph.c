@@ -183,7 +183,55 @@ rs_status rs_edit_graphs(rs_editor *x, rs_error *err)
     return RS_OK;
 }
 
+/* ---- behind a wait ------------------------------------------------------------------------------------- */
+
+static bool waited(const rs_skeleton *s, uint32_t point)
+{
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+        if (s->cost[k] == RS_COST_ANSWER) return true;
+    return false;
+}
+
+/* What a thread does between a wait's return and its next launch, that call not included. */
+static bool find_behind(rs_editor *x, size_t r)
+{
+    const rs_skeleton *s = x->e->ranks[r];
+    uint32_t *behind = x->behind + x->e->node_base[r];
+    uint8_t *launches = rs_calloc(s->n + 1, 1);
+    uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
+    bool ok = launches && last;
+    for (size_t i = 0; ok && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
+    if (ok) mark_launches(s, launches);
+    for (uint32_t i = 0; ok && i < s->n; i++) {
+        behind[i] = RS_NO_STRING;
+        if (is_work(s, i) || !i) continue;
+        uint32_t *call = &last[s->lane[i]];
+        if (waited(s, i)) {
+            *call = s->name[i];
+            continue;
+        }
+        behind[i] = *call;
+        if (launches[i]) *call = RS_NO_STRING;
+    }
+    rs_free(launches);
+    rs_free(last);
+    return ok;
+}
+
+rs_status rs_edit_find_behind(rs_editor *x, rs_error *err)
+{
+    x->behind = rs_malloc((x->e->n_nodes + 1) * sizeof *x->behind);
+    bool ok = x->behind != NULL;
+    for (size_t r = 0; ok && r < x->e->n_ranks; r++) ok = find_behind(x, r);
+    return ok ? RS_OK : rs_fail_nomem(err, "a question");
+}
+
 /* ---- no-sync ------------------------------------------------------------------------------------------- */
+
+static bool is_copy_named(const rs_skeleton *s, uint32_t node, const char *part)
+{
+    return is_work(s, node) && s->part[node] == RS_PART_COPY && contains(s, s->name[node], part);
+}
 
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x)
 {
@@ -192,7 +240,8 @@ rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x)
         for (uint32_t i = 1; i < s->n; i++)
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
                 if (s->cost[k] == RS_COST_ANSWER &&
-                    (contains(s, s->name[i], edit->text) || contains(s, s->operator_name[i], edit->text)))
+                    (contains(s, s->name[i], edit->text) || contains(s, s->operator_name[i], edit->text) ||
+                     is_copy_named(s, s->source[k] >> 1, edit->text)))
                     change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
     }
     return RS_OK;

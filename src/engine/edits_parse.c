@@ -24,15 +24,18 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
 static const char *const edit_names[RS_N_EDITS] = {"scale",   "no-stragglers", "balanced",  "network",
                                                    "overlap", "graphs",        "no-loader", "no-sync",
                                                    "fuse",    "coalesce"};
-static const char *const fields[RS_N_FIELDS] = {"name", "operator", "class",      "part",  "rank",
-                                                "step", "stream",   "collective", "group", "bytes"};
+static const char *const fields[RS_N_FIELDS] = {"name",   "operator",   "class", "part",  "rank", "step",
+                                                "stream", "collective", "group", "bytes", "us",   "behind"};
 static const char *const classes[] = {"computation", "communication", "memory"};
 static const char *const parts[] = {"host", "loader", "launch", "stream_gap"};
 
 void rs_what_if_clear(rs_what_if *q)
 {
     for (size_t i = 0; i < q->n; i++) {
-        for (size_t k = 0; k < q->edits[i].n_terms; k++) rs_free(q->edits[i].terms[k].text);
+        for (size_t k = 0; k < q->edits[i].n_terms; k++) {
+            rs_free(q->edits[i].terms[k].text);
+            rs_ranges_clear(&q->edits[i].terms[k].ranks);
+        }
         rs_free(q->edits[i].terms);
         rs_free(q->edits[i].text);
         rs_free(q->edits[i].other);
@@ -85,12 +88,27 @@ static const struct {
 } signs[] = {{"!~", RS_OP_NOT_LIKE}, {"!=", RS_OP_NOT}, {"<=", RS_OP_AT_MOST}, {">=", RS_OP_AT_LEAST},
              {"~", RS_OP_LIKE},      {"=", RS_OP_IS},   {"<", RS_OP_BELOW},    {">", RS_OP_ABOVE}};
 
+/* "0-3|8": a comma would part questions. */
+static rs_status check_ranks(rs_edit_term *t, rs_error *err)
+{
+    char *list = rs_strdup(t->text);
+    if (!list) return rs_fail_nomem(err, "a selector");
+    bool comma = strchr(list, ',') != NULL;
+    for (char *c = list; *c; c++)
+        if (*c == '|') *c = ',';
+    rs_status status = comma ? RS_ERR_USAGE : rs_ranges_parse(list, &t->ranks, NULL);
+    rs_free(list);
+    if (status != RS_ERR_USAGE) return status == RS_OK ? status : rs_fail_nomem(err, "a selector");
+    return rs_fail(err, RS_ERR_USAGE, "rank needs whole numbers such as 5 or 0-3|8, not \"%.60s\"", t->text);
+}
+
 static rs_status check_term(rs_edit_term *t, rs_error *err)
 {
     const char *end;
     size_t at;
     bool number = t->field == RS_FIELD_RANK || t->field == RS_FIELD_STEP || t->field == RS_FIELD_STREAM ||
-                  t->field == RS_FIELD_BYTES;
+                  t->field == RS_FIELD_BYTES || t->field == RS_FIELD_US;
+    if (t->field == RS_FIELD_RANK && (t->op == RS_OP_IS || t->op == RS_OP_NOT)) return check_ranks(t, err);
     if (number) {
         if (t->op == RS_OP_LIKE || t->op == RS_OP_NOT_LIKE)
             return rs_fail(err, RS_ERR_USAGE, "%s is a number, it takes = != < <= > >=", fields[t->field]);

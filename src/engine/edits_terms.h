@@ -2,6 +2,7 @@
 #ifndef RS_ENGINE_EDITS_TERMS_H
 #define RS_ENGINE_EDITS_TERMS_H
 
+#include "base/ranges.h"
 #include "engine/edits.h"
 
 typedef enum rs_edit_field {
@@ -15,6 +16,8 @@ typedef enum rs_edit_field {
     RS_FIELD_COLLECTIVE,
     RS_FIELD_GROUP,
     RS_FIELD_BYTES,
+    RS_FIELD_US,
+    RS_FIELD_BEHIND,
     RS_N_FIELDS
 } rs_edit_field;
 
@@ -33,7 +36,8 @@ struct rs_edit_term {
     rs_edit_field field;
     rs_edit_op op;
     char *text;
-    int64_t number; /* of numbers; the place in the words of class and part */
+    int64_t number;  /* of numbers; the place in the words of class and part */
+    rs_ranges ranks; /* of rank with = and != */
 };
 
 #endif

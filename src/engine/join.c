@@ -12,6 +12,7 @@
 void rs_engine_clear(rs_engine *e)
 {
     rs_coll_job_clear(&e->coll);
+    rs_clock_trust_clear(&e->trust);
     rs_free(e->comm);
     rs_free(e->node_base);
     rs_free(e->edge_base);

@@ -103,6 +103,7 @@ static bool tell_names(rs_own *b)
         b->role[i] = rs_coll_is_host_span(text)                                      ? RS_OWN_RUNS
                      : rs_coll_is_submission(text)                                   ? RS_OWN_SUBMITS
                      : strncmp(text, "autograd::engine::evaluate_function", 35) == 0 ? RS_OWN_BACKWARD
+                     : rs_call_flags(text) & RS_CALL_ALLOCATES                       ? RS_OWN_ALLOCATES
                                                                                      : RS_OWN_OTHER;
     }
     return true;

@@ -11,9 +11,10 @@
 /* What a host event is about, told by its name. */
 typedef enum rs_own_role {
     RS_OWN_OTHER,
-    RS_OWN_RUNS,    /* communication that a host thread runs */
-    RS_OWN_SUBMITS, /* the operator that submits communication */
-    RS_OWN_BACKWARD /* one of autograd's functions */
+    RS_OWN_RUNS,     /* communication that a host thread runs */
+    RS_OWN_SUBMITS,  /* the operator that submits communication */
+    RS_OWN_BACKWARD, /* one of autograd's functions */
+    RS_OWN_ALLOCATES /* a call that takes memory from the driver, or gives it back */
 } rs_own_role;
 
 typedef struct rs_own {

@@ -2,7 +2,9 @@
 #include "engine/skeleton.h"
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "trace/structure.h"
+#include "trace/trace_internal.h"
 
 const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",    "copy",   "launch",
                                                "stream_gap",         "sync",        "host",   "loader",
@@ -11,7 +13,7 @@ const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",
 void rs_skeleton_free(void *skeleton)
 {
     rs_skeleton *s = skeleton;
-    if (!s) return;
+    if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
     rs_free(s->time);
     rs_free(s->duration);
     rs_free(s->name);
@@ -36,6 +38,37 @@ void rs_skeleton_free(void *skeleton)
     rs_pool_clear(&s->pool);
     rs_free(s);
 }
+
+/* ---- shares -------------------------------------------------------------------------------------------- */
+
+static rs_status make_skeleton(rs_trace *trace, const void *key, void **out, rs_error *err)
+{
+    rs_skeleton *s;
+    RS_TRY(rs_skeleton_of(trace, key, &s, err));
+    *out = s;
+    return RS_OK;
+}
+
+const rs_facet rs_facet_skeleton = {.name = "event graph",
+                                    .columns = RS_SKELETON_COLUMNS,
+                                    .needs = {&rs_facet_work_details, &rs_facet_steps},
+                                    .key_size = sizeof(rs_policy),
+                                    .same = rs_policy_same,
+                                    .selected = true,
+                                    .make = make_skeleton,
+                                    .release = rs_skeleton_free};
+
+rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err)
+{
+    void *value;
+    *out = NULL;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_skeleton, policy, &value, err));
+    *out = value;
+    if (*out) atomic_fetch_add(&(*out)->shared, 1);
+    return RS_OK;
+}
+
+/* ---- size ---------------------------------------------------------------------------------------------- */
 
 #define NODE_BYTES                                                                                           \
     (2 * sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t) + sizeof(uint16_t) + 2 * sizeof(uint8_t))

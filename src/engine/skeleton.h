@@ -11,9 +11,12 @@
 #ifndef RS_ENGINE_SKELETON_H
 #define RS_ENGINE_SKELETON_H
 
+#include <stdatomic.h>
+
 #include "base/interval.h"
 #include "engine/causes.h"
 #include "match/collective_ops.h"
+#include "trace/facet.h"
 
 /* What time on a path is spent on. */
 typedef enum rs_part {
@@ -120,6 +123,7 @@ typedef struct rs_skeleton {
     uint64_t n_contradicted; /* dependencies that run against time and are left out */
     uint64_t n_untold;       /* waits of which no work could be named */
     bool strict;             /* its clocks contradict each other: some edges are left out */
+    atomic_uint shared;      /* owners beside the first */
 } rs_skeleton;
 
 extern const rs_layout rs_skeleton_layout;
@@ -128,11 +132,17 @@ extern const rs_layout rs_skeleton_layout;
 
 #define RS_NO_COST (-1)
 
-/* Made once of a rank's whole trace. *out stays NULL where the rank has no events. */
+/* The skeleton of a rank's whole trace, made once for all who ask (a facet): *out is the caller's share, and NULL where
+ * the rank has no events. */
+extern const rs_facet rs_facet_skeleton;
+rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err);
+
+/* One of the caller's own. */
 rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err);
 /* Fills phase and layer of a skeleton of that trace: of work as the model's structure has them (trace/structure.h),
  * of a point of the host those of what its thread launches next in the step. */
 rs_status rs_skeleton_place(rs_skeleton *skeleton, rs_trace *trace, rs_error *err);
+/* Gives a share back; the last one frees it. From any thread. */
 void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */
 uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);

@@ -117,10 +117,17 @@ static bool is_thread_time(const maker *m, uint32_t i)
     return type == RS_EDGE_OPERATOR || type == RS_EDGE_DEPENDENCY;
 }
 
+/* How long such calls take is asked about by their names. */
+static bool allocates(const maker *m, uint32_t node)
+{
+    uint32_t row = m->g->row[node >> 1];
+    return row != RS_NO_ROW && m->own.role[m->e->name[row]] == RS_OWN_ALLOCATES;
+}
+
 /* Whether a host node says nothing that the edge through it would not. */
 static bool goes(const maker *m, uint32_t node)
 {
-    if (n_in(m, node) != 1 || m->n_out[node] != 1 || node == m->last) return false;
+    if (allocates(m, node) || n_in(m, node) != 1 || m->n_out[node] != 1 || node == m->last) return false;
     uint32_t in = m->list[m->first[node]], out = m->only_out[node];
     return is_thread_time(m, in) && is_thread_time(m, out) && !is_work(m, m->g->to[out]) &&
            !is_work(m, m->g->from[in]) && part_of_edge(m, in) == part_of_edge(m, out);

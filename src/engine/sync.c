@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "base/keymap.h"
+#include "base/stats.h"
 #include "engine/lanes.h"
 #include "trace/calls.h"
 
@@ -15,8 +16,13 @@
 /* Streams looked at for each event of the file: only hostile input comes near it. */
 #define MAX_LOOKS 64
 
-/* How much later than a call's return work may end that the call waited for: the clocks' disagreement. */
+/* How much later than a call's return work may end that the call waited for: the clocks' disagreement. Where most
+ * calls that are told to have waited, and returned close to the work's end, returned before it, the device's clock is
+ * ahead of the host's; then nine in ten of them tell how much later the work may end. */
 #define CLOCK_SLACK 1000
+#define CLOSE_BEHIND 20000
+#define CLOSE_BEFORE 200000
+#define MIN_LATE 3
 
 const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "event_sync", "stream_sync",
                                                          "context_sync", "copy"};
@@ -73,6 +79,10 @@ typedef struct finder {
     rs_map64 raw_calls;  /* recorded correlation -> row of the call, where correlations were moved */
     rs_keymap rows_seen; /* correlations of cuda_sync events */
     uint64_t looked;     /* streams looked at for calls that wait for all of them */
+    int64_t slack;       /* ns: CLOCK_SLACK, or what the trace shows */
+    int64_t *late;       /* by call that surely waited, if close: how long after its return work ended */
+    size_t n_late, late_capacity;
+    uint32_t late_call; /* of the last of them */
 } finder;
 
 /* Old traces leave the device out; it then is the process id. */
@@ -268,13 +278,29 @@ static size_t last_launched(const finder *x, uint32_t lane, int64_t t)
     return found == SIZE_MAX ? SIZE_MAX : x->launched.entries[found].value;
 }
 
+static bool note_late(finder *x, uint32_t call, int64_t late)
+{
+    if (late < -CLOSE_BEHIND || late > CLOSE_BEFORE) return true;
+    if (x->n_late && x->late_call == call) {
+        if (late > x->late[x->n_late - 1]) x->late[x->n_late - 1] = late;
+        return true;
+    }
+    if (!RS_GROW_ONE(x->late, x->n_late, x->late_capacity)) return false;
+    x->late[x->n_late++] = late;
+    x->late_call = call;
+    return true;
+}
+
 /* The call returned when the work had ended; work that ended later it cannot have waited for. */
 static bool waits_for(finder *x, rs_sync_kind kind, size_t work, uint32_t call, uint32_t sync)
 {
     if (work == SIZE_MAX) return true;
-    if (x->w->end[work] > rs_add_sat(rs_event_end(x->e, call), CLOCK_SLACK)) {
-        /* one that only asks need not wait; without a cuda_sync event the work is a guess */
-        bool certain = sync != RS_NO_ROW && call != sync && x->roles[x->e->name[call]] != CALL_QUERY;
+    int64_t late = rs_sub_sat(x->w->end[work], rs_event_end(x->e, call));
+    /* one that only asks need not wait; without a cuda_sync event the work of most calls is a guess */
+    bool asks = x->roles[x->e->name[call]] == CALL_QUERY;
+    bool certain = sync != RS_NO_ROW && call != sync && !asks;
+    if ((certain || kind == RS_SYNC_CONTEXT) && !asks && !note_late(x, call, late)) return false;
+    if (late > x->slack) {
         x->out->n_contradicted += certain;
         return true;
     }
@@ -379,7 +405,8 @@ static bool waits_for_event(finder *x, uint32_t call)
     }
     for (uint32_t lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
         size_t work = last_launched(x, lane, x->records.entries[found].time);
-        if (work == SIZE_MAX || x->w->end[work] < from || x->w->end[work] > to) continue;
+        if (work == SIZE_MAX || x->w->end[work] < from || x->w->end[work] > rs_add_sat(to, x->slack))
+            continue;
         if (best == SIZE_MAX || x->w->end[work] > x->w->end[best]) best = work;
     }
     x->out->n_untold += best == SIZE_MAX;
@@ -485,6 +512,26 @@ static bool sort_edges(rs_sync_edges *out)
     return ok;
 }
 
+static bool read_waiting(finder *x, uint64_t budget)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && x->looked <= budget && i < x->n_waiting; i++) {
+        uint32_t row = x->waiting[i];
+        ok = rs_event_kind(x->e, row) == RS_KIND_SYNC ? read_sync_event(x, row) : read_call(x, row);
+    }
+    return ok;
+}
+
+/* Whether the device's clock is ahead, and by how much. */
+static bool learn_slack(finder *x)
+{
+    size_t n = x->n_late;
+    if (n < MIN_LATE || rs_select_number(x->late, n, n / 2) <= 0) return false;
+    x->out->ahead = rs_select_number(x->late, n, n - 1 - n / 10);
+    x->slack = rs_add_sat(x->out->ahead, CLOCK_SLACK);
+    return true;
+}
+
 rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *out, rs_error *err)
 {
     const rs_events *e = trace->events;
@@ -496,23 +543,27 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     rs_status status = rs_trace_work_details(trace, &all, &work, err);
     if (status == RS_OK) status = rs_trace_work_by_start(trace, &all, &by_start, err);
     if (status != RS_OK) return status;
-    finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out};
+    finder x = {.trace = trace, .e = e, .w = work, .by_start = by_start, .out = out, .slack = CLOCK_SLACK};
     x.asked = x.rows_seen = (rs_keymap){.min = 0, .max = -1};
     x.roles = rs_malloc(e->strings.n + 1);
     bool ok = x.roles != NULL;
     for (size_t i = 0; ok && i < e->strings.n; i++) x.roles[i] = (uint8_t)role_of(e->strings.items[i].text);
     ok = ok && index_work(&x) && list_waiting(&x) && find_calls(&x);
     uint64_t budget = ((uint64_t)trace->n_rows + 65536) * MAX_LOOKS;
-    for (size_t i = 0; ok && x.looked <= budget && i < x.n_waiting; i++) {
-        uint32_t row = x.waiting[i];
-        ok = rs_event_kind(e, row) == RS_KIND_SYNC ? read_sync_event(&x, row) : read_call(&x, row);
+    ok = ok && read_waiting(&x, budget);
+    if (ok && x.looked <= budget && learn_slack(&x)) { /* once more, by the clocks as they are */
+        out->n = 0;
+        out->n_contradicted = out->n_untold = 0;
+        ok = read_waiting(&x, 2 * budget);
     }
+    budget *= 2;
     ok = ok && read_copies(&x) && sort_edges(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);
     rs_lanes_clear(&x.records);
     rs_free(x.waiting);
+    rs_free(x.late);
     rs_free(x.calls);
     rs_keymap_clear(&x.asked);
     rs_keymap_clear(&x.rows_seen);

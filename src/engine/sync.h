@@ -27,6 +27,8 @@ typedef struct rs_sync_edges {
     size_t n, capacity;
     uint64_t n_untold; /* waiting calls and stream waits of which no work could be named */
     /* waits that a cuda_sync event tells, for work that ended after the wait was over: left out */
+    int64_t
+        ahead; /* ns: so much at least the device's clock is ahead of the host's, as far as waits show it */
     uint64_t n_contradicted;
 } rs_sync_edges;
 

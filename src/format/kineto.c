@@ -20,6 +20,9 @@ rs_status rs_reader_more(rs_reader *r, rs_error *err)
     if (status != RS_OK) return status;
     r->p = r->window.data;
     r->end = r->p + r->window.n;
+    if (!r->packed) return RS_OK;
+    if (!RS_GROW_ONE(r->marks, r->n_marks, r->marks_capacity)) return rs_fail_nomem(err, "windows");
+    r->marks[r->n_marks++] = (rs_reader_mark){r->window.offset, r->core.events->n};
     return RS_OK;
 }
 
@@ -588,6 +591,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
         r.run = rs_shapes_runner(settings->simd);
         if (!r.core.shapes) status = rs_fail_nomem(err, "event layouts");
     }
+    r.packed = rs_source_packing(source) != RS_PACKING_PLAIN;
     if (status == RS_OK) status = open_text(&r, source, err);
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
@@ -597,13 +601,16 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
         e->packing = packings[rs_source_packing(source)];
         if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
         note_packing(source, r.core.events, r.core.file);
-        status = check_usable(&r, err);
+        rs_source_end end = rs_source_get_end(source);
+        status = rs_reader_doubt(&r, &end, err);
+        if (status == RS_OK) status = check_usable(&r, err);
     }
     if (status == RS_OK) status = pair_begins(r.core.events, err);
     rs_windows_close(r.windows);
     rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);
     rs_free(r.core.scratch);
+    rs_free(r.marks);
     if (status != RS_OK) {
         rs_events_free(r.core.events);
         return status;

@@ -15,12 +15,21 @@ typedef enum rs_place {
     AT_END
 } rs_place;
 
+/* Rows behind the first `rows` come from text at this offset or behind it. */
+typedef struct rs_reader_mark {
+    uint64_t offset;
+    size_t rows;
+} rs_reader_mark;
+
 typedef struct rs_reader {
     rs_kineto core;
+    rs_reader_mark *marks; /* of a packed file, one a window */
+    size_t n_marks, marks_capacity;
     rs_windows *windows;
     rs_window window;
     const uint8_t *p, *end;
     rs_place place;
+    bool packed;        /* marks are wanted */
     bool begun;         /* the text's first bytes have been looked at */
     bool bare_array;    /* the array is the document itself */
     bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
@@ -66,5 +75,9 @@ void rs_reader_damaged(rs_reader *r, const char *kind, const char *message, cons
 void rs_reader_junk(rs_reader *r, const uint8_t *from, const uint8_t *fault, bool after_separator);
 /* One step of looking. */
 rs_status rs_reader_at_damage(rs_reader *r, rs_error *err);
+
+/* kineto_doubt.c: drops events of text that its checksum does not prove, where their times cannot be: a few far
+ * from all others. */
+rs_status rs_reader_doubt(rs_reader *r, const rs_source_end *end, rs_error *err);
 
 #endif

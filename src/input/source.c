@@ -33,8 +33,9 @@ struct rs_source {
     _Atomic uint64_t bytes_in;
     uint64_t bytes_out;
     rs_source_end end;
-    bool finished;  /* no more text will come */
-    uint8_t *ahead; /* text that was looked at and is still to be read */
+    uint64_t member_from; /* where the text of the present member or frame begins */
+    bool finished;        /* no more text will come */
+    uint8_t *ahead;       /* text that was looked at and is still to be read */
     size_t ahead_at, ahead_n;
 
     /* compressed bytes waiting; for plain files only the first look at the magic */
@@ -129,7 +130,9 @@ rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, 
     bool is_stdin = strcmp(path, "-") == 0;
     rs_source *s = source_create(is_stdin ? "(standard input)" : path, max_ratio);
     if (!s) return rs_fail_nomem(err, "input");
-    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    do {
+        s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    } while (s->fd < 0 && errno == EINTR); /* a FIFO opens when somebody writes */
     s->owns_fd = !is_stdin;
     struct stat info;
     rs_status status = RS_OK;
@@ -181,6 +184,13 @@ void rs_source_close(rs_source *s)
     if (s->zstd) ZSTD_freeDCtx(s->zstd);
     rs_free(s->name);
     rs_free(s);
+}
+
+/* The present member is damaged; n bytes of text have come out since the last count. */
+static void doubt(rs_source *s, size_t n)
+{
+    if (s->end.doubt_from == s->end.doubt_to) s->end.doubt_from = s->member_from;
+    s->end.doubt_to = s->bytes_out + n;
 }
 
 static void damage(rs_source *s, bool truncated)
@@ -260,6 +270,7 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         if (!s->gzip_in_member) {
             rs_status status = next_gzip_member(s, err);
             if (status != RS_OK) return status;
+            s->member_from = s->bytes_out + *got;
             continue;
         }
         rs_status status = fill_in(s, err);
@@ -283,16 +294,19 @@ static rs_status gzip_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
             if (r == ISAL_INCORRECT_CHECKSUM) {
                 s->end.checksum = true;
                 s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+                doubt(s, *got);
             }
         } else if (r == ISAL_INCORRECT_CHECKSUM) {
             s->end.members++;
             s->gzip_in_member = false;
             s->end.checksum = true;
             s->end.offset = s->bytes_in - (s->in_n - s->in_at);
+            doubt(s, *got);
         } else if (r != ISAL_DECOMP_OK && r != ISAL_END_INPUT) {
             /* at the fault the decoder counts a match as written that it did not copy */
             *got -= made < DEFLATE_MATCH ? made : DEFLATE_MATCH;
             damage(s, false);
+            doubt(s, *got);
         } else if (made == 0 && used == 0 && s->in_eof) {
             damage(s, true);
         }
@@ -306,6 +320,7 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
         if (!s->zstd_in_frame) {
             rs_status status = next_zstd_frame(s, err);
             if (status != RS_OK) return status;
+            s->member_from = s->bytes_out + *got;
             continue;
         }
         rs_status status = fill_in(s, err);
@@ -333,6 +348,7 @@ static rs_status zstd_read(rs_source *s, uint8_t *to, size_t n, size_t *got, rs_
                                   "`zstd -d --long=31`");
             bool sum = ZSTD_getErrorCode(r) == ZSTD_error_checksum_wrong;
             damage(s, false);
+            doubt(s, *got);
             if (sum) {
                 s->end.corrupt = false;
                 s->end.checksum = true;

@@ -17,6 +17,9 @@ typedef struct rs_source_end {
     bool trailing;    /* bytes after the last member that are no member were left alone */
     uint64_t offset;  /* byte of the file at which that was noticed */
     uint32_t members; /* gzip members or zstd frames seen */
+    /* Text that its checksum does not prove: from the beginning of the first damaged member or frame to the end of
+     * the last. The rest is as it was packed. Empty where nothing is damaged; a cut alone damages nothing. */
+    uint64_t doubt_from, doubt_to;
 } rs_source_end;
 
 /* Opens a path ("-": standard input). max_ratio: text bytes allowed for each compressed byte, 0: 1000.

@@ -13,6 +13,7 @@ typedef struct rs_each_rank {
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **value, rs_error *err);
     void (*free_value)(void *value);
     void *context;
+    bool judges_window; /* the caller itself refuses a window in which nothing was selected */
 } rs_each_rank;
 
 typedef struct rs_rank_value {
@@ -42,8 +43,6 @@ rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, r
 /* What a file's name tells of its rank: the number behind "rank" in it, else in the name of the nearest folder
  * that has one; RS_NO_VALUE. */
 int64_t rs_rank_in_name(const char *path);
-/* The order of file names: text, but numbers by their value. */
-int rs_path_compare(const char *a, const char *b);
 
 /* The settings of a job, with the number of threads filled in; the job's. */
 const rs_job_settings *rs_job_get_settings(const rs_job *job);

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
 #include "base/ascii.h"
 #include "base/memory.h"
 #include "job/job_internal.h"
@@ -108,34 +109,6 @@ static const char *split_rank(const char *path, int64_t *rank)
     if (p == path || *p != '=' || stat(path, &info) == 0) return path;
     *rank = v;
     return p + 1;
-}
-
-/* Text order, but runs of digits by their value: rank2 before rank10. */
-static int natural_compare(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (rs_is_digit(*a) && rs_is_digit(*b)) {
-            while (*a == '0') a++;
-            while (*b == '0') b++;
-            size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
-            if (n != m) return n < m ? -1 : 1;
-            int c = strncmp(a, b, n);
-            if (c) return c;
-            a += n;
-            b += m;
-        } else {
-            if (*a != *b) return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-            a++;
-            b++;
-        }
-    }
-    return *a ? 1 : *b ? -1 : 0;
-}
-
-int rs_path_compare(const char *a, const char *b)
-{
-    int c = natural_compare(a, b);
-    return c ? c : strcmp(a, b);
 }
 
 static int compare_inputs(const void *a, const void *b)

@@ -150,13 +150,14 @@ typedef struct rs_question {
     rs_options *defaults;     /* owned, when the caller gave no options */
     rs_input_answer *answers; /* in the order of the inputs */
     size_t n_answers;
-    rs_agreed *agreed; /* by round */
-    size_t round;      /* how many of them are settled: the one that is asked next */
-    rs_told told;      /* to a map only; borrowed */
-    bool moments;      /* a table has a column of them */
-    bool as_file;      /* its input is no trace */
-    bool due;          /* to be asked in the next pass over the inputs */
-    size_t n_repeated; /* ranks whose steps are told by repetition */
+    rs_agreed *agreed;  /* by round */
+    size_t round;       /* how many of them are settled: the one that is asked next */
+    rs_told told;       /* to a map only; borrowed */
+    bool moments;       /* a table has a column of them */
+    bool as_file;       /* its input is no trace */
+    bool judges_window; /* whoever asks refuses a window that selects nothing */
+    bool due;           /* to be asked in the next pass over the inputs */
+    size_t n_repeated;  /* ranks whose steps are told by repetition */
 } rs_question;
 
 /* What decides which ranks there are and how they are called. */
@@ -214,6 +215,26 @@ bool rs_answer_fetch(rs_job *job, const rs_question *q, const rs_ranking *rankin
 /* Keeps an answer, unless the input has changed since the stamps were taken. What cannot be kept is not. */
 void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input_stamps *stamps,
                     const rs_input_answer *answer);
+
+/* What the result of one question to one job, or several, is looked up by: job_results.c. Taken before anything is
+ * read. */
+typedef struct rs_result_key {
+    rs_job *job; /* whose store it is */
+    bool usable;
+    uint64_t bytes; /* of all inputs */
+    rs_wire_writer identity, stamps;
+} rs_result_key;
+
+void rs_result_key_make(rs_job *const *jobs, unsigned n_jobs, const rs_question *q, rs_result_key *out);
+void rs_result_key_clear(rs_result_key *key);
+/* false: it is not there, and *result is as it was. */
+bool rs_result_fetch(const rs_result_key *key, const rs_question *q, rs_result *result);
+/* Keeps it, unless an input has changed since the key was made. */
+void rs_result_keep(const rs_result_key *key, const rs_question *const *sides, unsigned n_sides,
+                    const rs_result *result);
+/* The bytes of a kept result; false: they are none. */
+bool rs_result_read(const rs_question *q, const void *bytes, size_t n, rs_result *result);
+
 /* Makes the folder of the store, if one was asked for. */
 rs_status rs_job_store_open(rs_job *job, rs_error *err);
 void rs_job_store_close(rs_job *job);

@@ -271,7 +271,9 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
         }
         if (kept == *n_partials)
             status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
-        if (status == RS_OK) status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
+        bool judged = q->judges_window && !ranking->settings->steps;
+        if (status == RS_OK && !judged)
+            status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
         *n_partials = kept;
     }
     rs_free(selected);

@@ -377,6 +377,8 @@ static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *re
 typedef struct outcome {
     rs_status status;
     rs_error error;
+    rs_result_key key; /* under which the result is kept */
+    bool known;        /* it came from the store */
 } outcome;
 
 static void settle(outcome *o, rs_status status, const rs_error *err)
@@ -414,7 +416,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
     for (size_t k = 0; k < s->n; k++) {
         rs_question *q = &s->questions[k];
         rs_error err = RS_ERROR_INIT;
-        if (q->as_file || outcomes[k].status != RS_OK) continue;
+        if (q->as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k], rs_question_reserve(q, s->job->n_inputs, &err), &err);
         q->due = outcomes[k].status == RS_OK;
         due |= q->due;
@@ -443,7 +445,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
     }
     for (size_t k = 0; k < s->n; k++) {
         rs_error err = RS_ERROR_INIT;
-        if (s->questions[k].as_file || outcomes[k].status != RS_OK) continue;
+        if (s->questions[k].as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k],
                s->job->cancelled ? rs_fail(&err, RS_ERR_CANCELLED, "interrupted")
                                  : rs_question_judge(&s->questions[k], &s->ranking, &results[k], &err),
@@ -469,6 +471,8 @@ static void answer(run_side *sides, const side_views *v, unsigned n_sides, size_
            v->questions[0]->as_file ? run_file(sides[0].job, v->questions[0], result, &err)
                                     : rs_question_answer(v->questions, v->rankings, n_sides, result, &err),
            &err);
+    if (o->status == RS_OK)
+        rs_result_keep(&o->key, (const rs_question *const *)v->questions, n_sides, result);
     for (unsigned i = 0; i < n_sides; i++)
         rs_question_clear(v->questions[i]); /* before the next one's tables */
 }
@@ -497,10 +501,16 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
             outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, sides[i].questions[k].as_file,
                                                         &outcomes[k].error);
     }
+    for (size_t k = 0; k < n; k++) {
+        if (outcomes[k].status != RS_OK) continue;
+        rs_result_key_make(jobs, n_jobs, &sides[0].questions[k], &outcomes[k].key);
+        outcomes[k].known = rs_result_fetch(&outcomes[k].key, &sides[0].questions[k], &results[k]);
+    }
     for (unsigned i = 0; i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
     for (size_t k = 0; k < n; k++) {
-        if (outcomes[k].status == RS_OK) answer(sides, views, n_jobs, k, &outcomes[k], &results[k]);
+        if (outcomes[k].status == RS_OK && !outcomes[k].known)
+            answer(sides, views, n_jobs, k, &outcomes[k], &results[k]);
         if (outcomes[k].status == RS_OK) continue;
         rs_result_drop_tables(&results[k]);
         if (failed == n) failed = k;
@@ -525,6 +535,7 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     rs_status status = ok ? run_sides(jobs, sides, &views, n_jobs, queries, outcomes, n, results, err)
                           : rs_fail_nomem(err, "run");
     for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
+    for (size_t k = 0; outcomes && k < n; k++) rs_result_key_clear(&outcomes[k].key);
     rs_free(sides);
     rs_free(outcomes);
     rs_free(views.questions);
@@ -675,6 +686,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     rs_status status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
     if (status == RS_OK) {
         side.questions[0].run.context = each->context;
+        side.questions[0].judges_window = each->judges_window;
         run_side_of(&side, &o, result);
         status = o.status;
         if (status != RS_OK) *err = o.error;

@@ -5,21 +5,18 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "job/job_internal.h"
-#include "job/partial.h"
-#include "store/folder.h"
+#include "job/job_store.h"
 #include "store/stamp.h"
+
+#define SMALL ((uint64_t)256 << 10)
+#define MOST_SHARE 4
 
 /* Sections of an entry. */
 enum { PART_ANSWER = 1, PART_TIMES };
 
-/* An answer that is not much smaller than its input is not worth keeping: the input is read as fast. */
-#define SMALL ((uint64_t)256 << 10)
-#define MOST_SHARE 4
-
 /* ---- the folder ----------------------------------------------------------------------------------------- */
 
-static bool wants_store(const rs_job *job)
+bool rs_job_wants_store(const rs_job *job)
 {
     return job->settings.store && !job->settings.no_store;
 }
@@ -27,8 +24,8 @@ static bool wants_store(const rs_job *job)
 rs_status rs_job_store_open(rs_job *job, rs_error *err)
 {
     if (!job->settings.store_limit) job->settings.store_limit = RS_STORE_LIMIT;
-    return wants_store(job) && !job->settings.store_optional ? rs_store_make(job->settings.store, err)
-                                                             : RS_OK;
+    return rs_job_wants_store(job) && !job->settings.store_optional ? rs_store_make(job->settings.store, err)
+                                                                    : RS_OK;
 }
 
 void rs_job_store_close(rs_job *job)
@@ -48,11 +45,11 @@ static bool stamp_file(rs_wire_writer *w, const char *path)
     return stat(log, &info) != 0 || rs_stamp_put(w, log);
 }
 
-static bool stamp_input(rs_wire_writer *w, const rs_input *input)
+bool rs_key_stamp_input(rs_wire_writer *w, const rs_input *input)
 {
     if (input->bytes || input->instead || strcmp(input->path, "-") == 0) return false;
     for (size_t i = 0; i < input->n_recordings; i++)
-        if (!stamp_input(w, &input->recordings[i])) return false;
+        if (!rs_key_stamp_input(w, &input->recordings[i])) return false;
     if (input->n_recordings) return true;
     for (size_t i = 0; i < input->n_parts; i++)
         if (!stamp_file(w, input->parts[i])) return false;
@@ -63,8 +60,10 @@ void rs_input_stamps_take(const rs_job *job, const rs_ranking *ranking, const rs
                           bool all_foreseen, rs_input_stamps *out)
 {
     *out = (rs_input_stamps){.many = job->n_inputs > 1 && !ranking->renumber, .all_foreseen = all_foreseen};
-    if (!wants_store(job) || rs_input_size(input) < job->settings.store_from) return;
-    out->usable = stamp_input(&out->stamps, input) && !out->stamps.out_of_memory;
+    if (!rs_job_wants_store(job) || rs_input_size(input) < job->settings.store_from) return;
+    if (job->n_inputs == 1 && !all_foreseen)
+        return; /* its result is kept, which is all there is to ask again */
+    out->usable = rs_key_stamp_input(&out->stamps, input) && !out->stamps.out_of_memory;
 }
 
 void rs_input_stamps_clear(rs_input_stamps *stamps)
@@ -73,8 +72,7 @@ void rs_input_stamps_clear(rs_input_stamps *stamps)
     *stamps = (rs_input_stamps){0};
 }
 
-/* The names by which messages call an input, and what else was said of it beside its contents. */
-static void put_input(rs_wire_writer *w, const rs_input *input)
+void rs_key_put_input(rs_wire_writer *w, const rs_input *input)
 {
     rs_wire_put_text(w, input->path);
     rs_wire_put_signed(w, input->given_rank);
@@ -82,11 +80,10 @@ static void put_input(rs_wire_writer *w, const rs_input *input)
     rs_wire_put_unsigned(w, input->n_parts);
     for (size_t i = 0; i < input->n_parts; i++) rs_wire_put_text(w, input->parts[i]);
     rs_wire_put_unsigned(w, input->n_recordings);
-    for (size_t i = 0; i < input->n_recordings; i++) put_input(w, &input->recordings[i]);
+    for (size_t i = 0; i < input->n_recordings; i++) rs_key_put_input(w, &input->recordings[i]);
 }
 
-/* The settings that an answer depends on. */
-static void put_settings(rs_wire_writer *w, const rs_job_settings *s)
+void rs_key_put_settings(rs_wire_writer *w, const rs_job_settings *s)
 {
     rs_layout_pack(&rs_job_settings_layout, s, w);
     rs_wire_put_unsigned(w, s->all_columns);
@@ -96,30 +93,50 @@ static void put_settings(rs_wire_writer *w, const rs_job_settings *s)
     rs_wire_put_unsigned(w, s->max_depth);
 }
 
-/* An option may name a file that ranks read: the description of a device. (Folders are read by merge.) */
-static bool put_option_files(rs_wire_writer *w, const rs_question *q)
+bool rs_key_stamp_options(rs_wire_writer *w, const rs_question *q, bool folders)
 {
     for (size_t i = 0; i < q->analysis->n_options; i++) {
         const rs_option_spec *spec = &q->analysis->options[i];
         const char *text = rs_options_text(q->run.options, spec->name);
         struct stat info;
-        if (spec->type != RS_OPTION_TEXT || !text || stat(text, &info) != 0 || S_ISDIR(info.st_mode))
-            continue;
+        if (spec->type != RS_OPTION_TEXT || !text || stat(text, &info) != 0) continue;
+        if (S_ISDIR(info.st_mode) && !folders) continue;
         if (!rs_stamp_put(w, text)) return false;
     }
     return true;
 }
 
-/* The folder in which relative paths begin: of two jobs that call their files alike neither is to replace what the
- * other one keeps. */
-static void put_place(rs_wire_writer *w, const rs_input_stamps *stamps)
+void rs_key_put_place(rs_wire_writer *w, const rs_wire_writer *stamps)
 {
     rs_arena arena = {0};
-    rs_wire_reader r = {
-        .p = stamps->stamps.bytes, .end = stamps->stamps.bytes + stamps->stamps.n, .arena = &arena};
+    rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
     rs_stamp first;
-    rs_wire_put_text(w, rs_stamp_take(&r, &first) ? first.path : NULL);
+    rs_wire_put_text(w, stamps->n && rs_stamp_take(&r, &first) ? first.path : NULL);
     rs_arena_clear(&arena);
+}
+
+bool rs_key_stamps_hold(const rs_wire_writer *stamps)
+{
+    rs_arena arena = {0};
+    rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
+    rs_wire_writer now = {0};
+    bool ok = true;
+    while (ok && r.p < r.end) {
+        rs_stamp stamp;
+        ok = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
+    }
+    ok = ok && !now.out_of_memory && now.n == stamps->n &&
+         (!now.n || memcmp(now.bytes, stamps->bytes, now.n) == 0);
+    rs_wire_clear(&now);
+    rs_arena_clear(&arena);
+    return ok;
+}
+
+void rs_key_put_question(rs_wire_writer *w, const rs_question *q)
+{
+    rs_wire_put_unsigned(w, q->run.compat);
+    rs_wire_put_fixed(w, rs_options_fingerprint(q->run.options));
+    rs_wire_put_fixed(w, q->how.partial_layout ? rs_method_fingerprint(&q->how) : 0);
 }
 
 typedef struct key_of_answer {
@@ -139,17 +156,15 @@ static bool key_make(const rs_job *job, const rs_question *q, const rs_input *in
     *k = (key_of_answer){.key = {.kind = RS_ENTRY_ANSWER}};
     rs_wire_writer *w = &k->identity;
     rs_wire_put_text(w, q->analysis->name);
-    put_place(w, stamps);
-    put_input(w, input);
-    put_settings(w, &job->settings);
-    rs_wire_put_unsigned(w, q->run.compat);
-    rs_wire_put_fixed(w, rs_options_fingerprint(q->run.options));
-    rs_wire_put_fixed(w, rs_method_fingerprint(&q->how));
+    rs_key_put_place(w, &stamps->stamps);
+    rs_key_put_input(w, input);
+    rs_key_put_settings(w, &job->settings);
+    rs_key_put_question(w, q);
     rs_wire_put_unsigned(w, stamps->many);
     rs_wire_put_unsigned(w, stamps->all_foreseen);
     rs_wire_put_signed(w, job->selection.by_window ? job->selection.origin : RS_NO_TIME);
     rs_wire_put(&k->stamps, stamps->stamps.bytes, stamps->stamps.n);
-    bool ok = put_option_files(&k->stamps, q);
+    bool ok = rs_key_stamp_options(&k->stamps, q, false);
     k->key.identity = w->bytes;
     k->key.n_identity = w->n;
     k->key.stamps = k->stamps.bytes;
@@ -191,12 +206,12 @@ static void read_times(rs_wire_reader *r, rs_input_answer *answer)
 
 /* ---- fetching -------------------------------------------------------------------------------------------- */
 
-static bool open_part(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *r)
+bool rs_entry_reader(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_reader *out)
 {
     size_t n;
     const uint8_t *bytes = rs_entry_part_of(entry, id, &n);
     if (!bytes) return false;
-    *r = (rs_wire_reader){.p = bytes, .end = bytes + n, .arena = arena};
+    *out = (rs_wire_reader){.p = bytes, .end = bytes + n, .arena = arena};
     return true;
 }
 
@@ -204,8 +219,8 @@ static bool read_entry(rs_entry *entry, const rs_question *q, const rs_ranking *
                        rs_input_answer *answer)
 {
     rs_wire_reader said, times;
-    if (!open_part(entry, PART_ANSWER, &answer->arena, &said)) return false;
-    if (!open_part(entry, PART_TIMES, &answer->arena, &times)) return false;
+    if (!rs_entry_reader(entry, PART_ANSWER, &answer->arena, &said)) return false;
+    if (!rs_entry_reader(entry, PART_TIMES, &answer->arena, &times)) return false;
     rs_input_answer_read(q, ranking, at, &said, answer);
     if (said.bad || said.p != said.end || answer->status != RS_OK) return false;
     read_times(&times, answer);
@@ -254,13 +269,19 @@ static bool is_worth_keeping(const rs_input_answer *answer)
     return true;
 }
 
-static bool is_unchanged(const rs_input *input, const rs_input_stamps *stamps)
+bool rs_is_small_beside(size_t n, uint64_t input_bytes)
 {
-    rs_wire_writer now = {0};
-    bool same = stamp_input(&now, input) && !now.out_of_memory && now.n == stamps->stamps.n &&
-                memcmp(now.bytes, stamps->stamps.bytes, now.n) == 0;
-    rs_wire_clear(&now);
-    return same;
+    return n < SMALL || n < input_bytes / MOST_SHARE;
+}
+
+void rs_job_store_put(rs_job *job, const rs_entry_key *key, const rs_entry_part *parts, size_t n)
+{
+    uint64_t size;
+    if (job->settings.store_optional && rs_store_make(job->settings.store, NULL) != RS_OK) return;
+    if (rs_entry_write(job->settings.store, key, parts, n, &size, NULL) != RS_OK) return;
+    pthread_mutex_lock(&job->lock);
+    job->stored = true;
+    pthread_mutex_unlock(&job->lock);
 }
 
 void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input_stamps *stamps,
@@ -269,21 +290,15 @@ void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input
     const rs_input *input = &job->inputs[at];
     key_of_answer k = {.key = {.kind = RS_ENTRY_ANSWER}};
     rs_wire_writer said = {0}, times = {0};
-    uint64_t size;
-    if (!stamps->usable || !travels(q) || !is_worth_keeping(answer) || !is_unchanged(input, stamps)) return;
+    if (!stamps->usable || !travels(q) || !is_worth_keeping(answer) || !rs_key_stamps_hold(&stamps->stamps))
+        return;
     rs_input_answer_write(&said, q, answer);
     write_times(&times, answer);
     const rs_entry_part parts[] = {{PART_ANSWER, true, said.bytes, said.n},
                                    {PART_TIMES, false, times.bytes, times.n}};
-    bool small = said.n < SMALL || said.n < rs_input_size(input) / MOST_SHARE;
-    bool made = small && (!job->settings.store_optional || rs_store_make(job->settings.store, NULL) == RS_OK);
-    if (made && !said.out_of_memory && !times.out_of_memory && key_make(job, q, input, stamps, &k) &&
-        rs_entry_write(job->settings.store, &k.key, parts, sizeof parts / sizeof *parts, &size, NULL) ==
-            RS_OK) {
-        pthread_mutex_lock(&job->lock);
-        job->stored = true;
-        pthread_mutex_unlock(&job->lock);
-    }
+    if (!said.out_of_memory && !times.out_of_memory && rs_is_small_beside(said.n, rs_input_size(input)) &&
+        key_make(job, q, input, stamps, &k))
+        rs_job_store_put(job, &k.key, parts, sizeof parts / sizeof *parts);
     key_clear(&k);
     rs_wire_clear(&said);
     rs_wire_clear(&times);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/paths.h"
 #include "base/layout.h"
 #include "base/problems.h"
 #include "base/wire.h"
 #include "job/job_internal.h"
+#include "job/job_store.h"
 #include "job/partial.h"
 
 typedef struct packed_input {
@@ -204,7 +206,7 @@ static const rs_error *read_error(rs_wire_reader *r, rs_status status)
     return err;
 }
 
-static void read_problems(rs_wire_reader *r, rs_problems *out)
+void rs_problems_read(rs_wire_reader *r, rs_problems *out)
 {
     uint64_t dropped = rs_wire_unsigned(r), n = rs_wire_unsigned(r);
     for (uint64_t i = 0; !r->bad && i < n; i++) {
@@ -287,7 +289,7 @@ void rs_input_answer_read(const rs_question *q, const rs_ranking *ranking, size_
         return;
     }
     answer->domain_rule = rs_wire_text(r);
-    read_problems(r, &answer->problems);
+    rs_problems_read(r, &answer->problems);
     uint64_t n = rs_wire_unsigned(r);
     if (n > rs_wire_left(r) / 7) r->bad = true;
     answer->ranks = r->bad ? NULL : rs_calloc((size_t)n, sizeof *answer->ranks);

@@ -3,6 +3,7 @@
 #include "base/layout.h"
 #include "base/wire.h"
 #include "job/job_internal.h"
+#include "job/job_store.h"
 #include "job/partial.h"
 
 void rs_bytes_free(rs_bytes *bytes)
@@ -21,7 +22,7 @@ static void write_error(rs_wire_writer *w, const rs_error *err)
     }
 }
 
-static void write_problems(rs_wire_writer *w, const rs_problems *list)
+void rs_problems_write(rs_wire_writer *w, const rs_problems *list)
 {
     rs_wire_put_unsigned(w, list->n_dropped);
     rs_wire_put_unsigned(w, list->n);
@@ -85,7 +86,7 @@ void rs_input_answer_write(rs_wire_writer *w, const rs_question *q, const rs_inp
         return;
     }
     rs_wire_put_text(w, input->domain_rule);
-    write_problems(w, &input->problems);
+    rs_problems_write(w, &input->problems);
     rs_wire_put_unsigned(w, input->n_ranks);
     for (size_t k = 0; k < input->n_ranks; k++) {
         const rs_rank_answer *u = &input->ranks[k];

@@ -205,7 +205,11 @@ static bool find_heat(const rs_table *workers, heat *h)
     for (int64_t k = 0; k < h->n_dp * h->n_stages; k++) h->row[k] = NONE;
     for (size_t i = 0; i < n; i++) {
         place_of(h, i, &row, &column);
-        h->row[row * h->n_dp + column - h->least_dp] = i;
+        /* of several ranks at one place, which a tensor group makes, the slowest */
+        size_t *cell = &h->row[row * h->n_dp + column - h->least_dp];
+        if (*cell == NONE ||
+            rs_face_number(workers, i, "slowdown") > rs_face_number(workers, *cell, "slowdown"))
+            *cell = i;
     }
     return true;
 }

@@ -81,10 +81,11 @@ typedef struct part_row {
          "along the path: what a step changes by if it gets the other side's time of this alone, by replay " \
          "of a run; of the rows that changed most",                                                          \
          "swap")                                                                                             \
-    CELL(ID(part_row, moved), "moved", INT, NONE,                                                            \
-         "1: part_us and swap_us differ by more than 10 % and 0.2 % of the step: the path runs elsewhere, "  \
-         "and the cause may be another row",                                                                 \
-         NULL)                                                                                               \
+    CELL(                                                                                                    \
+        ID(part_row, moved), "moved", INT, NONE,                                                             \
+        "1: part_us and swap_us differ by more than 10 %, and by 0.2 % of the step or 2 % of a change that " \
+        "matters: the path runs elsewhere, and the cause may be another row",                                \
+        NULL)                                                                                                \
     CELL(MAYBE(part_row, status), "change", TEXT, NONE, "added, removed or renamed; else unknown", NULL)     \
     CELL(MAYBE(part_row, was), "was", TEXT, NONE, "its name in the base, where it was renamed", NULL)        \
     CELL(OF(part_row, p), "p", REAL, NONE,                                                                   \
@@ -200,8 +201,9 @@ static const char *reason_of(const totals *a, const totals *b, const rs_welch *w
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-#define MOVED_OF_PART 0.1   /* a part and its swap that differ by more: the path has moved */
-#define MOVED_OF_STEP 0.002 /* ... and by more than that of a step */
+#define MOVED_OF_PART 0.1    /* a part and its swap that differ by more: the path has moved */
+#define MOVED_OF_STEP 0.002  /* ... and by more than that of a step ... */
+#define MOVED_OF_CHANGE 0.02 /* ... or of a change that matters, if that is less */
 
 static const char *text_at(const rs_parts *p, uint32_t id)
 {
@@ -217,10 +219,12 @@ static const char *change_of(const rs_part_row *x)
     return !in_base ? "added" : !in_new ? "removed" : NULL;
 }
 
-static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
+static rs_status put_parts(const rs_parts *p, double min_effect, rs_table *table, rs_error *err)
 {
     const int64_t *n = p->samples;
     double step = (double)p->sums[0] / (double)n[0];
+    double change = fabs((double)p->sums[1] / (double)n[1] - step), least = MOVED_OF_STEP * step;
+    if (change >= min_effect * step) least = fmin(least, MOVED_OF_CHANGE * change);
     for (size_t i = 0; i < p->n; i++) {
         const rs_part_row *x = &p->rows[i];
         if (p->method == RS_REGRESS_PATH && !x->sum[0] && !x->sum[1]) continue; /* on no path */
@@ -241,39 +245,11 @@ static rs_status put_parts(const rs_parts *p, rs_table *table, rs_error *err)
         cells.duration = rs_sub_sat(cells.change, cells.by_count);
         if (x->swap != RS_NO_TIME) {
             double off = fabs((double)x->change - (double)x->swap);
-            cells.moved = off > MOVED_OF_PART * fabs((double)x->change) && off > MOVED_OF_STEP * step;
+            cells.moved = off > MOVED_OF_PART * fabs((double)x->change) && off > least;
         }
         RS_TRY(rs_table_put_row(table, &part_record, 0, &cells, err));
     }
     return RS_OK;
-}
-
-/* The first run that has no parts by the method; NULL. */
-static const rs_one_run *without_parts(const rs_run_range sides[2], rs_regress_method method)
-{
-    for (int k = 0; k < 2; k++)
-        for (size_t r = sides[k].from; r < sides[k].to; r++) {
-            const rs_one_run *run = &sides[k].side->runs[r];
-            if (run->n_steps && !run->parts[method].known) return run;
-        }
-    return NULL;
-}
-
-/* The path where all runs have one, else the time line; *method: what is used. False: neither can be. */
-static bool choose_method(const rs_run_range sides[2], rs_regress_method *method, rs_result *result)
-{
-    const rs_one_run *run = without_parts(sides, *method);
-    if (!run) return true;
-    if (*method == RS_REGRESS_PATH) {
-        rs_result_note(result, "no parts of the path, %.200s: %.200s", run->label,
-                       run->refused ? run->refused : "they were not computed when it was saved");
-        *method = RS_REGRESS_EXPOSED;
-        run = without_parts(sides, *method);
-        if (!run) rs_result_note(result, "the parts are those of the time line (--method exposed)");
-    }
-    if (run)
-        rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
-    return !run;
 }
 
 static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settings *s, double alpha,
@@ -284,7 +260,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     rs_parts parts = {.n = 0};
     char reason[RS_ERROR_TEXT];
     int of = -1;
-    if (!choose_method(sides, &method, result)) return RS_OK;
+    if (!rs_parts_choose(sides, &method, result)) return RS_OK;
     if (method == RS_REGRESS_EXPOSED && s->key != RS_REGRESS_KERNEL && s->key != RS_REGRESS_PART)
         rs_result_note(result, "operators, phases and groups are told apart along the path only");
     rs_status status = rs_parts_find(sides, method, s->key, alpha, &parts, reason, sizeof reason, err);
@@ -293,7 +269,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     if (status == RS_OK && of == 1)
         rs_result_note(result, "swap_us: of a run of the new side that takes the base's durations, as the "
                                "base's traces are not here");
-    if (status == RS_OK) status = put_parts(&parts, result->tables[PARTS], err);
+    if (status == RS_OK) status = put_parts(&parts, s->min_effect, result->tables[PARTS], err);
     if (status == RS_OK && parts.n) *method_name = method == RS_REGRESS_PATH ? "path" : "exposed";
     rs_parts_clear(&parts);
     return status;

@@ -269,6 +269,35 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
     return ok;
 }
 
+/* ---- which parts are there? ----------------------------------------------------------------------------- */
+
+/* The first run that has no parts by the method; NULL. */
+static const rs_one_run *without_parts(const rs_run_range sides[2], rs_regress_method method)
+{
+    for (int k = 0; k < 2; k++)
+        for (size_t r = sides[k].from; r < sides[k].to; r++) {
+            const rs_one_run *run = &sides[k].side->runs[r];
+            if (run->n_steps && !run->parts[method].known) return run;
+        }
+    return NULL;
+}
+
+bool rs_parts_choose(const rs_run_range sides[2], rs_regress_method *method, rs_result *result)
+{
+    const rs_one_run *run = without_parts(sides, *method);
+    if (!run) return true;
+    if (*method == RS_REGRESS_PATH) {
+        rs_result_note(result, "no parts of the path, %.200s: %.200s", run->label,
+                       run->refused ? run->refused : "they were not computed when it was saved");
+        *method = RS_REGRESS_EXPOSED;
+        run = without_parts(sides, *method);
+        if (!run) rs_result_note(result, "the parts are those of the time line (--method exposed)");
+    }
+    if (run)
+        rs_result_note(result, "no parts of the time line: a step of the whole job (--step job) has none");
+    return !run;
+}
+
 /* ---- can they be compared? ----------------------------------------------------------------------------- */
 
 #define LEAST_ALIGNED 0.5

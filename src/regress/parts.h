@@ -28,6 +28,8 @@ typedef struct rs_parts {
     int64_t samples[2], sums[2]; /* settled steps times ranks, and their lengths */
 } rs_parts;
 
+/* The path where all runs have one, else the time line, with a note; *method: what is used. False: neither. */
+bool rs_parts_choose(const rs_run_range sides[2], rs_regress_method *method, rs_result *result);
 /* *reason: why the sides cannot be compared part by part; there are no rows then. */
 rs_status rs_parts_find(const rs_run_range sides[2], rs_regress_method method, rs_regress_key key,
                         double alpha, rs_parts *out, char *reason, size_t size, rs_error *err);

@@ -8,8 +8,9 @@
 #include "base/try.h"
 #include "regress/parts.h"
 
-#define MOST_SWAPPED 32     /* rows, of those that changed most */
-#define LEAST_SWAPPED 0.001 /* of a step */
+#define MOST_SWAPPED 48      /* rows, of those that changed most */
+#define LEAST_SWAPPED 0.001  /* of a step ... */
+#define LEAST_OF_CHANGE 0.02 /* ... or of the change, if that is less */
 #define NO_ROW UINT32_MAX
 
 typedef struct swapper {
@@ -130,7 +131,7 @@ static rs_status swap_row(const swapper *x, rs_part_row *row, uint32_t place, in
     if (fabs((double)row->change) < least || row->work[of] <= 0) return RS_OK;
     double now = (double)row->work[!of] / (double)n[!of], was = (double)row->work[of] / (double)n[of];
     int64_t ns = 0;
-    RS_TRY(replay(x, place, now / was, &ns, err));
+    if (now < was || now > was) RS_TRY(replay(x, place, now / was, &ns, err));
     row->swap = of ? rs_sub_sat(0, ns) : ns;
     return RS_OK;
 }
@@ -141,7 +142,9 @@ rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], 
     if (*of < 0 || !parts->n) return RS_OK;
     const rs_regress_side *side = sides[*of];
     const rs_engine *e = &side->replay->engine;
-    double least = LEAST_SWAPPED * (double)parts->sums[0] / (double)parts->samples[0];
+    double step = (double)parts->sums[0] / (double)parts->samples[0];
+    double change = fabs((double)parts->sums[1] / (double)parts->samples[1] - step);
+    double least = fmin(LEAST_SWAPPED * step, LEAST_OF_CHANGE * change);
     swapper x = {.parts = parts,
                  .run = side->replay,
                  .of = &side->runs[side->replayed],

@@ -13,33 +13,38 @@ const rs_report_question rs_report_questions[] = {
        "rank,file,split_by,packing,text_bytes,events,lost,span_us,steps,first_step,last_step,gpu_events,"
        "device_name,backend,world_size",
        2048, NULL},
-      {"software", NULL, 8192, NULL}}},
-    {"doctor", {{NULL}}, {{"findings", NULL, 4096, NULL}}},
+      {"software", NULL, 8192, NULL}},
+     false},
+    {"doctor", {{NULL}}, {{"findings", NULL, 4096, NULL}}, false},
     {"summary",
      {{NULL}},
      {{"ranks", NULL, 2048, NULL},
       {"kernels", NULL, 64, NULL},
       {"operators", NULL, 64, NULL},
-      {"findings", NULL, 64, NULL}}},
-    {"breakdown", {{NULL}}, {{"breakdown", NULL, 2048, NULL}}},
-    {"overlap", {{NULL}}, {{"overlap", NULL, 2048, NULL}}},
+      {"findings", NULL, 64, NULL}},
+     false},
+    {"breakdown", {{NULL}}, {{"breakdown", NULL, 2048, NULL}}, false},
+    {"overlap", {{NULL}}, {{"overlap", NULL, 2048, NULL}}, false},
     {"steps",
      {{NULL}},
      {{"steps",
        "rank,step,length_us,vs_median_pct,gpu_span_us,compute_us,exposed_comm_us,idle_us,host_wait_us,"
        "data_loading_us",
-       6400, "length_us"}}},
+       6400, "length_us"}},
+     false},
     {"kernels",
      {{"top", "40"}, {"duration-ratio", "1"}},
      {{"kernels", "rank,name,class,names,count,sum_us,share_pct,mean_us,min_us,max_us", 3200, "sum_us"},
-      {"types", NULL, 2048, NULL}}},
+      {"types", NULL, 2048, NULL}},
+     false},
     {"ops",
      {{NULL}},
      {{"across", NULL, 500, "mean_us"},
       {"ops",
        "rank,name,count,total_direct_kernel_time_us,total_subtree_kernel_time_us,kernels,share_pct,"
        "categories",
-       2000, "total_direct_kernel_time_us"}}},
+       2000, "total_direct_kernel_time_us"}},
+     false},
     {"roofline",
      {{NULL}},
      {{"args",
@@ -50,13 +55,14 @@ const rs_report_question rs_report_questions[] = {
       {"gemms",
        "rank,name,count,kernel_us,best_us,best_rank,best_tflops_per_s,gain_us,gain_pct,input_dims,input_types",
        200, "gain_us"},
-      {"roofs", NULL, 4096, NULL}}},
-    {"mfu", {{NULL}}, {{"mfu", NULL, 3200, NULL}}},
-    {"modules", {{NULL}}, {{"modules", NULL, 1200, "total_us"}, {"phases", NULL, 8192, NULL}}},
-    {"fragments", {{NULL}}, {{"fragments", NULL, 2048, NULL}, {"kernels", NULL, 600, "sum_us"}}},
-    {"idle", {{NULL}}, {{"idle", NULL, 2048, "idle_us"}}},
-    {"launches", {{NULL}}, {{"launches", NULL, 2048, "delay_us"}}},
-    {"queue", {{NULL}}, {{"queue", NULL, 2048, "max"}}},
+      {"roofs", NULL, 4096, NULL}},
+     false},
+    {"mfu", {{NULL}}, {{"mfu", NULL, 3200, NULL}}, false},
+    {"modules", {{NULL}}, {{"modules", NULL, 1200, "total_us"}, {"phases", NULL, 8192, NULL}}, false},
+    {"fragments", {{NULL}}, {{"fragments", NULL, 2048, NULL}}, false},
+    {"idle", {{NULL}}, {{"idle", NULL, 2048, "idle_us"}}, false},
+    {"launches", {{NULL}}, {{"launches", NULL, 2048, "delay_us"}}, false},
+    {"queue", {{NULL}}, {{"queue", NULL, 2048, "max"}}, false},
     {"collectives",
      {{NULL}},
      {{"collectives",
@@ -65,8 +71,28 @@ const rs_report_question rs_report_questions[] = {
        400, "sum_wait_us"},
       {"summary", NULL, 500, "total_transfer_us"},
       {"lateness", NULL, 2048, NULL},
-      {"clocks", NULL, 2048, NULL}}},
-    {"exchange", {{NULL}}, {{"exchange", NULL, 16384, "bytes"}, {"ranks", NULL, 2048, NULL}}},
+      {"clocks", NULL, 2048, NULL}},
+     false},
+    {"exchange", {{NULL}}, {{"exchange", NULL, 16384, "bytes"}, {"ranks", NULL, 2048, NULL}}, false},
+    {"blame",
+     {{NULL}},
+     {{"totals", NULL, 8, NULL},
+      {"blame", "wait,waiting_rank,rank,part,blame_us,share_pct,instances", 300, "blame_us"}},
+     true},
+    {"replay",
+     {{NULL}},
+     {{"replay",
+       "rank,step,recorded_us,model_error_pct,held_out_error_pct,gpu_error_pct,unexplained_us,unexplained_pct,"
+       "inferred_edges,trusted,reason",
+       2048, "recorded_us"}},
+     true},
+    {"clocks",
+     {{NULL}},
+     {{"clocks",
+       "rank,host,host_from,status,offset_us,low_us,high_us,certain_low_us,certain_high_us,drift_ppm,"
+       "gpu_offset_us,collectives,set_aside",
+       2048, NULL}},
+     true},
 };
 const size_t rs_report_n_questions = sizeof rs_report_questions / sizeof *rs_report_questions;
 
@@ -119,36 +145,94 @@ static rs_status make_options(const rs_report_question *q, const rs_analysis *an
     return status;
 }
 
-/* Each rank is loaded once for all questions. */
-static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told, rs_error *err)
+/* What looks at the whole job is left out where only a part is asked about. */
+static bool is_asked(rs_job *job, const rs_report_question *q, bool over_ranks)
+{
+    const rs_analysis *analysis = rs_analysis_find(q->analysis);
+    return q->over_ranks == over_ranks && analysis && rs_job_can_ask(job, analysis, NULL) == RS_OK;
+}
+
+/* Asks some of the questions; each rank is loaded once for all of them. */
+static rs_status ask_some(rs_job *job, const bool *wanted, rs_report_answers *out, rs_error *err)
 {
     const size_t n = rs_report_n_questions;
-    size_t n_asked = 0; /* what looks at the whole job is left out where only a part is asked about */
+    size_t n_asked = 0;
     rs_query *queries = rs_calloc(n, sizeof *queries);
     rs_options **options = rs_calloc(n, sizeof *options);
-    rs_status status = RS_OK;
-    out->results = rs_calloc(n, sizeof *out->results);
-    if (!queries || !options || !out->results) status = rs_fail_nomem(err, "the questions");
+    rs_result *results = rs_calloc(n, sizeof *results);
+    rs_status status = queries && options && results ? RS_OK : rs_fail_nomem(err, "the questions");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_analysis *analysis = rs_analysis_find(rs_report_questions[i].analysis);
+        if (analysis && !wanted[i]) continue;
         status = make_options(&rs_report_questions[i], analysis, &options[i], err);
-        if (analysis && rs_job_can_ask(job, analysis, NULL) == RS_OK)
-            queries[n_asked++] = (rs_query){.analysis = analysis, .options = options[i]};
+        queries[n_asked++] = (rs_query){.analysis = analysis, .options = options[i]};
     }
-    if (status == RS_OK) {
-        status = rs_job_run_many(job, queries, n_asked, out->results, err);
-        out->n = n;
-        for (size_t i = n, at = n_asked; at > 0; i--) { /* each to its question */
-            if (queries[at - 1].options != options[i - 1]) continue;
-            if (--at == i - 1) continue;
-            out->results[i - 1] = out->results[at];
-            out->results[at] = (rs_result){0};
-        }
+    if (status == RS_OK && n_asked) {
+        status = rs_job_run_many(job, queries, n_asked, results, err);
+        for (size_t i = 0, at = 0; i < n; i++)
+            if (wanted[i]) out->results[i] = results[at++];
     }
-    for (size_t i = 0; i < out->n; i++) tell(told, &out->results[i]);
     for (size_t i = 0; options && i < n; i++) rs_options_free(options[i]);
     rs_free(options);
     rs_free(queries);
+    rs_free(results);
+    return status;
+}
+
+/* The ranks that `info` found. */
+static size_t n_ranks(const rs_report_answers *out)
+{
+    for (size_t i = 0; i < out->n; i++) {
+        if (strcmp(rs_report_questions[i].analysis, "info") != 0 || !out->results[i].tables) continue;
+        const rs_table *ranks = rs_result_table(&out->results[i], "ranks");
+        return ranks ? rs_table_n_rows(ranks) : 0;
+    }
+    return 0;
+}
+
+/* What was asked over ranks and has no answer is told among the problems: the rest of the page stands. */
+static rs_status forgive(rs_report_answers *out, const bool *asked, rs_status status, const rs_error *why,
+                         rs_result *told, rs_error *err)
+{
+    char text[512];
+    if (status == RS_OK) return RS_OK;
+    bool whole = status != RS_ERR_CANCELLED && status != RS_ERR_IO;
+    for (size_t i = 0; i < out->n; i++)
+        whole = whole && (!asked[i] || rs_report_questions[i].over_ranks || out->results[i].tables);
+    if (!whole) {
+        if (err) *err = *why;
+        return status;
+    }
+    rs_problems_add_many(&told->problems, NULL, -1, RS_NOTE, "over_ranks",
+                         "a question over all ranks has no answer", RS_NO_OFFSET, 1,
+                         rs_error_text(why, text, sizeof text));
+    return RS_OK;
+}
+
+/* Questions over ranks are asked with the others where several files are given. One file is seldom several
+ * ranks: it is loaded once more for them then. */
+static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told, rs_error *err)
+{
+    const size_t n = rs_report_n_questions;
+    bool several = rs_job_n_files(job) > 1;
+    bool *asked = rs_calloc(n, sizeof *asked), *later = rs_calloc(n, sizeof *later);
+    rs_error why = RS_ERROR_INIT;
+    out->results = rs_calloc(n, sizeof *out->results);
+    rs_status status = asked && later && out->results ? RS_OK : rs_fail_nomem(err, "the questions");
+    if (status == RS_OK) {
+        out->n = n;
+        for (size_t i = 0; i < n; i++) {
+            later[i] = is_asked(job, &rs_report_questions[i], true);
+            asked[i] = is_asked(job, &rs_report_questions[i], false) || (several && later[i]);
+        }
+        status = forgive(out, asked, ask_some(job, asked, out, &why), &why, told, err);
+    }
+    bool from_file = rs_job_n_files(job) == 1 && strcmp(rs_job_get_file(job, 0).name, "-") != 0;
+    if (status == RS_OK && !several && from_file && n_ranks(out) > 1)
+        status = forgive(out, later, ask_some(job, later, out, &why), &why, told, err);
+    for (size_t i = 0; i < out->n; i++) tell(told, &out->results[i]);
+    rs_free(asked);
+    rs_free(later);
     return status;
 }
 

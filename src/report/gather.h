@@ -14,6 +14,8 @@ typedef struct rs_report_question {
     const char *analysis;
     const char *options[RS_REPORT_OPTIONS][2]; /* name and value */
     rs_report_part parts[RS_REPORT_PARTS];
+    bool
+        over_ranks; /* asked where several ranks are given; its failure is told, and the page does without it */
 } rs_report_question;
 
 /* In the order of the page's data. */

@@ -58,7 +58,7 @@ static rs_status put_answer(rs_report_data *data, const rs_report_question *q, c
                             rs_error *err)
 {
     rs_status status = RS_OK;
-    if (!result->tables) return RS_OK; /* not asked */
+    if (!result->tables) return RS_OK; /* not asked, or without an answer */
     put_key(data->writer, q->analysis, q == rs_report_questions);
     rs_writer_text(data->writer, "{\"tables\":{");
     for (size_t i = 0; status == RS_OK && i < RS_REPORT_PARTS && q->parts[i].table; i++) {
@@ -173,6 +173,29 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     return RS_OK;
 }
 
+/* Everything else is what a page without traces has. */
+static rs_status put_history(rs_report_data *data, const char *folder, const rs_result *history,
+                             rs_error *err)
+{
+    const rs_report_part all = {.cap = WHOLE_TABLE};
+    rs_status status = RS_OK;
+    rs_writer *writer = data->writer;
+    rs_writer_text(writer, "{\"version\":");
+    put_string(writer, rs_version());
+    put_list(writer, "inputs", &folder, 1);
+    rs_writer_text(writer, ",\"dumps\":[],\"answers\":{},\"flight\":null,\"metrics\":null,\"problems\":[");
+    rs_write_json_problems(writer, &history->problems);
+    rs_writer_text(writer, "],\"history\":{\"tables\":{");
+    for (size_t i = 0; status == RS_OK && i < history->n_tables; i++)
+        status = put_part(data, history->tables[i], &all, i == 0, err);
+    rs_writer_char(writer, '}');
+    put_notes(writer, history);
+    rs_writer_text(writer, "},\"strings\":");
+    rs_report_put_strings(data);
+    rs_writer_char(writer, '}');
+    return status;
+}
+
 /* ---- the page ----------------------------------------------------------------------------------------- */
 
 static rs_status put_bytes(const rs_sink *sink, size_t from, size_t to, rs_error *err)
@@ -181,8 +204,16 @@ static rs_status put_bytes(const rs_sink *sink, size_t from, size_t to, rs_error
     return ok ? RS_OK : rs_fail(err, RS_ERR_IO, "the report cannot be written");
 }
 
-static rs_status put_page(const rs_report_settings *settings, const rs_report_answers *answers,
-                          const rs_result *told, const rs_sink *sink, rs_error *err)
+/* What stands in the page's data. */
+typedef struct content {
+    const rs_report_settings *settings;
+    const rs_report_answers *answers;
+    const rs_result *told;
+    const char *folder; /* of a history */
+    const rs_result *history;
+} content;
+
+static rs_status put_page(const content *c, const rs_sink *sink, rs_error *err)
 {
     rs_report_escape escape = {.sink = sink};
     rs_sink escaped = rs_report_escape_sink(&escape);
@@ -192,11 +223,20 @@ static rs_status put_page(const rs_report_settings *settings, const rs_report_an
     rs_status status = put_bytes(sink, 0, rs_report_head_size, err);
     if (status == RS_OK) {
         rs_writer_init(&writer, &escaped);
-        status = put_data(&data, settings, answers, told, err);
+        status = c->history ? put_history(&data, c->folder, c->history, err)
+                            : put_data(&data, c->settings, c->answers, c->told, err);
         if (status == RS_OK) status = rs_writer_finish(&writer, err);
     }
     rs_strings_clear(&data.strings);
     return status == RS_OK ? put_bytes(sink, rs_report_head_size, rs_report_page_size, err) : status;
+}
+
+rs_status rs_report_write_history(const char *folder, const rs_result *history, const rs_sink *sink,
+                                  rs_error *err)
+{
+    const content c = {.folder = folder, .history = history};
+    rs_status status = rs_report_check(err);
+    return status == RS_OK ? put_page(&c, sink, err) : status;
 }
 
 rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,
@@ -209,7 +249,8 @@ rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs
     if (status == RS_OK)
         status = rs_settings_read(given, given->size, &settings, sizeof settings, "rs_report_settings", err);
     if (status == RS_OK) status = rs_report_gather(job, &settings, &answers, told, err);
-    if (status == RS_OK) status = put_page(&settings, &answers, told, sink, err);
+    const content c = {.settings = &settings, .answers = &answers, .told = told};
+    if (status == RS_OK) status = put_page(&c, sink, err);
     rs_report_answers_clear(&answers);
     return status;
 }

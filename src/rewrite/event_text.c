@@ -1,7 +1,10 @@
 /* Changing the text of one event. */
 #include <string.h>
 
+#include "base/interval.h"
+#include "format/kineto_core.h"
 #include "input/json.h"
+#include "rewrite/slice_event.h"
 #include "rewrite/trace_writer.h"
 
 /* Where a member's key and value lie. */
@@ -99,5 +102,63 @@ void rs_event_write_bare(const uint8_t *bytes, size_t n, const char *name, rs_wr
             put(out, m.key, m.end);
         }
     }
+    rs_writer_char(out, '}');
+}
+
+/* ---- shortened ----------------------------------------------------------------------------------------- */
+
+static void put_raw(rs_writer *out, const char *key, const member *m)
+{
+    rs_writer_text(out, key);
+    put(out, m->value, m->end);
+}
+
+/* The members but args, with other times. */
+static void write_members(const uint8_t *bytes, size_t n, int64_t start, int64_t length, rs_writer *out)
+{
+    const uint8_t *p = bytes + 1, *end = bytes + n;
+    member m;
+    while (n && next_member(&p, end, &m)) {
+        if (is_named(&m, "args")) continue;
+        if (is_named(&m, "ts")) {
+            rs_writer_text(out, "\"ts\": ");
+            rs_writer_time(out, start, RS_UNIT_US);
+        } else if (is_named(&m, "dur")) {
+            rs_writer_text(out, "\"dur\": ");
+            rs_writer_time(out, length, RS_UNIT_US);
+        } else {
+            put(out, m.key, m.end);
+        }
+        rs_writer_text(out, ", ");
+    }
+}
+
+void rs_event_write_cut(const uint8_t *bytes, size_t n, int64_t from, int64_t to, rs_writer *out)
+{
+    member ts, dur, args;
+    rs_exact_time start, length;
+    int64_t start_ns, dur_ns;
+    bool known = find_member(bytes, n, "ts", &ts) && find_member(bytes, n, "dur", &dur) &&
+                 rs_exact_time_parse(ts.value, (size_t)(ts.end - ts.value), &start) &&
+                 rs_exact_time_parse(dur.value, (size_t)(dur.end - dur.value), &length);
+    if (known) rs_exact_time_round(&start, &length, &start_ns, &dur_ns, &known);
+    if (!known) {
+        put(out, bytes, bytes + n);
+        return;
+    }
+    int64_t end_ns = rs_add_sat(start_ns, dur_ns);
+    if (start_ns < from) start_ns = from;
+    if (end_ns > to) end_ns = to;
+    rs_writer_char(out, '{');
+    write_members(bytes, n, start_ns, end_ns < start_ns ? 0 : end_ns - start_ns, out);
+    put_raw(out, "\"args\": {\"uncut\": {\"ts\": ", &ts);
+    put_raw(out, ", \"dur\": ", &dur);
+    rs_writer_char(out, '}');
+    bool has = find_member(bytes, n, "args", &args) && *args.value == '{' && args.end - args.value >= 2;
+    if (has && *rs_json_space(args.value + 1, args.end) != '}') rs_writer_text(out, ", ");
+    if (has)
+        put(out, args.value + 1, args.end);
+    else
+        rs_writer_char(out, '}');
     rs_writer_char(out, '}');
 }

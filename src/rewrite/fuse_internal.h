@@ -7,10 +7,13 @@
 #ifndef RS_REWRITE_FUSE_INTERNAL_H
 #define RS_REWRITE_FUSE_INTERNAL_H
 
-#include "match/collective_ops.h"
+#include "clock/collective_clocks.h"
 #include "input/json.h"
 #include "text/writer.h"
 #include "rankscope/fuse.h"
+#include "rewrite/frame_text.h"
+#include "rewrite/reread.h"
+#include "rewrite/slice_rows.h"
 
 /* Kinds of identifiers that are kept apart. */
 typedef enum rs_fuse_id {
@@ -27,11 +30,6 @@ typedef enum rs_fuse_id {
 
 extern const char *const rs_fuse_id_names[RS_N_FUSE_IDS];
 
-/* Rows [first, end) of a merged file that are one rank's. */
-typedef struct rs_fuse_run {
-    uint32_t first, end;
-} rs_fuse_run;
-
 typedef struct rs_fuse_process {
     int64_t pid;
     char *text;         /* a process id that is a string; NULL for numbers */
@@ -43,7 +41,7 @@ typedef struct rs_fuse_process {
 /* What the first reading learns of a rank. */
 typedef struct rs_fuse_rank {
     rs_coll_rank *collectives;
-    rs_fuse_run *runs; /* NULL: the whole file */
+    rs_reread_run *runs; /* NULL: the whole file */
     size_t n_runs;
     rs_fuse_process *processes;
     size_t n_processes;
@@ -51,11 +49,13 @@ typedef struct rs_fuse_rank {
     bool lines;                      /* the file is a list of events without a frame */
     uint16_t *weights;               /* of its rows in order; NULL: all are kept */
     size_t n_weights;
+    rs_slice_rows *slice; /* what of it a slice holds; NULL: this is no slice */
     /* set by the plan */
     int64_t rank;
     const char *source;
     int64_t shift; /* ns to add to its times */
     rs_coll_clock clock;
+    rs_clock_doubt doubt;
     uint64_t n_written, n_left_out;
 } rs_fuse_rank;
 
@@ -65,12 +65,14 @@ typedef struct rs_fuse_plan {
     int64_t step[RS_N_FUSE_IDS]; /* 0: identifiers of that kind are too large to be moved */
     bool by_base;
     int64_t base_time_ns; /* of the output, RS_NO_VALUE */
-    bool weigh;           /* set before the plan is made */
-    uint16_t least;       /* the smallest weight that is kept */
+    bool weigh;
+    const rs_slice_choice *choice; /* of a slice, else NULL */
+    uint16_t least;                /* the smallest weight that is kept */
 } rs_fuse_plan;
 
-rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
-                            rs_result *result, rs_error *err);
+/* choice: what a slice holds; NULL: what weighs enough. */
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, const rs_slice_choice *choice,
+                            rs_fuse_plan *plan, rs_result *result, rs_error *err);
 void rs_fuse_plan_clear(rs_fuse_plan *plan);
 
 /* ---- what is kept
@@ -83,6 +85,21 @@ rs_status rs_fuse_choose(rs_fuse_plan *plan, uint64_t max_events, rs_result *res
 /* A kind and a duration as a weight: greater is kept first. And the shortest duration of a weight. */
 uint16_t rs_fuse_weight(unsigned tier, int64_t ns);
 int64_t rs_fuse_weight_ns(uint16_t weight);
+
+/* The place of a row among the rank's rows. O(log n) in a merged file. */
+size_t rs_fuse_index_of(const rs_trace *trace, uint32_t row);
+
+/* ---- the second reading
+ * ------------------------------------------------------------------------------------------- */
+
+/* Where the plan's ranks stand, for rs_reread; the caller's, with texts and runs that stay the plan's. */
+rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err);
+/* The records about the processes of all ranks. *any: whether something stands before them. */
+void rs_fuse_put_processes(const rs_fuse_plan *plan, bool *any, rs_writer *writer);
+/* The end of the new trace: headers by file; more, unless NULL, writes further members of "rankscope". */
+void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_frame_text *headers,
+                       void (*more)(const void *context, rs_writer *writer), const void *context,
+                       rs_writer *writer);
 
 /* ---- one event
  * ---------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
 #include "format/format.h"
@@ -40,6 +41,7 @@ static void free_rank(void *rank)
     rs_free(r->processes);
     rs_free(r->runs);
     rs_free(r->weights);
+    rs_slice_rows_free(r->slice);
     rs_free(r);
 }
 
@@ -63,7 +65,7 @@ static bool take_runs(const rs_trace *t, rs_fuse_rank *r)
             continue;
         }
         if (!RS_GROW_ONE(r->runs, r->n_runs, capacity)) return false;
-        r->runs[r->n_runs++] = (rs_fuse_run){t->rows[i], t->rows[i] + 1};
+        r->runs[r->n_runs++] = (rs_reread_run){t->rows[i], t->rows[i] + 1};
     }
     return r->runs || (r->runs = rs_calloc(1, sizeof *r->runs)); /* none is not all */
 }
@@ -142,13 +144,13 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 
 static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
+    const rs_fuse_plan *plan = run->context;
     if (trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
     if (trace->n_recordings > 1)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "a rank has %zu recordings (%s): give one file of each rank to fuse",
-                       trace->n_recordings, trace->file);
+        return rs_fail(err, RS_ERR_USAGE, "a rank has %zu recordings (%s): give one file of each rank to %s",
+                       trace->n_recordings, trace->file, plan->choice ? "slice" : "fuse");
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);
     if (!r) return rs_fail_nomem(err, "ranks");
     *value = r;
@@ -156,7 +158,7 @@ static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_
     take_identifiers(trace, r);
     rs_status status = take_runs(trace, r) && take_processes(trace, r) ? RS_OK : rs_fail_nomem(err, "ranks");
     if (status == RS_OK) status = rs_coll_rank_of(trace, run->policy, &r->collectives, err);
-    const rs_fuse_plan *plan = run->context;
+    if (status == RS_OK && plan->choice) status = rs_slice_choose(trace, plan->choice, &r->slice, err);
     if (status == RS_OK && plan->weigh) {
         r->n_weights = trace->n_rows;
         status = rs_fuse_weigh(trace, &r->weights, err);
@@ -199,21 +201,25 @@ static rs_status choose_steps(rs_fuse_plan *plan, rs_result *result, rs_error *e
     return RS_OK;
 }
 
-static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
+static rs_status set_clocks(rs_fuse_plan *plan, rs_clock_how how, rs_result *result, rs_error *err)
 {
+    rs_clock_trust trust = {0};
     const rs_coll_rank **ranks = rs_malloc((plan->n + 1) * sizeof *ranks);
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
-    rs_status status = rs_clock_match(ranks, plan->n, align, &job, err);
+    rs_status status = rs_clock_match_by(ranks, plan->n, how, &job, &trust, err);
     for (size_t i = 0; status == RS_OK && i < plan->n; i++) {
         plan->ranks[i]->shift = job.shift[i];
         plan->ranks[i]->clock = job.clocks[i];
+        plan->ranks[i]->doubt = trust.of ? trust.of[i] : (rs_clock_doubt){RS_NO_TIME, RS_NO_TIME, 0};
     }
     if (status == RS_OK) {
         plan->by_base = job.by_base;
         plan->base_time_ns = plan->n ? plan->ranks[0]->collectives->base_time_ns : RS_NO_VALUE;
         rs_coll_job_clear(&job);
+        rs_coll_note_trust(&trust, result);
+        rs_clock_trust_clear(&trust);
     }
     rs_free(ranks);
     return status;
@@ -227,8 +233,12 @@ static rs_status set_clocks(rs_fuse_plan *plan, bool align, rs_error *err)
 
 static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, rs_error *err)
 {
-    const rs_each_rank first_reading = {
-        .name = "fuse", .columns = COLUMNS, .rank = read_rank, .free_value = free_rank, .context = plan};
+    const rs_each_rank first_reading = {.name = plan->choice ? "slice" : "fuse",
+                                        .columns = COLUMNS | (plan->choice ? plan->choice->columns : 0),
+                                        .rank = read_rank,
+                                        .free_value = free_rank,
+                                        .context = plan,
+                                        .judges_window = plan->choice != NULL};
     rs_rank_value *values;
     size_t n;
     rs_status status = rs_job_each_rank(job, &first_reading, &values, &n, result, err);
@@ -247,14 +257,40 @@ static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, 
     return plan->ranks ? RS_OK : rs_fail_nomem(err, "ranks");
 }
 
-rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, rs_fuse_plan *plan,
-                            rs_result *result, rs_error *err)
+/* The ways that --clocks names; NULL is the first. */
+static rs_status how_of(const rs_fuse_settings *settings, rs_clock_how *out, rs_error *err)
+{
+    const char *word = settings->clocks ? settings->clocks : "ends";
+    if (strcmp(word, "ends") && strcmp(word, "likely") && strcmp(word, "certain"))
+        return rs_fail(err, RS_ERR_USAGE, "clocks are set by ends, likely or certain, not by \"%s\"", word);
+    *out = settings->align ? rs_clock_how_of(word) : RS_CLOCKS_FILE;
+    return RS_OK;
+}
+
+rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err)
+{
+    rs_reread_rank *places = rs_calloc(plan->n + 1, sizeof *places);
+    if (!places) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < plan->n; i++) {
+        const rs_fuse_rank *r = plan->ranks[i];
+        places[i] =
+            (rs_reread_rank){.source = r->source, .runs = r->runs, .n_runs = r->n_runs, .lines = r->lines};
+    }
+    *out = places;
+    return RS_OK;
+}
+
+rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, const rs_slice_choice *choice,
+                            rs_fuse_plan *plan, rs_result *result, rs_error *err)
 {
     const rs_job_settings *asked = rs_job_get_settings(job);
-    *plan = (rs_fuse_plan){.weigh = settings->max_events || asked->steps || asked->window};
-    rs_status status = read_ranks(job, plan, result, err);
+    *plan = (rs_fuse_plan){.weigh = !choice && (settings->max_events || asked->steps || asked->window),
+                           .choice = choice};
+    rs_clock_how how = RS_CLOCKS_ENDS;
+    rs_status status = how_of(settings, &how, err);
+    if (status == RS_OK) status = read_ranks(job, plan, result, err);
     if (status == RS_OK) status = choose_steps(plan, result, err);
-    if (status == RS_OK) status = set_clocks(plan, settings->align, err);
+    if (status == RS_OK) status = set_clocks(plan, how, result, err);
     if (status == RS_OK && plan->weigh) status = rs_fuse_choose(plan, settings->max_events, result, err);
     return status;
 }

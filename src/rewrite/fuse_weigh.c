@@ -62,7 +62,7 @@ typedef struct weighing {
     uint16_t *weights; /* by index of the row in the rank */
 } weighing;
 
-static size_t index_of(const rs_trace *t, uint32_t row)
+size_t rs_fuse_index_of(const rs_trace *t, uint32_t row)
 {
     if (!t->rows) return row;
     size_t low = 0, high = t->n_rows;
@@ -122,8 +122,9 @@ static rs_status weigh_work(weighing *w, rs_error *err)
     for (size_t i = 0; i < work->n; i++) {
         uint16_t weight = rs_fuse_weight(GPU, work->end[i] - work->start[i]);
         int64_t id = rs_cursor_int(&cursor, work->row[i], -1);
-        raise_to(&w->weights[index_of(w->trace, work->row[i])], weight);
-        if (work->launch[i] != RS_NO_ROW) raise_to(&w->weights[index_of(w->trace, work->launch[i])], weight);
+        raise_to(&w->weights[rs_fuse_index_of(w->trace, work->row[i])], weight);
+        if (work->launch[i] != RS_NO_ROW)
+            raise_to(&w->weights[rs_fuse_index_of(w->trace, work->launch[i])], weight);
         if (id < 0) continue;
         uint32_t known = rs_keymap_get(&w->arrows, id);
         if ((known == RS_KEYMAP_NONE || known < weight) && !rs_keymap_put(&w->arrows, id, weight))
@@ -185,7 +186,7 @@ static void weigh_rows(weighing *w)
         raise_to(&w->weights[i], weight_of(w, &ids, rs_trace_row(w->trace, i)));
     for (size_t i = 0; i < w->n_steps; i++)
         if (rs_selects_step(&w->selector, &w->steps[i]))
-            raise_to(&w->weights[index_of(w->trace, w->steps[i].row)], rs_fuse_weight(FRAME, 0));
+            raise_to(&w->weights[rs_fuse_index_of(w->trace, w->steps[i].row)], rs_fuse_weight(FRAME, 0));
 }
 
 rs_status rs_fuse_weigh(rs_trace *trace, uint16_t **weights, rs_error *err)

@@ -39,6 +39,14 @@ static const struct {
     {"SetDevice", PART, false, RS_CALL_POLLS},
     {"GetDevice", PART, false, RS_CALL_POLLS},
     {"LastError", PART, false, RS_CALL_POLLS},
+    {"Malloc", PART, true, RS_CALL_ALLOCATES},
+    {"Free", PART, true, RS_CALL_ALLOCATES},
+    {"MemAlloc", PART, true, RS_CALL_ALLOCATES},
+    {"MemCreate", PART, true, RS_CALL_ALLOCATES},
+    {"MemMap", PART, true, RS_CALL_ALLOCATES},
+    {"MemUnmap", PART, true, RS_CALL_ALLOCATES},
+    {"MemRelease", PART, true, RS_CALL_ALLOCATES},
+    {"HostAlloc", PART, true, RS_CALL_ALLOCATES},
 };
 
 static bool stands(const char *name, size_t n, const char *word, int where)

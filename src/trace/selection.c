@@ -165,6 +165,28 @@ bool rs_row_test_next(rs_row_test *t, uint32_t row)
     return t->at < t->work->n && t->work->row[t->at] == row;
 }
 
+/* ---- the step of a row --------------------------------------------------------------------------------- */
+
+rs_status rs_step_finder_begin(rs_trace *trace, rs_step_finder *out, rs_error *err)
+{
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    policy.whole = true;
+    *out = (rs_step_finder){.e = trace->events};
+    RS_TRY(rs_trace_work_details(trace, &policy, &out->work, err));
+    RS_TRY(rs_trace_steps(trace, &out->steps, &out->n_steps, err));
+    return rs_trace_gpu_steps(trace, &out->gpu_steps, &out->n_gpu_steps, err);
+}
+
+int64_t rs_step_finder_next(rs_step_finder *f, uint32_t row)
+{
+    while (f->at < f->work->n && f->work->row[f->at] < row) f->at++;
+    if (f->at < f->work->n && f->work->row[f->at] == row)
+        return f->work->step[f->at] < 0 ? RS_NO_VALUE : f->work->step[f->at];
+    if (rs_kind_is_gpu_work(rs_event_kind(f->e, row))) return RS_NO_VALUE;
+    int64_t step = rs_row_step(f->e, f->steps, f->n_steps, f->gpu_steps, f->n_gpu_steps, row);
+    return step < 0 ? RS_NO_VALUE : step;
+}
+
 /* ---- how many steps ------------------------------------------------------------------------------------ */
 
 static int compare_numbers(const void *a, const void *b)

@@ -62,6 +62,19 @@ typedef struct rs_row_test {
 rs_status rs_row_test_begin(rs_trace *trace, rs_row_test *out, rs_error *err);
 bool rs_row_test_next(rs_row_test *test, uint32_t row); /* rows must not descend */
 
+/* Walks a rank's rows upwards: the number of each one's step, GPU work by its launch; RS_NO_VALUE: none.
+ * Whatever is selected. */
+typedef struct rs_step_finder {
+    const rs_events *e;
+    const rs_work *work; /* of the whole rank */
+    size_t at;
+    const rs_step *steps, *gpu_steps;
+    size_t n_steps, n_gpu_steps;
+} rs_step_finder;
+
+rs_status rs_step_finder_begin(rs_trace *trace, rs_step_finder *out, rs_error *err);
+int64_t rs_step_finder_next(rs_step_finder *finder, uint32_t row); /* rows must not descend */
+
 /* Whether steps or a window leave something of this rank out. */
 bool rs_trace_is_selected(const rs_trace *trace);
 

@@ -47,14 +47,84 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
 #include <microhttpd.h>
 #include <stdio.h>
 
-#define MAX_CONNECTIONS 32
+#define MAX_CONNECTIONS 64
+#define MAX_WAITING 16 /* of them, whose requests are not complete */
 #define MAX_HEADERS ((size_t)16 << 10)
 #define IDLE_SECONDS 30u
 
+/* A client. Everybody on the machine may connect and send a request byte by byte: of those who are not done the
+ * one that takes longest makes room for the next one. */
+typedef struct client {
+    struct client *before, *after; /* in the order in which they came, while they wait */
+    int fd;
+    bool waits;
+} client;
+
+/* The daemon has one thread, which makes all calls. */
 struct rs_view_server {
     struct MHD_Daemon *daemon;
     const rs_view_routes *routes;
+    client *first, *last; /* that wait */
+    size_t n_waiting;
 };
+
+static void stop_waiting(rs_view_server *server, client *c)
+{
+    if (!c->waits) return;
+    *(c->before ? &c->before->after : &server->first) = c->after;
+    *(c->after ? &c->after->before : &server->last) = c->before;
+    c->waits = false;
+    server->n_waiting--;
+}
+
+static void start_waiting(rs_view_server *server, client *c)
+{
+    if (c->waits) return;
+    c->waits = true;
+    c->after = NULL;
+    c->before = server->last;
+    *(server->last ? &server->last->after : &server->first) = c;
+    server->last = c;
+    if (++server->n_waiting <= MAX_WAITING) return;
+    client *oldest = server->first;
+    stop_waiting(server, oldest);
+    shutdown(oldest->fd, SHUT_RDWR); /* the daemon sees that the client is gone */
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    rs_view_server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        client *c = info ? rs_calloc(1, sizeof *c) : NULL;
+        *own = c;
+        if (!c) return;
+        c->fd = info->connect_fd;
+        start_waiting(server, c);
+    } else if (*own) {
+        stop_waiting(server, *own);
+        rs_free(*own);
+        *own = NULL;
+    }
+}
+
+static client *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+/* An answer has gone: the connection may bring another request. */
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    client *c = client_of(connection);
+    (void)state;
+    if (c && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) start_waiting(context, c);
+}
 
 bool rs_view_can_serve(void)
 {
@@ -91,11 +161,13 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
                                       const char *method, const char *version, const char *upload,
                                       size_t *upload_size, void **state)
 {
-    const rs_view_server *server = context;
+    rs_view_server *server = context;
+    client *c = client_of(connection);
     (void)version;
     (void)upload;
     (void)upload_size;
     (void)state;
+    if (c) stop_waiting(server, c);
     rs_view_request request = {
         .method = method,
         .path = url,
@@ -135,7 +207,9 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0, NULL, NULL, answer_request, server,
         MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEADERS,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, as_it_came, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, as_it_came, NULL,
+        MHD_OPTION_END);
     if (!server->daemon) {
         close(socket);
         rs_free(server);

@@ -2,6 +2,7 @@
  */
 #include <math.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
@@ -114,7 +115,7 @@ static rs_status find(const world *w, rs_coll_job *job, rs_clocks *clocks, rs_er
 {
     rs_status status = rs_clock_match((const rs_coll_rank *const *)w->ranks, w->n, true, job, err);
     if (status != RS_OK) return status;
-    status = rs_clocks_find(job, RS_CLOCK_END_SKEW, clocks, err);
+    status = rs_clocks_find(job, NULL, clocks, err);
     if (status != RS_OK) rs_coll_job_clear(job);
     return status;
 }
@@ -236,6 +237,138 @@ static void test_host_in_name(void **state)
     assert_false(rs_host_in_name("rank0.json", &host, &n));
 }
 
+/* What is told by hand bounds a clock that nothing else ties, and never widens one; what contradicts the collectives
+ * leaves no number. */
+static void test_ties(void **state)
+{
+    (void)state;
+    world w = world_make(3, 50, 1000000, 500000, 0);
+    for (size_t i = 0; i < 50; i++) w.ranks[2]->ops[i].seq += 1000;
+    const rs_clock_tie good[] = {{0, 1, 495000, 503000}, {1, 2, 490000, 520000}};
+    const rs_clock_tie wrong = {0, 1, 900000, 910000};
+    const rs_clock_tie apart[] = {{0, 2, 0, 10}, {0, 2, 1000, 1010}};
+    rs_clocks_settings settings = {RS_CLOCK_END_SKEW, good, 2};
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(rs_clock_match((const rs_coll_rank *const *)w.ranks, w.n, true, &job, NULL), RS_OK);
+    assert_int_equal(rs_clocks_find(&job, &settings, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.of[1].certain_low, 495000);
+    assert_int_equal(clocks.of[1].certain_high, 503000);
+    assert_int_equal(clocks.of[2].status, RS_CLOCK_CERTAIN);
+    assert_int_equal(clocks.of[2].certain_low, 985000);
+    assert_int_equal(clocks.of[2].certain_high, 1023000);
+    rs_clocks_clear(&clocks);
+    settings = (rs_clocks_settings){RS_CLOCK_END_SKEW, &wrong, 1};
+    assert_int_equal(rs_clocks_find(&job, &settings, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.of[1].status, RS_CLOCK_CONTRADICTORY);
+    assert_true(clocks.of[1].low == RS_NO_TIME);
+    rs_clocks_clear(&clocks);
+    settings = (rs_clocks_settings){RS_CLOCK_END_SKEW, apart, 2};
+    assert_int_equal(rs_clocks_find(&job, &settings, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.of[2].status, RS_CLOCK_CONTRADICTORY);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+/* However clocks are set, the true distance of two of them lies within what they are said to be off by. */
+static void test_trust(void **state)
+{
+    (void)state;
+    static const rs_clock_how hows[] = {RS_CLOCKS_ENDS, RS_CLOCKS_LIKELY, RS_CLOCKS_CERTAIN};
+    const int64_t offset = 300000;
+    world w = world_make(4, 60, 1000000, offset, 0);
+    rs_coll_job job;
+    rs_clock_trust trust;
+    uint64_t random = 9;
+    for (size_t r = 0; r < w.n; r++) /* ends of one kind scatter, those of the other less */
+        for (size_t i = 0; i < 60; i++)
+            w.ranks[r]->ops[i].end += (int64_t)(next(&random) % (i % 3 ? 4000 : 9000));
+    for (size_t h = 0; h < 3; h++) {
+        assert_int_equal(
+            rs_clock_match_by((const rs_coll_rank *const *)w.ranks, w.n, hows[h], &job, &trust, NULL), RS_OK);
+        assert_int_equal(trust.n, 3);
+        assert_int_equal(trust.n_loose, 0);
+        for (size_t a = 0; a < w.n; a++)
+            for (size_t b = 0; b < w.n; b++) {
+                int64_t off = (job.shift[b] + offset * (int64_t)b) - (job.shift[a] + offset * (int64_t)a);
+                int64_t most = rs_clock_trust_between(&trust, a, b);
+                assert_true(a == b ? most == 0 : most > 0 && most <= 2 * trust.width);
+                assert_true(off <= most && -off <= most);
+                assert_int_equal(most, rs_clock_trust_between(&trust, b, a));
+            }
+        rs_clock_trust_clear(&trust);
+        rs_coll_job_clear(&job);
+    }
+    for (size_t i = 0; i < 60; i++) w.ranks[3]->ops[i].seq += 1000;
+    assert_int_equal(
+        rs_clock_match_by((const rs_coll_rank *const *)w.ranks, w.n, RS_CLOCKS_ENDS, &job, &trust, NULL),
+        RS_OK);
+    assert_int_equal(trust.n_loose, 1);
+    assert_true(rs_clock_trust_between(&trust, 0, 3) == INT64_MAX);
+    rs_clock_trust_clear(&trust);
+    rs_coll_job_clear(&job);
+    assert_int_equal(
+        rs_clock_match_by((const rs_coll_rank *const *)w.ranks, w.n, RS_CLOCKS_FILE, &job, &trust, NULL),
+        RS_OK);
+    assert_true(!trust.of && rs_clock_trust_between(&trust, 0, 3) == 0);
+    rs_clock_trust_clear(&trust);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+/* Of two jobs alike but for a drift the one that drifts is less sure, by what its clock surely moved. */
+static void test_trust_drifts(void **state)
+{
+    (void)state;
+    int64_t most[2];
+    for (int drifts = 0; drifts < 2; drifts++) {
+        world w = world_make(2, 400, 25000000, 0, drifts ? 40 : 0);
+        rs_coll_job job;
+        rs_clock_trust trust;
+        assert_int_equal(rs_clock_match_by((const rs_coll_rank *const *)w.ranks, w.n, RS_CLOCKS_LIKELY, &job,
+                                           &trust, NULL),
+                         RS_OK);
+        most[drifts] = rs_clock_trust_between(&trust, 0, 1);
+        rs_clock_trust_clear(&trust);
+        rs_coll_job_clear(&job);
+        world_clear(&w);
+    }
+    assert_true(most[0] < 60000); /* 40 ppm of half of 10 s are 200 us */
+    assert_true(most[1] > 150000 && most[1] < 260000);
+}
+
+static rs_status read_hosts(const char *lines, rs_host_list *list, rs_error *err)
+{
+    char path[] = "/tmp/rankscope-hosts-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, lines, strlen(lines)), (ssize_t)strlen(lines));
+    close(file);
+    rs_status status = rs_hosts_read(path, list, err);
+    unlink(path);
+    return status;
+}
+
+static void test_host_list(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "", "rank,host\n", "0 a\n", "0,\n", "0,a\nhost,1\n", "0,a\n1,b\n0,c\n", "99999999999,a\n"};
+    rs_host_list list;
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(read_hosts("rank,host\r\n# two\n\n 12 , node b \r\n3,a", &list, &err), RS_OK);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(rs_hosts_find(&list, 12), "node b");
+    assert_string_equal(rs_hosts_find(&list, 3), "a");
+    assert_null(rs_hosts_find(&list, 0));
+    rs_hosts_clear(&list);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(read_hosts(wrong[i], &list, &err), RS_ERR_FORMAT);
+        rs_hosts_clear(&list);
+    }
+}
+
 /* test_clocks RANKS COLLECTIVES: how long the clocks of so many take. */
 static int measure(size_t ranks, size_t collectives)
 {
@@ -246,7 +379,7 @@ static int measure(size_t ranks, size_t collectives)
     clock_gettime(CLOCK_MONOTONIC, &t[0]);
     if (rs_clock_match((const rs_coll_rank *const *)w.ranks, w.n, true, &job, NULL) != RS_OK) return 1;
     clock_gettime(CLOCK_MONOTONIC, &t[1]);
-    if (rs_clocks_find(&job, RS_CLOCK_END_SKEW, &clocks, NULL) != RS_OK) return 1;
+    if (rs_clocks_find(&job, NULL, &clocks, NULL) != RS_OK) return 1;
     clock_gettime(CLOCK_MONOTONIC, &t[2]);
     printf("%zu arrivals: match %.2f s, clocks %.2f s; last clock within [%lld, %lld]\n", job.n_arrivals,
            (double)(t[1].tv_sec - t[0].tv_sec) + (double)(t[1].tv_nsec - t[0].tv_nsec) / 1e9,
@@ -265,6 +398,8 @@ int main(int n, char **words)
         cmocka_unit_test(test_slopes),        cmocka_unit_test(test_offsets_and_drift),
         cmocka_unit_test(test_wrong_matches), cmocka_unit_test(test_contradiction),
         cmocka_unit_test(test_unbound),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_host_in_name)};
+        cmocka_unit_test(test_host_in_name),  cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_trust),         cmocka_unit_test(test_trust_drifts),
+        cmocka_unit_test(test_host_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

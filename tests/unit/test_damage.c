@@ -417,9 +417,79 @@ static void test_in_large_texts(void **state)
     }
 }
 
+/* ---- damaged packing -------------------------------------------------------------------------------- */
+
+#define MANY 60000
+
+static void add_timed(text *t, size_t i, bool far)
+{
+    text_printf(
+        t,
+        "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %zu.250, "
+        "\"dur\": 5, \"args\": {\"correlation\": %zu, \"stream\": 7}}",
+        i ? ",\n" : "", (far ? 70000000 : 1000000) + 10 * i, i);
+}
+
+/* Two gzip members of stored blocks; one event of the first half really lies far away. In one of the second half a
+ * digit is changed, which only the checksum of its member tells. */
+static text two_members(bool damaged)
+{
+    text half = {0}, packed, second;
+    text_puts(&half, "{\"traceEvents\": [");
+    for (size_t i = 0; i < MANY / 2; i++) add_timed(&half, i, i == 100);
+    packed = gzip_pack(half.s, half.n, 0);
+    text_clear(&half);
+    for (size_t i = MANY / 2; i < MANY; i++) add_timed(&half, i, false);
+    text_puts(&half, "]}");
+    second = gzip_pack(half.s, half.n, 0);
+    text_clear(&half);
+    if (damaged) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "\"ts\": %d.250", 1000000 + 10 * (MANY - 500));
+        size_t at = 0, n = strlen(wanted);
+        while (at + n < second.n && memcmp(second.s + at, wanted, n) != 0) at++;
+        assert_true(at + n < second.n);
+        second.s[at + 6] = '8';
+    }
+    text_add(&packed, second.s, second.n);
+    text_clear(&second);
+    return packed;
+}
+
+static void test_implausible_times(void **state)
+{
+    (void)state;
+    for (int damaged = 0; damaged < 2; damaged++) {
+        text packed = two_members(damaged);
+        for (unsigned threads = 1; threads < 3; threads++) {
+            const rs_load_settings settings = {.columns = RS_ALL_COLUMNS, .threads = threads};
+            rs_events *e;
+            int64_t value;
+            assert_int_equal(load_file(packed.s, packed.n, &settings, &e, NULL), RS_OK);
+            assert_int_equal(e->n, MANY);
+            assert_int_equal(e->n_lost, damaged);
+            assert_int_equal(problem_count(e, "packing_checksum"), damaged);
+            assert_int_equal(problem_count(e, "packing_implausible"), damaged);
+            /* what a checksum proves is kept, however far away it lies */
+            assert_int_equal(e->start[100], INT64_C(70001000250));
+            for (uint32_t i = 0; i < MANY; i++) {
+                bool gone = damaged && i == MANY - 500;
+                assert_int_equal(e->phase[i], gone ? 0 : 'X');
+                assert_int_equal(rs_events_int(e, RS_COL_CORRELATION, i, &value), !gone);
+                if (!gone) assert_int_equal(value, i);
+                if (gone) assert_int_equal(e->start[i], RS_NO_TIME);
+                if (gone) assert_int_equal(rs_event_kind(e, i), RS_KIND_OTHER);
+            }
+            rs_events_free(e);
+        }
+        text_clear(&packed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_implausible_times),
         cmocka_unit_test(test_every_damage_everywhere),
         cmocka_unit_test(test_lost_quote),
         cmocka_unit_test(test_line_without_a_key),

@@ -180,6 +180,44 @@ static void test_questions(void **state)
     close_job(&j);
 }
 
+static void test_selectors(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
+    int64_t whole = STEPS * 391 * US - US, half = whole - STEPS * 100 * US;
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank=9-10=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank=3|10|12=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank=11|12=0.5", 0), whole);
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank!=11-20=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&rank!=8-10=0.5", 0), whole);
+    /* how long it takes: a is 200 us on one rank and 300 on the other */
+    assert_int_equal(answer_to(&j, "scale name~gemm&us>199=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&us>200=0.5", 0), whole);
+    assert_int_equal(answer_to(&j, "scale name~gemm&us>=200=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&us<=200=0.5", 0), half);
+    assert_int_equal(answer_to(&j, "scale name~gemm&us<200=0.5", 0), -1);
+    assert_int_equal(answer_to(&j, "scale name~gemm&us>300=0.5", 0), -1);
+    /* behind a wait: 5 us to the step's end, 5 to the loader, 5 to the operator, 5 to its call; not in step 0 */
+    assert_int_equal(answer_to(&j, "scale part=host&behind=cudaDeviceSynchronize=none", 0),
+                     whole - (STEPS - 1) * 20 * US);
+    assert_int_equal(answer_to(&j, "scale part=host&behind~Device&step=2=none", 0), whole - 20 * US);
+    assert_int_equal(answer_to(&j, "scale part=host&behind=cudaStreamSynchronize=none", 0), -1);
+    /* the launching calls, of 9.01 us each, are host time, too */
+    assert_int_equal(answer_to(&j, "scale part=host&us>1000=none", 0), -1);
+    rs_what_if q;
+    assert_int_equal(rs_what_if_parse("scale step=1=0.5; scale rank=1&step=2=0.5", &q, NULL), RS_OK);
+    assert_true(rs_what_if_is_of_steps(&q));
+    rs_what_if_clear(&q);
+    assert_int_equal(rs_what_if_parse("scale step=1=0.5; no-loader", &q, NULL), RS_OK);
+    assert_false(rs_what_if_is_of_steps(&q));
+    rs_what_if_clear(&q);
+    assert_int_equal(rs_what_if_parse("scale step>=1=0.5", &q, NULL), RS_OK);
+    assert_false(rs_what_if_is_of_steps(&q));
+    rs_what_if_clear(&q);
+    close_job(&j);
+}
+
 static void test_wrong_questions(void **state)
 {
     (void)state;
@@ -204,6 +242,12 @@ static void test_wrong_questions(void **state)
                                         "scale nam~a=1",
                                         "scale rank~1=1",
                                         "scale rank=x=1",
+                                        "scale rank=1-=1",
+                                        "scale rank=3|=1",
+                                        "scale rank<3-4=1",
+                                        "scale us~3=1",
+                                        "scale us=much=1",
+                                        "scale behind<x=1",
                                         "scale name<a=1",
                                         "scale class=kernel=1",
                                         "scale part=window=1",
@@ -333,7 +377,8 @@ static void test_every_allocation_may_fail(void **state)
         if (status == RS_OK)
             status =
                 rs_what_if_parse("scale name~gemm=median;no-stragglers;balanced;network*2;overlap;graphs;"
-                                 "no-loader;no-sync Device;fuse gemm+b;coalesce x:100",
+                                 "no-loader;no-sync Device;fuse gemm+b;coalesce x:100;"
+                                 "scale part=host&behind~Sync&rank=0-3|5&us<9=none",
                                  &q, NULL);
         if (status == RS_OK) status = rs_what_if_apply(&q, &e, &roles, rank_of, &w, &n, NULL);
         if (status == RS_OK) status = rs_engine_replay(&e, &w, &t, NULL);
@@ -412,15 +457,11 @@ static void test_ties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_wrong_questions),
-        cmocka_unit_test(test_travels),
-        cmocka_unit_test(test_paths_add_up),
-        cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_identity),  cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_selectors), cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_travels),   cmocka_unit_test(test_paths_add_up),
+        cmocka_unit_test(test_waits),     cmocka_unit_test(test_places),
+        cmocka_unit_test(test_ties),      cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/changes.h"
 #include "base/sampling.h"
 #include "regress/run.h"
 
@@ -179,6 +180,64 @@ static void test_power(void **state)
     assert_true(resembling >= 900);
 }
 
+/* ---- history ------------------------------------------------------------------------------------------- */
+
+static void test_changes(void **state)
+{
+    (void)state;
+    const double up[] = {10, 10.1, 9.9, 10, 10.1, 9.9, 11, 11.1, 10.9, 11, 11.1, 10.9};
+    const double flat[] = {5, 5, 5, 5, 5, 5, 5, 5, 5, 5};
+    const double step[] = {5, 5, 5, 5, 5, 6, 6, 6, 6, 6};
+    const double spike[] = {10, 10.1, 9.9, 10, 10.1, 14, 9.9, 10, 10.1, 9.9, 10};
+    rs_change out[400];
+    size_t n;
+    assert_true(rs_changes_find(up, 12, 0.05, 0, out, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(out[0].at, 6);
+    near(out[0].difference, 1, 1e-12);
+    assert_true(out[0].low > 0.8 && out[0].high < 1.2 && out[0].p < 1e-6);
+    assert_true(rs_changes_find(up, 12, 0.05, 1.5, out, &n));
+    assert_int_equal(n, 0);
+    assert_true(rs_changes_find(flat, 10, 0.05, 0, out, &n));
+    assert_int_equal(n, 0);
+    assert_true(rs_changes_find(step, 10, 0.05, 0, out, &n));
+    assert_true(n == 1 && out[0].at == 5 && out[0].p == 0);
+    assert_true(rs_changes_find(spike, 11, 0.05, 0, out, &n)); /* one bad run is no level */
+    assert_int_equal(n, 0);
+    assert_true(rs_changes_find(up, 3, 0.05, 0, out, &n));
+    assert_int_equal(n, 0);
+}
+
+/* Histories of equal code, and of a change of 2 % up and, later, down where runs differ by 0.5 %. */
+static void test_history_alarms(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {10, 20, 50};
+    double x[50];
+    rs_change out[50];
+    size_t n;
+    seed = 99;
+    for (size_t k = 0; k < 3; k++) {
+        int alarms = 0, found = 0, exact = 0;
+        for (int round = 0; round < 1000; round++) {
+            for (size_t i = 0; i < sizes[k]; i++) x[i] = 1 + 0.005 * normal();
+            assert_true(rs_changes_find(x, sizes[k], 0.05, 0, out, &n));
+            alarms += n > 0;
+            size_t from = sizes[k] / 3, to = 2 * sizes[k] / 3;
+            for (size_t i = from; i < to; i++) x[i] += 0.02;
+            assert_true(rs_changes_find(x, sizes[k], 0.05, 0, out, &n));
+            found += n == 2;
+            exact += n == 2 && out[0].at == from && out[1].at == to;
+        }
+        print_message(
+            "%d runs: %d of 1000 histories with a false alarm; both changes found in %d, at the very "
+            "run in %d\n",
+            (int)sizes[k], alarms, found, exact);
+        assert_true(alarms <= 60);
+        assert_true(found >= (sizes[k] < 20 ? 350 : 950));
+    }
+}
+
 /* ---- parts and stored summaries ------------------------------------------------------------------------ */
 
 static rs_regress_side *with_parts(int64_t extra)
@@ -280,6 +339,8 @@ int main(void)
         cmocka_unit_test(test_false_alarms),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,13 @@ static void test_page(void **state)
     assert_true(json_object_size(answers) >= 12);
     json_t *ranks = json_object_get(json_object_get(json_object_get(answers, "info"), "tables"), "ranks");
     assert_int_equal(json_integer_value(json_object_get(ranks, "total")), 2);
+    static const char *const over_ranks[][2] = {
+        {"replay", "replay"}, {"blame", "totals"}, {"clocks", "clocks"}};
+    for (size_t i = 0; i < 3; i++) {
+        json_t *tables = json_object_get(json_object_get(answers, over_ranks[i][0]), "tables");
+        json_t *total = json_object_get(json_object_get(tables, over_ranks[i][1]), "total");
+        assert_true(json_integer_value(total) > 0);
+    }
     json_decref(page);
     collected_clear(&out);
     close_job(&f);

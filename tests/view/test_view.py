@@ -319,21 +319,44 @@ def check_start(job, folder):
     check("nothing.json" in errors, errors)
 
 
+def check_slow_clients(job):
+    """Clients that never finish their requests hold up nobody; no token is needed to connect."""
+    with serving(job) as s, contextlib.ExitStack() as slow:
+        for i in range(100):
+            link = slow.enter_context(socket.create_connection(("127.0.0.1", s.port), timeout=PATIENCE))
+            link.sendall(b"GET /" + b"a" * i)
+        begin = time.monotonic()
+        for _ in range(3):
+            same(s.ask(s.path)[0], 200, "the page beside slow clients")
+        check(time.monotonic() - begin < 5, "slow clients hold the page up for %.1f s" % (time.monotonic() - begin))
+        same(s.end()[0], 0, "exit code")
+
+
 def check_browser(job, folder):
-    """xdg-open gets the address as its one argument, where there is a display."""
-    tools, seen = folder / "tools", folder / "seen"
+    """xdg-open gets a page as its one argument, which only its owner reads and which leads to the address: arguments can be read by
+    every user of the machine. The page goes when the server ends."""
+    tools, seen, run = folder / "tools", folder / "seen", folder / "run"
     tools.mkdir()
+    run.mkdir()
     program = tools / "xdg-open"
     program.write_text('#!/bin/sh\necho "$#" "$1" > "%s.new"\nmv "%s.new" "%s"\n' % (seen, seen, seen))
     program.chmod(0o755)
     path = "%s:%s" % (tools, os.environ["PATH"])
-    with serving(job, PATH=path, DISPLAY=":9") as s:
+    with serving(job, PATH=path, DISPLAY=":9", XDG_RUNTIME_DIR=str(run)) as s:
         end = time.monotonic() + PATIENCE
         while not seen.exists() and time.monotonic() < end:
             time.sleep(0.02)
-        same(seen.read_text() if seen.exists() else None, "1 %s\n" % s.address, "what xdg-open got")
+        count, _, page = (seen.read_text() if seen.exists() else "").strip().partition(" ")
+        same(count, "1", "how many arguments xdg-open got")
+        token = s.path.strip("/")
+        check(token not in page, "the token is an argument: " + page)
+        page = pathlib.Path(page)
+        same(page.parent, run, "where the page is")
+        same(page.stat().st_mode & 0o777 if page.exists() else None, 0o600, "who may read the page")
+        check(page.exists() and 'content="0;url=%s"' % s.address in page.read_text(), "the page leads to the address")
         seen.unlink()
         same(s.end()[0], 0, "exit code")
+        check(not page.exists(), "the page is gone")
     for words, env in (["--no-open"], {"DISPLAY": ":9"}), ([], {}):
         with serving(*words, job, PATH=path, **env) as s:
             same(s.ask(s.path)[0], 200, "the page")
@@ -364,6 +387,7 @@ def main():
         check_damaged(folder)
         check_start(job, folder)
         check_browser(job, folder)
+        check_slow_clients(job)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(1 if failed else 0)
 

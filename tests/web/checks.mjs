@@ -24,6 +24,9 @@ const TABLES = [
     ['Collectives by kind and size', 'collectives', 'summary'],
     ['Collectives with their late ranks', 'collectives', 'collectives'],
     ['Lateness of each rank', 'collectives', 'lateness'],
+    ['Waiting by kind', 'blame', 'totals'],
+    ['Shares of the waiting', 'blame', 'blame'],
+    ['Clocks of the ranks', 'clocks', 'clocks'],
     ['Ranks and their files', 'info', 'ranks'],
 ];
 

@@ -49,6 +49,15 @@ const jobPage = report('job', [job]);
 await group('numbers of a small job', async () => {
     const opened = await openPage(browser, jobPage);
     await numbers(opened.page, answer, [job], () => true);
+    const whole = answer('replay', [job]).tables.replay.filter((row) => row.step === null);
+    const replayed = await readTable(opened.page, 'Replay of each rank');
+    const difference = replayed && sameRows(replayed, whole);
+    check('replay of each rank', replayed?.length === 4 && difference === null, difference ?? '');
+    const most = answer('blame', [job], ['--wait', 'communication']).tables.blame[0];
+    check(
+        'the greatest share of the waiting is told',
+        (await opened.page.textContent('#waits .lede')).includes(`rank ${most.waiting_rank} waited`),
+    );
     check('nothing complained', opened.complaints.length === 0, opened.complaints);
     await opened.close();
 });
@@ -327,6 +336,7 @@ await group('what is absent', async () => {
             `${id} says why it is empty`,
             ((await page.locator(`#${id} .empty`).first().textContent()) ?? '').length > 10,
         );
+    check('one rank waits for no other', (await page.locator('#waits, #trust').count()) === 0);
     check(
         'the notes of the commands are there',
         answer('kernels', [path]).notes.every((note) => note.replace(/^rank \d+: /, '').length > 3),

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Times the engine on a synthesised job against loading it, and clocks of a large job, and writes the section "Engine" of
+bench/RESULTS.md: ratios of medians of interleaved runs on one thread. Run by bench/run, or alone when build-bench is there.
+
+BENCH_JOB_EVENTS (1e6) is the number of events of each of the 8 ranks, BENCH_CLOCKS ("1024 10000") the ranks and collectives of
+the job of which only clocks are asked, BENCH_RUNS the number of runs (5).
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("BENCH_BUILD") or ROOT / "build-bench")
+JOB = pathlib.Path(os.environ.get("BENCH_DATA") or ROOT / "bench" / "data") / "job"
+RESULTS = ROOT / "bench" / "RESULTS.md"
+EVENTS = int(float(os.environ.get("BENCH_JOB_EVENTS", "1e6")))
+CLOCKS = os.environ.get("BENCH_CLOCKS", "1024 10000").split()
+RUNS = int(os.environ.get("BENCH_RUNS", "5"))
+RANKS, EVENT_BYTES, HEADING = 8, 280, "## Engine\n"
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit("%s: exit %d" % (" ".join(map(str, words)), done.returncode))
+    return done.stdout
+
+
+def make_job():
+    """Eight ranks of about EVENTS events each."""
+    named = JOB / ("events-%d" % EVENTS)
+    if not named.exists():
+        JOB.mkdir(parents=True, exist_ok=True)
+        for old in JOB.iterdir():
+            old.unlink()
+        run(BUILD / "rankscope-synth", "--out", JOB, "--dp", "4", "--tp", "2", "--size", EVENTS * EVENT_BYTES, "--no-truth")
+        named.touch()
+    return sorted(JOB.glob("rank*.json"))
+
+
+def main():
+    paths = make_job()
+    samples = {"replay": [], "clocks": []}
+    for _ in range(RUNS):
+        samples["replay"].append(json.loads(run(BUILD / "bench" / "bench-engine", "replay", *paths)))
+        samples["clocks"].append(json.loads(run(BUILD / "bench" / "bench-engine", "clocks", *CLOCKS)))
+    assert all(s["off"] == 0 for s in samples["replay"]), "a replay is not the recording"
+
+    def middle(name, key):
+        return statistics.median(s[key] for s in samples[name])
+
+    one, rows = samples["replay"][0], []
+
+    def row(what, against, value, target=None):
+        met = "" if target is None else "met" if value <= target else "**missed**"
+        rows.append("| %s | %s | %.2f | %s | %s |" % (what, against, value, "" if target is None else "≤ %.2f" % target, met))
+
+    load = middle("replay", "load")
+    row("skeletons of all ranks, links not counted", "loading them", middle("replay", "build") / load)
+    row("skeletons of all ranks", "critical paths of them", middle("replay", "build") / middle("replay", "path"), 1.0)
+    row("join: clocks, meetings, inferred edges, order", "loading them", middle("replay", "join") / load)
+    row("one replay", "loading them", middle("replay", "replay") / load)
+    row("one replay", "ns an edge", 1e9 * middle("replay", "replay") / one["edges"], 25)
+    row("skeleton", "bytes an event", one["bytes"] / one["events"], 16)
+    row("peak memory, skeletons, join and replay", "bytes an event", middle("replay", "peak") / one["events"])
+    row("clocks of %s ranks with %s collectives, match counted" % tuple(CLOCKS), "seconds on this machine",
+        middle("clocks", "match") + middle("clocks", "clocks"), 10)
+    row("peak memory of that", "GB", middle("clocks", "peak") / 1e9, 1)
+    lines = [
+        HEADING,
+        "Written by `bench/engine.py`, which `make bench` runs: medians of %d runs on one thread. A job of %d ranks made by" % (RUNS, one["ranks"]),
+        "rankscope-synth: %d events (%.2f GB), of which the skeletons keep %d nodes and %d edges." % (
+            one["events"], one["text"] / 1e9, one["nodes"], one["edges"]),
+        "",
+        "| what | against | value | target | |",
+        "| --- | --- | ---: | ---: | --- |",
+    ] + rows
+    text = RESULTS.read_text() if RESULTS.exists() else "# Measured\n"
+    RESULTS.write_text(text.split(HEADING)[0].rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+    print("\n".join(rows))
+
+
+main()

@@ -1,0 +1,37 @@
+/* The filter language of `events --where` and `slice --where`: a condition on one event, as text.
+ *
+ *     rs_where *where;
+ *     if (rs_where_parse("stream in (7, 20-23) and dur >= 2ms", "--where", &where, &err) == RS_OK) ...
+ *     rs_where_free(where);
+ *
+ * Stability: experimental. */
+#ifndef RANKSCOPE_WHERE_H
+#define RANKSCOPE_WHERE_H
+
+#include "rankscope/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rs_where rs_where;
+
+/* Fields, operators and functions, for --help. */
+#define RS_WHERE_HELP                                                                                        \
+    "A condition consists of terms FIELD OP VALUE, joined by \"and\" (or a comma), \"or\", \"not\" and "     \
+    "parentheses. Text fields are name, cat, phase, pid, tid, with = != ~ !~ (contains) and =~ (a POSIX "    \
+    "extended regular expression). Numbers are ts and dur (microseconds, or with a unit: 2ms), step, "       \
+    "device, stream, correlation, external_id, position, with = != < <= > >=. FIELD in (A, B, 7-9) takes a " \
+    "list. A value with a comma, \" or \" or \" and \" in it stands in quotes. under(X): what lies in an "   \
+    "event X on its thread, X itself, and the GPU work launched there; after(X): what starts when the "      \
+    "rank's first X is over; before(X): what starts before it does. X is a name or a condition."
+
+/* option leads messages: "--where". A text that is NULL or empty holds for every event. RS_ERR_USAGE says what
+ * is wrong and where, and suggests the nearest word. */
+RS_API rs_status rs_where_parse(const char *text, const char *option, rs_where **out, rs_error *err);
+RS_API void rs_where_free(rs_where *where); /* NULL is allowed */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

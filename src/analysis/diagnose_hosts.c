@@ -1,0 +1,454 @@
+/* diagnose's catalogue: what host threads do. Calls that wait and what comes behind them, pauses, memory. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose_rules.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "base/try.h"
+#include "trace/calls.h"
+
+#define MOST_CALLS 3       /* that wait */
+#define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
+#define LATE 3             /* times the median stretch before a launch: one behind a wait is late */
+#define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define LEAST_PAUSE 100000 /* ns */
+#define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
+#define MOST_PAUSES 6
+#define MOST_ALLOCATING 3    /* calls, by name */
+#define PAGEABLE "Pageable"  /* in the names of such copies */
+#define PAGEABLE_SHARE 0.001 /* of the time: less is not worth a question */
+
+static bool is_work(const rs_skeleton *s, uint32_t i)
+{
+    return s->flags[i] & RS_NODE_WORK;
+}
+
+static bool is_pageable(const rs_skeleton *s, uint32_t i)
+{
+    const char *name = rs_pool_text(&s->pool, s->name[i]);
+    return is_work(s, i) && s->part[i] == RS_PART_COPY && name && strstr(name, PAGEABLE);
+}
+
+/* The work that the call at a point waited for; 0: it is no such call. */
+static uint32_t awaited(const rs_skeleton *s, uint32_t point)
+{
+    if (is_work(s, point)) return 0;
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+        if (s->cost[k] == RS_COST_ANSWER) return s->source[k] >> 1;
+    return 0;
+}
+
+/* The host's own time before a point, ns; 0 where something else held it up. */
+static int64_t own_time(const rs_diagnosed *job, size_t rank, uint32_t i)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    if (is_work(s, i) || s->first[i] == s->first[i + 1] || s->edge_part[s->first[i]] != RS_PART_HOST)
+        return 0;
+    int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + s->first[i]];
+    return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
+}
+
+/* Whether something is so often in a step that it is off; without steps nothing tells how often is much. */
+static bool is_often(const rs_engine *e, double n)
+{
+    return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
+}
+
+/* ---- calls that wait ----------------------------------------------------------------------------------- */
+
+/* From the end of what the thread did before to the call's return. */
+static int64_t call_time(const rs_skeleton *s, uint32_t point)
+{
+    int64_t before = s->time[point];
+    for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
+        if (s->cost[k] != RS_COST_ANSWER && !is_work(s, s->source[k] >> 1) && s->source[k] >> 1)
+            before = rs_skeleton_source_time(s, s->source[k]);
+    return rs_sub_sat(s->time[point], before);
+}
+
+rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                       const char **lacks, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    rs_names calls = {0};
+    rs_named call;
+    rs_status status = RS_OK;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
+            uint32_t source = awaited(s, i);
+            const char *text = source ? rs_pool_text(&s->pool, s->name[i]) : NULL;
+            if (!source || s->cost[s->first[i]] != RS_COST_ANSWER || !rs_rule_is_plain(text) ||
+                is_pageable(s, source))
+                continue;
+            rs_named *x = rs_rule_name(&calls, text, strlen(text));
+            if (!x) {
+                status = rs_fail_nomem(err, "diagnose");
+                break;
+            }
+            x->n++;
+            x->ns += (double)call_time(s, i);
+        }
+    }
+    if (status == RS_OK && !calls.n) *lacks = "no call of the host waits for the GPU";
+    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&calls, &call); i++) {
+        double n = (double)call.n / (double)rs_rule_total_steps(e);
+        /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
+        rs_candidate c = {
+            .rule = rule, .kind = is_often(e, n) ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
+        snprintf(c.claim, sizeof c.claim, "%s makes the host wait for the GPU %s times a step", call.text,
+                 RS_FIXED(n, 1));
+        snprintf(c.edit, sizeof c.edit, "no-sync %s", call.text);
+        snprintf(c.subject, sizeof c.subject, "%s", call.text);
+        c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
+        status = rs_rule_add(out, &c, err);
+    }
+    rs_free(calls.items);
+    return status;
+}
+
+/* ---- launches behind a wait ---------------------------------------------------------------------------- */
+
+typedef struct behind {
+    rs_names calls;   /* that waited: what came between their return and the next launch, and how often */
+    int64_t *stretch; /* host time before each launching call */
+    size_t n;
+} behind;
+
+/* By point: work is launched there. */
+static void mark_launches(const rs_skeleton *s, uint8_t *launches)
+{
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
+            if (s->cost[k] < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+}
+
+static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs_error *err)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    uint8_t *launches = rs_calloc(s->n + 1, 1);
+    uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
+    int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
+    rs_status status = launches && last && since ? RS_OK : rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; status == RS_OK && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
+    if (status == RS_OK) mark_launches(s, launches);
+    for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
+        uint16_t lane = s->lane[i];
+        if (is_work(s, i)) continue;
+        if (awaited(s, i)) {
+            last[lane] = s->name[i];
+            since[lane] = 0;
+            continue;
+        }
+        since[lane] = rs_add_sat(since[lane], own_time(job, rank, i));
+        if (!launches[i]) continue;
+        b->stretch[b->n++] = since[lane];
+        const char *text = rs_pool_text(&s->pool, last[lane]);
+        if (rs_rule_is_plain(text)) {
+            rs_named *x = rs_rule_name(&b->calls, text, strlen(text));
+            if (!x) status = rs_fail_nomem(err, "diagnose");
+            if (x) {
+                x->n++;
+                x->ns += (double)since[lane];
+            }
+        }
+        last[lane] = RS_NO_STRING;
+        since[lane] = 0;
+    }
+    rs_free(launches);
+    rs_free(last);
+    rs_free(since);
+    return status;
+}
+
+rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                              const char **lacks, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    rs_named call;
+    behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
+    rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
+    if (status == RS_OK && !b.calls.n) *lacks = "nothing is launched behind a call that waits for the GPU";
+    double usual = status == RS_OK && b.n ? (double)rs_select_number(b.stretch, b.n, b.n / 2) : 0;
+    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&b.calls, &call); i++) {
+        double n = (double)call.n / (double)rs_rule_total_steps(e), mean = call.ns / (double)call.n;
+        bool off = is_often(e, n) && mean >= LATE * usual;
+        rs_candidate c = {.rule = rule, .kind = off ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
+        snprintf(
+            c.claim, sizeof c.claim,
+            "Behind %s the host takes %s us to its next launch, %s times a step, while the GPU has nothing",
+            call.text, RS_FIXED(mean / 1e3, 1), RS_FIXED(n, 1));
+        snprintf(c.subject, sizeof c.subject, "launches behind %s", call.text);
+        snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
+        snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+        c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
+        status = rs_rule_add(out, &c, err);
+    }
+    rs_free(b.calls.items);
+    rs_free(b.stretch);
+    return status;
+}
+
+/* ---- pauses -------------------------------------------------------------------------------------------- */
+
+/* One stretch of host time, and what the same one takes on other ranks and in other steps. */
+typedef struct stretch {
+    int64_t ns, peers;
+    uint32_t rank, local;
+    int32_t step;
+} stretch;
+
+static int64_t over(const stretch *x)
+{
+    return rs_sub_sat(x->ns, x->peers);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const stretch *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    return x->local < y->local ? -1 : x->local > y->local;
+}
+
+/* The pause of one rank in one step. */
+typedef struct pause {
+    const stretch *longest; /* NULL: none */
+    int64_t usual;          /* all else in that rank and step is no longer than this, ns */
+} pause;
+
+static int by_sum(const void *a, const void *b)
+{
+    const pause *x = a, *y = b;
+    if (over(x->longest) != over(y->longest)) return over(x->longest) > over(y->longest) ? -1 : 1;
+    return by_place(x->longest, y->longest);
+}
+
+static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
+{
+    if (one.ns <= 0) return true;
+    if (!RS_GROW_ONE(*all, *n, *capacity)) return false;
+    (*all)[(*n)++] = one;
+    return true;
+}
+
+/* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
+ * would have bound it otherwise stand in the list with their own time as their peers'. NULL: out of memory. */
+static stretch *list_stretches(const rs_diagnosed *job, size_t *n)
+{
+    const rs_engine *e = job->engine;
+    size_t capacity = 64;
+    stretch *all = rs_malloc(capacity * sizeof *all);
+    bool ok = all != NULL;
+    *n = 0;
+    for (uint32_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        const int64_t *weight = job->recorded->edge + e->edge_base[r];
+        const int64_t *peers = job->reference->peers.edge + e->edge_base[r];
+        for (uint32_t i = 1; ok && i < s->n; i++)
+            for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
+                bool call = is_work(s, i) && s->cost[k] < RS_COST_INSIDE;
+                bool host = !is_work(s, i) && s->edge_part[k] == RS_PART_HOST && s->cost[k] >= RS_COST_CALL;
+                if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
+                int64_t ns = call ? s->base[k] : weight[k];
+                bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
+                ok = add_stretch(&all, n, &capacity,
+                                 (stretch){ns, compared ? peers[k] : ns, r, i, s->step[i]});
+            }
+    }
+    if (ok) return all;
+    rs_free(all);
+    return NULL;
+}
+
+/* Beyond what a stretch lasts so much longer than its peers that it is a pause, ns. */
+static int64_t least_pause(const stretch *all, size_t n, int64_t *scratch)
+{
+    for (size_t i = 0; i < n; i++) scratch[i] = over(&all[i]);
+    int64_t high = rs_select_number(scratch, n, n - 1 - n / 100),
+            middle = rs_select_number(scratch, n, n / 2);
+    for (size_t i = 0; i < n; i++) {
+        int64_t off = rs_sub_sat(over(&all[i]), middle);
+        scratch[i] = off < 0 ? rs_sub_sat(0, off) : off;
+    }
+    int64_t deviation = rs_select_number(scratch, n, n / 2);
+    int64_t least = rs_add_sat(high, deviation > INT64_MAX / PAUSE_MAD ? INT64_MAX : PAUSE_MAD * deviation);
+    return least < LEAST_PAUSE ? LEAST_PAUSE : least;
+}
+
+/* The stretches of one rank and step. A question takes a pause by its length, so it must be the longest. */
+static pause find_pause(const stretch *all, size_t n, int64_t least)
+{
+    pause p = {0};
+    for (size_t i = 0; i < n; i++)
+        if (over(&all[i]) > least && (!p.longest || all[i].ns > p.longest->ns)) p.longest = &all[i];
+    for (size_t i = 0; i < n; i++)
+        if (&all[i] != p.longest && all[i].ns > p.usual) p.usual = all[i].ns;
+    if (p.longest && p.usual > p.longest->ns - 1000) p.longest = NULL;
+    return p;
+}
+
+/* all: by place. Those of ranks that pause in many steps are none. */
+static size_t find_pauses(const rs_diagnosed *job, const stretch *all, size_t n, int64_t least, pause *out)
+{
+    size_t found = 0;
+    for (size_t i = 0, k; i < n;) {
+        size_t begin = found, rank = all[i].rank;
+        for (; i < n && all[i].rank == rank; i = k) {
+            for (k = i; k < n && all[k].rank == rank && all[k].step == all[i].step;) k++;
+            pause p = find_pause(all + i, k - i, least);
+            if (p.longest) out[found++] = p;
+        }
+        size_t n_steps = rs_rule_steps(job->engine, rank);
+        if (found - begin > 1 && (double)(found - begin) > PAUSED_STEPS * (double)n_steps) found = begin;
+    }
+    return found;
+}
+
+static rs_status add_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pause *p,
+                           rs_candidates *out, rs_error *err)
+{
+    const stretch *x = p->longest;
+    const rs_skeleton *s = job->engine->ranks[x->rank];
+    const char *in = rs_pool_text(&s->pool, s->operator_name[x->local]);
+    long long rank = (long long)job->rank_of[x->rank], step = (long long)s->steps[x->step].number;
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[x->rank]};
+    snprintf(c.claim, sizeof c.claim, "Rank %lld's host pauses for %s ms in step %lld%s%.*s", rank,
+             RS_FIXED((double)over(x) / 1e6, 1), step, in ? ", in " : "", in ? 80 : 0, in ? in : "");
+    snprintf(c.subject, sizeof c.subject, "rank %lld's pause in step %lld", rank, step);
+    snprintf(c.selector, sizeof c.selector, "part=host&rank=%lld&step=%lld&us>%lld=%sus", rank, step,
+             (long long)(p->usual + 999) / 1000, RS_FIXED((double)(x->peers < 0 ? 0 : x->peers) / 1e3, 1));
+    snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+    c.excess = (double)over(x) / 1e3 / (double)rs_rule_steps(job->engine, x->rank);
+    return rs_rule_add(out, &c, err);
+}
+
+rs_status rs_rule_host_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                             const char **lacks, rs_error *err)
+{
+    size_t n = 0, n_pauses = 0;
+    stretch *all = list_stretches(job, &n);
+    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    pause *pauses = rs_malloc((n + 1) * sizeof *pauses);
+    rs_status status = all && scratch && pauses ? RS_OK : rs_fail_nomem(err, "diagnose");
+    if (status == RS_OK && !n) *lacks = "no steps: a pause is one among many steps";
+    if (status == RS_OK && n) {
+        int64_t least = least_pause(all, n, scratch);
+        qsort(all, n, sizeof *all, by_place);
+        n_pauses = find_pauses(job, all, n, least, pauses);
+        if (n_pauses) qsort(pauses, n_pauses, sizeof *pauses, by_sum);
+    }
+    for (size_t i = 0; status == RS_OK && i < n_pauses && i < MOST_PAUSES; i++)
+        status = add_pause(job, rule, &pauses[i], out, err);
+    rs_free(all);
+    rs_free(scratch);
+    rs_free(pauses);
+    return status;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+/* By text of the pool: a call that takes memory from the driver, or gives it back. NULL: out of memory. */
+static uint8_t *mark_allocating(const rs_skeleton *s)
+{
+    uint8_t *out = rs_calloc(s->pool.strings.n + 1, 1);
+    for (uint32_t i = 0; out && i < s->pool.strings.n; i++) {
+        const char *text = rs_pool_text(&s->pool, i);
+        out[i] = text && (rs_call_flags(text) & RS_CALL_ALLOCATES);
+    }
+    return out;
+}
+
+static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint8_t *allocates = mark_allocating(s);
+        rs_status status = allocates ? RS_OK : rs_fail_nomem(err, "diagnose");
+        for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
+            uint32_t name = s->operator_name[i];
+            const char *text = rs_pool_text(&s->pool, name);
+            int64_t ns = own_time(job, r, i);
+            if (s->step[i] < 0 || name >= s->pool.strings.n || !allocates[name] || !ns ||
+                !rs_rule_is_plain(text))
+                continue;
+            rs_named *x = rs_rule_name(calls, text, strlen(text));
+            if (!x) {
+                status = rs_fail_nomem(err, "diagnose");
+                break;
+            }
+            x->n++;
+            x->ns += (double)ns;
+        }
+        rs_free(allocates);
+        RS_TRY(status);
+    }
+    return RS_OK;
+}
+
+rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                             const char **lacks, rs_error *err)
+{
+    rs_names calls = {0};
+    rs_named call;
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
+    double steps = (double)rs_rule_total_steps(job->engine), ns = 0, n = 0;
+    size_t used = 0, named = 0;
+    char names[3 * 48] = "";
+    rs_status status = sum_allocations(job, &calls, err);
+    if (status == RS_OK && !calls.n)
+        *lacks = "no call in a step takes memory from the driver or gives it back";
+    for (size_t i = 0; status == RS_OK && i < MOST_ALLOCATING && rs_rule_take_most(&calls, &call); i++) {
+        ns += call.ns;
+        n += (double)call.n;
+        used += (size_t)snprintf(c.edit + used, sizeof c.edit - used, "%sscale part=host&operator=%s=none",
+                                 used ? "; " : "", call.text);
+        named +=
+            (size_t)snprintf(names + named, sizeof names - named, "%s%.40s", named ? ", " : "", call.text);
+    }
+    rs_free(calls.items);
+    if (status != RS_OK || !used) return status;
+    snprintf(c.claim, sizeof c.claim,
+             "The host takes memory from the driver and gives it back (%s), %s ms a step in %s calls", names,
+             RS_FIXED(ns / 1e6 / steps, 2), RS_FIXED(n / steps, 1));
+    snprintf(c.subject, sizeof c.subject, "%s", names);
+    c.excess = ns / 1e3 / steps;
+    return rs_rule_add(out, &c, err);
+}
+
+/* How much faster pinned memory is cannot be told from the trace; twice is what it is at least. */
+rs_status rs_rule_pageable_copy(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                                const char **lacks, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
+    double ns = 0, whole = 0, steps = (double)rs_rule_total_steps(e);
+    size_t n = 0, waits = 0;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        whole += (double)rs_sub_sat(s->end, s->start);
+        for (uint32_t i = 1; i < s->n; i++) {
+            uint32_t source = awaited(s, i);
+            waits += source && is_pageable(s, source);
+            if (!is_pageable(s, i)) continue;
+            n++;
+            ns += (double)s->duration[i];
+        }
+    }
+    if (!n) *lacks = "no copies from or to pageable memory";
+    if (ns <= PAGEABLE_SHARE * whole) return RS_OK;
+    snprintf(c.claim, sizeof c.claim,
+             "Copies from or to pageable memory take %s ms a step%s; pinned, and at twice the rate",
+             RS_FIXED(ns / 1e6 / steps, 2), waits ? ", and the host waits for them" : "");
+    snprintf(c.edit, sizeof c.edit, "%sscale class=memory&name~" PAGEABLE "=0.5",
+             waits ? "no-sync " PAGEABLE "; " : "");
+    snprintf(c.subject, sizeof c.subject, "pageable copies");
+    c.excess = ns / 1e3 / steps;
+    return rs_rule_add(out, &c, err);
+}

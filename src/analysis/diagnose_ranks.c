@@ -1,0 +1,412 @@
+/* diagnose's catalogue: ranks, groups and pipeline stages against others that do the same work. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose_rules.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "base/try.h"
+#include "match/stages.h"
+
+#define OFF_COMPUTE 1.02 /* times its peers': computation less off than that is no finding */
+#define OFF_HOST 1.10    /* the same of host threads, which vary more */
+
+static bool has_peers(const rs_diagnosed *job, size_t rank)
+{
+    for (size_t r = 0; r < job->engine->n_ranks; r++)
+        if (r != rank && job->reference->role[r] == job->reference->role[rank]) return true;
+    return false;
+}
+
+typedef struct pair {
+    double own, peers; /* ns */
+    size_t n;          /* of work, or of stretches of host time */
+    double off; /* how many times its peers' time it takes; of the host, in the middle one of its steps */
+} pair;
+
+static pair computation_of(const rs_diagnosed *job, size_t rank)
+{
+    const rs_engine *e = job->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    pair sum = {0};
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t node = e->node_base[rank] + i;
+        if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE) continue;
+        sum.n++;
+        sum.own += (double)job->recorded->work[node];
+        sum.peers += (double)job->reference->peers.work[node];
+    }
+    sum.off = sum.peers > 0 ? sum.own / sum.peers : 0;
+    return sum;
+}
+
+static int by_off(const void *a, const void *b)
+{
+    const pair *x = a, *y = b;
+    return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* What host threads themselves take between their points. A pause in one step does not make a host slow.
+ * steps: room for the rank's steps. */
+static pair host_time_of(const rs_diagnosed *job, size_t rank, pair *steps)
+{
+    const rs_engine *e = job->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    pair sum = {0};
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t edge = e->edge_base[rank] + s->first[i];
+        if ((s->flags[i] & RS_NODE_WORK) || s->first[i] == s->first[i + 1]) continue;
+        if (s->edge_part[s->first[i]] != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
+            job->reference->peers.edge[edge] == RS_NO_EDGE)
+            continue;
+        double own = (double)job->recorded->edge[edge], peers = (double)job->reference->peers.edge[edge];
+        sum.n++;
+        sum.own += own;
+        sum.peers += peers;
+        if (s->step[i] < 0) continue;
+        steps[s->step[i]].own += own;
+        steps[s->step[i]].peers += peers;
+    }
+    size_t n = 0;
+    for (size_t k = 0; k < s->n_steps; k++)
+        if (steps[k].peers > 0) {
+            steps[n] = steps[k];
+            steps[n].off = steps[n].own / steps[n].peers;
+            n++;
+        }
+    if (n) qsort(steps, n, sizeof *steps, by_off);
+    sum.off = n ? steps[n / 2].off : sum.peers > 0 ? sum.own / sum.peers : 0;
+    return sum;
+}
+
+static bool is_off(const pair *sum, bool host)
+{
+    return sum->off >= (host ? OFF_HOST : OFF_COMPUTE);
+}
+
+/* What the rank would take, ns. The median of peers is drawn upwards where another one of them is slow, too; the
+ * mean of those that are not is not, and where they did exactly as much it can be compared as a whole. */
+static double expected_of(const rs_diagnosed *job, const pair *sums, size_t rank, bool host)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        if (job->reference->role[r] != job->reference->role[rank] || sums[r].n != sums[rank].n ||
+            is_off(&sums[r], host))
+            continue;
+        sum += sums[r].own;
+        n++;
+    }
+    return n ? sum / (double)n : sums[rank].peers;
+}
+
+/* ---- ranks that are off together ----------------------------------------------------------------------- */
+
+#define LEAST_GROUP 3 /* ranks of a group that are off together: two of them are two ranks */
+
+typedef struct compared {
+    const rs_diagnosed *job;
+    pair *sums;       /* by rank: computation */
+    uint8_t *covered; /* by rank: its whole group or stage is off */
+    rs_stages stages;
+} compared;
+
+static void clear_compared(compared *c)
+{
+    rs_free(c->sums);
+    rs_free(c->covered);
+    rs_stages_clear(&c->stages);
+}
+
+static bool all_off(const compared *c, const uint32_t *ranks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c->covered[ranks[i]] || !is_off(&c->sums[ranks[i]], false)) return false;
+    return true;
+}
+
+/* Stages first: uneven stages are nobody's fault. */
+static void cover_stages(compared *c, uint32_t *scratch)
+{
+    size_t n_ranks = c->job->engine->n_ranks;
+    for (uint32_t k = 0; k < c->stages.n_stages; k++) {
+        size_t n = 0;
+        for (uint32_t r = 0; r < n_ranks; r++)
+            if (c->stages.stage[r] == k) scratch[n++] = r;
+        if (n < 2 || !all_off(c, scratch, n)) continue;
+        for (size_t i = 0; i < n; i++) c->covered[scratch[i]] = 1;
+    }
+}
+
+typedef struct rank_set {
+    uint32_t *ranks; /* indices, ascending */
+    size_t n;
+    uint32_t meeting; /* one of theirs */
+} rank_set;
+
+static int by_size(const void *a, const void *b)
+{
+    const rank_set *x = a, *y = b;
+    if (x->n != y->n) return x->n > y->n ? -1 : 1;
+    return x->meeting < y->meeting ? -1 : x->meeting > y->meeting;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The sets of ranks that meet and are off as a whole, the largest first; block owns the members. */
+static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_t **block, rs_error *err)
+{
+    const rs_engine *e = c->job->engine;
+    size_t n_groups = c->job->reference->n_groups, n = 0, used = 0, room = 0;
+    uint8_t *seen = rs_calloc(n_groups + 1, 1);
+    *out = rs_malloc((n_groups + 1) * sizeof **out);
+    for (size_t k = 0; seen && k < e->n_meetings; k++) {
+        uint32_t g = c->job->reference->group[k];
+        if (!seen[g]) room += e->coll.instances[e->meetings[k].instance].n;
+        seen[g] = 1;
+    }
+    *block = rs_malloc((room + 1) * sizeof **block);
+    if (!seen || !*out || !*block) {
+        rs_free(seen);
+        return rs_fail_nomem(err, "diagnose");
+    }
+    memset(seen, 0, n_groups);
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const rs_coll_instance *in = &e->coll.instances[e->meetings[k].instance];
+        uint32_t g = c->job->reference->group[k], *ranks = *block + used;
+        if (seen[g] || in->n < LEAST_GROUP || in->n >= e->n_ranks) continue;
+        seen[g] = 1;
+        for (uint32_t i = 0; i < in->n; i++) ranks[i] = e->coll.arrivals[in->first + i].rank;
+        qsort(ranks, in->n, sizeof *ranks, by_index);
+        if (!all_off(c, ranks, in->n)) continue;
+        used += in->n;
+        (*out)[n++] = (rank_set){ranks, in->n, (uint32_t)k};
+    }
+    rs_free(seen);
+    if (n) qsort(*out, n, sizeof **out, by_size);
+    *n_out = n;
+    return RS_OK;
+}
+
+static const char *name_of_group(const rs_engine *e, uint32_t meeting)
+{
+    const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
+    const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+    const char *name = rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].group);
+    return name && *name && strlen(name) < 60 ? name : "of those";
+}
+
+static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, const rank_set *set,
+                           rs_candidates *out, rs_error *err)
+{
+    const rs_diagnosed *job = c->job;
+    double own = 0, expected = 0;
+    char ranks[RS_DIAGNOSE_NAME], factor[RS_FIXED_SIZE];
+    int64_t *numbers = rs_malloc(set->n * sizeof *numbers);
+    if (!numbers) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < set->n; i++) {
+        numbers[i] = job->rank_of[set->ranks[i]];
+        own += c->sums[set->ranks[i]].own;
+        expected += expected_of(job, c->sums, set->ranks[i], false);
+    }
+    bool fits = rs_rule_ranks(numbers, set->n, ranks, sizeof ranks);
+    rs_free(numbers);
+    if (!fits || own <= 0) return RS_OK;
+    rs_candidate one = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
+    snprintf(one.claim, sizeof one.claim, "All ranks of group %s (%.60s) compute %s × as long as their peers",
+             name_of_group(job->engine, set->meeting), ranks, RS_FIXED(own / expected, 2));
+    snprintf(one.subject, sizeof one.subject, "the computation of ranks %.100s", ranks);
+    one.excess = (own - expected) / 1e3 / (double)set->n / (double)rs_rule_steps(job->engine, set->ranks[0]);
+    snprintf(one.selector, sizeof one.selector, "class=computation&rank=%s=%s", ranks,
+             rs_rule_factor(expected / own, factor));
+    snprintf(one.edit, sizeof one.edit, "scale %.*s", (int)sizeof one.edit - 8, one.selector);
+    return rs_rule_add(out, &one, err);
+}
+
+/* Compares computation, and covers what is off as a whole; with a rule, its groups become candidates. */
+static rs_status compare(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                         compared *c, rs_error *err)
+{
+    size_t n = job->engine->n_ranks, n_sets = 0;
+    rank_set *sets = NULL;
+    uint32_t *block = NULL, *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    *c = (compared){.job = job, .sums = rs_calloc(n + 1, sizeof *c->sums), .covered = rs_calloc(n + 1, 1)};
+    rs_status status = c->sums && c->covered && scratch ? RS_OK : rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; status == RS_OK && r < n; r++) c->sums[r] = computation_of(job, r);
+    if (status == RS_OK) status = rs_stages_find(&job->engine->coll, &c->stages, err);
+    if (status == RS_OK) {
+        cover_stages(c, scratch);
+        status = find_groups(c, &sets, &n_sets, &block, err);
+    }
+    for (size_t i = 0; status == RS_OK && i < n_sets; i++) {
+        if (!all_off(c, sets[i].ranks, sets[i].n)) continue; /* part of a larger one */
+        for (size_t k = 0; k < sets[i].n; k++) c->covered[sets[i].ranks[k]] = 1;
+        if (rule) status = add_group(c, rule, &sets[i], out, err);
+    }
+    rs_free(sets);
+    rs_free(block);
+    rs_free(scratch);
+    return status;
+}
+
+/* ---- one rank ------------------------------------------------------------------------------------------ */
+
+static rs_status add_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pair *sums, size_t r,
+                         bool host, rs_candidates *out, rs_error *err)
+{
+    char factor[RS_FIXED_SIZE];
+    const char *what = host ? "host time" : "computation";
+    double own = sums[r].own, expected = expected_of(job, sums, r, host);
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[r]};
+    snprintf(c.claim, sizeof c.claim, "Rank %lld's %s is %s × its peers'", (long long)c.rank, what,
+             RS_FIXED(own / expected, 2));
+    snprintf(c.subject, sizeof c.subject, "rank %lld's %s", (long long)c.rank, what);
+    c.excess = (own - expected) / 1e3 / (double)rs_rule_steps(job->engine, r);
+    snprintf(c.selector, sizeof c.selector, "%s&rank=%lld=%s", host ? "part=host" : "class=computation",
+             (long long)c.rank, rs_rule_factor(expected / own, factor));
+    snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+    return rs_rule_add(out, &c, err);
+}
+
+static rs_status find_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pair *sums,
+                          const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
+                          rs_error *err)
+{
+    size_t n = job->engine->n_ranks, n_compared = 0;
+    for (size_t r = 0; r < n; r++) {
+        if (!has_peers(job, r)) continue;
+        n_compared++;
+        if (is_off(&sums[r], host) && !(covered && covered[r]))
+            RS_TRY(add_off(job, rule, sums, r, host, out, err));
+    }
+    if (!n_compared)
+        *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
+    else if (n_compared < n)
+        *lacks = "some ranks run work that no other rank runs: they are compared with nobody";
+    return RS_OK;
+}
+
+rs_status rs_rule_straggler(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                            const char **lacks, rs_error *err)
+{
+    compared c;
+    rs_status status = compare(job, NULL, NULL, &c, err);
+    if (status == RS_OK) status = find_off(job, rule, c.sums, c.covered, false, out, lacks, err);
+    clear_compared(&c);
+    return status;
+}
+
+rs_status rs_rule_slow_host(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                            const char **lacks, rs_error *err)
+{
+    size_t n = job->engine->n_ranks;
+    pair *sums = rs_calloc(n + 1, sizeof *sums);
+    if (!sums) return rs_fail_nomem(err, "diagnose");
+    rs_status status = RS_OK;
+    for (size_t r = 0; status == RS_OK && r < n; r++) {
+        pair *steps = rs_calloc(rs_rule_steps(job->engine, r), sizeof *steps);
+        if (steps)
+            sums[r] = host_time_of(job, r, steps);
+        else
+            status = rs_fail_nomem(err, "diagnose");
+        rs_free(steps);
+    }
+    if (status == RS_OK) status = find_off(job, rule, sums, NULL, true, out, lacks, err);
+    rs_free(sums);
+    return status;
+}
+
+rs_status rs_rule_late_group(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+                             const char **lacks, rs_error *err)
+{
+    compared c;
+    rs_status status = compare(job, rule, out, &c, err);
+    if (job->engine->n_ranks <= LEAST_GROUP)
+        *lacks = "the job has too few ranks: groups of three and more are compared";
+    clear_compared(&c);
+    return status;
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------- */
+
+#define OFF_STAGE 1.05 /* times the mean of stages: less is no finding */
+
+/* Computation of a stage in a step, us: of its lower middle rank, so that a slow rank does not count. */
+static double stage_time(const compared *c, uint32_t stage, int64_t *scratch)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
+        if (c->stages.stage[r] == stage)
+            scratch[n++] = (int64_t)(c->sums[r].own / (double)rs_rule_steps(c->job->engine, r));
+    return (double)rs_select_number(scratch, n, (n - 1) / 2) / 1e3;
+}
+
+static bool stage_ranks(const compared *c, uint32_t stage, int64_t *scratch, char *out, size_t size)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
+        if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
+    return rs_rule_ranks(scratch, n, out, size);
+}
+
+/* Every stage takes the mean of all: what one gives away others get. */
+static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule, int64_t *scratch,
+                                rs_candidates *out, const char **lacks, rs_error *err)
+{
+    double mean = 0, most = 0;
+    uint32_t worst = 0;
+    size_t n = c->stages.n_stages, used = 0;
+    char ranks[RS_DIAGNOSE_EDIT], factor[RS_FIXED_SIZE];
+    for (uint32_t k = 0; k < n; k++) {
+        double time = stage_time(c, k, scratch);
+        mean += time / (double)n;
+        if (time > most) {
+            most = time;
+            worst = k;
+        }
+    }
+    if (mean <= 0 || most / mean < OFF_STAGE) return RS_OK;
+    rs_candidate one = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1, .excess = most - mean};
+    bool fits = true;
+    for (uint32_t k = 0; fits && k < n; k++) {
+        double time = stage_time(c, k, scratch);
+        fits = stage_ranks(c, k, scratch, ranks, sizeof ranks);
+        if (!fits || time <= 0) continue;
+        int written =
+            snprintf(one.edit + used, sizeof one.edit - used, "%sscale class=computation&rank=%s=%s",
+                     used ? "; " : "", ranks, rs_rule_factor(mean / time, factor));
+        used += (size_t)written;
+        fits = used < sizeof one.edit;
+    }
+    if (!fits) {
+        *lacks =
+            "a stage is uneven, but there are too many stages and ranks for one question: see `rankscope "
+            "whatif`";
+        return RS_OK;
+    }
+    snprintf(one.claim, sizeof one.claim, "Stage %u of %zu of the pipeline computes %s × the mean of stages",
+             worst, n, RS_FIXED(most / mean, 2));
+    snprintf(one.subject, sizeof one.subject, "the stages of the pipeline");
+    return rs_rule_add(out, &one, err);
+}
+
+rs_status rs_rule_pipeline_imbalance(const rs_diagnosed *job, const rs_diagnose_rule *rule,
+                                     rs_candidates *out, const char **lacks, rs_error *err)
+{
+    compared c;
+    rs_status status = compare(job, NULL, NULL, &c, err);
+    int64_t *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    if (status == RS_OK && !scratch) status = rs_fail_nomem(err, "diagnose");
+    if (status == RS_OK && !c.stages.n_stages)
+        *lacks = "no pipeline: no sends and receives tie the ranks to lines of equal length";
+    else if (status == RS_OK)
+        status = balance_stages(&c, rule, scratch, out, lacks, err);
+    rs_free(scratch);
+    clear_compared(&c);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* rankscope slice -o FILE PATH...: a part of a job. The report goes to standard output. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/try.h"
+#include "cli/cli.h"
+#include "rankscope/slice.h"
+
+static const rs_option_spec specs[] = {
+    {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL,
+     "only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )"},
+    {"under", RS_OPTION_TEXT, "NAME", NULL, NULL,
+     "only what lies in events of this name (or of this condition), with the GPU work launched there"},
+    {"streams", RS_OPTION_RANGES, "LIST", NULL, NULL, "only GPU work of these streams: 7,20-23"},
+    {"threads", RS_OPTION_TEXT, "LIST", NULL, NULL,
+     "only what these threads (tid) do, with the GPU work they launch"},
+    {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op"},
+    {"without", RS_OPTION_TEXT, "LIST", NULL, NULL, "no events of these categories: python_function,Trace"},
+    {"name", RS_OPTION_TEXT, "TEXT", NULL, NULL, "only events whose name contains it"},
+    {"enclosing", RS_OPTION_CHOICE, "HOW", "cut|whole|none", "cut",
+     "events around the picked ones: cut to the time of --steps or --window, whole, or none"},
+    {"left-out", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "the new trace says what was left out, by category (table left_out says it anyway)"},
+    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
+     "of several ranks: corrected so that collectives end together; or only by baseTimeNanoseconds"},
+};
+
+static rs_status choose(rs_request *r, rs_error *err)
+{
+    (void)err;
+    r->tables = rs_slice_tables;
+    r->n_tables = RS_N_SLICE_TABLES;
+    return RS_OK;
+}
+
+static rs_slice_settings settings_of(const rs_request *r)
+{
+    const char *enclosing = rs_request_text(r, "enclosing");
+    return (rs_slice_settings){.size = sizeof(rs_slice_settings),
+                               .where = rs_request_text(r, "where"),
+                               .streams = rs_request_text(r, "streams"),
+                               .threads = rs_request_text(r, "threads"),
+                               .categories = rs_request_text(r, "categories"),
+                               .without = rs_request_text(r, "without"),
+                               .name = rs_request_text(r, "name"),
+                               .under = rs_request_text(r, "under"),
+                               .enclosing = strcmp(enclosing, "whole") == 0  ? RS_SLICE_ENCLOSING_WHOLE
+                                            : strcmp(enclosing, "none") == 0 ? RS_SLICE_ENCLOSING_NONE
+                                                                             : RS_SLICE_ENCLOSING_CUT,
+                               .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
+                               .left_out = rs_request_flag(r, "left-out")};
+}
+
+static rs_status check(rs_request *r, rs_error *err)
+{
+    rs_slice_settings settings = settings_of(r);
+    if (r->arguments.n_paths == 0 || !rs_request_text(r, "output"))
+        return rs_fail(err, RS_ERR_USAGE, "%s? rankscope slice -o FILE PATH...",
+                       r->arguments.n_paths ? "into which file" : "which traces");
+    return rs_slice_check(&settings, err);
+}
+
+typedef struct slicing {
+    rs_slicing *slice;
+    size_t rank; /* index, or RS_SLICE_ALL */
+    rs_result *result;
+} slicing;
+
+static rs_status write_trace(void *context, const rs_sink *sink, rs_error *err)
+{
+    slicing *s = context;
+    return rs_slice_write(s->slice, s->rank, sink, s->result, err);
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* rank_N.json.gz for each rank. */
+static rs_status write_each(slicing *s, const char *directory, rs_error *err)
+{
+    size_t n = strlen(directory), size = n + 60;
+    bool slash = n && directory[n - 1] == '/';
+    if (!is_directory(directory) && mkdir(directory, 0777) != 0)
+        return rs_fail(err, RS_ERR_IO, "cannot make the directory %s: %s", directory, strerror(errno));
+    char *path = rs_malloc(size);
+    if (!path) return rs_fail_nomem(err, "names");
+    rs_status status = RS_OK;
+    for (s->rank = 0; status == RS_OK && s->rank < rs_slice_n_ranks(s->slice); s->rank++) {
+        snprintf(path, size, "%s%srank_%lld.json.gz", directory, slash ? "" : "/",
+                 (long long)rs_slice_rank(s->slice, s->rank));
+        status = rs_output_put(path, true, "slice", write_trace, s, err);
+    }
+    rs_free(path);
+    return status;
+}
+
+static rs_status slice(rs_request *r, rs_result *result, rs_error *err)
+{
+    rs_slice_settings settings = settings_of(r);
+    const char *output = rs_request_text(r, "output");
+    slicing s = {.rank = RS_SLICE_ALL, .result = result};
+    rs_job *job = NULL;
+    RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
+    rs_status status = rs_slice_open(job, &settings, &s.slice, result, err);
+    bool each = is_directory(output) || (output[0] && output[strlen(output) - 1] == '/');
+    if (status == RS_OK)
+        status =
+            each ? write_each(&s, output, err) : rs_output_put(output, true, "slice", write_trace, &s, err);
+    rs_slice_close(s.slice);
+    rs_request_close(r, job);
+    return status;
+}
+
+/* Beside the trace there is room for the report only when that has a file of its own. */
+static int deliver(rs_request *r, const rs_result *result)
+{
+    bool to_stdout = strcmp(rs_request_text(r, "output"), "-") == 0;
+    return to_stdout || r->quiet ? RS_EXIT_OK : rs_request_deliver(r, result);
+}
+
+const rs_command rs_slice_command = {
+    .name = "slice",
+    .help = "A part of a job as a trace of its own: by step, time, rank, stream, thread, name, call tree",
+    .usage = "-o FILE [options] PATH...",
+    .about =
+        "Writes the events that are asked for, with what they need to be understood: the calls that launched "
+        "GPU work, the events that enclose them on their thread, the annotations of their steps, the arrows "
+        "between events that are there, the records about processes and threads, and what the file says of "
+        "itself. --ranks, --steps and --window (milliseconds) select as in every command, and of a window the "
+        "slice also holds what else goes on in it: GPU work that was launched before, events of the host that "
+        "began before. The options here pick among that, and all of them must hold.\n\n"
+        "One rank keeps every byte of its events; several ranks become one trace, as `fuse` makes it, or one "
+        "file each when FILE is a directory (out/). Packed by FILE's name: .json, .json.gz or .json.zst. The "
+        "inputs are read twice and never held whole.\n\n"
+        "With --steps or --window, enclosing events that begin earlier or end later are cut to the time of "
+        "what is selected, and say under args.uncut what times they had; so `summary`, `breakdown` and the "
+        "like of the slice are those of the whole with the same --steps. --enclosing whole leaves them as "
+        "they are, --enclosing none leaves them out.\n\n" RS_WHERE_HELP,
+    .examples = "rankscope slice -o step3.json.gz --steps 3 traces/rank0.json.gz\n"
+                "rankscope slice -o part.json.gz --window 120-180 --ranks 0-3 traces/\n"
+                "rankscope slice -o forward.json --under 'nn.Module: Encoder_0' trace.json\n"
+                "rankscope slice -o out/ --steps 3 --without python_function traces/\n"
+                "rankscope slice -o slow.json --where 'cat=kernel and dur>500 and not name~nccl' trace.json",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_input_options},
+               {.base = &rs_output_options}},
+    .n_groups = 3,
+    .choose = choose,
+    .check = check,
+    .body = slice,
+    .deliver = deliver,
+    .writes_itself = true,
+};

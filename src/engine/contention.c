@@ -1,0 +1,288 @@
+#include "engine/contention.h"
+
+#include <stdlib.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
+
+/* So many samples each way make a factor. */
+#define MIN_SAMPLES 20
+/* It is one from here on, and up to here: beyond, other work than contention is at play. */
+#define LEAST_FACTOR 1.03
+#define MOST_FACTOR 3.0
+/* A place of the program counts where it was seen so often each way. */
+#define MIN_OF_PLACE 2
+/* Two pieces of work are at one place if so many kernels before and behind them on the stream have the same names:
+ * one kernel does small work here and large work there. */
+#define AROUND 4
+/* So many kernels with a factor of their own speak for those without. */
+#define MIN_NAMES 3
+
+typedef struct span {
+    int64_t start, end;
+    int64_t before; /* ns that the spans before it cover */
+} span;
+
+static bool is_communication(const rs_skeleton *s, uint32_t i)
+{
+    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_TRANSFER;
+}
+
+static bool is_computation(const rs_skeleton *s, uint32_t i)
+{
+    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_COMPUTE;
+}
+
+/* The union of a rank's communication, in time. spans: room for one each. */
+static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *spans, size_t *n)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    size_t n_keys = 0;
+    bool ok = keys != NULL;
+    for (uint32_t i = 0; ok && i < s->n; i++)
+        if (is_communication(s, i)) keys[n_keys++] = (rs_keyed){t->start[base + i], i};
+    ok = ok && rs_keyed_sort(keys, n_keys);
+    *n = 0;
+    for (size_t k = 0; ok && k < n_keys; k++) {
+        int64_t start = keys[k].key, end = t->end[base + keys[k].value];
+        if (*n && start <= spans[*n - 1].end) {
+            if (end > spans[*n - 1].end) spans[*n - 1].end = end;
+            continue;
+        }
+        int64_t before =
+            *n ? rs_add_sat(spans[*n - 1].before, rs_sub_sat(spans[*n - 1].end, spans[*n - 1].start)) : 0;
+        spans[(*n)++] = (span){start, end, before};
+    }
+    rs_free(keys);
+    return ok;
+}
+
+/* ns before a moment that the spans cover. */
+static int64_t covered(const span *spans, size_t n, int64_t at)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].start < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low) return 0;
+    const span *x = &spans[low - 1];
+    return rs_add_sat(x->before, rs_sub_sat(at < x->end ? at : x->end, x->start));
+}
+
+/* By node of the rank: ns of it that ran beside communication. */
+static bool overlaps(const rs_engine *e, const rs_times *t, size_t rank, span *spans, int64_t *out)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    size_t n;
+    if (!collect(e, t, rank, spans, &n)) return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        out[i] = is_computation(s, i)
+                     ? rs_sub_sat(covered(spans, n, t->end[base + i]), covered(spans, n, t->start[base + i]))
+                     : 0;
+    return true;
+}
+
+static bool is_beside(const rs_times *t, uint32_t node, int64_t overlap)
+{
+    return overlap > 0 && overlap >= rs_sub_sat(t->end[node], t->start[node]) / 2;
+}
+
+/* ---- learning ------------------------------------------------------------------------------------------ */
+
+typedef struct sample {
+    uint64_t name, place; /* hashes */
+    uint32_t node;
+} sample;
+
+typedef struct samples {
+    sample *items;
+    int64_t *values[2]; /* scratch: alone, beside */
+    size_t n;
+} samples;
+
+static int by_place(const void *a, const void *b)
+{
+    const sample *x = a, *y = b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The factor of the samples [from, to) of one name: that of each place, weighed by how often it was seen. 0: none. */
+static double factor_of(samples *x, const rs_times *t, const rs_contention *c, const uint8_t *partly,
+                        size_t from, size_t to)
+{
+    size_t total[2] = {0, 0};
+    double sum = 0, weight = 0;
+    for (size_t i = from, next; i < to; i = next) {
+        size_t n[2] = {0, 0};
+        for (next = i; next < to && x->items[next].place == x->items[i].place; next++) {
+            uint32_t node = x->items[next].node;
+            if (partly[node]) continue;
+            int side = c->beside[node];
+            x->values[side][n[side]++] = rs_sub_sat(t->end[node], t->start[node]);
+        }
+        if (n[0] < MIN_OF_PLACE || n[1] < MIN_OF_PLACE) continue;
+        int64_t alone = rs_median(x->values[0], n[0]), beside = rs_median(x->values[1], n[1]);
+        double w = (double)(n[0] < n[1] ? n[0] : n[1]);
+        if (alone <= 0) continue;
+        sum += w * (double)beside / (double)alone;
+        weight += w;
+        total[0] += n[0];
+        total[1] += n[1];
+    }
+    if (total[0] < MIN_SAMPLES || total[1] < MIN_SAMPLES) return 0;
+    double factor = sum / weight;
+    return factor >= LEAST_FACTOR && factor <= MOST_FACTOR ? factor : 0;
+}
+
+static int by_factor(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Items stand by name. The factor of a name goes to all of its nodes; what has none takes the middle one. */
+static bool learn_names(samples *x, const rs_times *t, const uint8_t *partly, rs_contention *out)
+{
+    float *factors = rs_malloc((x->n + 1) * sizeof *factors);
+    if (!factors) return false;
+    for (size_t i = 0, next; i < x->n; i = next) {
+        for (next = i; next < x->n && x->items[next].name == x->items[i].name; next++) {
+        }
+        double factor = factor_of(x, t, out, partly, i, next);
+        if (factor <= 0) continue;
+        factors[out->n_names++] = (float)factor;
+        for (size_t k = i; k < next; k++) out->factor[x->items[k].node] = (float)factor;
+    }
+    if (out->n_names >= MIN_NAMES) {
+        qsort(factors, out->n_names, sizeof *factors, by_factor);
+        for (size_t i = 0; i < x->n; i++)
+            if (out->factor[x->items[i].node] <= 0) out->factor[x->items[i].node] = factors[out->n_names / 2];
+    }
+    rs_free(factors);
+    return true;
+}
+
+/* By name: its hash. */
+static uint64_t *hash_names(const rs_skeleton *s)
+{
+    uint64_t *out = rs_malloc((s->pool.strings.n + 1) * sizeof *out);
+    for (size_t i = 0; out && i < s->pool.strings.n; i++)
+        out[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
+    return out;
+}
+
+/* Adds the computation of a rank, stream by stream. */
+static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samples *x)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    uint64_t *names = hash_names(s);
+    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    size_t n = 0;
+    bool ok = names && keys;
+    for (uint32_t i = 0; ok && i < s->n; i++)
+        if (is_computation(s, i) && s->name[i] != RS_NO_STRING) keys[n++] = (rs_keyed){t->start[base + i], i};
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t k = 0; ok && k < n; k++) keys[k].key = s->lane[keys[k].value];
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t k = 0; ok && k < n; k++) {
+        uint64_t place = 0;
+        size_t from = k < AROUND ? 0 : k - AROUND;
+        for (size_t j = from; j < n && j <= k + AROUND; j++) {
+            bool here = keys[j].key == keys[k].key;
+            place = (place ^ (here ? names[s->name[keys[j].value]] : 0)) * 0x9e3779b97f4a7c15u;
+            place ^= place >> 29;
+        }
+        x->items[x->n++] = (sample){names[s->name[keys[k].value]], place, base + keys[k].value};
+    }
+    rs_free(names);
+    rs_free(keys);
+    return ok;
+}
+
+/* Sets beside, and in partly what ran beside communication for less than half of it. */
+static bool mark_rank(const rs_engine *e, const rs_times *t, size_t rank, uint8_t *partly, rs_contention *out)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    span *spans = rs_malloc((s->n + 1) * sizeof *spans);
+    int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
+    bool ok = spans && overlap && overlaps(e, t, rank, spans, overlap);
+    for (uint32_t i = 0; ok && i < s->n; i++) {
+        out->beside[base + i] = is_beside(t, base + i, overlap[i]);
+        partly[base + i] = overlap[i] > 0 && !out->beside[base + i];
+    }
+    rs_free(spans);
+    rs_free(overlap);
+    return ok;
+}
+
+rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_contention *out, rs_error *err)
+{
+    samples x = {.items = rs_malloc((e->n_nodes + 1) * sizeof *x.items)};
+    uint8_t *partly = rs_calloc(e->n_nodes + 1, 1);
+    *out = (rs_contention){.factor = rs_calloc(e->n_nodes + 1, sizeof *out->factor),
+                           .beside = rs_calloc(e->n_nodes + 1, 1)};
+    for (int k = 0; k < 2; k++) x.values[k] = rs_malloc((e->n_nodes + 1) * sizeof *x.values[k]);
+    bool ok = x.items && x.values[0] && x.values[1] && partly && out->factor && out->beside;
+    for (size_t r = 0; ok && r < e->n_ranks; r++)
+        ok = mark_rank(e, recorded, r, partly, out) && add_samples(e, recorded, r, &x);
+    if (ok && x.n) qsort(x.items, x.n, sizeof *x.items, by_place);
+    ok = ok && learn_names(&x, recorded, partly, out);
+    rs_free(x.items);
+    rs_free(x.values[0]);
+    rs_free(x.values[1]);
+    rs_free(partly);
+    if (ok) return RS_OK;
+    rs_contention_clear(out);
+    return rs_fail_nomem(err, "contention");
+}
+
+/* ---- use ----------------------------------------------------------------------------------------------- */
+
+static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_times *t, size_t rank,
+                       rs_weights *w)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank];
+    span *spans = rs_malloc((s->n + 1) * sizeof *spans);
+    int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
+    bool ok = spans && overlap && overlaps(e, t, rank, spans, overlap);
+    for (uint32_t i = 0; ok && i < s->n; i++) {
+        uint32_t node = base + i;
+        double factor = c->factor[node];
+        if (factor <= 0) continue;
+        bool now = is_beside(t, node, overlap[i]);
+        if (now == c->beside[node]) continue;
+        double ns = (double)w->work[node] * (now ? factor : 1 / factor);
+        w->work[node] = ns < 9e17 ? (int64_t)(ns + 0.5) : w->work[node];
+    }
+    rs_free(spans);
+    rs_free(overlap);
+    return ok;
+}
+
+rs_status rs_contention_apply(const rs_contention *c, const rs_engine *e, const rs_times *times,
+                              rs_weights *w, rs_error *err)
+{
+    bool ok = true;
+    for (size_t r = 0; ok && c->n_names && r < e->n_ranks; r++) ok = apply_rank(c, e, times, r, w);
+    return ok ? RS_OK : rs_fail_nomem(err, "contention");
+}
+
+void rs_contention_clear(rs_contention *c)
+{
+    rs_free(c->factor);
+    rs_free(c->beside);
+    *c = (rs_contention){0};
+}

@@ -1,0 +1,25 @@
+/* How much longer computation takes beside communication of its rank, told by the recording itself.
+ *
+ * A replay gives every kernel its recorded duration. Where a question moves communication away from computation, or
+ * onto it, kernels that were slowed down are not any more, or others are. Kernels of a name that ran beside
+ * communication in some places and alone in others tell by how much; questions are asked once more with that. */
+#ifndef RS_ENGINE_CONTENTION_H
+#define RS_ENGINE_CONTENTION_H
+
+#include "engine/engine.h"
+
+typedef struct rs_contention {
+    float *factor;   /* by node: beside communication it takes so many times as long; 0: not known */
+    uint8_t *beside; /* by node: in the recording at least half of it ran beside communication */
+    size_t n_names;  /* kernels of which a factor is known */
+} rs_contention;
+
+/* recorded: the times of the recording. O(n log n). Release with rs_contention_clear. */
+rs_status rs_contention_learn(const rs_engine *engine, const rs_times *recorded, rs_contention *out,
+                              rs_error *err);
+/* Changes work that by `times` runs beside communication and did not in the recording, or the other way round. */
+rs_status rs_contention_apply(const rs_contention *contention, const rs_engine *engine, const rs_times *times,
+                              rs_weights *weights, rs_error *err);
+void rs_contention_clear(rs_contention *contention);
+
+#endif

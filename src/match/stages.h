@@ -1,0 +1,26 @@
+/* Where ranks stand: the stage of the pipeline, and the data rank.
+ *
+ * Stages are told by who sends to whom. Ranks that sends and receives tie together are one pipeline, and its stages are its ranks in ascending order,
+ * as every framework numbers them. Pipelines of a job are equally long, or there are none. */
+#ifndef RS_MATCH_STAGES_H
+#define RS_MATCH_STAGES_H
+
+#include "match/collective_ops.h"
+
+typedef struct rs_stages {
+    uint32_t *stage; /* by rank */
+    uint32_t *line;  /* by rank: its pipeline, counted in order of their first ranks */
+    size_t n_stages; /* 0: the job has no pipeline */
+    size_t n_lines;
+} rs_stages;
+
+/* Release with rs_stages_clear, also after a failure. */
+rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err);
+void rs_stages_clear(rs_stages *stages);
+
+/* By rank its place on the data axis of the mesh, into out, -1 where the process groups do not tell. numbers:
+ * the ranks' own, ascending. *n_data: how many places the axis has, 0: unknown. Cost: O(operations). */
+rs_status rs_data_ranks(const rs_coll_job *job, const int64_t *numbers, int64_t *out, int64_t *n_data,
+                        rs_error *err);
+
+#endif

@@ -1,0 +1,152 @@
+/* Stages and data ranks of jobs made by hand: who sends to whom, and who else meets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "match/stages.h"
+
+#define MOST 32
+
+typedef struct made {
+    rs_coll_rank ranks[MOST];
+    const rs_coll_rank *list[MOST];
+    rs_coll_op ops[MOST][MOST];
+    rs_coll_instance instances[MOST * MOST];
+    rs_coll_arrival arrivals[2 * MOST * MOST];
+    int64_t numbers[MOST];
+    rs_coll_job job;
+} made;
+
+static made *make(size_t n)
+{
+    made *m = rs_calloc(1, sizeof *m);
+    assert_non_null(m);
+    m->job =
+        (rs_coll_job){.ranks = m->list, .n_ranks = n, .instances = m->instances, .arrivals = m->arrivals};
+    for (size_t r = 0; r < n; r++) {
+        assert_true(rs_pool_init(&m->ranks[r].pool));
+        m->ranks[r].ops = m->ops[r];
+        m->list[r] = &m->ranks[r];
+        m->numbers[r] = (int64_t)r;
+    }
+    return m;
+}
+
+static uint32_t text_of(rs_coll_rank *r, const char *text)
+{
+    uint32_t id = rs_strings_add(&r->pool.strings, text, strlen(text));
+    assert_int_not_equal(id, RS_NO_STRING);
+    return id;
+}
+
+/* One collective of some ranks, which their texts list. */
+static void meet(made *m, rs_coll_kind kind, const char *description, const uint32_t *ranks, uint32_t n)
+{
+    char members[256] = "[";
+    for (uint32_t i = 0; i < n; i++)
+        snprintf(members + strlen(members), sizeof members - strlen(members), "%s%u", i ? ", " : "",
+                 ranks[i]);
+    rs_coll_instance *c = &m->instances[m->job.n++];
+    *c = (rs_coll_instance){.first = (uint32_t)m->job.n_arrivals, .n = n};
+    for (uint32_t i = 0; i < n; i++) {
+        rs_coll_rank *r = &m->ranks[ranks[i]];
+        r->ops[r->n] = (rs_coll_op){.kind = kind,
+                                    .group_size = n,
+                                    .members = text_of(r, members),
+                                    .description = text_of(r, description),
+                                    .group = RS_NO_STRING};
+        m->arrivals[m->job.n_arrivals++] = (rs_coll_arrival){ranks[i], (uint32_t)r->n++, 0};
+    }
+}
+
+static void unmake(made *m)
+{
+    for (size_t r = 0; r < m->job.n_ranks; r++) rs_pool_clear(&m->ranks[r].pool);
+    rs_free(m);
+}
+
+/* rank = (pp * DP + dp) * TP + tp, as Megatron numbers them. */
+static made *make_job(uint32_t dp, uint32_t tp, uint32_t pp)
+{
+    made *m = make(dp * tp * pp);
+    uint32_t ranks[MOST];
+    for (uint32_t s = 0; s < pp; s++)
+        for (uint32_t d = 0; d < dp; d++) {
+            for (uint32_t t = 0; t < tp; t++) ranks[t] = (s * dp + d) * tp + t;
+            if (tp > 1) meet(m, RS_COLL_ALL_REDUCE, "TENSOR_MODEL_PARALLEL_GROUP", ranks, tp);
+        }
+    for (uint32_t s = 0; s < pp; s++)
+        for (uint32_t t = 0; t < tp; t++) {
+            for (uint32_t d = 0; d < dp; d++) ranks[d] = (s * dp + d) * tp + t;
+            if (dp > 1) meet(m, RS_COLL_ALL_REDUCE, "DATA_PARALLEL_GROUP", ranks, dp);
+        }
+    for (uint32_t i = 0; pp > 1 && i < dp * tp; i++)
+        for (uint32_t s = 0; s + 1 < pp; s++) {
+            for (uint32_t k = 0; k < pp; k++) ranks[k] = k * dp * tp + i;
+            uint32_t pair[2] = {ranks[s], ranks[s + 1]};
+            meet(m, RS_COLL_SEND_RECV, "PIPELINE_MODEL_PARALLEL_GROUP", pair, 2);
+            /* the texts list the whole group */
+            char members[256] = "[";
+            for (uint32_t k = 0; k < pp; k++)
+                snprintf(members + strlen(members), sizeof members - strlen(members), "%s%u", k ? ", " : "",
+                         ranks[k]);
+            for (int k = 0; k < 2; k++) {
+                rs_coll_rank *r = &m->ranks[pair[k]];
+                r->ops[r->n - 1].members = text_of(r, members);
+                r->ops[r->n - 1].group_size = pp;
+            }
+        }
+    return m;
+}
+
+static void test_grids(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][3] = {{4, 1, 2}, {2, 2, 2}, {2, 1, 4}, {3, 2, 3},
+                                        {4, 2, 1}, {1, 2, 4}, {8, 1, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint32_t dp = sizes[i][0], tp = sizes[i][1], pp = sizes[i][2];
+        made *m = make_job(dp, tp, pp);
+        rs_stages s;
+        int64_t data[MOST], n_data;
+        assert_int_equal(rs_stages_find(&m->job, &s, NULL), RS_OK);
+        assert_int_equal(s.n_stages, pp > 1 ? pp : 0);
+        if (pp > 1) assert_int_equal(s.n_lines, dp * tp);
+        assert_int_equal(rs_data_ranks(&m->job, m->numbers, data, &n_data, NULL), RS_OK);
+        assert_int_equal(n_data, dp > 1 ? dp : 0);
+        for (uint32_t r = 0; r < dp * tp * pp; r++) {
+            if (pp > 1) assert_int_equal(s.stage[r], r / (dp * tp));
+            if (pp > 1) assert_int_equal(s.line[r], r % (dp * tp));
+            assert_int_equal(data[r], dp > 1 ? (int64_t)(r / tp % dp) : -1);
+        }
+        rs_stages_clear(&s);
+        unmake(m);
+    }
+}
+
+/* Lines of different lengths are no pipelines of stages. */
+static void test_uneven(void **state)
+{
+    (void)state;
+    made *m = make(5);
+    rs_stages s;
+    meet(m, RS_COLL_SEND_RECV, "", (uint32_t[]){0, 1}, 2);
+    meet(m, RS_COLL_SEND_RECV, "", (uint32_t[]){2, 3}, 2);
+    meet(m, RS_COLL_SEND_RECV, "", (uint32_t[]){3, 4}, 2);
+    assert_int_equal(rs_stages_find(&m->job, &s, NULL), RS_OK);
+    assert_int_equal(s.n_stages, 0);
+    assert_int_equal(s.n_lines, 2);
+    rs_stages_clear(&s);
+    unmake(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_uneven)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
