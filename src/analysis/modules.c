@@ -446,7 +446,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
 }
 
-static const rs_layout module_layout = RS_RECORD_LAYOUT(module_row, module);
+static const rs_field module_more[] = {RS_FIELD(module_row, all)};
+static const rs_layout module_layout = RS_RECORD_LAYOUT_AND(module_row, module, module_more);
 static const rs_field phase_more[] = {RS_FIELD(phase_row, all)};
 static const rs_layout phase_layout = RS_RECORD_LAYOUT_AND(phase_row, phase, phase_more);
 static const rs_field rank_fields[] = {
