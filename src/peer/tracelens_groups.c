@@ -5,6 +5,18 @@
 #include "base/stats.h"
 #include "peer/tracelens_rank.h"
 
+/* As pandas takes it of groups: in one pass, after Welford. Empty for one value. */
+static double pandas_std(const double *values, size_t n)
+{
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        double before = values[i] - mean;
+        mean += before / (double)(i + 1);
+        squares += (values[i] - mean) * before;
+    }
+    return n < 2 ? (double)NAN : sqrt(squares / (double)(n - 1));
+}
+
 rs_tl_stats rs_tl_stats_of(double *values, size_t n)
 {
     size_t known = 0;
@@ -14,7 +26,7 @@ rs_tl_stats rs_tl_stats_of(double *values, size_t n)
     if (known == 0) return s;
     s.sum = rs_sum(values, known);
     s.mean = s.sum / (double)known;
-    s.std = rs_std(values, known);
+    s.std = pandas_std(values, known);
     rs_sort_doubles(values, known);
     s.median = rs_quantile(values, known, 0.5);
     s.min = values[0];
