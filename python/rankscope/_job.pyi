@@ -38,13 +38,14 @@ class Job:
 
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
-             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
+             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "likely", "certain", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
         """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
         row a rank.
 
         categories, without: only events of these categories, or none of these: a name or several
-        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
+            "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
     def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
                progress: Progress = None) -> None:
