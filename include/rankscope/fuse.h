@@ -23,8 +23,8 @@ typedef struct rs_fuse_settings {
     const char *without;    /* not these; NULL: none */
     bool align; /* clocks are corrected by the ends of collectives, not only by baseTimeNanoseconds */
     uint64_t max_events; /* about that many events of all ranks, the most telling ones; 0: all */
-    bool perfetto;      /* Perfetto's own form (protobuf) instead of JSON; inputs may be of any format then */
-    const char *clocks; /* with align: "ends" (NULL, too), "likely", "certain": as of the command clocks */
+    const char *clocks;  /* with align: "ends" (NULL, too), "likely", "certain": as of the command clocks */
+    bool perfetto; /* Perfetto's own form (protobuf) instead of JSON; inputs may be of any format then */
 } rs_fuse_settings;
 
 /* Writes one trace of all ranks of a job that was not asked anything yet. Its --ranks and --steps select.

@@ -103,7 +103,8 @@ typedef struct writing {
     cell *cells;
     arrow_end *arrows;
     size_t n_arrows;
-    rs_map64 processes; /* by pid: number + 1 */
+    rs_map64 processes; /* by pid: the low half of the track */
+    rs_map64 names;     /* by pid: a text */
     uint32_t n_processes, n_tracks;
     bool began;
 } writing;
@@ -301,17 +302,27 @@ static void put_arrows(writing *w, uint32_t row)
 
 /* ---- processes ----------------------------------------------------------------------------------------- */
 
-static const char *process_name(const writing *w, int64_t pid)
+/* What records call the processes. */
+static rs_status find_names(writing *w, rs_error *err)
 {
     const rs_events *e = w->e;
     for (size_t i = 0; i < w->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(w->trace, i);
-        if (e->phase[row] != 'M' || e->threads[e->thread[row]].pid != pid) continue;
-        if (strcmp(rs_event_name(e, row), "process_name") != 0) continue;
+        bool is_new;
+        if (e->phase[row] != 'M' || strcmp(rs_event_name(e, row), "process_name") != 0) continue;
         uint32_t text = rs_events_text(e, RS_COL_META_NAME, row);
-        if (text != RS_NO_STRING) return e->strings.items[text].text;
+        if (text == RS_NO_STRING) continue;
+        uint32_t *name = rs_map64_put(&w->names, (uint64_t)e->threads[e->thread[row]].pid, &is_new);
+        if (!name) return rs_fail_nomem(err, "names");
+        *name = text;
     }
-    return NULL;
+    return RS_OK;
+}
+
+static const char *process_name(const writing *w, int64_t pid)
+{
+    const uint32_t *text = rs_map64_get(&w->names, (uint64_t)pid);
+    return text ? w->e->strings.items[*text].text : "";
 }
 
 static void id_text(const rs_events *e, int64_t number, uint32_t text, char *out, size_t size)
@@ -340,8 +351,7 @@ static uint64_t process_track(writing *w, const rs_thread *thread, bool gpu)
     if (gpu)
         snprintf(name, sizeof name, "rank %" PRId64 ": GPU %s", w->rank->rank, id);
     else
-        snprintf(name, sizeof name, "rank %" PRId64 ": %.200s (process %s)", w->rank->rank, own ? own : "",
-                 id);
+        snprintf(name, sizeof name, "rank %" PRId64 ": %.200s (process %s)", w->rank->rank, own, id);
     size_t packet = begin_packet(w), track = rs_proto_open(w->out, PACKET_TRACK);
     rs_proto_uint(w->out, TRACK_UUID, uuid);
     size_t process = rs_proto_open(w->out, TRACK_PROCESS);
@@ -390,13 +400,13 @@ static bool fits(writing *w, lane *l, drawn *d, bool work)
     while (l->n && (l->open[l->n - 1].end <= d->start)) end_event(w, l);
     if (!l->n) return true;
     open_event *top = &l->open[l->n - 1];
-    if (!work && !top->work && top->end < d->end && top->end - d->start < slack) {
+    if (!work && !top->work && top->end < d->end && rs_sub_sat(top->end, d->start) < slack) {
         top->end = d->start; /* neighbours that overlap by rounding */
         while (l->n && l->open[l->n - 1].end <= d->start) end_event(w, l);
         return !l->n || l->open[l->n - 1].end >= d->end;
     }
     if (top->work || l->n >= MAX_OPEN) return false;
-    if (d->end > top->end && d->end - top->end < slack) d->end = top->end;
+    if (d->end > top->end && rs_sub_sat(d->end, top->end) < slack) d->end = top->end;
     return d->end <= top->end;
 }
 
@@ -510,7 +520,10 @@ static rs_status draw(writing *w, rs_error *err)
         int64_t from = INT64_MIN, to = INT64_MAX, start = e->start[row], end = rs_event_end(e, row);
         bool is_drawn = rs_event_is_span(e, row) || e->phase[row] == 'i' || e->phase[row] == 'I';
         if ((!is_drawn && e->phase[row] != 'C') || start == RS_NO_TIME) continue;
-        if (!w->rank->keeps(w->rank->context, w->trace, i, &from, &to)) continue;
+        if (!w->rank->keeps(w->rank->context, w->trace, i, &from, &to)) {
+            w->rank->n_left_out++;
+            continue;
+        }
         if (!is_drawn) {
             draw_counter(w, &counters, row);
             continue;
@@ -537,12 +550,13 @@ rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto
 {
     writing w = {.trace = trace, .e = trace->events, .rank = rank, .out = out};
     rs_status status = RS_OK;
-    rank->n_written = rank->n_too_deep = 0;
+    rank->n_written = rank->n_left_out = rank->n_too_deep = 0;
     for (size_t i = 0; status == RS_OK && i < N_INTERNED; i++) {
         w.known[i] = rs_calloc(trace->events->strings.n / 8 + 1, 1);
         if (!w.known[i]) status = rs_fail_nomem(err, "names");
     }
     if (status == RS_OK && rank->arguments) status = index_cells(&w, err);
+    if (status == RS_OK) status = find_names(&w, err);
     if (status == RS_OK) status = find_arrows(&w, err);
     if (status == RS_OK) status = draw(&w, err);
     if (status == RS_OK && (out->failed || w.event.failed || w.interned.failed))
@@ -554,5 +568,6 @@ rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto
     rs_free(w.event.bytes);
     rs_free(w.interned.bytes);
     rs_map64_clear(&w.processes);
+    rs_map64_clear(&w.names);
     return status;
 }

@@ -23,8 +23,9 @@ typedef struct rs_pftrace_rank {
     /* Whether the at-th row of the rank is there; *from, *to: what it is cut to, INT64_MIN and INT64_MAX: not. */
     bool (*keeps)(const void *context, const rs_trace *trace, size_t at, int64_t *from, int64_t *to);
     const void *context;
-    bool arguments;                 /* events have their arguments */
-    uint64_t n_written, n_too_deep; /* set: events; those that overlap beyond all lanes */
+    bool arguments; /* events have their arguments */
+    /* set: events that are there, that are not, and of those that no lane had room for */
+    uint64_t n_written, n_left_out, n_too_deep;
 } rs_pftrace_rank;
 
 #define RS_PFTRACE_COLUMNS (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS)

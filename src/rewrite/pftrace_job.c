@@ -116,7 +116,7 @@ static rs_status make_rank(const rs_run *run, rs_trace *trace, void **value, rs_
         return status;
     }
     r->n_written = rank.n_written;
-    r->n_left_out = trace->n_rows - rank.n_written;
+    r->n_left_out = rank.n_left_out + rank.n_too_deep;
     pthread_mutex_lock(&m->lock);
     m->deep += rank.n_too_deep;
     pthread_mutex_unlock(&m->lock);
