@@ -45,7 +45,7 @@ class Job:
 
         categories, without: only events of these categories, or none of these: a name or several
         clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
-            "file" goes by the files alone
+        "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
     def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
                progress: Progress = None) -> None:
@@ -191,6 +191,7 @@ class Job:
         folded: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        most_events: Optional[int] = None,
         compat: None = None,
         table: Optional[Literal['blame', 'totals', 'chain', 'folded']] = None,
         progress: Progress = None) -> Table:
@@ -228,6 +229,8 @@ class Job:
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            most_events: nothing where the job's ranks have more than N events together: memory grows with
+                them
 
         Table blame: one row is what one rank's waiting is blamed on; rows of a kind add up to what was
             waited
@@ -987,6 +990,98 @@ class Job:
             with_work [count]: calls whose GPU work is in the file
             work [count]: GPU events they own
             coverage_pct [percent]: share of calls with work"""
+    def exchange(self, *,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['exchange', 'ranks']] = None,
+        progress: Progress = None) -> Table:
+        """Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most.
+
+        Sizes come from the split sizes that the communication recorded, which count rows of the first
+        dimension; an all-to-all without them gives every rank the same. The receiver is told by the members
+        of the process group. In a group that is as large as the job and does not list its members ranks
+        stand in order.
+
+        Options:
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'vs_mean > 1.5'
+
+        Table exchange: one row is one rank and one it sends to, in one group
+            rank [id]: rank that sends
+            to_rank [id]: rank that receives; unknown: the trace does not list the group's members
+            place [id]: its place in the group
+            group: process group's name
+            description: process group's description
+            count [count]: all-to-alls with known sizes
+            bytes [bytes]: sent in all of them
+            mean_bytes [bytes]: sent in one
+            share_pct [percent]: bytes of all that the rank sends in the group
+
+        Table ranks: one row is one rank
+            rank [id]: rank
+            all_to_alls [count]: all-to-alls of the rank
+            unknown [count]: of these, those whose sizes the trace does not tell
+            time_us [us]: durations of their kernels, waits for other ranks among them
+            sent_bytes [bytes]: sent to all ranks, itself among them
+            received_bytes [bytes]: what the ranks in the traces send to it
+            vs_mean [ratio]: received_bytes over the mean of all ranks: the load of an expert's rank"""
+    def fragments(self, *,
+        shorter_than: float = 10.0,
+        micro_idle: float = 10.0,
+        top: int = 20,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['fragments', 'kernels', 'lengths']] = None,
+        progress: Progress = None) -> Table:
+        """Short kernels and short gaps between them: what fusing or a CUDA graph could win.
+
+        A gap is a time in which nothing at all runs on the GPU, between its first and its last event. Gaps
+        shorter than micro_idle come from launching one kernel after another; longer ones have other causes
+        (idle). The table kernels adds up the short runs of a kernel that one operator launched, and the
+        micro idle right before them; lengths tells how kernels and gaps divide by their length.
+
+        Options:
+            shorter_than: kernels shorter than this are short
+            micro_idle: gaps in which nothing runs and that are shorter than this are micro idle, the others
+                macro idle
+            top: of the table kernels only the first N rows of a rank; 0: all
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'micro_idle_pct > 10'
+
+        Table fragments: one row is one rank
+            rank [id]: rank
+            span_us [us]: from the first GPU event's start to the last one's end
+            kernels [count]: kernels
+            short [count]: of these, shorter than shorter_than
+            short_pct [percent]: short of kernels
+            short_us [us]: durations of the short ones, added up
+            short_time_pct [percent]: short_us of the durations of all kernels
+            idle_us [us]: nothing runs on the GPU
+            micro_gaps [count]: gaps shorter than micro_idle
+            micro_idle_us [us]: these gaps added up
+            micro_idle_pct [percent]: micro_idle_us of the span
+            macro_gaps [count]: the other gaps
+            macro_idle_us [us]: the other gaps added up
+            macro_idle_pct [percent]: macro_idle_us of the span
+
+        Table kernels: one row is one short kernel of one operator of one rank
+            rank [id]: rank
+            count [count]: runs shorter than shorter_than
+            sum_us [us]: their durations added up
+            mean_us [us]: sum_us of one run
+            min_us [us]: shortest
+            max_us [us]: longest of the short ones
+            gap_us [us]: micro idle right before them, added up
+            share_pct [percent]: sum_us and gap_us of the rank's span
+            operator: operator that launched it, or the call; unknown: the launch is not in the file
+            name: short kernel
+
+        Table lengths: one row is the kernels or the gaps of some length of one rank
+            rank [id]: rank
+            what: kernel, or gap: nothing runs on the GPU
+            from_us [us]: as long as this or longer
+            to_us [us]: and shorter than this; unknown: however long
+            count [count]: kernels or gaps of that length
+            sum_us [us]: their lengths added up
+            share_pct [percent]: of all kernels' or all gaps'"""
     def frame(self, *,
         of: Ranges = None,
         gpu: bool = False,
@@ -1324,6 +1419,53 @@ class Job:
             mfu_pct [percent]: the same without recompute_flops: model FLOPs utilisation
             modelled_pct [percent]: GPU time with a model, of all but communication: how much of this to
                 believe"""
+    def modules(self, *,
+        by: Literal['instance', 'class'] = 'instance',
+        top: int = 0,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['modules', 'phases']] = None,
+        progress: Progress = None) -> Table:
+        """GPU time by nn.Module: forward, backward, and what activation checkpointing computes again.
+
+        Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the
+        module of the forward operator with the same sequence number. Time is the sum of durations of GPU
+        work, communication and copies among it, and every piece lies in the own time of exactly one row.
+        Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where
+        Python functions were recorded, with_stack=True) or in CheckpointFunctionBackward outside of the
+        backward pass that this starts.
+
+        Options:
+            by: instance: each module by itself (Linear_3); class: all of one class together (Linear); one
+                of instance, class
+            top: only the first N modules of a rank; 0: all
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'recompute_us > 1000'
+
+        Table modules: one row is one module of one rank
+            rank [id]: rank
+            module: nn.Module; (no module): work that lies below none, (unlinked): work without a launch in
+                the file
+            parent: the module around it where it was met first; unknown: none
+            calls [count]: how often it was entered
+            total_us [us]: GPU time of it and of the modules in it: durations added up
+            own_us [us]: ... of that, below no module in it; the own times of all rows add up to the rank's
+                GPU time
+            share_pct [percent]: total_us of the rank's GPU time
+            forward_us [us]: total_us of the forward pass
+            backward_us [us]: total_us of the backward pass: of the operators whose forward operators are
+                its own
+            recompute_us [us]: total_us of what activation checkpointing computes again
+            kernels [count]: pieces of GPU work in total_us
+            host_us [us]: time in it on the host
+
+        Table phases: one row is one phase of one rank
+            rank [id]: rank
+            phase: forward: below a module, or an operator that autograd numbers; backward: below the
+                autograd engine; recompute: forward operators run again for activation checkpointing;
+                optimizer: below Optimizer.step; other; unlinked: without a launch in the file
+            gpu_us [us]: GPU time: durations added up
+            share_pct [percent]: of the rank's GPU time
+            kernels [count]: pieces of GPU work"""
     def ops(self, *,
         by: Literal['op', 'category', 'args'] = 'op',
         host: bool = False,
@@ -1526,6 +1668,7 @@ class Job:
         force: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        most_events: Optional[int] = None,
         compat: None = None,
         table: Optional[Literal['replay', 'what_if', 'path', 'edges']] = None,
         progress: Progress = None) -> Table:
@@ -1557,6 +1700,8 @@ class Job:
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            most_events: nothing where the job's ranks have more than N events together: memory grows with
+                them
 
         Table replay: one row is a step of a rank, or a rank as a whole
             rank [id]: rank of the job
@@ -2250,6 +2395,7 @@ class Job:
         scale: Optional[Text] = None,
         ideal_trace: Optional[Text] = None,
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        map: bool = False,
         slowest: float = 3.0,
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['straggler-analysis']] = None,
@@ -2283,6 +2429,8 @@ class Job:
             clocks: traces: ends: clocks are corrected so that collectives end together; likely, certain: by
                 the intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            map: traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up
+                to 4 million events
             slowest: share of the workers that are the slowest ones of M_W
             fail_on: exit 1 when the job meets it: 'slowdown > 1.1'
 
