@@ -11,13 +11,14 @@ from typing import List
 
 from . import _engine, chakra, errors, flight, metrics
 from ._job import Events, Job, compare, diff, memory, open_job as open
+from ._regress import Comparison, regress
 from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
 
-__all__ = ["AmbiguousError", "Cancelled", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
+__all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
            "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory",
-           "metrics", "open", "output_forms", "summarize"]
+           "metrics", "open", "output_forms", "regress", "summarize"]
 __version__: str = _engine.version()
 
 

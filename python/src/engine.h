@@ -127,6 +127,7 @@ bool rs_py_add_job(PyObject *module);
 bool rs_py_add_flight(PyObject *module);
 bool rs_py_add_chakra(PyObject *module);
 bool rs_py_add_metrics(PyObject *module);
+bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */

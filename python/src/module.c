@@ -148,7 +148,8 @@ PyMODINIT_FUNC PyInit__engine(void)
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (rs_py_add_results(module) && rs_py_add_job(module) && rs_py_add_many(module) &&
-        rs_py_add_flight(module) && rs_py_add_chakra(module) && rs_py_add_metrics(module))
+        rs_py_add_flight(module) && rs_py_add_chakra(module) && rs_py_add_metrics(module) &&
+        rs_py_add_regress(module))
         return module;
     Py_DECREF(module);
     return NULL;
