@@ -3,7 +3,7 @@
 #ifndef RANKSCOPE_STORE_H
 #define RANKSCOPE_STORE_H
 
-#include "rankscope/job.h"
+#include "rankscope/analysis.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +23,8 @@ RS_API extern const rs_table_spec *const rs_store_tables[1];
  * left alone. */
 RS_API rs_status rs_store_do(const char *folder, rs_store_task task, const char *const *paths, size_t n_paths,
                              rs_result *result, rs_error *err);
+
+typedef struct rs_job rs_job; /* rankscope/job.h */
 
 /* Reads every file of a job with all known arguments and keeps its events in the store of the job's settings, so that
  * no question to it reads the text again. RS_ERR_USAGE: the job has no store. */

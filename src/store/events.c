@@ -41,7 +41,8 @@ static const rs_layout name_layout = RS_LAYOUT(rs_other_name, name_fields);
     X(world_size)                                                                                            \
     X(n_groups)                                                                                              \
     X(group_size)                                                                                            \
-    X(base_time_ns) X(schema_version) X(cuda_runtime) X(cuda_driver) X(cupti) X(hip_runtime) X(hip_driver)   \
+    X(base_time_ns)                                                                                          \
+    X(schema_version) X(cuda_runtime) X(cuda_driver) X(cupti) X(hip_runtime) X(hip_driver)                   \
         X(roctracer_x1000) X(n_devices) X(max_threads_per_block)
 #define INFO_TEXTS(X)                                                                                        \
     X(backend)                                                                                               \
