@@ -66,7 +66,7 @@ def main():
         met = "" if target is None else "met" if ratio <= target else "**missed**"
         rows.append("| %s | %s | %.2f | %s | %s |" % (what, against, ratio, "" if target is None else "≤ %.2f" % target, met))
 
-    row("build: link and convert", "loading both inputs", middle("build", "cpu") / middle("load", "cpu"), 2.0)
+    row("build: link and convert", "loading both inputs", middle("build", "cpu") / middle("load", "cpu"), 1.5)
     for name in "link", "convert":
         row(name, "loading both inputs", middle(name, "cpu") / middle("load", "cpu"))
     for name in "build", "link", "convert":

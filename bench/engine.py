@@ -74,6 +74,7 @@ def main():
         "Written by `bench/engine.py`, which `make bench` runs: medians of %d runs on one thread, in processor time. A job of %d ranks made" % (RUNS, one["ranks"]),
         "by rankscope-synth: %d events (%.2f GB), of which the skeletons keep %d nodes and %d edges." % (
             one["events"], one["text"] / 1e9, one["nodes"], one["edges"]),
+        "The machine's load over the last minute was %.1f at the end (this run makes 1)." % os.getloadavg()[0],
         "",
         "| what | against | value | target | |",
         "| --- | --- | ---: | ---: | --- |",

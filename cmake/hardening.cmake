@@ -20,8 +20,8 @@ endif()
 # The same bytes from any folder: paths are told from the sources on.
 if(NOT RS_COVERAGE)
   add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
-  string(FIND "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}/" RS_BUILT_INSIDE)
-  if(RS_BUILT_INSIDE)
+  string(FIND "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}/" rs_place)
+  if(NOT rs_place EQUAL 0) # built beside the sources
     add_compile_options(-ffile-prefix-map=${CMAKE_BINARY_DIR}=./build)
   endif()
 endif()

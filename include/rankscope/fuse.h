@@ -24,6 +24,7 @@ typedef struct rs_fuse_settings {
     bool align; /* clocks are corrected by the ends of collectives, not only by baseTimeNanoseconds */
     uint64_t max_events; /* about that many events of all ranks, the most telling ones; 0: all */
     const char *clocks;  /* with align: "ends" (NULL, too), "likely", "certain": as of the command clocks */
+    bool perfetto; /* Perfetto's own form (protobuf) instead of JSON; inputs may be of any format then */
 } rs_fuse_settings;
 
 /* Writes one trace of all ranks of a job that was not asked anything yet. Its --ranks and --steps select.
@@ -49,6 +50,9 @@ typedef struct rs_fuse_settings {
  * Memory: the ranks in flight, and two bytes an event with max_events. */
 RS_API rs_status rs_fuse(rs_job *job, const rs_fuse_settings *settings, const rs_sink *sink,
                          rs_result *result, rs_error *err);
+
+/* Whether a file's name asks for Perfetto's form: .pftrace, .perfetto-trace, perhaps with .gz. */
+RS_API bool rs_is_perfetto_name(const char *name);
 
 /* The table of its result: a row a rank, with its shift, what distance of its clock remains, the interval that
  * its clock lies in, and events kept and left out. */

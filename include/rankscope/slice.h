@@ -48,6 +48,8 @@ typedef struct rs_slice_settings {
     bool share;
     bool keep_names;  /* with share: those of operators, kernels, annotations, modules stay */
     bool keep_values; /* with share: numbers among the values of operators' inputs stay */
+    bool
+        perfetto; /* Perfetto's own form (protobuf) instead of JSON, of inputs of any format; not with share */
 } rs_slice_settings;
 
 typedef struct rs_slicing rs_slicing;

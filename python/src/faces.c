@@ -140,6 +140,7 @@ static PyObject *write_file(PyObject *job, PyObject *args, PyObject *words, bool
         clear(w);
         return NULL;
     }
+    w->fuse.perfetto = !page && w->out.name && rs_is_perfetto_name(w->out.name);
     w->task = rs_py_task_create(&(rs_py_work){run, clear, w});
     if (!w->task) return NULL;
     rs_py_task *task = w->task; /* w may be gone when the work was left to itself */

@@ -1,6 +1,6 @@
 // Communication: what is hidden, which collectives take longest, who is late.
-import { bars } from './charts.js';
-import { count, percent, time } from './format.js';
+import { bars, heatMap } from './charts.js';
+import { count, fixed, percent, quantity, time } from './format.js';
 import { empty, figure, noteList, panel, section } from './parts.js';
 import { foldedTable, makeTable } from './table.js';
 
@@ -89,6 +89,46 @@ function late(answer) {
     );
 }
 
+// What went from each rank to each other one; several groups together.
+function exchanged(answer) {
+    const { exchange, ranks } = answer.tables;
+    const known = exchange.where((row) => exchange.get(row, 'to_rank') !== null);
+    if (!known.length || !ranks.length) return null;
+    const sums = new Map();
+    for (const row of known.rows) {
+        const key = `${known.get(row, 'rank')} ${known.get(row, 'to_rank')}`;
+        sums.set(key, (sums.get(key) ?? 0) + known.get(row, 'bytes'));
+    }
+    const sorted = (column) => [...new Set(known.values(column))].sort((a, b) => a - b);
+    const from = sorted('rank');
+    const to = sorted('to_rank');
+    const pairs = [...sums].map(([key, bytes]) => [...key.split(' ').map(Number), bytes]);
+    const most = ranks.extreme('vs_mean');
+    const text =
+        most === null
+            ? null
+            : `Rank ${ranks.get(most, 'rank')} receives most, ${fixed(ranks.get(most, 'vs_mean'), 2)} times the mean.`;
+    return panel(
+        'Who sends how much to whom in all-to-alls',
+        text,
+        heatMap({
+            label: `Heat map: bytes that each rank (down) sends to each rank (across) in all-to-alls. ${text ?? ''}`,
+            columns: to,
+            rows: from,
+            cells: pairs.map(([a, b, bytes]) => [to.indexOf(b), from.indexOf(a), bytes]),
+            unit: 'bytes',
+            rowName: 'rank',
+            columnName: 'to rank',
+            extra: (i) => [['sent', quantity(pairs[i][2], 'bytes')]],
+        }),
+        foldedTable(ranks, {
+            caption: 'All-to-alls of each rank',
+            sort: ['vs_mean', 'descending'],
+            command: 'rankscope exchange --table ranks',
+        }),
+    );
+}
+
 export function communicationSection(data) {
     const { overlap, collectives } = data.answers;
     const { summary, collectives: each, clocks } = collectives.tables;
@@ -101,6 +141,7 @@ export function communicationSection(data) {
         top.lede,
         top.body,
         late(collectives),
+        exchanged(data.answers.exchange),
         summary.length
             ? panel(
                   'Collectives by kind and size',

@@ -245,6 +245,7 @@ export function idleSection(data) {
     const { summary, idle } = data.answers;
     const table = summary.tables.ranks.where((row) => summary.tables.ranks.get(row, 'gpu_span_us'));
     const streams = idle.tables.idle;
+    const pieces = data.answers.fragments.tables.fragments;
     if (!table.length) return section('idle', 'Why the GPU idles', null, empty('No GPU work was recorded.', idle));
     const worst = table.extreme('idle_us');
     const host = table.get(worst, 'host_wait_us');
@@ -332,6 +333,19 @@ export function idleSection(data) {
                       sort: ['idle_us', 'descending'],
                       bar: ['share_pct'],
                       command: 'rankscope idle',
+                  }),
+              )
+            : null,
+        pieces.length
+            ? panel(
+                  'Short kernels and short gaps',
+                  'a gap: nothing at all runs; shorter than 10 \u00b5s it counts as micro idle, which launching kernel after kernel leaves and graphs or fusing take away',
+                  makeTable(pieces, {
+                      single: true,
+                      caption: 'Short kernels and gaps of each rank',
+                      sort: ['rank', 'ascending'],
+                      bar: ['short_pct', 'short_time_pct', 'micro_idle_pct', 'macro_idle_pct'],
+                      command: 'rankscope fragments',
                   }),
               )
             : null,

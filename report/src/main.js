@@ -9,6 +9,7 @@ import { idleSection, kernelsSection, operatorsSection, stepsSection, stragglers
 import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
+import { modulesSection } from './modules.js';
 import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
@@ -23,6 +24,7 @@ const SECTIONS = [
     idleSection,
     kernelsSection,
     operatorsSection,
+    modulesSection,
     rooflineSection,
     mfuSection,
     launchesSection,
@@ -43,6 +45,7 @@ const SHORT = {
     idle: 'Idle',
     kernels: 'Kernels',
     operators: 'Operators',
+    modules: 'Modules',
     roofline: 'Roofline',
     mfu: 'MFU',
     launches: 'Launches',

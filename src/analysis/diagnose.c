@@ -1,4 +1,5 @@
 /* diagnose: what is off in a job and what would help it, by what mending it gains. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,6 +120,8 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
     const rs_diagnosed_row *x = &d->rows[i];
     const rs_candidate *c = x->candidate, *all[RS_DIAGNOSE_WITH + 1] = {c};
     const rs_foretold *a = &x->answer;
+    /* the interval is one of gains: the last digit of a difference must not leave the step outside of it */
+    double least = fmin(a->before - a->high, a->after), most = fmax(a->before - a->low, a->after);
     char sentence[RS_DIAGNOSE_SENTENCE], edit[RS_DIAGNOSE_EDITS], evidence[RS_DIAGNOSE_EDITS + 64], with[64];
     if (x->n_with) memcpy(all + 1, x->with, x->n_with * sizeof *all);
     rs_diagnose_edit(all, 1 + x->n_with, edit);
@@ -136,8 +139,8 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
                              .assumption = a->assumption,
                              .before = a->before,
                              .after = a->after,
-                             .low = a->before - a->high,
-                             .high = a->before - a->low,
+                             .low = least,
+                             .high = most,
                              .pct = a->pct,
                              .bound = x->bound};
     return rs_table_put_row(table, &diagnose_record, c->rank, &row, err);

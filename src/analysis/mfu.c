@@ -141,12 +141,14 @@ static rs_status fill_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, rs_
     const rs_events *e = trace->events;
     const rs_owners *owners;
     const rs_recompute *recompute;
+    rs_tree *tree;
     const rs_work *work;
     const rs_step *steps;
     rs_op_shapes *shapes;
     size_t n_steps;
     RS_TRY(rs_trace_owners(trace, &owners, err));
-    RS_TRY(rs_trace_recompute(trace, &recompute, err));
+    RS_TRY(rs_trace_working_tree(trace, &tree, err));
+    RS_TRY(rs_tree_recompute(trace, tree, &recompute, err));
     RS_TRY(rs_trace_shapes(trace, &shapes, err));
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
     RS_TRY(rs_trace_work_details(trace, run->policy, &work, err));

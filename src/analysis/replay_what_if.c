@@ -214,19 +214,32 @@ static void spread(const lengths *before, const lengths *after, double *low, dou
 
 /* ---- paths --------------------------------------------------------------------------------------------- */
 
-/* The moment with which a range of ranks ends: of what belongs to a step, where there are steps. */
+static void end_later(uint32_t moment, int64_t time, uint32_t *best, int64_t *latest)
+{
+    if (*best != RS_NO_CAUSE && time <= *latest) return;
+    *best = moment;
+    *latest = time;
+}
+
+/* The moment with which a range of ranks ends, or that its end follows without waiting. With steps it is their end, as
+ * rs_engine_step_ends has it. */
 static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, int64_t *begin)
 {
     uint32_t best = RS_NO_CAUSE;
+    int64_t latest = 0;
     *begin = INT64_MAX;
     for (size_t k = from; k < to; k++) {
         int64_t start = rs_engine_begin(e, t, k);
         if (start < *begin) *begin = start;
         const rs_skeleton *s = e->ranks[k];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (s->n_steps && s->step[i] < 0) continue;
+            if (s->n_steps && (s->step[i] < 0 || !(s->flags[i] & RS_NODE_WORK))) continue;
             uint32_t moment = (e->node_base[k] + i) << 1 | 1;
-            if (best == RS_NO_CAUSE || rs_moment_time(t, moment) > rs_moment_time(t, best)) best = moment;
+            end_later(moment, rs_moment_time(t, moment), &best, &latest);
+        }
+        for (size_t i = 0; i < s->n_steps; i++) {
+            uint32_t moment = (e->node_base[k] + s->steps[i].last) << 1 | 1;
+            end_later(moment, rs_add_sat(rs_moment_time(t, moment), s->steps[i].tail), &best, &latest);
         }
     }
     return best == RS_NO_CAUSE ? last_moment(e, from) : best;

@@ -56,6 +56,7 @@ static rs_status fuse(rs_request *r, rs_result *result, rs_error *err)
                              .without = rs_request_text(r, "without"),
                              .align = align,
                              .max_events = (uint64_t)rs_request_int(r, "max-events"),
+                             .perfetto = rs_is_perfetto_name(rs_request_text(r, "output")),
                              .clocks = align ? clocks : NULL},
                 .result = result};
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &f.job, err));
@@ -77,7 +78,9 @@ const rs_command rs_fuse_command = {
     .usage = "-o FILE [options] PATH...",
     .about =
         "Writes one trace with the events of all ranks, packed by FILE's name: .json, .json.gz or "
-        ".json.zst. The inputs are read twice and never held whole.\n\n"
+        ".json.zst; .pftrace (or .pftrace.gz) is Perfetto's own form, which a viewer opens faster and in which "
+        "events of a stream that overlap keep lanes of their own. The inputs are read twice and never held "
+        "whole.\n\n"
         "Processes, flows, correlations, External ids, sequence numbers and Python ids of the n-th rank "
         "are moved by n times a power of ten, so that no two ranks share one; every event says its rank "
         "in args.rank; processes are named and ordered by rank. What each file says of itself stands "

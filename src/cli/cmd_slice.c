@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
+#include "rankscope/fuse.h"
 #include "rankscope/slice.h"
 
 static const rs_option_spec specs[] = {
@@ -70,15 +71,16 @@ static rs_slice_settings settings_of(const rs_request *r)
                                .left_out = rs_request_flag(r, "left-out"),
                                .share = is_share(r),
                                .keep_names = rs_request_flag(r, "keep-names"),
+                               .perfetto = rs_is_perfetto_name(rs_request_text(r, "output")),
                                .keep_values = rs_request_flag(r, "keep-values")};
 }
 
 static rs_status check(rs_request *r, rs_error *err)
 {
-    rs_slice_settings settings = settings_of(r);
     if (r->arguments.n_paths == 0 || !rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "%s? rankscope %s -o FILE PATH...",
                        r->arguments.n_paths ? "into which file" : "which traces", r->command->name);
+    rs_slice_settings settings = settings_of(r);
     return rs_slice_check(&settings, err);
 }
 
@@ -164,8 +166,10 @@ const rs_command rs_slice_command = {
         "slice also holds what else goes on in it: GPU work that was launched before, events of the host that "
         "began before. The options here pick among that, and all of them must hold.\n\n"
         "One rank keeps every byte of its events; several ranks become one trace, as `fuse` makes it, or one "
-        "file each when FILE is a directory (out/). Packed by FILE's name: .json, .json.gz or .json.zst. The "
-        "inputs are read twice and never held whole.\n\n"
+        "file each when FILE is a directory (out/). Packed by FILE's name: .json, .json.gz or .json.zst; "
+        ".pftrace (or .pftrace.gz) is Perfetto's own form, in which events of a stream that overlap keep lanes "
+        "of their own, and which can be written of every format. The inputs are read twice and never held "
+        "whole.\n\n"
         "With --steps or --window, enclosing events that begin earlier or end later are cut to the time of "
         "what is selected, and say under args.uncut what times they had; so `summary`, `breakdown` and the "
         "like of the slice are those of the whole with the same --steps. --enclosing whole leaves them as "

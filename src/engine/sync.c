@@ -470,7 +470,8 @@ static bool add_guess(finder *x, uint32_t waiting, uint32_t lane, size_t source,
 }
 
 /* What the wait of a lane may be for where nothing shows: the work behind which the thread recorded the event. Where
- * that is the waiting stream's own, the event was recorded on another: on each of which something is not awaited. */
+ * that is the waiting stream's own, the event was recorded on another: on the one of which the last work is not awaited
+ * yet, and was launched last of such work. */
 static bool guess_wait(finder *x, uint32_t call, uint32_t own_lane, size_t target, int64_t record)
 {
     uint32_t thread = rs_lanes_find(&x->by_thread, x->e->thread[call], 0);
@@ -480,13 +481,18 @@ static bool guess_wait(finder *x, uint32_t call, uint32_t own_lane, size_t targe
     uint32_t lane = rs_lanes_find(&x->launched, device_of_work(x, last), x->w->stream[last]);
     if (device_of_work(x, last) != device_of_work(x, target)) return true;
     if (lane != own_lane) return add_guess(x, own_lane, lane, last, target);
-    bool ok = true;
-    for (lane = 0; ok && lane < x->launched.n_lanes; lane++, x->looked++) {
+    size_t best = SIZE_MAX;
+    uint32_t best_lane = 0;
+    for (lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
         size_t work = lane == own_lane ? SIZE_MAX : last_launched(x, lane, record);
-        if (work == SIZE_MAX || device_of_work(x, work) != device_of_work(x, target)) continue;
-        if (!was_awaited(x, own_lane, lane, work)) ok = add_guess(x, own_lane, lane, work, target);
+        if (work == SIZE_MAX || x->w->launch[work] == RS_NO_ROW) continue;
+        if (device_of_work(x, work) != device_of_work(x, target) || was_awaited(x, own_lane, lane, work))
+            continue;
+        if (best != SIZE_MAX && x->e->start[x->w->launch[work]] <= x->e->start[x->w->launch[best]]) continue;
+        best = work;
+        best_lane = lane;
     }
-    return ok;
+    return best == SIZE_MAX || add_guess(x, own_lane, best_lane, best, target);
 }
 
 /* Neither stream is told: the wait is taken to be for the latest record, and to hold up what the thread

@@ -5,6 +5,18 @@
 #include "base/stats.h"
 #include "peer/tracelens_rank.h"
 
+/* As pandas takes it of groups: in one pass, after Welford. Empty for one value. */
+static double pandas_std(const double *values, size_t n)
+{
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        double before = values[i] - mean;
+        mean += before / (double)(i + 1);
+        squares += (values[i] - mean) * before;
+    }
+    return n < 2 ? (double)NAN : sqrt(squares / (double)(n - 1));
+}
+
 rs_tl_stats rs_tl_stats_of(double *values, size_t n)
 {
     size_t known = 0;
@@ -14,7 +26,7 @@ rs_tl_stats rs_tl_stats_of(double *values, size_t n)
     if (known == 0) return s;
     s.sum = rs_sum(values, known);
     s.mean = s.sum / (double)known;
-    s.std = rs_std(values, known);
+    s.std = pandas_std(values, known);
     rs_sort_doubles(values, known);
     s.median = rs_quantile(values, known, 0.5);
     s.min = values[0];
@@ -22,26 +34,37 @@ rs_tl_stats rs_tl_stats_of(double *values, size_t n)
     return s;
 }
 
+/* A value, or its squared distance from a mean. */
+static double term_of(double value, const double *mean)
+{
+    return mean ? (value - *mean) * (value - *mean) : value;
+}
+
 /* numpy adds eight sums side by side, in halves where there are many values. */
-double rs_tl_numpy_sum(const double *values, size_t n)
+static double numpy_sum(const double *values, size_t n, const double *mean)
 {
     double sum = 0, part[8];
     if (n < 8) {
-        for (size_t i = 0; i < n; i++) sum += values[i];
+        for (size_t i = 0; i < n; i++) sum += term_of(values[i], mean);
         return sum;
     }
     if (n > 128) {
         size_t half = n / 2;
         half -= half % 8;
-        return rs_tl_numpy_sum(values, half) + rs_tl_numpy_sum(values + half, n - half);
+        return numpy_sum(values, half, mean) + numpy_sum(values + half, n - half, mean);
     }
-    memcpy(part, values, sizeof part);
+    for (size_t k = 0; k < 8; k++) part[k] = term_of(values[k], mean);
     size_t i = 8;
     for (; i < n - n % 8; i += 8)
-        for (size_t k = 0; k < 8; k++) part[k] += values[i + k];
+        for (size_t k = 0; k < 8; k++) part[k] += term_of(values[i + k], mean);
     sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-    for (; i < n; i++) sum += values[i];
+    for (; i < n; i++) sum += term_of(values[i], mean);
     return sum;
+}
+
+double rs_tl_numpy_sum(const double *values, size_t n)
+{
+    return numpy_sum(values, n, NULL);
 }
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
@@ -116,9 +139,7 @@ bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **o
 
 static double population_std(const double *values, size_t n, double mean)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (values[i] - mean) * (values[i] - mean);
-    return sqrt(sum / (double)n);
+    return sqrt(numpy_sum(values, n, &mean) / (double)n);
 }
 
 static void put_number(rs_python_text *out, const char *key, double value)

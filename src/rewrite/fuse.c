@@ -308,7 +308,9 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sin
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
     rs_status status = rs_fuse_make_plan(job, &settings, NULL, &plan, result, err);
-    if (status == RS_OK) status = copy_all(job, &plan, &filter, writer, result, err);
+    if (status == RS_OK)
+        status = settings.perfetto ? rs_fuse_write_perfetto(job, &plan, SIZE_MAX, &filter, sink, result, err)
+                                   : copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);
     rs_free(writer);

@@ -67,6 +67,7 @@ typedef struct rs_fuse_plan {
     int64_t base_time_ns; /* of the output, RS_NO_VALUE */
     bool weigh;
     const rs_slice_choice *choice; /* of a slice, else NULL */
+    bool perfetto;                 /* it is written from columns: of any format */
     bool hides_files;              /* the new trace does not say what files are called */
     uint16_t least;                /* the smallest weight that is kept */
 } rs_fuse_plan;
@@ -87,12 +88,17 @@ rs_status rs_fuse_choose(rs_fuse_plan *plan, uint64_t max_events, rs_result *res
 uint16_t rs_fuse_weight(unsigned tier, int64_t ns);
 int64_t rs_fuse_weight_ns(uint16_t weight);
 
+struct rs_fuse_filter;
 /* The place of a row among the rank's rows. O(log n) in a merged file. */
 size_t rs_fuse_index_of(const rs_trace *trace, uint32_t row);
 
 /* ---- the second reading
  * ------------------------------------------------------------------------------------------- */
 
+/* Writes Perfetto's form: the only-th rank on its own clock, or all (SIZE_MAX). */
+rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only,
+                                 const struct rs_fuse_filter *filter, const rs_sink *sink, rs_result *result,
+                                 rs_error *err);
 /* Where the plan's ranks stand, for rs_reread; the caller's, with texts and runs that stay the plan's. */
 rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err);
 /* The records about the processes of all ranks. *any: whether something stands before them. */

@@ -145,10 +145,10 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 static rs_status read_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
     const rs_fuse_plan *plan = run->context;
-    if (trace->events->format && !trace->events->format->can_be_written_again)
+    if (!plan->perfetto && trace->events->format && !trace->events->format->can_be_written_again)
         return rs_fail(err, RS_ERR_FORMAT, "is %s: only Kineto traces can be copied into one",
                        trace->events->form);
-    if (trace->n_recordings > 1)
+    if (!plan->perfetto && trace->n_recordings > 1)
         return rs_fail(err, RS_ERR_USAGE, "a rank has %zu recordings (%s): give one file of each rank to %s",
                        trace->n_recordings, trace->file, plan->choice ? "slice" : "fuse");
     rs_fuse_rank *r = rs_calloc(1, sizeof *r);
@@ -286,7 +286,8 @@ rs_status rs_fuse_make_plan(rs_job *job, const rs_fuse_settings *settings, const
 {
     const rs_job_settings *asked = rs_job_get_settings(job);
     *plan = (rs_fuse_plan){.weigh = !choice && (settings->max_events || asked->steps || asked->window),
-                           .choice = choice};
+                           .choice = choice,
+                           .perfetto = settings->perfetto};
     rs_clock_how how = RS_CLOCKS_ENDS;
     rs_status status = how_of(settings, &how, err);
     if (status == RS_OK) status = read_ranks(job, plan, result, err);

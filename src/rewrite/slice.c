@@ -183,6 +183,10 @@ rs_status rs_slice_check(const rs_slice_settings *given, rs_error *err)
     char *text;
     rs_where *where;
     RS_TRY(rs_settings_read(given, given->size, &settings, sizeof settings, "rs_slice_settings", err));
+    if (settings.share && settings.perfetto)
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "share writes JSON: share into FILE.json.gz, then rankscope slice -o FILE.pftrace FILE.json.gz");
     RS_TRY(make_condition(&settings, &text, &where, err));
     rs_free(text);
     rs_where_free(where);
@@ -297,7 +301,8 @@ rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slicing 
         s->choice.enclosing = s->settings.enclosing;
         status = find_origin(s, result, err);
     }
-    rs_fuse_settings fuse = {.size = sizeof fuse, .align = s->settings.align};
+    rs_fuse_settings fuse = {
+        .size = sizeof fuse, .align = s->settings.align, .perfetto = s->settings.perfetto};
     if (status == RS_OK) status = rs_fuse_make_plan(job, &fuse, &s->choice, &s->plan, result, err);
     if (status == RS_OK) status = judge(s, err);
     if (status == RS_OK) status = report(s, result, err);
@@ -538,6 +543,10 @@ static rs_status write_all(output *o, rs_result *result, rs_error *err)
 
 rs_status rs_slice_write(rs_slicing *s, size_t i, const rs_sink *sink, rs_result *result, rs_error *err)
 {
+    static const rs_fuse_filter none = {0};
+    if (s->settings.perfetto)
+        return rs_fuse_write_perfetto(s->job, &s->plan, i == RS_SLICE_ALL ? SIZE_MAX : i, &none, sink, result,
+                                      err);
     size_t n_files = rs_job_n_files(s->job);
     output o = {.slice = s, .only = i == RS_SLICE_ALL && s->plan.n == 1 ? 0 : i};
     o.writer = rs_malloc(sizeof *o.writer);

@@ -87,11 +87,16 @@ static bool begins_in_span(const rs_events *e, const spans *s, uint32_t row)
 
 enum { OTHER, CHECKPOINT, BACKWARD };
 
-static uint8_t kind_of(const rs_string *name)
+bool rs_is_backward_wrapper(const rs_string *name)
 {
     static const char wrapper[] = "autograd::engine::evaluate_function:";
+    return strncmp(name->text, wrapper, sizeof wrapper - 1) == 0;
+}
+
+static uint8_t kind_of(const rs_string *name)
+{
     const char *text = name->text;
-    if (strncmp(text, wrapper, sizeof wrapper - 1) == 0) return BACKWARD;
+    if (rs_is_backward_wrapper(name)) return BACKWARD;
     if (*text == '_') text++;
     return strcmp(text, "CheckpointFunctionBackward") == 0 ? CHECKPOINT : OTHER;
 }
@@ -128,10 +133,8 @@ static void free_recompute(void *value)
 
 static rs_status make_recompute(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
-    (void)key;
-    rs_tree *tree;
+    const rs_tree *tree = *(rs_tree *const *)key;
     spans s = {0};
-    RS_TRY(rs_trace_working_tree(trace, &tree, err));
     rs_recompute *r = rs_calloc(1, sizeof *r);
     bool ok = r && find_spans(trace, &s, r) && mark(trace, tree, &s, r);
     clear_spans(&s);
@@ -143,16 +146,16 @@ static rs_status make_recompute(rs_trace *trace, const void *key, void **out, rs
     return RS_OK;
 }
 
+/* A tree is the trace's and stays where it is, so its address is the key. */
 const rs_facet rs_facet_recompute = {.name = "recomputation",
-                                     .needs = {&rs_facet_working_tree},
-                                     .selected = true,
+                                     .key_size = sizeof(rs_tree *),
                                      .make = make_recompute,
                                      .release = free_recompute};
 
-rs_status rs_trace_recompute(rs_trace *trace, const rs_recompute **out, rs_error *err)
+rs_status rs_tree_recompute(rs_trace *trace, rs_tree *tree, const rs_recompute **out, rs_error *err)
 {
     void *value;
-    RS_TRY(rs_trace_facet(trace, &rs_facet_recompute, NULL, &value, err));
+    RS_TRY(rs_trace_facet(trace, &rs_facet_recompute, &tree, &value, err));
     *out = value;
     return RS_OK;
 }

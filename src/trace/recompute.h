@@ -4,7 +4,7 @@
 
 #include "trace/tree.h"
 
-/* By node of the tree above GPU work: whether it is computed again. Two things tell:
+/* By node of a tree: whether it is computed again. Two things tell:
  *  - it begins in a Python function of torch/utils/checkpoint.py named recompute_fn, on the same thread;
  *  - it lies in an operator CheckpointFunctionBackward (torch, Megatron, Transformer Engine) and not in a
  *    backward pass that this one starts.
@@ -18,7 +18,10 @@ typedef struct rs_recompute {
 
 extern const rs_facet rs_facet_recompute;
 
-/* The trace's; of what is selected. O(nodes + rows). */
-rs_status rs_trace_recompute(rs_trace *trace, const rs_recompute **out, rs_error *err);
+/* The trace's, by tree. O(nodes + rows). */
+rs_status rs_tree_recompute(rs_trace *trace, rs_tree *tree, const rs_recompute **out, rs_error *err);
+
+/* Whether an operator's name is that of the autograd engine's call of one backward function. */
+bool rs_is_backward_wrapper(const rs_string *name);
 
 #endif

@@ -206,6 +206,16 @@ static void test_selectors(void **state)
     assert_int_equal(answer_to(&j, "scale part=host&behind=cudaStreamSynchronize=none", 0), -1);
     /* the launching calls, of 9.01 us each, are host time, too */
     assert_int_equal(answer_to(&j, "scale part=host&us>1000=none", 0), -1);
+    /* that ends with the first launch: of the launching calls only the first of each step but one is behind */
+    rs_editor x = {.e = &j.e, .roles = &j.roles, .rank_of = j.rank_of, .w = &j.w};
+    int behind = 0;
+    assert_int_equal(rs_edit_find_behind(&x, NULL), RS_OK);
+    for (uint32_t i = 1; i < j.ranks[0]->n; i++) {
+        const char *name = rs_pool_text(&j.ranks[0]->pool, j.ranks[0]->name[i]);
+        behind += name && strcmp(name, "cudaLaunchKernel") == 0 && x.behind[i] != RS_NO_STRING;
+    }
+    assert_int_equal(behind, STEPS - 1);
+    rs_free(x.behind);
     rs_what_if q;
     assert_int_equal(rs_what_if_parse("scale step=1=0.5; scale rank=1&step=2=0.5", &q, NULL), RS_OK);
     assert_true(rs_what_if_is_of_steps(&q));

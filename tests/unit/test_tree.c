@@ -531,8 +531,8 @@ static void test_recompute(void **state)
     working_op(&f, "after", 8, 220, 6);
     host(&f, "python_function", function, 9, 219, 10, ""); /* on another thread */
     build(&f, false);
-    assert_int_equal(rs_trace_recompute(&f.trace, &r, NULL), RS_OK);
     assert_int_equal(rs_trace_working_tree(&f.trace, &t, NULL), RS_OK);
+    assert_int_equal(rs_tree_recompute(&f.trace, t, &r, NULL), RS_OK);
     assert_int_equal(r->n, t->n);
     assert_true(r->has_python);
     assert_true(is_again(r, t, f.e, "forward_again"));

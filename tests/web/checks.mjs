@@ -14,6 +14,8 @@ const TABLES = [
     ['Kernels of each rank', 'kernels', 'kernels', ['--top', '40', '--duration-ratio', '1']],
     ['Operators over ranks', 'ops', 'across'],
     ['Operators of each rank', 'ops', 'ops'],
+    ['Phases of each rank', 'modules', 'phases'],
+    ['Short kernels and gaps of each rank', 'fragments', 'fragments'],
     ['Operators under the roofline', 'roofline', 'args'],
     ['Matrix products at their best rate', 'roofline', 'gemms'],
     ['Rates of the devices', 'roofline', 'roofs'],

@@ -1,0 +1,484 @@
+/* modules: GPU time by nn.Module, forward, backward and computed again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/busy.h"
+#include "analysis/gate.h"
+#include "base/interval.h"
+#include "base/try.h"
+#include "table/record.h"
+#include "trace/pool.h"
+#include "trace/recompute.h"
+
+static const rs_option_spec options[] = {
+    {"by", RS_OPTION_CHOICE, "WHAT", "instance|class", "instance",
+     "instance: each module by itself (Linear_3); class: all of one class together (Linear)"},
+    {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N modules of a rank; 0: all"},
+    {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
+     "exit 1 when a row of the chosen table meets the expression: 'recompute_us > 1000'"},
+};
+
+typedef enum a_phase { FORWARD, BACKWARD, RECOMPUTE, OPTIMIZER, OTHER, UNLINKED, N_PHASES } a_phase;
+static const char *const phase_names[N_PHASES] = {"forward",   "backward", "recompute",
+                                                  "optimizer", "other",    "unlinked"};
+
+typedef struct module_row {
+    uint32_t name, parent; /* of the pool */
+    int64_t calls, own, total, forward, backward, recompute, host, all;
+    int64_t kernels;
+    uint32_t place; /* in the order in which they were met */
+} module_row;
+
+typedef struct phase_row {
+    const char *name;
+    int64_t time, pieces, all;
+} phase_row;
+
+typedef struct modules_rank {
+    rs_pool pool;
+    module_row *rows; /* by total time, falling, then in the order in which they were met */
+    size_t n;
+    phase_row phases[N_PHASES];
+    bool any;        /* the trace has modules */
+    bool has_python; /* ... and Python functions beside them */
+} modules_rank;
+
+#define MODULE_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(TEXT(module_row, name, modules_rank, pool.strings.n), "module", TEXT, NONE,                         \
+         "nn.Module; (no module): work that lies below none, (unlinked): work without a launch in the file", \
+         NULL)                                                                                               \
+    CELL(TEXT(module_row, parent, modules_rank, pool.strings.n), "parent", TEXT, NONE,                       \
+         "the module around it where it was met first; unknown: none", NULL)                                 \
+    CELL(OF(module_row, calls), "calls", INT, COUNT, "how often it was entered", NULL)                       \
+    CELL(OF(module_row, total), "total_us", TIME, US,                                                        \
+         "GPU time of it and of the modules in it: durations added up", "total")                             \
+    CELL(OF(module_row, own), "own_us", TIME, US,                                                            \
+         "... of that, below no module in it; the own times of all rows add up to the rank's GPU time",      \
+         "own")                                                                                              \
+    CELL(SHARE(module_row, total, all), "share_pct", REAL, PERCENT, "total_us of the rank's GPU time",       \
+         "share %")                                                                                          \
+    CELL(OF(module_row, forward), "forward_us", TIME, US, "total_us of the forward pass", "forward")         \
+    CELL(OF(module_row, backward), "backward_us", TIME, US,                                                  \
+         "total_us of the backward pass: of the operators whose forward operators are its own", "backward")  \
+    CELL(OF(module_row, recompute), "recompute_us", TIME, US,                                                \
+         "total_us of what activation checkpointing computes again", "recompute")                            \
+    CELL(OF(module_row, kernels), "kernels", INT, COUNT, "pieces of GPU work in total_us", NULL)             \
+    CELL(OF(module_row, host), "host_us", TIME, US, "time in it on the host", "host time")
+RS_RECORD(module, MODULE_ROW);
+
+#define PHASE_ROW(CELL)                                                                                                                         \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                                                   \
+    CELL(                                                                                                                                       \
+        OF(phase_row, name), "phase", TEXT, NONE,                                                                                               \
+        "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run " \
+        "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "                                      \
+        "launch in the file",                                                                                                                   \
+        NULL)                                                                                                                                   \
+    CELL(OF(phase_row, time), "gpu_us", TIME, US, "GPU time: durations added up", "GPU time")                                                   \
+    CELL(SHARE(phase_row, time, all), "share_pct", REAL, PERCENT, "of the rank's GPU time", "share %")                                          \
+    CELL(OF(phase_row, pieces), "kernels", INT, COUNT, "pieces of GPU work", NULL)
+RS_RECORD(phase, PHASE_ROW);
+
+static const rs_table_spec module_table =
+    RS_TABLE("modules", "one row is one module of one rank", module_columns);
+static const rs_table_spec phase_table =
+    RS_TABLE("phases", "one row is one phase of one rank", phase_columns);
+static const rs_table_spec *const tables[] = {&module_table, &phase_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
+enum { MODULES, PHASES };
+
+static void free_partial(void *partial)
+{
+    modules_rank *p = partial;
+    if (!p) return;
+    rs_pool_clear(&p->pool);
+    rs_free(p->rows);
+    rs_free(p);
+}
+
+/* ---- whose a node's work is ---------------------------------------------------------------------------- */
+
+typedef struct gatherer {
+    rs_trace *trace;
+    const rs_events *e;
+    const rs_tree *t;
+    const rs_recompute *recompute;
+    const rs_fwdbwd *links;
+    size_t n_links;
+    uint32_t *module;  /* by node: the nearest module, itself included; RS_NO_NODE */
+    uint32_t *forward; /* by node: the forward operator of the nearest backward wrapper; RS_NO_NODE */
+    uint8_t *phase;    /* by node */
+    rs_map64 again;    /* sequence number -> the last node that was computed again with it */
+    rs_map64 places;   /* string id of a module's name -> its row */
+    uint32_t *stamp;   /* by row: the last node whose time it got, + 1 */
+    size_t stamp_capacity, rows_capacity;
+    bool by_class;
+    modules_rank *p;
+} gatherer;
+
+static bool is_module(const gatherer *g, uint32_t row)
+{
+    return rs_event_kind(g->e, row) == RS_KIND_PYTHON_FUNCTION &&
+           rs_is_module_name(&g->e->strings.items[g->e->name[row]]);
+}
+
+static bool is_optimizer(const rs_string *name)
+{
+    return strncmp(name->text, "Optimizer.step#", 15) == 0;
+}
+
+/* Whether autograd gave an operator a number, so that its backward function can be told. */
+static bool is_numbered(const gatherer *g, uint32_t node)
+{
+    int64_t sequence;
+    return g->t->op[node] == node &&
+           rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) && sequence >= 0;
+}
+
+/* The forward operator of a backward wrapper: the one on another thread that links tell, or one that was computed
+ * again on this thread, which is nearer. */
+static uint32_t forward_of(gatherer *g, uint32_t node, size_t *link)
+{
+    int64_t sequence;
+    while (*link < g->n_links && g->links[*link].backward < node) ++*link;
+    if (rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence)) {
+        const uint32_t *again = rs_map64_get(&g->again, (uint64_t)sequence);
+        if (again) return *again;
+    }
+    bool linked = *link < g->n_links && g->links[*link].backward == node;
+    return linked ? g->links[*link].forward : RS_NO_NODE;
+}
+
+static bool remember_again(gatherer *g, uint32_t node)
+{
+    int64_t sequence;
+    bool is_new;
+    if (g->t->op[node] != node || !rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) ||
+        sequence < 0)
+        return true;
+    uint32_t *place = rs_map64_put(&g->again, (uint64_t)sequence, &is_new);
+    if (place) *place = node;
+    return place != NULL;
+}
+
+/* Parents stand before their children. */
+static bool settle_nodes(gatherer *g)
+{
+    const rs_tree *t = g->t;
+    size_t link = 0;
+    for (uint32_t node = 0; node < t->n; node++) {
+        uint32_t parent = t->parent[node], row = t->row[node];
+        const rs_string *name = &g->e->strings.items[g->e->name[row]];
+        uint8_t above = parent == RS_NO_NODE ? OTHER : g->phase[parent];
+        g->forward[node] = parent == RS_NO_NODE ? RS_NO_NODE : g->forward[parent];
+        g->module[node] = is_module(g, row) ? node : parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
+        g->p->any = g->p->any || g->module[node] == node;
+        if (g->recompute->again[node]) {
+            above = RECOMPUTE;
+            if (!remember_again(g, node)) return false;
+        } else if (t->op[node] == node && rs_is_backward_wrapper(name)) {
+            above = BACKWARD;
+            g->forward[node] = forward_of(g, node, &link);
+        } else if (above == RECOMPUTE) {
+            above = BACKWARD; /* a backward pass that the recomputation starts */
+        } else if (above == OTHER) {
+            above = is_optimizer(name)                                      ? OPTIMIZER
+                    : g->module[node] != RS_NO_NODE || is_numbered(g, node) ? FORWARD
+                                                                            : OTHER;
+        }
+        g->phase[node] = above;
+    }
+    return true;
+}
+
+/* The module that a node's work counts for; RS_NO_NODE. */
+static uint32_t module_of(const gatherer *g, uint32_t node)
+{
+    uint32_t forward = g->forward[node];
+    if (g->phase[node] == BACKWARD && forward != RS_NO_NODE && g->module[forward] != RS_NO_NODE)
+        return g->module[forward];
+    return g->module[node];
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+/* The row of a name; NULL when out of memory. */
+static module_row *row_called(gatherer *g, const char *text, size_t n, uint32_t *place)
+{
+    modules_rank *p = g->p;
+    uint32_t id = rs_strings_add(&p->pool.strings, text, n);
+    bool is_new;
+    uint32_t *at = id == RS_NO_STRING ? NULL : rs_map64_put(&g->places, id, &is_new);
+    if (!at) return NULL;
+    if (is_new) {
+        if (!RS_GROW_ONE(p->rows, p->n, g->rows_capacity) ||
+            !rs_grow((void **)&g->stamp, &g->stamp_capacity, p->n + 1, sizeof *g->stamp))
+            return NULL;
+        *at = (uint32_t)p->n;
+        g->stamp[p->n] = 0;
+        p->rows[p->n] = (module_row){.name = id, .parent = RS_NO_STRING, .place = (uint32_t)p->n};
+        p->n++;
+    }
+    *place = *at;
+    return &p->rows[*at];
+}
+
+/* Without "nn.Module: ", and by class without the number behind the name. */
+static module_row *row_of_module(gatherer *g, uint32_t node, uint32_t *place)
+{
+    const rs_string *name = &g->e->strings.items[g->e->name[g->t->row[node]]];
+    const char *text = name->text + 10;
+    size_t n = name->length - 10, digits = 0;
+    for (; n && *text == ' '; n--) text++;
+    while (digits < n && text[n - 1 - digits] >= '0' && text[n - 1 - digits] <= '9') digits++;
+    if (g->by_class && digits && n > digits + 1 && text[n - 1 - digits] == '_') n -= digits + 1;
+    return row_called(g, text, n, place);
+}
+
+static uint32_t module_above(const gatherer *g, uint32_t module)
+{
+    uint32_t parent = g->t->parent[module];
+    return parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
+}
+
+/* Names come in the order of the tree, an outer module before those in it. */
+static bool list_modules(gatherer *g)
+{
+    for (uint32_t node = 0; node < g->t->n; node++) {
+        uint32_t place, above, row = g->t->row[node];
+        if (g->module[node] != node) continue;
+        module_row *r = row_of_module(g, node, &place);
+        if (!r) return false;
+        int64_t length = g->e->duration[row];
+        if (r->calls++ == 0 && (above = module_above(g, node)) != RS_NO_NODE) {
+            uint32_t outer;
+            module_row *o = row_of_module(g, above, &outer);
+            if (!o) return false;
+            if (outer != place) g->p->rows[place].parent = o->name;
+        }
+        if (length > 0) g->p->rows[place].host = rs_add_sat(g->p->rows[place].host, length);
+    }
+    return true;
+}
+
+static void add_total(module_row *r, a_phase phase, int64_t time, int64_t pieces)
+{
+    r->total = rs_add_sat(r->total, time);
+    r->kernels += pieces;
+    int64_t *part = phase == BACKWARD    ? &r->backward
+                    : phase == RECOMPUTE ? &r->recompute
+                    : phase == FORWARD   ? &r->forward
+                                         : NULL;
+    if (part) *part = rs_add_sat(*part, time);
+}
+
+/* What runs a module again calls it alone: what is around it is what was around it the first time. */
+static void add_to_first_parents(gatherer *g, uint32_t node, uint32_t place, int64_t time, int64_t pieces)
+{
+    modules_rank *p = g->p;
+    for (size_t i = 0; i < p->n && p->rows[place].parent != RS_NO_STRING; i++) {
+        const uint32_t *above = rs_map64_get(&g->places, p->rows[place].parent);
+        if (!above) return;
+        place = *above;
+        if (g->stamp[place] != node + 1) add_total(&p->rows[place], g->phase[node], time, pieces);
+        g->stamp[place] = node + 1;
+    }
+}
+
+/* A module around another of its own name gets the time once. */
+static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
+{
+    static const char none[] = "(no module)";
+    a_phase phase = g->phase[node];
+    uint32_t module = module_of(g, node), place;
+    module_row *r = module == RS_NO_NODE ? row_called(g, none, sizeof none - 1, &place)
+                                         : row_of_module(g, module, &place);
+    if (!r) return false;
+    r->own = rs_add_sat(r->own, time);
+    if (module == RS_NO_NODE) add_total(r, phase, time, pieces);
+    for (uint32_t above; module != RS_NO_NODE; module = above) {
+        r = row_of_module(g, module, &place);
+        if (!r) return false;
+        if (g->stamp[place] != node + 1) add_total(r, phase, time, pieces);
+        g->stamp[place] = node + 1;
+        above = module_above(g, module);
+        if (above == RS_NO_NODE && g->recompute->again[module])
+            add_to_first_parents(g, node, place, time, pieces);
+    }
+    g->p->phases[phase].time = rs_add_sat(g->p->phases[phase].time, time);
+    g->p->phases[phase].pieces += pieces;
+    return true;
+}
+
+static bool add_linked(gatherer *g)
+{
+    const rs_tree *t = g->t;
+    bool ok = true;
+    for (uint32_t node = 0; ok && node < t->n; node++) {
+        size_t first = t->gpu_first[node];
+        size_t end = node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
+        if (first < end)
+            ok = add_work(g, node, rs_sub_sat(t->gpu_sum[end], t->gpu_sum[first]), (int64_t)(end - first));
+    }
+    return ok;
+}
+
+static bool add_unlinked(gatherer *g, const rs_work *work)
+{
+    static const char name[] = "(unlinked)";
+    phase_row *phase = &g->p->phases[UNLINKED];
+    for (size_t i = 0; i < work->n; i++) {
+        if (work->launch[i] != RS_NO_ROW) continue;
+        phase->time = rs_add_sat(phase->time, rs_sub_sat(work->end[i], work->start[i]));
+        phase->pieces++;
+    }
+    if (!phase->pieces) return true;
+    uint32_t place;
+    module_row *r = row_called(g, name, sizeof name - 1, &place);
+    if (!r) return false;
+    r->own = r->total = phase->time;
+    r->kernels = phase->pieces;
+    return true;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const module_row *x = a, *y = b;
+    if (x->total != y->total) return x->total > y->total ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void settle_shares(modules_rank *p)
+{
+    int64_t all = 0;
+    for (size_t i = 0; i < N_PHASES; i++) all = rs_add_sat(all, p->phases[i].time);
+    for (size_t i = 0; i < N_PHASES; i++) {
+        p->phases[i].name = phase_names[i];
+        p->phases[i].all = all;
+    }
+    for (size_t i = 0; i < p->n; i++) p->rows[i].all = all;
+    if (p->n) qsort(p->rows, p->n, sizeof *p->rows, by_total);
+}
+
+static rs_status gather(const rs_run *run, gatherer *g, rs_error *err)
+{
+    const rs_work *work;
+    rs_tree *tree;
+    RS_TRY(rs_trace_work(g->trace, run->policy, &work, err));
+    RS_TRY(rs_trace_tree(g->trace, false, &tree, err));
+    RS_TRY(rs_tree_fwdbwd(g->trace, tree, &g->links, &g->n_links, err));
+    RS_TRY(rs_tree_recompute(g->trace, tree, &g->recompute, err));
+    g->t = tree;
+    g->p->has_python = g->recompute->has_python;
+    g->module = rs_malloc((tree->n + 1) * sizeof *g->module);
+    g->forward = rs_malloc((tree->n + 1) * sizeof *g->forward);
+    g->phase = rs_malloc(tree->n + 1);
+    bool ok = g->module && g->forward && g->phase && settle_nodes(g) && list_modules(g) && add_linked(g) &&
+              add_unlinked(g, work);
+    if (!ok) return rs_fail_nomem(err, "modules");
+    settle_shares(g->p);
+    return RS_OK;
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    modules_rank *p = rs_calloc(1, sizeof *p);
+    if (!p || !rs_pool_init(&p->pool)) {
+        free_partial(p);
+        return rs_fail_nomem(err, "modules");
+    }
+    gatherer g = {.trace = trace,
+                  .e = trace->events,
+                  .by_class = strcmp(rs_options_text(run->options, "by"), "class") == 0,
+                  .p = p};
+    rs_status status = gather(run, &g, err);
+    rs_free(g.module);
+    rs_free(g.forward);
+    rs_free(g.phase);
+    rs_free(g.stamp);
+    rs_map64_clear(&g.again);
+    rs_map64_clear(&g.places);
+    if (status == RS_OK)
+        *partial = p;
+    else
+        free_partial(p);
+    return status;
+}
+
+/* ---- all ranks ----------------------------------------------------------------------------------------- */
+
+static void note(const modules_rank *p, int64_t number, rs_result *result)
+{
+    long long rank = (long long)number;
+    bool worked = false, backward = p->phases[BACKWARD].pieces > 0;
+    for (size_t i = 0; i < N_PHASES; i++) worked = worked || p->phases[i].pieces;
+    if (!worked)
+        rs_result_note(result, "rank %lld: no GPU work", rank);
+    else if (!p->any)
+        rs_result_note(result,
+                       "rank %lld: the trace names no modules: record with with_modules=True or "
+                       "with_stack=True",
+                       rank);
+    if (worked && backward && p->any && !p->has_python && !p->phases[RECOMPUTE].pieces)
+        rs_result_note(result,
+                       "rank %lld: without Python functions (with_stack=True) what activation checkpointing "
+                       "computes again counts as backward, unless CheckpointFunctionBackward runs it",
+                       rank);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    for (size_t i = 0; i < n; i++) {
+        const modules_rank *p = partials[i].value;
+        rs_table_use_texts(result->tables[MODULES], &p->pool.strings);
+        for (size_t k = 0; k < p->n && (!top || k < top); k++)
+            RS_TRY(rs_table_put_row(result->tables[MODULES], &module_record, partials[i].rank, &p->rows[k],
+                                    err));
+        for (size_t k = 0; k < N_PHASES; k++)
+            if (p->phases[k].pieces)
+                RS_TRY(rs_table_put_row(result->tables[PHASES], &phase_record, partials[i].rank,
+                                        &p->phases[k], err));
+        note(p, partials[i].rank, result);
+    }
+    rs_table_use_texts(result->tables[MODULES], NULL);
+    return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+}
+
+static const rs_field module_more[] = {RS_FIELD(module_row, all)};
+static const rs_layout module_layout = RS_RECORD_LAYOUT_AND(module_row, module, module_more);
+static const rs_field phase_more[] = {RS_FIELD(phase_row, all)};
+static const rs_layout phase_layout = RS_RECORD_LAYOUT_AND(phase_row, phase, phase_more);
+static const rs_field rank_fields[] = {
+    RS_FIELD_STRINGS(modules_rank, pool.strings),
+    RS_FIELD_LIST(modules_rank, rows, n, &module_layout),
+    RS_FIELD_STRUCTS(modules_rank, phases, &phase_layout),
+    RS_FIELD(modules_rank, any),
+    RS_FIELD(modules_rank, has_python),
+};
+static const rs_layout rank_layout = RS_LAYOUT(modules_rank, rank_fields);
+
+const rs_analysis rs_analysis_modules = {
+    .name = "modules",
+    .help = "GPU time by nn.Module: forward, backward, and what activation checkpointing computes again",
+    .about =
+        "Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the module\n"
+        "of the forward operator with the same sequence number. Time is the sum of durations of GPU work, "
+        "communication\nand copies among it, and every piece lies in the own time of exactly one row.\n"
+        "Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where Python "
+        "functions\nwere recorded, with_stack=True) or in CheckpointFunctionBackward outside of the backward "
+        "pass that this starts.",
+    .examples = "rankscope modules --top 20 trace.json.gz\nrankscope modules --by class traces/\n"
+                "rankscope modules --table phases --format csv traces/",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .facets = {&rs_facet_work, &rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_gpu_rows},
+    .table_sets = sets,
+    .n_table_sets = 1,
+    .follows = RS_FOLLOWS_ALL,
+    .rank = rank,
+    .merge = merge,
+    .free_partial = free_partial,
+    .partial_layout = &rank_layout,
+};
