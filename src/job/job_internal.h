@@ -203,6 +203,7 @@ typedef struct rs_input_stamps {
     bool usable;           /* the store is wanted, and the input is of a kind that is kept */
     bool many;             /* there are other inputs, so that times are noted */
     bool all_foreseen;     /* rounds are followed as far as can be */
+    bool keeps;            /* it is large enough to be kept; what is there is used in any case */
     rs_wire_writer stamps; /* of its files */
 } rs_input_stamps;
 
@@ -219,9 +220,9 @@ void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input
 /* What the result of one question to one job, or several, is looked up by: job_results.c. Taken before anything is
  * read. */
 typedef struct rs_result_key {
-    rs_job *job; /* whose store it is */
-    bool usable;
-    uint64_t bytes; /* of all inputs */
+    rs_job *job;        /* whose store it is */
+    bool usable, keeps; /* ... as of one input's stamps */
+    uint64_t bytes;     /* of all inputs */
     rs_wire_writer identity, stamps;
 } rs_result_key;
 
@@ -237,7 +238,7 @@ bool rs_result_read(const rs_question *q, const void *bytes, size_t n, rs_result
 
 /* What the events of one input are looked up by: job_events.c. */
 typedef struct rs_events_key {
-    bool usable;
+    bool usable, keeps;
     rs_wire_writer identity, stamps;
 } rs_events_key;
 

@@ -34,7 +34,7 @@ void rs_result_key_make(rs_job *const *jobs, unsigned n_jobs, const rs_question 
     if (q->as_file || q->run.context || !rs_job_wants_store(jobs[0])) return;
     for (unsigned i = 0; i < n_jobs; i++)
         for (size_t k = 0; k < jobs[i]->n_inputs; k++) out->bytes += rs_input_size(&jobs[i]->inputs[k]);
-    if (out->bytes < jobs[0]->settings.store_from) return;
+    out->keeps = out->bytes >= jobs[0]->settings.store_from;
     for (unsigned i = 0; i < n_jobs; i++)
         if (!stamp_job(&out->stamps, jobs[i])) return;
     if (!rs_key_stamp_options(&out->stamps, q, true)) return;
@@ -152,7 +152,7 @@ void rs_result_keep(const rs_result_key *key, const rs_question *const *sides, u
                     const rs_result *result)
 {
     rs_wire_writer w = {0};
-    bool keep = key->usable && !result->problems.n_dropped;
+    bool keep = key->usable && key->keeps && !result->problems.n_dropped;
     for (unsigned i = 0; keep && i < n_sides; i++) keep = is_lasting(sides[i]);
     if (!keep || !rs_key_stamps_hold(&key->stamps)) return;
     write_result(&w, sides[0], result);

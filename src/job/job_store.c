@@ -59,8 +59,10 @@ bool rs_key_stamp_input(rs_wire_writer *w, const rs_input *input)
 void rs_input_stamps_take(const rs_job *job, const rs_ranking *ranking, const rs_input *input,
                           bool all_foreseen, rs_input_stamps *out)
 {
-    *out = (rs_input_stamps){.many = job->n_inputs > 1 && !ranking->renumber, .all_foreseen = all_foreseen};
-    if (!rs_job_wants_store(job) || rs_input_size(input) < job->settings.store_from) return;
+    *out = (rs_input_stamps){.many = job->n_inputs > 1 && !ranking->renumber,
+                             .all_foreseen = all_foreseen,
+                             .keeps = rs_input_size(input) >= job->settings.store_from};
+    if (!rs_job_wants_store(job)) return;
     if (job->n_inputs == 1 && !all_foreseen)
         return; /* its result is kept, which is all there is to ask again */
     out->usable = rs_key_stamp_input(&out->stamps, input) && !out->stamps.out_of_memory;
@@ -117,19 +119,7 @@ void rs_key_put_place(rs_wire_writer *w, const rs_wire_writer *stamps)
 
 bool rs_key_stamps_hold(const rs_wire_writer *stamps)
 {
-    rs_arena arena = {0};
-    rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
-    rs_wire_writer now = {0};
-    bool ok = true;
-    while (ok && r.p < r.end) {
-        rs_stamp stamp;
-        ok = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
-    }
-    ok = ok && !now.out_of_memory && now.n == stamps->n &&
-         (!now.n || memcmp(now.bytes, stamps->bytes, now.n) == 0);
-    rs_wire_clear(&now);
-    rs_arena_clear(&arena);
-    return ok;
+    return rs_stamps_hold(stamps->bytes, stamps->n);
 }
 
 void rs_key_put_question(rs_wire_writer *w, const rs_question *q)
@@ -290,7 +280,8 @@ void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input
     const rs_input *input = &job->inputs[at];
     key_of_answer k = {.key = {.kind = RS_ENTRY_ANSWER}};
     rs_wire_writer said = {0}, times = {0};
-    if (!stamps->usable || !travels(q) || !is_worth_keeping(answer) || !rs_key_stamps_hold(&stamps->stamps))
+    if (!stamps->usable || !stamps->keeps || !travels(q) || !is_worth_keeping(answer) ||
+        !rs_key_stamps_hold(&stamps->stamps))
         return;
     rs_input_answer_write(&said, q, answer);
     write_times(&times, answer);

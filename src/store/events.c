@@ -36,19 +36,16 @@ static const rs_field name_fields[] = {RS_FIELD(rs_other_name, text), RS_FIELD(r
 static const rs_layout name_layout = RS_LAYOUT(rs_other_name, name_fields);
 
 /* Numbers, texts (string ids or RS_NO_STRING) and truth values of rs_file_info. */
+/* clang-format off */
 #define INFO_NUMBERS(X)                                                                                      \
-    X(rank)                                                                                                  \
-    X(world_size)                                                                                            \
-    X(n_groups)                                                                                              \
-    X(group_size)                                                                                            \
-    X(base_time_ns) X(schema_version) X(cuda_runtime) X(cuda_driver) X(cupti) X(hip_runtime) X(hip_driver)   \
-        X(roctracer_x1000) X(n_devices) X(max_threads_per_block)
+    X(rank) X(world_size) X(n_groups) X(group_size) X(base_time_ns) X(schema_version) X(cuda_runtime)        \
+    X(cuda_driver) X(cupti) X(hip_runtime) X(hip_driver) X(roctracer_x1000) X(n_devices)                     \
+    X(max_threads_per_block)
 #define INFO_TEXTS(X)                                                                                        \
-    X(backend)                                                                                               \
-    X(group_name)                                                                                            \
-    X(group_desc)                                                                                            \
-    X(group_ranks) X(host_name) X(display_unit) X(trace_name) X(trace_id) X(nccl_version) X(device_name)
+    X(backend) X(group_name) X(group_desc) X(group_ranks) X(host_name) X(display_unit) X(trace_name)         \
+    X(trace_id) X(nccl_version) X(device_name)
 #define INFO_TRUTHS(X) X(record_shapes) X(with_stack) X(with_flops) X(with_modules) X(profile_memory)
+/* clang-format on */
 #define INFO_FIELD(member) RS_FIELD(rs_file_info, member),
 static const rs_field info_fields[] = {INFO_NUMBERS(INFO_FIELD) INFO_TEXTS(INFO_FIELD)
                                            INFO_TRUTHS(INFO_FIELD)};

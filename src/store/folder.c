@@ -21,7 +21,7 @@
 static void tag(const char *folder)
 {
     static const char text[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
-                               "# A store of rankscope. It may be removed at any time.\n";
+                               "# A store of rankscope: `rankscope store drop` empties it.\n";
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/CACHEDIR.TAG", folder);
     if (n < 0 || (size_t)n >= sizeof path) return;

@@ -17,5 +17,9 @@ typedef struct rs_stamp {
 bool rs_stamp_put(rs_wire_writer *w, const char *path);
 /* Reads one back; the path lives in the reader's arena. */
 bool rs_stamp_take(rs_wire_reader *r, rs_stamp *out);
+/* Whether all files of these stamps still are as they say. */
+bool rs_stamps_hold(const void *stamps, size_t n);
+/* The path as stamps have it; NULL: there is no such file. Freed with free(). */
+char *rs_absolute_path(const char *path);
 
 #endif

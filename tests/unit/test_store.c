@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "job/job_internal.h"
 #include "questions.h"
+#include "rankscope/store.h"
 #include "store/events.h"
 #include "store/folder.h"
 #include "support.h"
@@ -373,9 +374,12 @@ static void test_keys(void **state)
     const rs_job_settings same[] = {{.jobs = 1}, {.jobs = 3}, {.keep = true}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         assert_false(reads(path, query_of("kernels"), &same[i], &p));
-    const rs_job_settings refused[] = {{.no_store = true}, {.store_from = 1 << 30}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        assert_true(reads(path, query_of("kernels"), &refused[i], &p));
+    const rs_job_settings never = {.no_store = true}, large = {.store_from = 1 << 30};
+    assert_true(reads(path, query_of("kernels"), &never, &p));
+    /* what is too small to be kept is used where it was kept all the same */
+    assert_false(reads(path, query_of("kernels"), &large, &p));
+    assert_true(reads(path, query_of("timeline"), &large, &p));
+    assert_true(reads(path, query_of("timeline"), &large, &p));
     remove_place(&p);
 }
 
@@ -855,6 +859,87 @@ static void test_limit(void **state)
     remove_place(&p);
 }
 
+/* ---- what the command does ------------------------------------------------------------------------------ */
+
+/* Whether the files behind an entry have that in their names. */
+static bool is_of(const rs_entry_key *key, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i + n <= key->n_stamps; i++)
+        if (memcmp((const char *)key->stamps + i, name, n) == 0) return true;
+    return false;
+}
+
+static size_t do_task(const place *p, rs_store_task task, const char *path, const char *state)
+{
+    rs_result result = {0};
+    assert_int_equal(rs_store_do(p->folder, task, path ? &path : NULL, path != NULL, &result, NULL), RS_OK);
+    size_t n = rs_table_n_rows(result.tables[0]), of_state = 0;
+    for (size_t i = 0; i < n; i++)
+        of_state += !state || strcmp(rs_table_text(result.tables[0], i, 4, NULL), state) == 0;
+    rs_result_clear(&result);
+    return of_state;
+}
+
+static void test_tasks(void **state)
+{
+    (void)state;
+    place p = make_place();
+    folder f = make_folder();
+    put_rank(&f, "rank3.json", 3, 2);
+    settle_files();
+    rs_status status;
+    rs_job_stats stats;
+    const char *paths[] = {sample[0], f.files[0]};
+    for (size_t i = 0; i < 2; i++) {
+        collected said = ask(&paths[i], 1, query_of("idle"), NULL, p.folder, &status, &stats);
+        collected_clear(&said);
+    }
+    /* a result and events of each */
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 4);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, sample[0], NULL), 2);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, f.name, NULL), 2);
+    assert_int_equal(do_task(&p, RS_STORE_VERIFY, NULL, NULL), 0);
+    rs_store_files files = files_of(&p);
+    for (size_t i = 0; i < files.n; i++) {
+        rs_entry *entry = rs_entry_open(files.items[i].path);
+        rs_entry_key key = rs_entry_get_key(entry);
+        bool damage = key.kind == RS_ENTRY_RESULT && is_of(&key, "rank0");
+        rs_entry_close(entry);
+        if (!damage) continue;
+        text t = text_of_file(files.items[i].path);
+        rewrite(files.items[i].path, t.n - 1, (char)~t.s[t.n - 1]);
+        text_clear(&t);
+    }
+    rs_store_files_clear(&files);
+    put_rank(&f, "rank3.json", 3, 3);
+    /* list looks at heads only */
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "damaged"), 0);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "stale"), 2);
+    assert_int_equal(do_task(&p, RS_STORE_VERIFY, NULL, NULL), 3);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 1);
+    assert_int_equal(do_task(&p, RS_STORE_DROP, f.name, NULL), 0);
+    assert_int_equal(do_task(&p, RS_STORE_DROP, sample[0], NULL), 1);
+    assert_int_equal(n_entries(&p), 0);
+    /* built, nothing is read any more */
+    rs_job *job;
+    const rs_job_settings settings = {.store = p.folder};
+    rs_result result = {0};
+    assert_int_equal(rs_job_open(sample, 2, &settings, &job, NULL), RS_OK);
+    assert_int_equal(rs_job_build_store(job, &result, NULL), RS_OK);
+    rs_result_clear(&result);
+    rs_job_close(job);
+    questions q = asked_of_traces(false);
+    for (size_t k = 0; k < q.n; k++) {
+        collected said = ask(sample, 2, &q.items[k], NULL, p.folder, &status, &stats);
+        if (status == RS_OK) assert_int_equal(stats.bytes_text, 0);
+        collected_clear(&said);
+    }
+    clear_questions(&q);
+    remove_folder(&f);
+    remove_place(&p);
+}
+
 /* A folder that cannot be made. */
 static void test_no_folder(void **state)
 {
@@ -925,10 +1010,10 @@ int main(void)
         cmocka_unit_test(test_option_file),     cmocka_unit_test(test_damage),
         cmocka_unit_test(test_other_program),   cmocka_unit_test(test_killed),
         cmocka_unit_test(test_at_once),         cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_events),
-        cmocka_unit_test(test_other_questions), cmocka_unit_test(test_too_many_events),
-        cmocka_unit_test(test_hostile_events),  cmocka_unit_test(test_hostile_result),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_events),          cmocka_unit_test(test_other_questions),
+        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_hostile_events),
+        cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
