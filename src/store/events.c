@@ -156,7 +156,7 @@ typedef struct array_list {
 static void add_array(array_list *list, uint32_t part, void *at, size_t n, size_t size, array_rule rule,
                       uint64_t limit)
 {
-    if (n) list->items[list->n++] = (array){part, at, n, (uint8_t)size, rule, limit};
+    if (n) list->items[list->n++] = (array){part, at, n, (uint8_t)size, (uint8_t)rule, limit};
 }
 
 static void add_sparse(array_list *list, uint32_t part, const rs_sparse *s, size_t size, bool texts,
