@@ -111,9 +111,12 @@ bool rs_key_stamp_options(rs_wire_writer *w, const rs_question *q, bool folders)
 void rs_key_put_place(rs_wire_writer *w, const rs_wire_writer *stamps)
 {
     rs_arena arena = {0};
-    rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
-    rs_stamp first;
-    rs_wire_put_text(w, stamps->n && rs_stamp_take(&r, &first) ? first.path : NULL);
+    rs_stamp first = {0};
+    if (stamps->n) {
+        rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
+        if (!rs_stamp_take(&r, &first)) first.path = NULL;
+    }
+    rs_wire_put_text(w, first.path);
     rs_arena_clear(&arena);
 }
 

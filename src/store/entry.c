@@ -156,7 +156,7 @@ static bool draft_make(draft *d, const rs_entry_key *key, const rs_entry_part *p
     if (!d->front || (!d->packed && n)) return false;
     d->table = (section *)(void *)(d->front + table_at(&d->head));
     memcpy(d->front + sizeof(head), key->identity, key->n_identity);
-    memcpy(d->front + stamps_at(&d->head), key->stamps, key->n_stamps);
+    if (key->n_stamps) memcpy(d->front + stamps_at(&d->head), key->stamps, key->n_stamps);
     for (size_t i = 0; i < n; i++) {
         size_t size = parts[i].n;
         d->packed[i] = packed(&parts[i], &size);
@@ -166,7 +166,10 @@ static bool draft_make(draft *d, const rs_entry_key *key, const rs_entry_part *p
                                 .offset = at,
                                 .size = size,
                                 .n = parts[i].n,
-                                .sum = rs_hash_bytes(d->packed[i] ? d->packed[i] : parts[i].bytes, size)};
+                                .sum = rs_hash_bytes(d->packed[i] ? d->packed[i]
+                                                     : size       ? parts[i].bytes
+                                                                  : "",
+                                                     size)};
         at += size;
     }
     d->head.size = at;

@@ -278,8 +278,8 @@ static bool read_texts(reading *r, uint64_t n)
 {
     size_t size;
     const uint8_t *bytes = rs_entry_part_of(r->entry, PART_TEXTS, &size);
-    rs_wire_reader lengths = {.p = bytes, .end = bytes + size};
     if (!bytes || n > size || n == 0) return false;
+    rs_wire_reader lengths = {.p = bytes, .end = bytes + size};
     for (uint64_t i = 0; i < n; i++) rs_wire_unsigned(&lengths);
     if (lengths.bad) return false;
     const char *text = (const char *)lengths.p;
@@ -505,8 +505,9 @@ uint64_t rs_stored_events_columns(rs_entry *entry)
 {
     size_t n;
     const uint8_t *bytes = rs_entry_part_of(entry, PART_META, &n);
+    if (!bytes) return 0;
     rs_wire_reader r = {.p = bytes, .end = bytes + n};
-    return bytes ? rs_wire_fixed(&r) & (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS) : 0;
+    return rs_wire_fixed(&r) & (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS);
 }
 
 rs_events *rs_stored_events_get(rs_entry *entry, unsigned threads)

@@ -109,6 +109,7 @@ bool rs_stamp_take(rs_wire_reader *r, rs_stamp *out)
 
 bool rs_stamps_hold(const void *stamps, size_t n)
 {
+    if (!n) return true;
     rs_arena arena = {0};
     rs_wire_reader r = {.p = stamps, .end = (const uint8_t *)stamps + n, .arena = &arena};
     rs_wire_writer now = {0};
@@ -117,7 +118,7 @@ bool rs_stamps_hold(const void *stamps, size_t n)
         rs_stamp stamp;
         ok = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
     }
-    ok = ok && !now.out_of_memory && now.n == n && (!n || memcmp(now.bytes, stamps, n) == 0);
+    ok = ok && !now.out_of_memory && now.n == n && memcmp(now.bytes, stamps, n) == 0;
     rs_wire_clear(&now);
     rs_arena_clear(&arena);
     return ok;
