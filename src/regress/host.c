@@ -38,7 +38,8 @@ static bool enter(maker *m, uint32_t node, int64_t at)
     rs_host_time *h = m->out;
     rs_host_span span = {at, RS_NO_STRING, RS_NO_STRING};
     bool ok = true;
-    if (node != RS_NO_NODE && !is_step_name(rs_event_name(m->e, m->tree->row[node]))) {
+    bool is_step = node != RS_NO_NODE && is_step_name(rs_event_name(m->e, m->tree->row[node]));
+    if (node != RS_NO_NODE && !is_step) {
         uint32_t op = m->tree->op[node];
         span.name = rs_pool_add(&h->pool, m->e, m->e->name[m->tree->row[node]], &ok);
         if (op != RS_NO_NODE)
@@ -78,10 +79,11 @@ static bool fill(maker *m)
         if (of != thread) {
             if (!RS_GROW_ONE(h->threads, h->n_threads, h->threads_capacity)) return false;
             m->thread = &h->threads[h->n_threads++];
-            *m->thread = (rs_host_thread){m->e->threads[of].pid, m->e->threads[of].tid, h->n, 0};
+            *m->thread = (rs_host_thread){m->e->threads[of].pid, m->e->threads[of].tid, h->n, 0, 0};
             thread = of;
         }
         if (!enter(m, i, m->e->start[t->row[i]])) return false;
+        m->thread->n_steps += is_step_name(rs_event_name(m->e, t->row[i]));
         current = i;
     }
     return leave(m, current, RS_NO_NODE);
@@ -115,7 +117,7 @@ rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err)
 
 static const rs_host_thread *find_thread(const rs_host_time *host, int64_t pid, int64_t tid)
 {
-    const rs_host_thread key = {pid, tid, 0, 0};
+    const rs_host_thread key = {pid, tid, 0, 0, 0};
     size_t low = 0, high = host->n_threads;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -128,11 +130,20 @@ static const rs_host_thread *find_thread(const rs_host_time *host, int64_t pid, 
     return is ? &host->threads[low] : NULL;
 }
 
+static const rs_host_thread *thread_of_steps(const rs_host_time *host)
+{
+    const rs_host_thread *most = NULL;
+    for (size_t i = 0; i < host->n_threads; i++)
+        if (host->threads[i].n_steps > (most ? most->n_steps : 0)) most = &host->threads[i];
+    return most;
+}
+
 bool rs_host_time_split(const rs_host_time *host, int64_t pid, int64_t tid, int64_t from, int64_t to,
                         rs_host_sink sink, void *context)
 {
     const rs_host_thread *thread = find_thread(host, pid, tid);
     if (from >= to) return true;
+    if (!thread) thread = thread_of_steps(host);
     if (!thread || !thread->n) return sink(context, NULL, rs_sub_sat(to, from));
     const rs_host_span *spans = host->spans + thread->first;
     size_t low = 0, high = thread->n; /* the first span that begins behind `from` */

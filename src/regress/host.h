@@ -15,6 +15,7 @@ typedef struct rs_host_span {
 typedef struct rs_host_thread {
     int64_t pid, tid;
     size_t first, n; /* in spans */
+    size_t n_steps;  /* annotations of steps on it */
 } rs_host_thread;
 
 typedef struct rs_host_time {
@@ -29,7 +30,8 @@ typedef struct rs_host_time {
 rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err);
 void rs_host_time_free(rs_host_time *host); /* NULL is allowed */
 
-/* Gives the sink the pieces of [from, to) on a thread, which add up to it. span: NULL where nothing is known.
+/* Gives the sink the pieces of [from, to) on a thread, which add up to it. Of a thread that is not in the trace, as
+ * that of a trace's start, the pieces are those of the thread that has most steps. span: NULL where nothing is known.
  * False when the sink stopped. */
 typedef bool (*rs_host_sink)(void *context, const rs_host_span *span, int64_t ns);
 bool rs_host_time_split(const rs_host_time *host, int64_t pid, int64_t tid, int64_t from, int64_t to,

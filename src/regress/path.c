@@ -113,16 +113,23 @@ rs_status rs_replay_run_create(rs_skeleton **skeletons, rs_host_time **hosts, si
 
 /* ---- lengths of steps ---------------------------------------------------------------------------------- */
 
-/* The last point of its thread in the step, behind which the step's end lies by its tail. */
+static const rs_skeleton_step *step_that_ends(const rs_replay_run *run, size_t rank, size_t place)
+{
+    return &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
+}
+
+/* The last point of its thread in the step, behind which the step's end lies by its tail; of a thread without points
+ * (last is 0) the point before it. */
 static uint32_t last_point(const rs_replay_run *run, size_t rank, size_t place)
 {
-    const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
-    return (run->engine.node_base[rank] + s->last) << 1 | 1;
+    const rs_skeleton_step *s = step_that_ends(run, rank, place);
+    return (run->engine.node_base[rank] + (s->last ? s->last : s->mark)) << 1 | 1;
 }
 
 static int64_t tail_of(const rs_replay_run *run, size_t rank, size_t place)
 {
-    return run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]].tail;
+    const rs_skeleton_step *s = step_that_ends(run, rank, place);
+    return s->last ? s->tail : rs_add_sat(s->after, rs_sub_sat(s->end, s->start));
 }
 
 static int64_t end_of(const rs_replay_run *run, const rs_times *t, size_t rank, size_t place)

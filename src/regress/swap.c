@@ -176,9 +176,19 @@ static rs_status swap_row(const swapper *x, rs_part_row *row, uint32_t place, in
     return RS_OK;
 }
 
+/* Whether every step has points that a replay moves: in a trace without GPU work and communication there are none. */
+static bool can_replay(const rs_replay_run *run)
+{
+    for (size_t r = 0; r < run->n_ranks; r++)
+        for (size_t k = 0; k < run->n_numbers; k++)
+            if (!run->skeletons[r]->steps[run->end[r * run->n_numbers + k]].last) return false;
+    return true;
+}
+
 rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], int *of, rs_error *err)
 {
     *of = sides[0]->replay ? 0 : sides[1]->replay ? 1 : -1;
+    if (*of >= 0 && !can_replay(sides[*of]->replay)) *of = -1;
     if (*of < 0 || !parts->n) return RS_OK;
     const rs_regress_side *side = sides[*of];
     const rs_engine *e = &side->replay->engine;
