@@ -30,3 +30,7 @@ if(RS_STATIC_DEPENDENCIES)
     endif()
   endforeach()
 endif()
+# Where scanners look in a wheel (PEP 770).
+if(SKBUILD_METADATA_DIR)
+  install(FILES ${RS_SBOM} DESTINATION ${SKBUILD_METADATA_DIR}/sboms COMPONENT python EXCLUDE_FROM_ALL)
+endif()

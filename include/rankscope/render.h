@@ -45,6 +45,9 @@ typedef struct rs_render_settings {
      * the row before. Rows of a table that has it hold those below them as "children". NULL: rows stand side
      * by side. */
     const char *nest_by;
+    /* csv: a terminal shows it: characters that would steer it become U+FFFD. Otherwise cells are as they are, also
+     * those that a spreadsheet takes for formulas. */
+    bool terminal;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE

@@ -42,6 +42,12 @@ typedef struct rs_slice_settings {
     rs_slice_enclosing enclosing;
     bool align;    /* of several ranks in one trace: clocks are corrected by the ends of collectives */
     bool left_out; /* the trace tells what was left out, by category */
+    /* Names of users, hosts, paths, scripts and of what a user has written are replaced or left out, the same
+     * name by the same one everywhere; of arguments and of what files say of themselves only what is known and
+     * harmless stays. */
+    bool share;
+    bool keep_names;  /* with share: those of operators, kernels, annotations, modules stay */
+    bool keep_values; /* with share: numbers among the values of operators' inputs stay */
 } rs_slice_settings;
 
 typedef struct rs_slicing rs_slicing;
@@ -76,9 +82,16 @@ RS_API int64_t rs_slice_rank(const rs_slicing *slice, size_t i);
 RS_API rs_status rs_slice_write(rs_slicing *slice, size_t i, const rs_sink *sink, rs_result *result,
                                 rs_error *err);
 
-/* The tables of its result: what of each rank is there, and what was left out. */
+/* With share: adds the table of what was removed by all that was written so far to the result. */
+RS_API rs_status rs_slice_removed(const rs_slicing *slice, rs_result *result, rs_error *err);
+/* With share: writes what stands for what, as CSV. It belongs to whoever made the trace. */
+RS_API rs_status rs_slice_map(const rs_slicing *slice, const rs_sink *sink, rs_error *err);
+
+/* The tables of its result: what of each rank is there, and what was left out; with share also what was
+ * removed. */
 #define RS_N_SLICE_TABLES 2
-RS_API extern const rs_table_spec *const rs_slice_tables[RS_N_SLICE_TABLES];
+#define RS_N_SHARE_TABLES 3
+RS_API extern const rs_table_spec *const rs_slice_tables[RS_N_SHARE_TABLES];
 
 #ifdef __cplusplus
 }

@@ -154,14 +154,15 @@ class Job:
         row a rank.
 
         categories, without: only events of these categories, or none of these: a name or several
-        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
+            "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
-        if clocks not in ("ends", "file"):
-            raise UsageError("clocks takes \"ends\" or \"file\", not %r" % (clocks,))
+        if clocks not in ("ends", "likely", "certain", "file"):
+            raise UsageError("clocks takes \"ends\", \"likely\", \"certain\" or \"file\", not %r" % (clocks,))
         if max_events is not None and max_events < 1:
             raise UsageError("max_events takes 1 or more, not %r" % (max_events,))
-        settings = {"categories": _names(categories), "without": _names(without), "align": clocks == "ends",
-                    "max_events": max_events}
+        settings = {"categories": _names(categories), "without": _names(without), "align": clocks != "file",
+                    "clocks": None if clocks == "file" else clocks, "max_events": max_events}
         return choose(self._write(self._job.fuse, path, os.fspath(path), settings, progress), None)
 
     def report(self, path, *, flight=(), metrics=None, progress=None):

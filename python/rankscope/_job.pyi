@@ -38,13 +38,14 @@ class Job:
 
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
-             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "file"] = "ends",
+             without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "likely", "certain", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
         """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
         row a rank.
 
         categories, without: only events of these categories, or none of these: a name or several
-        clocks: "ends" corrects clocks so that collectives end together, "file" goes by the files alone
+        clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
+            "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
     def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
                progress: Progress = None) -> None:
@@ -183,14 +184,15 @@ class Job:
             memory_bw_gbps [GB/s]: in use from now on"""
     def blame(self, *,
         wait: Literal['all', 'communication', 'idle', 'host'] = 'all',
-        by: Literal['rank', 'kernel', 'operator', 'group'] = 'rank',
+        by: Literal['rank', 'kernel', 'operator', 'phase', 'layer', 'group', 'edge'] = 'rank',
         method: Literal['excess', 'chain'] = 'excess',
         of: Optional[int] = None,
         instance: Optional[int] = None,
+        folded: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         compat: None = None,
-        table: Optional[Literal['blame', 'totals', 'chain']] = None,
+        table: Optional[Literal['blame', 'totals', 'chain', 'folded']] = None,
         progress: Progress = None) -> Table:
         """Who or what each wait was for, conserved to the nanosecond.
 
@@ -212,13 +214,15 @@ class Job:
             wait: communication: members of a collective until the last has come; idle: devices without
                 work; host: calls until the work that they wait for has ended; one of all, communication,
                 idle, host
-            by: what is told apart beside the rank and the part that it is spent on; one of rank, kernel,
-                operator, group
+            by: what is told apart beside the rank and the part that it is spent on; phase and layer: of the
+                model, as the command structure finds them; edge: by what one thing waited for the other;
+                one of rank, kernel, operator, phase, layer, group, edge
             method: excess: why the last member was later than the one that waited; chain: what ran in the
                 meantime. Of idle and host always chain; one of excess, chain
             of: only what this rank waited for
             instance: fills the table chain with one wait, link by link: the I-th longest, from 0, of each
                 kind
+            folded: the shares as folded stacks, "frame;frame;frame nanoseconds", for flame-graph tools
             edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
                 one of told, all
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
@@ -235,7 +239,14 @@ class Job:
                 traces begin)
             kernel: kernel, or call of the host; with by="kernel"
             operator: operator that launched it, or that the host was in; with by="operator"
+            phase: forward, backward, optimizer or unknown; of the host, of what its thread launches next;
+                with by="phase"
+            layer [id]: layer of the model, from 0; unknown where none repeats; with by="layer"
             group: process group of a transfer; with by="group"
+            edge: by what it was waited for: work (its own duration), meeting (of a collective), thread,
+                handover (between threads), stream, launch, event (told between streams), sync (a call for
+                work), queue (full), call or device (nothing tells for what), repeated (inferred), nothing;
+                with by="edge"
             blame_us [us]: its share of the waiting
             share_pct [percent]: of all waiting of the kind
             instances [count]: waits that it has a share in
@@ -261,10 +272,16 @@ class Job:
             rank [id]: rank of the link
             event [id]: its position in traceEvents of that rank
             part: what the time is spent on
+            edge: by what it was waited for, as in the table blame
             kernel: kernel or call
             operator: operator
             end_us [us]: when the link ends, on the lowest rank's clock
-            duration_us [us]: its time; with method="excess" less than 0 where the waiting rank spent it"""
+            duration_us [us]: its time; with method="excess" less than 0 where the waiting rank spent it
+
+        Table folded: one row is one stack; the stacks of a kind add up to its waiting; filled with
+            folded=True
+            stack: kind of waiting, who waited, whose time, part, what by tells, joined by ;
+            time_ns [ns]: its share of the waiting"""
     def breakdown(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['breakdown']] = None,
@@ -297,6 +314,8 @@ class Job:
             unlinked_events [count]: GPU work whose launch is not in the file; it is counted"""
     def clocks(self, *,
         end_skew: int = 10,
+        hosts: Optional[Text] = None,
+        clock_bound: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['clocks', 'pairs', 'contradictions']] = None,
         progress: Progress = None) -> Table:
@@ -315,18 +334,24 @@ class Job:
         is assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median
         deviation are set aside.
 
+        clock_bound and hosts=FILE tell more bounds. Ranks of one host share its clock, unless their
+        collectives contradict that (host_from): then they stay apart.
+
         Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is
         ahead of its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains
         after baseTimeNanoseconds, where every rank tells it.
 
         Options:
             end_skew: how far ends of one kind of collective may always lie apart: wider likely intervals
+            hosts: hosts of the ranks, as lines RANK,HOST: ranks of one host share its clock, which bounds
+                them unless the collectives contradict it; guess: ranks whose clocks are likely one
+            clock_bound: known from elsewhere: RANK's clock is ahead of the lowest rank's by LOW to HIGH us
 
         Table clocks: one row is one rank
             rank [id]: rank of the job
             host: machine that it ran on, where known
-            host_from: name: the file's name; trace: the trace says so; contradicted: the clock is not that
-                of the host's first rank
+            host_from: name: the file's name; trace: the trace says so; list: hosts=FILE; guessed: likely
+                one clock; contradicted: the clock is not that of the host's first rank
             status: certain: the certain interval says as much as the likely one; likely: ends of
                 collectives say more; unbound: nothing ties it to the lowest rank; contradictory: its
                 collectives contradict each other; unstable: the clock was set while the trace was taken
@@ -420,6 +445,10 @@ class Job:
             last_rank [id]: who arrives last
             algorithm_gbps [GB/s]: size / transfer
             bus_gbps [GB/s]: algorithm bandwidth times what nccl-tests counts for the links
+            clock_us [us]: by what the clocks of the first and the last rank may be off against each other
+                (command clocks); unknown: there is no bound, or with clocks="file" none was looked for
+            uncertain: 1: max_wait_us is less than the clocks are sure; with clocks="likely"|certain waits,
+                first and last are unknown then
 
         Table summary: one row is one kind of collective of one size
             collective: what it does
@@ -443,6 +472,8 @@ class Job:
             lateness_us [us]: arrivals after the first, added up
             wait_us [us]: waits for the last, added up
             others_waited_us [us]: what others waited for the last arrival where that was this rank's
+            uncertain [count]: of the collectives, those at which first and last are nearer than the clocks
+                are sure; with clocks="likely"|certain they are left out of the rest
 
         Table arrivals: one row is one rank in one collective
             index [id]: the collective's row
@@ -453,6 +484,8 @@ class Job:
             late_us [us]: after the first arrival
             wait_us [us]: until the last arrival
             duration_us [us]: of the kernel
+            uncertain: 1: wait_us is less than its clock and the last rank's are sure; with
+                clocks="likely"|certain it is unknown then
 
         Table clocks: one row is one rank
             rank [id]: rank
@@ -836,12 +869,15 @@ class Job:
             fail_on: exit 1 when a row meets the expression: 'gain_pct > 5', best with only="findings"
 
         Table diagnose: one row is something to mend, the weightiest first
-            place [id]: findings first, each kind by the least gain that is certain
+            place [id]: findings first, each kind by the least that mending is certain to gain, or to add to
+                the rows under with
             id: of the catalogue: straggler, slow_host, loader, sync, ...
             kind: finding: something is off; lever: nothing is, but this would help
             finding: what is off and what mending it gives a step
             rank [id]: rank it is about; unknown: the job
             selector: for replay scale; unknown where the question scales nothing
+            with: places of the rows that are mended as well in these numbers, since they hide this one;
+                unknown: none
             before_us [us]: a step as recorded
             after_us [us]: a step when it is mended
             after_low_us [us]: the least that step may take: the interval of replay
@@ -885,7 +921,9 @@ class Job:
         short_names apply.
 
         With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
-        the totals. The change in percent of a name that A does not have is unknown and meets nothing.
+        the totals. The change in percent of a name that A does not have is unknown and meets nothing. Two
+        runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope regress
+        tests several runs a side.
 
         Options:
             by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
@@ -1263,10 +1301,10 @@ class Job:
         HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a
         share of the step's length on the host. MFU leaves out what a model would not need: operators below
         torch.utils.checkpoint's recompute_fn (which only shows where Python functions were recorded,
-        with_stack=True) and the scores that fused attention computes again in the backward pass. Causal
-        attention counts the pairs that are not masked, where other tools, PaLM's MFU among them, count the
-        full square. FLOPs come from the models of roofline; modelled_pct says how much of the GPU time has
-        one.
+        with_stack=True), those that CheckpointFunctionBackward runs again, and the scores that fused
+        attention computes again in the backward pass. Causal attention counts the pairs that are not
+        masked, where other tools, PaLM's MFU among them, count the full square. FLOPs come from the models
+        of roofline; modelled_pct says how much of the GPU time has one.
 
         Options:
             device: what the device can do: a name of the built-in table, or a JSON file; default: as the
@@ -1438,7 +1476,7 @@ class Job:
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,
-        max_length: int = 1024,
+        max_length: Optional[int] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['queue', 'series', 'blocked']] = None,
         progress: Progress = None) -> Table:
@@ -1446,12 +1484,14 @@ class Job:
 
         Work waits from the start of its launch to its own start; a graph launch adds all it owns at once.
         The mean is weighted by time. A launch into a full queue blocks the host: blocked tells for how long
-        the queue held max_length.
+        that was: the driver's limit is the greatest length that three launches at least had to wait at, or
+        max_length.
 
         Options:
             series: print every change
             blocked: print how long the queue was full
-            max_length: a queue this long is full
+            max_length: a queue this long is full (default: the greatest length at which launches had to
+                wait; 1024 with compat="hta")
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -1476,7 +1516,8 @@ class Job:
             rank [id]: rank
             device [id]: device
             stream [id]: stream
-            blocked_us [us]: the queue held max_length or more
+            limit [count]: the length at which it is full
+            blocked_us [us]: the queue held that or more
             blocked_pct [percent]: of the time from the first launch to the last start"""
     def replay(self, *,
         what_if: Optional[Text] = None,
@@ -1581,7 +1622,7 @@ class Job:
         top: int = 0,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms']] = None,
+        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs']] = None,
         progress: Progress = None) -> Table:
         """What each operator computes and moves, what the device could do at best, how far it is from that.
 
@@ -1595,7 +1636,8 @@ class Job:
         longest of what matrix FLOPs, vector FLOPs and bytes take at the device's dense, theoretical rates.
         device=FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
         "vector_fp32": ...}}; what it lacks is unknown. The table gemms says what would be gained if every
-        matrix product ran at the best rate seen for its shape.
+        matrix product ran at the best rate seen for its shape; roofs holds the lines of a roofline chart,
+        which `report` draws.
 
         Options:
             by: args: operator and arguments; op: operator; model: the kind of model; one of args, op, model
@@ -1678,7 +1720,17 @@ class Job:
             input_dims: shapes of the inputs
             input_types: types of the inputs
             input_strides: strides of the inputs
-            concrete_inputs: values of scalar inputs"""
+            concrete_inputs: values of scalar inputs
+
+        Table roofs: one row is one rate that bounds operators of one rank
+            rank [id]: rank
+            unit: matrix: contractions; vector: operators that only do other arithmetic
+            precision: of that arithmetic; unknown: integers and truth values
+            tflops_per_s: what the rank's device can do of it at best
+            mem_gbps [GB/s]: bandwidth of its memory
+            ridge_flops_per_byte: arithmetic intensity from which on the rate bounds, and not the memory
+            count [count]: calls with a model that do it
+            kernel_us [us]: their GPU time"""
     def sequences(self, *,
         op: Optional[Text] = None,
         min_length: int = 3,
@@ -1842,6 +1894,8 @@ class Job:
             waited_us [us]: sum of how long it waited for the last member
             mean_waited_us [us]: mean of it
             clock_offset_us [us]: how far its clock is ahead of the reference; taken out of the numbers
+            uncertain [count]: collectives at which first and last are nearer than the clocks are sure; with
+                clocks="likely"|certain they are left out of the rest
 
         Table collectives: one row is one collective, by its first arrival
             group: process group
@@ -1857,6 +1911,10 @@ class Job:
             cost_us [us]: last arrival after the last but one
             waited_us [us]: sum over members of the time until the last came
             transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
+            clock_us [us]: by what the clocks of the first and the last rank may be off against each other
+                (command clocks); unknown: there is no bound, or with clocks="file" none was looked for
+            uncertain: 1: late_us is less than the clocks are sure; with clocks="likely"|certain who was
+                first, last and late is unknown then
 
         Table clocks: one row is one rank's clock
             rank [id]: rank
@@ -1955,6 +2013,7 @@ class Job:
             reason: of a refusal or a weak answer"""
     def summary(self, *,
         top: int = 5,
+        no_diagnose: bool = False,
         compat: None = None,
         table: Optional[Literal['ranks', 'kernels', 'operators', 'findings']] = None,
         progress: Progress = None) -> Summary:
@@ -1970,8 +2029,15 @@ class Job:
         without communication that the host runs (gloo) while no operator does. An operator's time is that
         of the GPU work it launched itself.
 
+        What to look at first opens with the first row of `rankscope diagnose` where several ranks or steps
+        allow a replay of the job: what is off, or would help, and how long a step would take then.
+        Sentences that only share out the same time are left out (column replaces). Selected steps, a
+        window, and jobs of more than a million events have no such sentence.
+
         Options:
             top: kernels and operators to show
+            no_diagnose: do not open with the first sentence of `rankscope diagnose`, which takes a replay
+                of the job
 
         Table ranks: One row a rank.
             rank [id]: rank of the job
@@ -2014,7 +2080,12 @@ class Job:
         Table findings: What to look at first: at most five sentences, the weightiest first.
             finding: what to look at, in one sentence
             rank [id]: the rank it is about; unknown for all
-            share_pct [percent]: how much of the GPU span (or of the GPU time) it is about"""
+            share_pct [percent]: how much of the GPU span (or of the GPU time) it is about; of a sentence of
+                diagnose, of a step
+            topic: what it is about: idle, communication, copies, slowest, kernel, unlinked, gap, loading,
+                host, empty; diagnose: its first row
+            diagnose: id of diagnose's row that it is; unknown: of none
+            replaces: topics of which nothing is said, since diagnose says it better; unknown: of none"""
     def timeline(self, *,
         compat: Optional[Literal['tracelens']] = None,
         table: Optional[Literal['timeline']] = None,
@@ -2342,13 +2413,18 @@ class Events(Table):
         progress: Progress = None) -> Table:
         """The events themselves, filtered by name, category, stream, step, time.
 
-        Prints the event table. where keeps events for which every term holds. A term is FIELD OP VALUE;
-        fields are name, cat, phase, pid, tid (text: = != and ~ !~ for contains) and ts, dur (microseconds),
-        step, device, stream, correlation, external_id, position (numbers: = != < <= > >=). ts counts from
-        the job's first event, or with absolute=True as in the file.
+        Prints the event table. where keeps events for which a condition holds. A condition consists of
+        terms FIELD OP VALUE, joined by "and" (or a comma), "or", "not" and parentheses. Text fields are
+        name, cat, phase, pid, tid, with = != ~ !~ (contains) and =~ (a POSIX extended regular expression).
+        Numbers are ts and dur (microseconds, or with a unit: 2ms), step, device, stream, correlation,
+        external_id, position, with = != < <= > >=. FIELD in (A, B, 7-9) takes a list. A value with a comma,
+        " or " or " and " in it stands in quotes. under(X): what lies in an event X on its thread, X itself,
+        and the GPU work launched there; after(X): what starts when the rank's first X is over; before(X):
+        what starts before it does. X is a name or a condition. ts counts from the job's first event, or
+        with absolute=True as in the file.
 
         Options:
-            where: only events for which every comma-separated term holds: FIELD OP VALUE
+            where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
             limit: at most N events of each rank; 0: all
 
         Table events: One row an event, in file order.
@@ -2389,7 +2465,9 @@ def diff(a: Any, b: Any, *,
     short_names apply.
 
     With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
-    the totals. The change in percent of a name that A does not have is unknown and meets nothing.
+    the totals. The change in percent of a name that A does not have is unknown and meets nothing. Two
+    runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope regress
+    tests several runs a side.
 
     Options:
         by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
@@ -2615,6 +2693,8 @@ def open_job(source: Any, *,
              jobs: Optional[int] = None,
              max_memory: Size = None,
              max_ratio: int = 1000,
+             store: Optional[Text] = None,
+             no_store: bool = False,
              keep: Union[bool, int, str] = True,
              storage_options: Optional[Dict[str, Any]] = None,
              progress: Progress = "auto") -> Job:
@@ -2639,4 +2719,6 @@ def open_job(source: Any, *,
         include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
-        max_ratio: refuse files that inflate to more than N times their size"""
+        max_ratio: refuse files that inflate to more than N times their size
+        store: keep what is computed in DIR, and take from there what was computed before
+        no_store: neither look into a store nor keep anything"""

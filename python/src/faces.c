@@ -9,7 +9,7 @@ typedef struct writing {
     rs_py_task *task;
     rs_py_sink out;
     bool page; /* the report, else the fused trace */
-    char *categories, *without, *ranks, *steps;
+    char *categories, *without, *clocks, *ranks, *steps;
     rs_fuse_settings fuse;
     char **inputs, **flight, **labels, **directories; /* ended by NULL */
     rs_result result;
@@ -28,6 +28,7 @@ static void clear(void *context)
     rs_py_sink_clear(&w->out);
     free(w->categories);
     free(w->without);
+    free(w->clocks);
     free(w->ranks);
     free(w->steps);
     free_list(w->inputs);
@@ -115,7 +116,9 @@ static bool read_settings(writing *w, PyObject *dict)
     w->fuse = (rs_fuse_settings){.size = sizeof w->fuse, .align = true};
     bool ok = rs_py_get_text(dict, "categories", &w->categories) &&
               rs_py_get_text(dict, "without", &w->without) && rs_py_get_flag(dict, "align", &w->fuse.align) &&
+              rs_py_get_text(dict, "clocks", &w->clocks) &&
               rs_py_get_number(dict, "max_events", &w->fuse.max_events);
+    w->fuse.clocks = w->clocks;
     w->fuse.categories = w->categories;
     w->fuse.without = w->without;
     return ok;

@@ -72,7 +72,7 @@ export function waitsSection(data) {
                       command: 'rankscope blame --table totals',
                   }),
               )
-            : empty('Nothing waited.', answer),
+            : empty('There is no waiting to show.', answer),
         blame
             ? panel(
                   'What each rank\u2019s waiting was for',
@@ -85,7 +85,7 @@ export function waitsSection(data) {
                   }),
               )
             : null,
-        noteList(answer),
+        rows.length ? noteList(answer) : null,
     );
 }
 

@@ -327,7 +327,7 @@ export function bars({ label, items: ranks, noun = 'rank', series, unit, axis, m
 }
 
 // One cell a rank and step. cells: [column, row, value].
-export function heatMap({ label, columns, rows, cells, unit, rowName, columnName, extra }) {
+export function heatMap({ label, columns, rows, cells, unit, rowName, columnName, extra, digits = 1 }) {
     const values = cells.map((cell) => cell[2]);
     const { scale, label: unitLabel } = axisUnit(unit, values);
     const least = Math.min(...values);
@@ -391,7 +391,7 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
                     },
                     label: {
                         show: few,
-                        formatter: (item) => fixed(item.value[2], item.value[2] >= 100 ? 0 : 1),
+                        formatter: (item) => fixed(item.value[2], item.value[2] >= 100 ? 0 : digits),
                         fontFamily: FONT,
                         fontSize: 12,
                     },

@@ -170,6 +170,71 @@ export function stepsSection(data) {
     );
 }
 
+// Where workers stand: by stage and data rank where both are known, else by role and place among its ranks.
+function places(table) {
+    const known = (column) => table.values(column).every((v) => v !== null);
+    if (known('stage') && known('dp_rank'))
+        return { rowName: 'stage', columnName: 'data rank', at: (row) => [table.get(row, 'stage'), table.get(row, 'dp_rank')] };
+    const seen = new Map();
+    const byRank = [...table.rows].sort((a, b) => table.get(a, 'rank') - table.get(b, 'rank'));
+    const placeOf = new Map();
+    for (const row of byRank) {
+        const role = table.get(row, 'role');
+        placeOf.set(row, [role, seen.get(role) ?? 0]);
+        seen.set(role, (seen.get(role) ?? 0) + 1);
+    }
+    return { rowName: 'role', columnName: 'place', at: (row) => placeOf.get(row) };
+}
+
+export function stragglersSection(data) {
+    const answer = data.answers.whatif;
+    const table = answer?.tables.workers;
+    if (!table || table.length < 2) return null;
+    const { rowName, columnName, at } = places(table);
+    // of several ranks at one place, which a tensor group makes, the slowest
+    const best = new Map();
+    for (const row of table.rows) {
+        const key = at(row).join(' ');
+        if (!best.has(key) || table.get(row, 'slowdown') > table.get(best.get(key), 'slowdown')) best.set(key, row);
+    }
+    const rows = [...best.values()];
+    const numbers = (i) => [...new Set(rows.map((row) => at(row)[i]))].sort((a, b) => a - b);
+    const [down, across] = [numbers(0), numbers(1)];
+    const cells = rows.map((row) => [across.indexOf(at(row)[1]), down.indexOf(at(row)[0]), table.get(row, 'slowdown')]);
+    const worst = table.extreme('slowdown');
+    const slowdown = table.get(worst, 'slowdown');
+    const lede =
+        slowdown >= 1.02
+            ? `Rank ${table.get(worst, 'rank')} alone makes the job ${quantity(slowdown, 'none')} times as long as it would be if every rank took its peers\u2019 median times.`
+            : 'No rank alone makes the job longer by a fiftieth: there are no stragglers worth the name.';
+    return section(
+        'stragglers',
+        'Stragglers',
+        lede,
+        figure(
+            rowName === 'stage' ? 'Slowdown of stages over data ranks' : 'Slowdown of each rank, those of a role in a row',
+            'how many times as long the job is when that rank alone keeps its own times; 1 is none',
+            heatMap({
+                label: `Heat map: slowdown of each ${columnName} (across) of each ${rowName} (down). ${lede}`,
+                columns: across,
+                rows: down,
+                cells,
+                unit: 'none',
+                rowName,
+                columnName,
+                digits: 2,
+                extra: (i, value) => [
+                    ['rank', `${table.get(rows[i], 'rank')}`],
+                    ['slowdown', quantity(value, 'none')],
+                    ['mended, a step is shorter by', time(table.get(rows[i], 'gain_us'))],
+                ],
+            }),
+            foldedTable(table, { caption: 'Slowdown of each rank', sort: ['slowdown', 'descending'], command: 'rankscope whatif --map --table workers' }),
+        ),
+        noteList(answer),
+    );
+}
+
 const KINDS = {
     host_wait: 'waiting for the host',
     kernel_wait: 'between queued kernels',

@@ -5,7 +5,7 @@ import { communicationSection } from './communication.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
-import { idleSection, kernelsSection, operatorsSection, stepsSection, timeOfRanks } from './gpu.js';
+import { idleSection, kernelsSection, operatorsSection, stepsSection, stragglersSection, timeOfRanks } from './gpu.js';
 import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
@@ -17,6 +17,7 @@ const SECTIONS = [
     flightSection,
     timeOfRanks,
     stepsSection,
+    stragglersSection,
     communicationSection,
     waitsSection,
     idleSection,
@@ -36,6 +37,7 @@ const SHORT = {
     flight: 'Flight recorder',
     time: 'Time',
     steps: 'Steps',
+    stragglers: 'Stragglers',
     communication: 'Communication',
     waits: 'Waiting',
     idle: 'Idle',

@@ -34,6 +34,7 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
+    RS_SKELETONS_OPTION,
 };
 
 typedef struct blame_row {
@@ -505,6 +506,7 @@ static uint64_t more_columns(const rs_options *given)
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     rs_skeleton *s;
+    if (rs_skeletons_too_many(run, trace)) return RS_OK;
     if (!needs_places(run->options)) return rs_skeletons_rank(run, trace, partial, err);
     RS_TRY(rs_skeleton_of(trace, run->policy, &s, err)); /* its own: others have no use for the places */
     *partial = s;
@@ -540,6 +542,6 @@ const rs_analysis rs_analysis_blame = {
     .rank = rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,
-    .absent = "no events",
+    .absent = "no events, or more than --most-events",
     .partial_layout = &rs_skeleton_layout,
 };

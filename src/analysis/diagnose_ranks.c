@@ -6,6 +6,7 @@
 #include "analysis/diagnose_rules.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "base/strings.h"
 #include "base/try.h"
 #include "match/stages.h"
 
@@ -354,7 +355,54 @@ static bool stage_ranks(const compared *c, uint32_t stage, int64_t *scratch, cha
     return rs_rule_ranks(scratch, n, out, size);
 }
 
-/* Every stage takes the mean of all: what one gives away others get. */
+/* A kernel of the stage that is asked about, or of another one. */
+typedef struct kernel {
+    uint64_t name; /* a hash of its text */
+    int64_t ns;
+    bool other;
+} kernel;
+
+static int by_name(const void *a, const void *b)
+{
+    const kernel *x = a, *y = b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->other != y->other) return x->other ? 1 : -1;
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* How many times as long kernels take on a stage as kernels of the same name elsewhere, by their medians; 1: none
+ * is elsewhere, too. What a stage has more of does not count. */
+static rs_status compare_kernels(const compared *c, uint32_t stage, double *times, rs_error *err)
+{
+    const rs_engine *e = c->job->engine;
+    kernel *all = rs_malloc((e->n_nodes + 1) * sizeof *all);
+    size_t n = 0;
+    double own = 0, other = 0;
+    if (!all) return rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (uint32_t i = 1; i < s->n; i++) {
+            const char *name = rs_pool_text(&s->pool, s->name[i]);
+            if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE || !name) continue;
+            all[n++] =
+                (kernel){rs_hash_bytes(name, strlen(name)), s->duration[i], c->stages.stage[r] != stage};
+        }
+    }
+    if (n) qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0, k, middle; i < n; i = k) {
+        for (middle = i; middle < n && all[middle].name == all[i].name && !all[middle].other;) middle++;
+        for (k = middle; k < n && all[k].name == all[i].name;) k++;
+        if (middle == i || middle == k) continue;
+        own += (double)(middle - i) * (double)all[i + (middle - i - 1) / 2].ns;
+        other += (double)(middle - i) * (double)all[middle + (k - middle - 1) / 2].ns;
+    }
+    rs_free(all);
+    *times = other > 0 ? own / other : 1;
+    return RS_OK;
+}
+
+/* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
+ * is off; where it has more to do, as the last one does with its loss, nothing is. */
 static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule, int64_t *scratch,
                                 rs_candidates *out, const char **lacks, rs_error *err)
 {
@@ -370,8 +418,13 @@ static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule,
             worst = k;
         }
     }
+    double slower = 1;
     if (mean <= 0 || most / mean < OFF_STAGE) return RS_OK;
-    rs_candidate one = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1, .excess = most - mean};
+    RS_TRY(compare_kernels(c, worst, &slower, err));
+    rs_candidate one = {.rule = rule,
+                        .kind = slower >= OFF_STAGE ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER,
+                        .rank = -1,
+                        .excess = most - mean};
     bool fits = true;
     for (uint32_t k = 0; fits && k < n; k++) {
         double time = stage_time(c, k, scratch);

@@ -24,6 +24,7 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
+    RS_SKELETONS_OPTION,
 };
 
 #define REPLAY_ROW(CELL)                                                                                     \
@@ -108,7 +109,7 @@ enum { REPLAY, WHAT_IF, PATH, EDGES };
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     RS_TRY(rs_replay_check(run->options, err));
-    return rs_skeletons_rank(run, trace, partial, err);
+    return rs_skeletons_too_many(run, trace) ? RS_OK : rs_skeletons_rank(run, trace, partial, err);
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
@@ -241,6 +242,6 @@ const rs_analysis rs_analysis_replay = {
     .rank = rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,
-    .absent = "no events",
+    .absent = "no events, or more than --most-events",
     .partial_layout = &rs_skeleton_layout,
 };

@@ -296,6 +296,8 @@ struct rs_asker {
     rs_contention contention;
     int64_t *ends[2]; /* scratch: by step_base */
     lengths before, after;
+    rs_weights w[2]; /* of questions, made on first need and used again: [1] while [0] is kept */
+    rs_times t[2];
     lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
     size_t n_ranges;         /* that are asked about: the job, then each rank where there are several */
     bool infer, force;
@@ -303,11 +305,24 @@ struct rs_asker {
 };
 typedef rs_asker asker;
 
-static rs_status weights_of(const asker *a, unsigned which, rs_weights *out, rs_error *err)
+static rs_status have_weights(asker *a, unsigned k, rs_error *err)
 {
-    rs_edges_used edges = which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD;
-    return which & REPLAY_CONSTANT ? rs_weights_constant(a->r->engine, edges, -1, out, err)
-                                   : rs_weights_recorded(a->r->engine, edges, out, err);
+    if (a->w[k].work) return RS_OK;
+    return rs_weights_copy(a->r->engine, &a->r->recorded, &a->w[k], err);
+}
+
+/* As recorded, with the question applied. */
+static rs_status edit_weights(asker *a, unsigned k, const rs_what_if *q, size_t *n_changed, rs_error *err)
+{
+    RS_TRY(have_weights(a, k, err));
+    rs_weights_recopy(a->r->engine, &a->r->recorded, &a->w[k]);
+    return rs_what_if_apply(q, a->r->engine, &a->roles, a->rank_of, &a->w[k], n_changed, err);
+}
+
+static rs_status replay_weights(asker *a, unsigned k, rs_error *err)
+{
+    return a->t[k].start ? rs_engine_replay_again(a->r->engine, &a->w[k], &a->t[k], err)
+                         : rs_engine_replay(a->r->engine, &a->w[k], &a->t[k], err);
 }
 
 /* The ranks of the i-th range. */
@@ -318,18 +333,17 @@ static void range_of(const asker *a, size_t i, size_t *from, size_t *to)
 }
 
 /* Lengths without a question, measured once. */
-static rs_status measure_before(asker *a, unsigned which, const rs_weights *w, rs_error *err)
+static rs_status measure_before(asker *a, unsigned which, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_times t = {0};
     if (a->was[which]) return RS_OK;
     lengths *was = rs_calloc(a->n_ranges, sizeof *was);
-    rs_status status = was ? rs_engine_replay(e, w, &t, err) : rs_fail_nomem(err, "a question");
-    if (status == RS_OK) rs_engine_step_ends(e, &t, a->ends[0]);
+    rs_status status = was ? replay_weights(a, 1, err) : rs_fail_nomem(err, "a question");
+    if (status == RS_OK) rs_engine_step_ends(e, &a->t[1], a->ends[0]);
     for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++) {
         size_t from, to;
         range_of(a, i, &from, &to);
-        measure(e, &t, a->ends[0], from, to, &a->before);
+        measure(e, &a->t[1], a->ends[0], from, to, &a->before);
         was[i].n = a->before.n;
         was[i].ns = rs_malloc((was[i].n + 1) * sizeof *was[i].ns);
         if (!was[i].ns)
@@ -337,7 +351,6 @@ static rs_status measure_before(asker *a, unsigned which, const rs_weights *w, r
         else
             memcpy(was[i].ns, a->before.ns, was[i].n * sizeof *was[i].ns);
     }
-    rs_times_clear(&t);
     a->was[which] = was;
     return status;
 }
@@ -354,8 +367,7 @@ static rs_status replay_contended(const asker *a, rs_weights *w, rs_times *times
     for (int k = 0; status == RS_OK && k < 2; k++) {
         memcpy(w->work, edited, e->n_nodes * sizeof *edited);
         status = rs_contention_apply(&a->contention, e, times, w, err);
-        rs_times_clear(times);
-        if (status == RS_OK) status = rs_engine_replay(e, w, times, err);
+        if (status == RS_OK) status = rs_engine_replay_again(e, w, times, err);
     }
     rs_free(edited);
     return status;
@@ -367,21 +379,21 @@ static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, bool c
                            double *high, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_weights w = {0};
-    rs_times after = {0};
+    rs_edges_used edges = which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD;
     size_t n_changed;
     bool of_steps = rs_what_if_is_of_steps(q);
-    rs_status status = weights_of(a, which, &w, err);
-    if (status == RS_OK) status = measure_before(a, which, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &w, &after, err);
-    if (status == RS_OK && contended) status = replay_contended(a, &w, &after, err);
-    if (status == RS_OK) rs_engine_step_ends(e, &after, a->ends[1]);
-    for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++) {
+    RS_TRY(have_weights(a, 1, err));
+    rs_weights_refill(e, edges, which & REPLAY_CONSTANT, &a->w[1]);
+    RS_TRY(measure_before(a, which, err));
+    RS_TRY(rs_what_if_apply(q, e, &a->roles, a->rank_of, &a->w[1], &n_changed, err));
+    RS_TRY(replay_weights(a, 1, err));
+    if (contended) RS_TRY(replay_contended(a, &a->w[1], &a->t[1], err));
+    rs_engine_step_ends(e, &a->t[1], a->ends[1]);
+    for (size_t i = 0; i < a->n_ranges; i++) {
         size_t from, to;
         double l, h;
         range_of(a, i, &from, &to);
-        measure(e, &after, a->ends[1], from, to, &a->after);
+        measure(e, &a->t[1], a->ends[1], from, to, &a->after);
         if (of_steps)
             l = h = mean_of(&a->was[which][i]) - mean_of(&a->after);
         else
@@ -389,9 +401,7 @@ static rs_status ask_under(asker *a, const rs_what_if *q, unsigned which, bool c
         if (l < low[i]) low[i] = l;
         if (h > high[i]) high[i] = h;
     }
-    rs_weights_clear(&w);
-    rs_times_clear(&after);
-    return status;
+    return RS_OK;
 }
 
 /* How much of a transfer grows with its size is known from three sizes on, and then by its lower envelope
@@ -451,8 +461,6 @@ static rs_foretold answer_for(asker *a, const rs_what_if *q, const rs_weights *w
 static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char **refused, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_weights w = {0};
-    rs_times after = {0};
     size_t n_changed = 0, n = e->n_ranks + 2;
     double *low = rs_malloc(n * sizeof *low), *high = rs_malloc(n * sizeof *high);
     rs_status status = low && high ? RS_OK : rs_fail_nomem(err, "a question");
@@ -461,14 +469,13 @@ static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char *
         low[i] = INFINITY;
         high[i] = -INFINITY;
     }
-    if (status == RS_OK) status = rs_weights_copy(e, &a->r->recorded, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
+    if (status == RS_OK) status = edit_weights(a, 0, q, &n_changed, err);
     if (status == RS_OK && !n_changed) {
         *refused = "nothing in the traces is what it names";
     } else if (status == RS_OK && a->reason && !a->force) {
         *refused = a->reason;
     } else if (status == RS_OK) {
-        status = rs_engine_replay(e, &w, &after, err);
+        status = replay_weights(a, 0, err);
         for (unsigned k = 0; status == RS_OK && k < N_REPLAYS; k++)
             if (!(k & REPLAY_INFERS) || a->infer) status = ask_under(a, q, k, false, low, high, err);
         unsigned recorded = a->infer ? REPLAY_INFERS : 0;
@@ -481,13 +488,11 @@ static rs_status ask(asker *a, rs_what_if *q, rs_foretold *answers, const char *
         set_all_grow(q, false);
         if (status == RS_OK) {
             rs_engine_step_ends(e, &a->r->times, a->ends[0]);
-            rs_engine_step_ends(e, &after, a->ends[1]);
+            rs_engine_step_ends(e, &a->t[0], a->ends[1]);
         }
         for (size_t i = 0; status == RS_OK && i < a->n_ranges; i++)
-            answers[i] = answer_for(a, q, &w, &after, i, low[i], high[i]);
+            answers[i] = answer_for(a, q, &a->w[0], &a->t[0], i, low[i], high[i]);
     }
-    rs_weights_clear(&w);
-    rs_times_clear(&after);
     rs_free(low);
     rs_free(high);
     return status;
@@ -564,6 +569,10 @@ void rs_asker_close(rs_asker *a)
     if (!a) return;
     rs_roles_clear(&a->roles);
     rs_contention_clear(&a->contention);
+    for (int k = 0; k < 2; k++) {
+        rs_weights_clear(&a->w[k]);
+        rs_times_clear(&a->t[k]);
+    }
     for (unsigned k = 0; k < N_REPLAYS; k++) {
         for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
         rs_free(a->was[k]);
@@ -590,33 +599,22 @@ double rs_asker_before(rs_asker *a)
 
 rs_status rs_asker_bound(rs_asker *a, const rs_what_if *q, double *us, size_t *n_changed, rs_error *err)
 {
-    const rs_engine *e = a->r->engine;
-    rs_weights w = {0};
-    size_t n = n_steps_of(e, 0, e->n_ranks);
-    rs_status status = rs_weights_copy(e, &a->r->recorded, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, n_changed, err);
-    if (status == RS_OK) *us = bound_of(a->r, &w, 0, e->n_ranks) / 1e3 / (double)(n ? n : 1);
-    rs_weights_clear(&w);
-    return status;
+    size_t n = n_steps_of(a->r->engine, 0, a->r->engine->n_ranks);
+    RS_TRY(edit_weights(a, 0, q, n_changed, err));
+    *us = bound_of(a->r, &a->w[0], 0, a->r->engine->n_ranks) / 1e3 / (double)(n ? n : 1);
+    return RS_OK;
 }
 
 rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    rs_weights w = {0};
-    rs_times after = {0};
     size_t n_changed;
-    rs_status status = rs_weights_copy(e, &a->r->recorded, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(q, e, &a->roles, a->rank_of, &w, &n_changed, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &w, &after, err);
-    if (status == RS_OK) {
-        rs_engine_step_ends(e, &after, a->ends[1]);
-        measure(e, &after, a->ends[1], 0, e->n_ranks, &a->after);
-        *us = mean_of(&a->after) / 1e3;
-    }
-    rs_weights_clear(&w);
-    rs_times_clear(&after);
-    return status;
+    RS_TRY(edit_weights(a, 0, q, &n_changed, err));
+    RS_TRY(replay_weights(a, 0, err));
+    rs_engine_step_ends(e, &a->t[0], a->ends[1]);
+    measure(e, &a->t[0], a->ends[1], 0, e->n_ranks, &a->after);
+    *us = mean_of(&a->after) / 1e3;
+    return RS_OK;
 }
 
 rs_status rs_asker_ask(rs_asker *a, rs_what_if *q, rs_foretold *answer, const char **refused, rs_error *err)

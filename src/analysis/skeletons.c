@@ -11,6 +11,14 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
     return RS_OK;
 }
 
+bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace)
+{
+    int64_t world = trace->events->info.world_size;
+    if (!rs_options_is_set(run->options, "most-events")) return false;
+    int64_t most = rs_options_int(run->options, "most-events");
+    return most < 0 || (int64_t)trace->n_rows > most / (world > 1 ? world : 1);
+}
+
 rs_status rs_skeletons_take(const rs_partial *partials, size_t n, rs_skeletons *out, rs_error *err)
 {
     *out = (rs_skeletons){.items = rs_malloc((n + 1) * sizeof *out->items),

@@ -8,6 +8,15 @@
 /* The rank of such an analysis. Its free_partial is rs_skeleton_free, its partial_layout rs_skeleton_layout. */
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 
+/* An option for who asks of any job and must not run out of memory. */
+#define RS_SKELETONS_OPTION                                                                                  \
+    {                                                                                                        \
+        "most-events", RS_OPTION_INT, "N", NULL, NULL,                                                       \
+            "nothing where the job's ranks have more than N events together: memory grows with them"         \
+    }
+/* Whether that leaves the rank out: every rank of its job may bring as many events. */
+bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace);
+
 /* The skeletons of partials, in their order, and the ranks they are of. */
 typedef struct rs_skeletons {
     const rs_skeleton **items; /* borrowed from the partials */

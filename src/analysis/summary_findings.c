@@ -409,7 +409,14 @@ static rs_status diagnose(const rs_partial *partials, size_t n, rs_result *resul
         ranks.items[ranks.n++] = s->skeleton;
     }
     if (status == RS_OK && can_diagnose(partials, n, &ranks, result)) {
-        status = rs_diagnose(&ranks, &how, &d, err);
+        rs_error own = RS_ERROR_INIT;
+        status = rs_diagnose(&ranks, &how, &d, &own);
+        if (status == RS_ERR_FORMAT || status == RS_ERR_LIMIT) { /* the rest of the summary stands */
+            rs_result_note(result, "no replay of the job: %s", own.causes[0].message);
+            status = RS_OK;
+        } else if (status != RS_OK) {
+            *err = own;
+        }
         if (status == RS_OK && d.reason)
             rs_result_note(result, "no replay of the job: %s (`rankscope replay` shows where)", d.reason);
         if (status == RS_OK && d.n) {

@@ -3,6 +3,7 @@
 
 #include "analysis/skeletons.h"
 #include "clock/collective_clocks.h"
+#include "trace/trace.h"
 
 static const rs_option_spec options[] = {
     {"scale", RS_OPTION_LIST, "WHAT=FACTOR", NULL, NULL,
@@ -13,6 +14,9 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "traces: ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of "
      "the command clocks; file: as the traces have them"},
+    {"map", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up to 4 million "
+     "events"},
     {"slowest", RS_OPTION_REAL, "PCT", NULL, "3", "share of the workers that are the slowest ones of M_W"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL, "exit 1 when the job meets it: 'slowdown > 1.1'"},
 };
@@ -20,6 +24,15 @@ static const rs_option_spec options[] = {
 static rs_status file(const rs_run *run, rs_source *source, rs_result *result, rs_error *err)
 {
     return rs_whatif_file(run, source, &rs_ops_own_rules, result, err);
+}
+
+/* Under --map a rank that is alone or too large brings nothing. */
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    int64_t world = trace->events->info.world_size;
+    bool large = trace->n_rows > RS_WHATIF_MAPPED / (world > 1 ? (uint64_t)world : 1);
+    if (rs_options_flag(run->options, "map") && (world == 1 || large)) return RS_OK;
+    return rs_skeletons_rank(run, trace, partial, err);
 }
 
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, rs_whatif_tables, RS_N_WHATIF_TABLES}};
@@ -55,9 +68,9 @@ const rs_analysis rs_analysis_whatif = {
     .file = file,
     .file_is = rs_op_table_is,
     .file_follows = RS_FOLLOWS_STEPS,
-    .rank = rs_skeletons_rank,
+    .rank = rank,
     .merge = rs_whatif_merge,
     .free_partial = rs_skeleton_free,
-    .absent = "no events",
+    .absent = "no events, or not for --map",
     .partial_layout = &rs_skeleton_layout,
 };

@@ -94,6 +94,8 @@ rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rule
 rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
                                rs_error *err);
 
+#define RS_WHATIF_MAPPED 4000000 /* events of a job: --map leaves larger ones out */
+
 /* Answers from the traces of all ranks: partials are rs_skeletons_rank's. */
 rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                           rs_error *err);

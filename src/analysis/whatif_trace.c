@@ -692,6 +692,27 @@ static void explain(const answer *a, const rs_whatif_row *job, double worst)
     rs_coll_note_trust(&e->trust, r);
 }
 
+/* Each rank takes two replays. */
+#define MAP_COST 100000000 /* nodes, by the most of which so many replays are made in a few seconds */
+
+static bool is_for_map(const answer *a)
+{
+    if (a->e.n_ranks > 1 && a->e.n_nodes <= MAP_COST / a->e.n_ranks) return true;
+    rs_result_note(a->result, a->e.n_ranks > 1 ? "too many ranks and events for --map: leave it out"
+                                               : "one rank: --map compares ranks; give the traces of all");
+    return false;
+}
+
+static rs_status put_map(answer *a, rs_error *err)
+{
+    bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest);
+    rs_status status = slowest ? RS_OK : rs_fail_nomem(err, "what-if");
+    if (slowest) choose_slowest(a, rs_whatif_n_slowest(a->run->options, a->e.n_ranks), slowest);
+    if (status == RS_OK) status = put_workers(a, slowest, err);
+    rs_free(slowest);
+    return status;
+}
+
 static rs_status fill(answer *a, rs_error *err)
 {
     rs_whatif_row job = {.ranks = (int64_t)a->e.n_ranks,
@@ -707,6 +728,8 @@ static rs_status fill(answer *a, rs_error *err)
                          .fb_correlation = (double)NAN,
                          .fb_variation = (double)NAN};
     double median, worst;
+    bool map = rs_options_flag(a->run->options, "map");
+    if (map && !is_for_map(a)) return RS_OK;
     a->observed = observe(a);
     RS_TRY(replay(a, &a->recorded, &a->t, err));
     RS_TRY(replay(a, &a->ref.balance, &a->t_ideal, err));
@@ -714,12 +737,16 @@ static rs_status fill(answer *a, rs_error *err)
     RS_TRY(transplant(a, &median, &worst, err));
     RS_TRY(find_unexplained(a, &job.unexplained, err));
     RS_TRY(judge_ranks(a, err));
-    RS_TRY(put_steps(a, err));
-    RS_TRY(put_kinds(a, err));
-    RS_TRY(put_parts(a, &job, err));
-    RS_TRY(put_places(a, RS_WHATIF_DP_RANKS, (size_t)a->n_data, err));
-    RS_TRY(put_places(a, RS_WHATIF_STAGES, a->stages.n_stages, err));
-    RS_TRY(put_units(a, err));
+    if (map) {
+        RS_TRY(put_map(a, err));
+    } else {
+        RS_TRY(put_steps(a, err));
+        RS_TRY(put_kinds(a, err));
+        RS_TRY(put_parts(a, &job, err));
+        RS_TRY(put_places(a, RS_WHATIF_DP_RANKS, (size_t)a->n_data, err));
+        RS_TRY(put_places(a, RS_WHATIF_STAGES, a->stages.n_stages, err));
+        RS_TRY(put_units(a, err));
+    }
     RS_TRY(put_scales(a, err));
     job.actual = per_step(a, a->observed);
     job.replayed = per_step(a, a->t);

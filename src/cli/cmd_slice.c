@@ -1,4 +1,5 @@
-/* rankscope slice -o FILE PATH...: a part of a job. The report goes to standard output. */
+/* rankscope slice -o FILE PATH...: a part of a job; and share: the same without names. The report goes to standard
+ * output. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +29,26 @@ static const rs_option_spec specs[] = {
      "of several ranks: corrected so that collectives end together; or only by baseTimeNanoseconds"},
 };
 
+static const rs_option_group slice_options = {
+    .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
+
+static const rs_option_spec share_specs[] = {
+    {"keep-names", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "names of operators, kernels, annotations and modules stay; those of hosts, paths and scripts do not"},
+    {"keep-values", RS_OPTION_FLAG, NULL, NULL, NULL, "numbers among the values of operators' inputs stay"},
+    {"map", RS_OPTION_TEXT, "FILE", NULL, NULL, "write what stands for what, for yourself"},
+};
+
+static bool is_share(const rs_request *r)
+{
+    return strcmp(r->command->name, "share") == 0;
+}
+
 static rs_status choose(rs_request *r, rs_error *err)
 {
     (void)err;
     r->tables = rs_slice_tables;
-    r->n_tables = RS_N_SLICE_TABLES;
+    r->n_tables = is_share(r) ? RS_N_SHARE_TABLES : RS_N_SLICE_TABLES;
     return RS_OK;
 }
 
@@ -51,20 +67,24 @@ static rs_slice_settings settings_of(const rs_request *r)
                                             : strcmp(enclosing, "none") == 0 ? RS_SLICE_ENCLOSING_NONE
                                                                              : RS_SLICE_ENCLOSING_CUT,
                                .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
-                               .left_out = rs_request_flag(r, "left-out")};
+                               .left_out = rs_request_flag(r, "left-out"),
+                               .share = is_share(r),
+                               .keep_names = rs_request_flag(r, "keep-names"),
+                               .keep_values = rs_request_flag(r, "keep-values")};
 }
 
 static rs_status check(rs_request *r, rs_error *err)
 {
     rs_slice_settings settings = settings_of(r);
     if (r->arguments.n_paths == 0 || !rs_request_text(r, "output"))
-        return rs_fail(err, RS_ERR_USAGE, "%s? rankscope slice -o FILE PATH...",
-                       r->arguments.n_paths ? "into which file" : "which traces");
+        return rs_fail(err, RS_ERR_USAGE, "%s? rankscope %s -o FILE PATH...",
+                       r->arguments.n_paths ? "into which file" : "which traces", r->command->name);
     return rs_slice_check(&settings, err);
 }
 
 typedef struct slicing {
     rs_slicing *slice;
+    const char *command;
     size_t rank; /* index, or RS_SLICE_ALL */
     rs_result *result;
 } slicing;
@@ -73,6 +93,11 @@ static rs_status write_trace(void *context, const rs_sink *sink, rs_error *err)
 {
     slicing *s = context;
     return rs_slice_write(s->slice, s->rank, sink, s->result, err);
+}
+
+static rs_status write_map(void *context, const rs_sink *sink, rs_error *err)
+{
+    return rs_slice_map(context, sink, err);
 }
 
 static bool is_directory(const char *path)
@@ -94,7 +119,7 @@ static rs_status write_each(slicing *s, const char *directory, rs_error *err)
     for (s->rank = 0; status == RS_OK && s->rank < rs_slice_n_ranks(s->slice); s->rank++) {
         snprintf(path, size, "%s%srank_%lld.json.gz", directory, slash ? "" : "/",
                  (long long)rs_slice_rank(s->slice, s->rank));
-        status = rs_output_put(path, true, "slice", write_trace, s, err);
+        status = rs_output_put(path, true, s->command, write_trace, s, err);
     }
     rs_free(path);
     return status;
@@ -104,14 +129,17 @@ static rs_status slice(rs_request *r, rs_result *result, rs_error *err)
 {
     rs_slice_settings settings = settings_of(r);
     const char *output = rs_request_text(r, "output");
-    slicing s = {.rank = RS_SLICE_ALL, .result = result};
+    slicing s = {.command = r->command->name, .rank = RS_SLICE_ALL, .result = result};
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
     rs_status status = rs_slice_open(job, &settings, &s.slice, result, err);
     bool each = is_directory(output) || (output[0] && output[strlen(output) - 1] == '/');
     if (status == RS_OK)
         status =
-            each ? write_each(&s, output, err) : rs_output_put(output, true, "slice", write_trace, &s, err);
+            each ? write_each(&s, output, err) : rs_output_put(output, true, s.command, write_trace, &s, err);
+    if (status == RS_OK) status = rs_slice_removed(s.slice, result, err);
+    const char *map = rs_request_text(r, "map");
+    if (status == RS_OK && map) status = rs_output_put(map, false, s.command, write_map, s.slice, err);
     rs_slice_close(s.slice);
     rs_request_close(r, job);
     return status;
@@ -147,10 +175,40 @@ const rs_command rs_slice_command = {
                 "rankscope slice -o forward.json --under 'nn.Module: Encoder_0' trace.json\n"
                 "rankscope slice -o out/ --steps 3 --without python_function traces/\n"
                 "rankscope slice -o slow.json --where 'cat=kernel and dur>500 and not name~nccl' trace.json",
-    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+    .groups = {{.base = &slice_options}, {.base = &rs_input_options}, {.base = &rs_output_options}},
+    .n_groups = 3,
+    .choose = choose,
+    .check = check,
+    .body = slice,
+    .deliver = deliver,
+    .writes_itself = true,
+};
+
+const rs_command rs_share_command = {
+    .name = "share",
+    .help = "A trace, or a part of it, without names of people, hosts, paths and scripts",
+    .usage = "-o FILE [options] PATH...",
+    .about =
+        "Writes a trace that can be shown to others: what `slice` with the same options writes, without what is "
+        "private. Nothing passes that is not known. Names of PyTorch, its libraries and the vendors' stay; other "
+        "names of operators, kernels, annotations, modules, functions, files, processes, threads, hosts and "
+        "groups are replaced, the same name by the same one everywhere: kernel_3. Of arguments and of what "
+        "files say of themselves the numbers, shapes and types that analyses need stay; the rest is left out, "
+        "with call stacks, values of inputs and log lines.\n\n"
+        "The table `removed` says what was replaced and left out and how often. --map writes what stands for "
+        "what: keep it, and answers about kernel_3 can be understood. Times, sizes and numbers stay as they are, "
+        "so `summary`, `breakdown`, `critical-path` and the like of both traces agree. Look at the result "
+        "before you show it: names of public libraries may say what you work on.",
+    .examples = "rankscope share -o public.json.gz --map mine.csv traces/rank0.json.gz\n"
+                "rankscope share -o public.json.gz --steps 3 --ranks 0-3 traces/\n"
+                "rankscope share -o public/ --keep-names --without python_function traces/",
+    .groups = {{.title = "What is private",
+                .specs = share_specs,
+                .n = sizeof share_specs / sizeof *share_specs},
+               {.base = &slice_options},
                {.base = &rs_input_options},
                {.base = &rs_output_options}},
-    .n_groups = 3,
+    .n_groups = 4,
     .choose = choose,
     .check = check,
     .body = slice,

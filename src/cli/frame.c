@@ -83,6 +83,7 @@ static void choose_rendering(rs_request *r)
                                      : (color && strcmp(color, "never") == 0) || to_file ? RS_COLOR_NEVER
                                                                                          : RS_COLOR_AUTO);
     if (to_file) r->render.width = 0;
+    if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
 }
 

@@ -48,7 +48,8 @@ rs_render_settings rs_terminal_settings(rs_color_choice color)
     return (rs_render_settings){.size = sizeof(rs_render_settings),
                                 .width = terminal_width(STDOUT_FILENO),
                                 .color = color == RS_COLOR_ALWAYS || (color == RS_COLOR_AUTO && may_color),
-                                .utf8 = rs_terminal_utf8()};
+                                .utf8 = rs_terminal_utf8(),
+                                .terminal = rs_terminal_shows_output()};
 }
 
 bool rs_renders_as(const rs_render_settings *settings, const char *form)

@@ -125,6 +125,10 @@ rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int 
                               rs_error *err);
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
 void rs_weights_clear(rs_weights *weights);
+/* The same into weights that were made before, of this engine: large blocks are not given back and taken anew.
+ * Edges that were added to them go. refill: rs_weights_constant (from everything), else rs_weights_recorded. */
+void rs_weights_recopy(const rs_engine *engine, const rs_weights *from, rs_weights *out);
+void rs_weights_refill(const rs_engine *engine, rs_edges_used edges, bool constant, rs_weights *out);
 /* Adds an edge; call rs_weights_sort_extra once behind the last. false when out of memory. */
 bool rs_weights_add(const rs_engine *engine, rs_weights *weights, rs_extra_edge edge);
 bool rs_weights_sort_extra(rs_weights *weights);
@@ -139,6 +143,9 @@ typedef struct rs_times {
 
 /* One pass, O(nodes + edges). Of causes that end together the recorded one is taken, then the first. */
 rs_status rs_engine_replay(const rs_engine *engine, const rs_weights *weights, rs_times *out, rs_error *err);
+/* The same into times that were made before, of this engine. */
+rs_status rs_engine_replay_again(const rs_engine *engine, const rs_weights *weights, rs_times *out,
+                                 rs_error *err);
 void rs_times_clear(rs_times *times);
 
 /* When each step of each rank is over: the later of its annotation's end and the end of the work launched in

@@ -31,14 +31,28 @@ static rs_status make_weights(const rs_engine *e, rs_weights *out, rs_error *err
     return RS_ERR_NOMEM; /* said here, so that a checker sees that nothing follows */
 }
 
-rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
+static void drop_extra(rs_weights *w)
 {
-    rs_status status = make_weights(e, out, err);
-    if (status != RS_OK) return status;
+    rs_free(w->extra);
+    rs_free(w->has_extra);
+    w->extra = NULL;
+    w->has_extra = NULL;
+    w->n_extra = w->extra_capacity = 0;
+}
+
+void rs_weights_recopy(const rs_engine *e, const rs_weights *from, rs_weights *out)
+{
+    drop_extra(out);
     memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
     memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
     memcpy(out->transfer, from->transfer, e->n_meetings * sizeof *out->transfer);
-    return RS_OK;
+}
+
+rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
+{
+    rs_status status = make_weights(e, out, err);
+    if (status == RS_OK) rs_weights_recopy(e, from, out);
+    return status;
 }
 
 bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
@@ -206,6 +220,14 @@ rs_status rs_weights_constant(const rs_engine *e, rs_edges_used edges, int fold,
     return RS_OK;
 }
 
+void rs_weights_refill(const rs_engine *e, rs_edges_used edges, bool constant, rs_weights *out)
+{
+    const choice c = {.e = e, .edges = edges, .constant = constant, .fold = -1};
+    drop_extra(out);
+    set_work(e, out);
+    set_edges(&c, out);
+}
+
 /* ---- the pass ------------------------------------------------------------------------------------------ */
 
 void rs_times_clear(rs_times *t)
@@ -304,18 +326,10 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     }
 }
 
-rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
+rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
 {
-    *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
-                      .end = rs_malloc((e->n_nodes + 1) * sizeof *out->end),
-                      .cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
-                      .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
     pass p = {.e = e, .w = weights, .t = out, .missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing)};
-    if (!out->start || !out->end || !out->cause || !out->last || !p.missing) {
-        rs_free(p.missing);
-        rs_times_clear(out);
-        return rs_fail_nomem(err, "replay");
-    }
+    if (!p.missing) return rs_fail_nomem(err, "replay");
     for (size_t k = 0; k < e->n_meetings; k++) {
         p.missing[k] = e->meetings[k].n;
         out->last[k] = RS_NO_CAUSE;
@@ -324,6 +338,19 @@ rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_tim
     for (size_t i = 0; i < e->n_runs; order += e->runs[i++].n) run_rank(&p, &e->runs[i], order);
     rs_free(p.missing);
     return RS_OK;
+}
+
+rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
+{
+    *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
+                      .end = rs_malloc((e->n_nodes + 1) * sizeof *out->end),
+                      .cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
+                      .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
+    rs_status status = out->start && out->end && out->cause && out->last
+                           ? rs_engine_replay_again(e, weights, out, err)
+                           : rs_fail_nomem(err, "replay");
+    if (status != RS_OK) rs_times_clear(out);
+    return status;
 }
 
 /* ---- what came of it ----------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@
 
 #define ANY_THREAD (-1)
 
+/* So many waits of one place of the program, none of them against time, are taken for what their calls suggest. */
+#define MIN_GUESSES 3
+
 /* Streams looked at for each event of the file: only hostile input comes near it. */
 #define MAX_LOOKS 64
 
@@ -60,6 +63,11 @@ static call_role role_of(const char *name)
     return CALL_NONE;
 }
 
+/* A wait that nothing shows and that its call suggests: indices of work. */
+typedef struct guess {
+    uint32_t source, target;
+} guess;
+
 typedef struct finder {
     rs_trace *trace;
     const rs_events *e;
@@ -83,6 +91,10 @@ typedef struct finder {
     int64_t *late;       /* by call that surely waited, if close: how long after its return work ended */
     size_t n_late, late_capacity;
     uint32_t late_call; /* of the last of them */
+    guess *guesses;
+    size_t n_guesses, guesses_capacity;
+    rs_map64
+        awaited; /* lane that waits << 32 | lane waited for: index of the last work there that was waited for */
 } finder;
 
 /* Old traces leave the device out; it then is the process id. */
@@ -432,6 +444,51 @@ static size_t held_up_by(finder *x, size_t target, uint32_t own_lane, int64_t re
     return best;
 }
 
+/* Whether the lane has waited for this work, or for later work of its lane. */
+static bool was_awaited(const finder *x, uint32_t waiting, uint32_t lane, size_t work)
+{
+    const uint32_t *last = rs_map64_get(&x->awaited, (uint64_t)waiting << 32 | lane);
+    uint32_t launch = x->w->launch[work];
+    if (!last) return false;
+    if (launch == RS_NO_ROW) return true;
+    return x->w->launch[*last] != RS_NO_ROW && x->e->start[x->w->launch[*last]] >= x->e->start[launch];
+}
+
+static bool set_awaited(finder *x, uint32_t waiting, uint32_t lane, size_t work)
+{
+    bool is_new;
+    uint32_t *slot = rs_map64_put(&x->awaited, (uint64_t)waiting << 32 | lane, &is_new);
+    if (slot) *slot = (uint32_t)work;
+    return slot != NULL;
+}
+
+static bool add_guess(finder *x, uint32_t waiting, uint32_t lane, size_t source, size_t target)
+{
+    if (!RS_GROW_ONE(x->guesses, x->n_guesses, x->guesses_capacity)) return false;
+    x->guesses[x->n_guesses++] = (guess){(uint32_t)source, (uint32_t)target};
+    return set_awaited(x, waiting, lane, source);
+}
+
+/* What the wait of a lane may be for where nothing shows: the work behind which the thread recorded the event. Where
+ * that is the waiting stream's own, the event was recorded on another: on each of which something is not awaited. */
+static bool guess_wait(finder *x, uint32_t call, uint32_t own_lane, size_t target, int64_t record)
+{
+    uint32_t thread = rs_lanes_find(&x->by_thread, x->e->thread[call], 0);
+    size_t found = rs_lanes_before(&x->by_thread, thread, record, true);
+    if (found == SIZE_MAX) return true;
+    size_t last = x->by_thread.entries[found].value;
+    uint32_t lane = rs_lanes_find(&x->launched, device_of_work(x, last), x->w->stream[last]);
+    if (device_of_work(x, last) != device_of_work(x, target)) return true;
+    if (lane != own_lane) return add_guess(x, own_lane, lane, last, target);
+    bool ok = true;
+    for (lane = 0; ok && lane < x->launched.n_lanes; lane++, x->looked++) {
+        size_t work = lane == own_lane ? SIZE_MAX : last_launched(x, lane, record);
+        if (work == SIZE_MAX || device_of_work(x, work) != device_of_work(x, target)) continue;
+        if (!was_awaited(x, own_lane, lane, work)) ok = add_guess(x, own_lane, lane, work, target);
+    }
+    return ok;
+}
+
 /* Neither stream is told: the wait is taken to be for the latest record, and to hold up what the thread
  * launches next, or if not that, what any thread launches next, where that evidently was held up. */
 static bool waits_unseen(finder *x, uint32_t call)
@@ -447,8 +504,12 @@ static bool waits_unseen(finder *x, uint32_t call)
         size_t target = x->by_thread.entries[next].value;
         uint32_t lane = rs_lanes_find(&x->launched, device_of_work(x, target), x->w->stream[target]);
         size_t source = held_up_by(x, target, lane, x->records.entries[record].time);
-        if (source != SIZE_MAX)
-            return add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], RS_NO_ROW);
+        if (source != SIZE_MAX) {
+            uint32_t of = rs_lanes_find(&x->launched, device_of_work(x, source), x->w->stream[source]);
+            return set_awaited(x, lane, of, source) &&
+                   add(x, RS_SYNC_STREAM_WAIT, x->w->row[source], x->w->row[target], RS_NO_ROW);
+        }
+        if (i == 0 && !guess_wait(x, call, lane, target, x->records.entries[record].time)) return false;
     }
     x->out->n_untold++;
     return true;
@@ -480,6 +541,42 @@ static bool read_copies(finder *x)
         if (!add(x, RS_SYNC_COPY, x->w->row[i], call, RS_NO_ROW)) return false;
     }
     return true;
+}
+
+/* The place of the program: both streams and both names. */
+static int64_t place_of(const finder *x, const guess *g)
+{
+    const rs_work *w = x->w;
+    const uint64_t parts[] = {x->e->name[w->row[g->source]], x->e->name[w->row[g->target]],
+                              (uint64_t)w->stream[g->source], (uint64_t)w->stream[g->target]};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return (int64_t)hash;
+}
+
+/* Guesses of one place hold if there are enough of them and none runs against time. */
+static bool take_guesses(finder *x)
+{
+    rs_keyed *keys = rs_malloc((x->n_guesses + 1) * sizeof *keys);
+    bool ok = keys != NULL;
+    for (uint32_t i = 0; ok && i < x->n_guesses; i++) keys[i] = (rs_keyed){place_of(x, &x->guesses[i]), i};
+    ok = ok && rs_keyed_sort(keys, x->n_guesses);
+    for (size_t i = 0, next; ok && i < x->n_guesses; i = next) {
+        bool refuted = false;
+        for (next = i; next < x->n_guesses && keys[next].key == keys[i].key; next++) {
+            const guess *g = &x->guesses[keys[next].value];
+            refuted |= x->w->end[g->source] > x->w->start[g->target];
+        }
+        for (size_t k = i; ok && !refuted && next - i >= MIN_GUESSES && k < next; k++) {
+            const guess *g = &x->guesses[keys[k].value];
+            ok = add(x, RS_SYNC_STREAM_WAIT, x->w->row[g->source], x->w->row[g->target], RS_NO_ROW);
+        }
+    }
+    rs_free(keys);
+    return ok;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
@@ -527,7 +624,7 @@ static bool learn_slack(finder *x)
 {
     size_t n = x->n_late;
     if (n < MIN_LATE || rs_select_number(x->late, n, n / 2) <= 0) return false;
-    x->out->ahead = rs_select_number(x->late, n, n - 1 - n / 10);
+    x->out->ahead = rs_select_number(x->late, n, n - 1 - (n + 9) / 10);
     x->slack = rs_add_sat(x->out->ahead, CLOCK_SLACK);
     return true;
 }
@@ -552,18 +649,22 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     uint64_t budget = ((uint64_t)trace->n_rows + 65536) * MAX_LOOKS;
     ok = ok && read_waiting(&x, budget);
     if (ok && x.looked <= budget && learn_slack(&x)) { /* once more, by the clocks as they are */
-        out->n = 0;
+        out->n = x.n_guesses = 0;
+        rs_map64_clear(&x.awaited);
+        x.awaited = (rs_map64){0};
         out->n_contradicted = out->n_untold = 0;
         ok = read_waiting(&x, 2 * budget);
     }
     budget *= 2;
-    ok = ok && read_copies(&x) && sort_edges(out);
+    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);
     rs_lanes_clear(&x.records);
     rs_free(x.waiting);
     rs_free(x.late);
+    rs_free(x.guesses);
+    rs_map64_clear(&x.awaited);
     rs_free(x.calls);
     rs_keymap_clear(&x.asked);
     rs_keymap_clear(&x.rows_seen);

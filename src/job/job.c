@@ -388,6 +388,23 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     return status;
 }
 
+/* Fills input->events, from the store if they are there with all columns, else from the file or the files of its run. What is
+ * read a second time, for want of columns, is read with all of them. */
+static rs_status read_events(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                             load_progress *progress, uint64_t *bytes_in, rs_error *err)
+{
+    rs_events_key key;
+    rs_load_settings all = *settings;
+    rs_events_key_make(job, input, &key);
+    bool known = rs_events_fetch(job, &key, settings->threads, &all.columns, &input->events);
+    rs_status status = known            ? RS_OK
+                       : input->n_parts ? load_run(job, input, &all, progress, bytes_in, err)
+                                        : load_file(job, input, &all, progress, bytes_in, err);
+    if (!known && status == RS_OK) rs_events_keep(job, &key, input->events);
+    rs_events_key_clear(&key);
+    return status;
+}
+
 /* One recording behind those before it. They share the first one's clock. */
 static rs_status add_recording(rs_input *input, size_t at, rs_error *err)
 {
@@ -424,8 +441,7 @@ static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_set
         rs_input *r = &input->recordings[k];
         uint64_t bytes = 0;
         progress->reported = 0;
-        status = r->n_parts ? load_run(job, r, settings, progress, &bytes, err)
-                            : load_file(job, r, settings, progress, &bytes, err);
+        status = read_events(job, r, settings, progress, &bytes, err);
         *bytes_in += bytes;
         if (status == RS_OK) status = add_recording(input, k, err);
     }
@@ -508,8 +524,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .progress_context = &progress};
     uint64_t bytes_in = 0;
     rs_status status = input->n_recordings ? load_recordings(job, input, &settings, &progress, &bytes_in, err)
-                       : input->n_parts    ? load_run(job, input, &settings, &progress, &bytes_in, err)
-                                           : load_file(job, input, &settings, &progress, &bytes_in, err);
+                                           : read_events(job, input, &settings, &progress, &bytes_in, err);
     if (status != RS_OK) return status;
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
@@ -523,7 +538,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     if (needs) return rs_input_load(job, input, columns | needs, threads, err);
     pthread_mutex_lock(&job->lock);
     job->stats.bytes_read += bytes_in;
-    job->stats.bytes_text += input->events->n_bytes;
+    if (bytes_in) job->stats.bytes_text += input->events->n_bytes;
     job->stats.events += input->events->n;
     job->stats.load_seconds += rs_clock_seconds() - begin;
     pthread_mutex_unlock(&job->lock);

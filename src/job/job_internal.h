@@ -235,6 +235,22 @@ void rs_result_keep(const rs_result_key *key, const rs_question *const *sides, u
 /* The bytes of a kept result; false: they are none. */
 bool rs_result_read(const rs_question *q, const void *bytes, size_t n, rs_result *result);
 
+/* What the events of one input are looked up by: job_events.c. */
+typedef struct rs_events_key {
+    bool usable;
+    rs_wire_writer identity, stamps;
+} rs_events_key;
+
+void rs_events_key_make(const rs_job *job, const rs_input *input, rs_events_key *out);
+void rs_events_key_clear(rs_events_key *key);
+/* Events with these columns, and perhaps more. false: they are not there. Where some are, of another question, more
+ * questions will follow: all known arguments are added to *columns, so that the text is read for the last time. */
+bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, uint64_t *columns,
+                     rs_events **out);
+/* Keeps events as a reader left them, unless the input has changed since the key was made, or those of the whole job
+ * would push each other out. */
+void rs_events_keep(rs_job *job, const rs_events_key *key, const rs_events *events);
+
 /* Makes the folder of the store, if one was asked for. */
 rs_status rs_job_store_open(rs_job *job, rs_error *err);
 void rs_job_store_close(rs_job *job);

@@ -1,8 +1,21 @@
 /* CSV after RFC 4180, lines ended by LF: a header always, unknown cells empty, full precision. */
+#include "base/memory.h"
 #include "output/form.h"
+#include "text/utf8.h"
+
+/* As a terminal may show it: names come from files that others wrote. */
+static void write_shown(rs_writer *writer, const char *text, size_t length)
+{
+    char *clean = length < SIZE_MAX / 4 ? rs_malloc(3 * length + 1) : NULL;
+    if (clean)
+        rs_writer_csv_text(writer, clean, rs_text_clean(text, length, true, clean));
+    else
+        writer->failed = true;
+    rs_free(clean);
+}
 
 static void write_cell(rs_writer *writer, const rs_table *table, const rs_column_spec *spec, size_t row,
-                       size_t at)
+                       size_t at, bool terminal)
 {
     if (rs_table_is_null(table, row, at)) return;
     switch (spec->type) {
@@ -13,7 +26,10 @@ static void write_cell(rs_writer *writer, const rs_table *table, const rs_column
     case RS_TEXT: {
         size_t length;
         const char *text = rs_table_text(table, row, at, &length);
-        rs_writer_csv_text(writer, text, length);
+        if (terminal)
+            write_shown(writer, text, length);
+        else
+            rs_writer_csv_text(writer, text, length);
         break;
     }
     }
@@ -33,7 +49,6 @@ static bool is_blank_line(const rs_table *table, size_t row)
 static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                            rs_error *err)
 {
-    (void)settings;
     (void)err;
     const rs_table_spec *spec = rs_table_get_spec(table);
     for (size_t at = 0; at < spec->n_columns; at++) {
@@ -45,7 +60,7 @@ static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_re
     for (size_t row = 0; row < n_rows && !writer->failed; row++) {
         for (size_t at = 0; at < spec->n_columns; at++) {
             if (at) rs_writer_char(writer, ',');
-            write_cell(writer, table, &spec->columns[at], row, at);
+            write_cell(writer, table, &spec->columns[at], row, at, settings->terminal);
         }
         if (is_blank_line(table, row)) rs_writer_bytes(writer, "\"\"", 2);
         rs_writer_char(writer, '\n');

@@ -52,8 +52,8 @@ rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, r
 
 typedef struct book {
     lxw_workbook *workbook;
-    lxw_format *heading;
-    char *text; /* room for one cell */
+    lxw_format *heading, *plain; /* plain: what is typed into it is text */
+    char *text;                  /* room for one cell */
     size_t capacity;
     lxw_error worst;
 } book;
@@ -139,6 +139,12 @@ static rs_status write_text(book *b, lxw_worksheet *sheet, lxw_row_t row, lxw_co
     return RS_OK;
 }
 
+/* Strings are no formulas, until somebody edits such a cell: the format "@" (49) keeps it a text then, too. */
+static bool looks_like_formula(const char *text, size_t length)
+{
+    return length && memchr("=+-@\t\r", text[0], 6);
+}
+
 static rs_status write_cell(book *b, lxw_worksheet *sheet, const rs_table *table, size_t row, size_t at,
                             size_t *width, rs_error *err)
 {
@@ -152,7 +158,8 @@ static rs_status write_cell(book *b, lxw_worksheet *sheet, const rs_table *table
     size_t length;
     const char *text = rs_table_text(table, row, at, &length);
     if (length > *width) *width = length;
-    return write_text(b, sheet, y, (lxw_col_t)at, text, length, NULL, err);
+    return write_text(b, sheet, y, (lxw_col_t)at, text, length,
+                      looks_like_formula(text, length) ? b->plain : NULL, err);
 }
 
 static rs_status write_column(book *b, lxw_worksheet *sheet, const rs_table *table, size_t at, rs_error *err)
@@ -234,8 +241,10 @@ static rs_status make_workbook(const char *path, const rs_sheet *sheets, size_t 
     lxw_doc_properties properties = {.created = CREATED};
     note(&b, workbook_set_properties(b.workbook, &properties));
     b.heading = workbook_add_format(b.workbook);
-    rs_status status = b.heading ? RS_OK : rs_fail_nomem(err, "a workbook");
+    b.plain = workbook_add_format(b.workbook);
+    rs_status status = b.heading && b.plain ? RS_OK : rs_fail_nomem(err, "a workbook");
     if (b.heading) format_set_bold(b.heading);
+    if (b.plain) format_set_num_format_index(b.plain, 49);
     for (size_t i = 0; status == RS_OK && i < n; i++) status = write_sheet(&b, &sheets[i], err);
     lxw_error closed = workbook_close(b.workbook); /* frees it, too */
     rs_free(b.text);

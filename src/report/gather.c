@@ -4,6 +4,9 @@
 
 #include "base/memory.h"
 
+/* Of all ranks together: graphs of more take gigabytes, which a page is not worth. */
+#define MOST_EVENTS "32000000"
+
 /* Caps keep the page of a large job small; the page says where one was met. Steps and kernels are what grows
  * with ranks, so their columns are chosen. */
 const rs_report_question rs_report_questions[] = {
@@ -32,6 +35,10 @@ const rs_report_question rs_report_questions[] = {
        "data_loading_us",
        6400, "length_us"}},
      false},
+    {"whatif",
+     {{"map", NULL}},
+     {{"workers", "rank,dp_rank,stage,slowdown,slowest,host,role,gain_us,gain_pct", 4096, "slowdown"}},
+     true},
     {"kernels",
      {{"top", "40"}, {"duration-ratio", "1"}},
      {{"kernels", "rank,name,class,names,count,sum_us,share_pct,mean_us,min_us,max_us", 3200, "sum_us"},
@@ -72,12 +79,12 @@ const rs_report_question rs_report_questions[] = {
       {"clocks", NULL, 2048, NULL}},
      false},
     {"blame",
-     {{NULL}},
+     {{"most-events", MOST_EVENTS}},
      {{"totals", NULL, 8, NULL},
       {"blame", "wait,waiting_rank,rank,part,blame_us,share_pct,instances", 300, "blame_us"}},
      true},
     {"replay",
-     {{NULL}},
+     {{"most-events", MOST_EVENTS}},
      {{"replay",
        "rank,step,recorded_us,model_error_pct,held_out_error_pct,gpu_error_pct,unexplained_us,unexplained_pct,"
        "inferred_edges,trusted,reason",

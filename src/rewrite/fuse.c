@@ -158,6 +158,14 @@ void rs_fuse_put_processes(const rs_fuse_plan *plan, bool *any, rs_writer *w)
     }
 }
 
+/* A file's name, or its number. */
+static void put_file(const rs_fuse_plan *plan, const char *name, size_t number, rs_writer *w)
+{
+    char text[32];
+    snprintf(text, sizeof text, "file %zu", number);
+    put_string(w, plan->hides_files ? text : name);
+}
+
 /* The members of the first file's frame that hold for all, and every file's own under "rankscope". */
 void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_frame_text *headers,
                        void (*more)(const void *context, rs_writer *writer), const void *context,
@@ -184,7 +192,7 @@ void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_fra
         rs_writer_text(w, i ? ",\n    {\"rank\": " : "\n    {\"rank\": ");
         rs_writer_int(w, r->rank);
         rs_writer_text(w, ", \"file\": ");
-        put_string(w, r->source);
+        put_file(plan, r->source, i, w);
         rs_writer_text(w, ", \"shift_us\": ");
         rs_writer_time(w, r->shift, RS_UNIT_US);
         rs_writer_text(w, ", \"residual_us\": ");
@@ -206,7 +214,7 @@ void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_fra
         if (!headers[i].n) continue;
         rs_writer_text(w, first ? "\n    " : ",\n    ");
         first = false;
-        put_string(w, rs_job_get_file(job, i).name);
+        put_file(plan, rs_job_get_file(job, i).name, i, w);
         rs_writer_text(w, ": {");
         rs_writer_bytes(w, headers[i].text, headers[i].n);
         rs_writer_char(w, '}');

@@ -67,6 +67,7 @@ typedef struct rs_fuse_plan {
     int64_t base_time_ns; /* of the output, RS_NO_VALUE */
     bool weigh;
     const rs_slice_choice *choice; /* of a slice, else NULL */
+    bool hides_files;              /* the new trace does not say what files are called */
     uint16_t least;                /* the smallest weight that is kept */
 } rs_fuse_plan;
 

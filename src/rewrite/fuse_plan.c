@@ -190,6 +190,7 @@ static rs_status choose_steps(rs_fuse_plan *plan, rs_result *result, rs_error *e
         int64_t greatest = 0;
         for (size_t i = 0; i < plan->n; i++) raise(&greatest, plan->ranks[i]->greatest[id]);
         plan->step[id] = step_for(greatest, plan->n);
+        if (!plan->step[id] && plan->n < 2) plan->step[id] = 10; /* nothing is moved */
         if (plan->step[id]) continue;
         if (id <= RS_FUSE_CORRELATION)
             return rs_fail(err, RS_ERR_LIMIT,

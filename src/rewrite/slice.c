@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
+#include "rewrite/scrub.h"
 #include "rewrite/slice_event.h"
 #include "rewrite/slice_pairs.h"
 #include "table/record.h"
@@ -41,7 +42,7 @@ static const rs_table_spec slice_table = {"slice", "one row is one rank of the s
                                           sizeof slice_columns / sizeof *slice_columns};
 static const rs_table_spec left_table = {"left_out", "what the slice does not hold, by category",
                                          left_columns, sizeof left_columns / sizeof *left_columns};
-const rs_table_spec *const rs_slice_tables[RS_N_SLICE_TABLES] = {&slice_table, &left_table};
+const rs_table_spec *const rs_slice_tables[RS_N_SHARE_TABLES] = {&slice_table, &left_table, &rs_scrub_table};
 
 struct rs_slicing {
     rs_job *job;
@@ -50,6 +51,7 @@ struct rs_slicing {
     char *condition; /* all settings as one condition */
     rs_slice_choice choice;
     rs_fuse_plan plan;
+    rs_scrub scrub; /* with share */
 };
 
 /* ---- the settings as one condition --------------------------------------------------------------------- */
@@ -220,9 +222,9 @@ static rs_status find_origin(rs_slicing *s, rs_result *result, rs_error *err)
 
 static rs_status report(const rs_slicing *s, rs_result *result, rs_error *err)
 {
-    result->tables = rs_calloc(RS_N_SLICE_TABLES, sizeof *result->tables);
+    result->tables = rs_calloc(RS_N_SHARE_TABLES, sizeof *result->tables);
     if (!result->tables) return rs_fail_nomem(err, "tables");
-    for (size_t i = 0; i < RS_N_SLICE_TABLES; i++) {
+    for (size_t i = 0; i < RS_N_SLICE_TABLES; i++) { /* there is room for the third */
         result->tables[i] = rs_table_create(rs_slice_tables[i]);
         if (!result->tables[i]) return rs_fail_nomem(err, "tables");
         result->n_tables++;
@@ -253,6 +255,31 @@ static rs_status judge(const rs_slicing *s, rs_error *err)
                    s->condition ? s->condition : "");
 }
 
+/* What rs_fuse_put_processes writes of a process must be public. */
+static bool hide(rs_scrub *scrub, char **text)
+{
+    char word[RS_SCRUBBED];
+    if (!*text || rs_scrub_is_process(*text, strlen(*text))) return true;
+    rs_scrub_private(scrub, RS_PRIVATE_PROCESS, *text, strlen(*text), word);
+    rs_scrub_count(scrub, 1u << RS_PRIVATE_PROCESS);
+    rs_free(*text);
+    *text = rs_strdup(word);
+    return *text != NULL;
+}
+
+static rs_status begin_share(rs_slicing *s, rs_error *err)
+{
+    bool ok = true;
+    s->plan.hides_files = true;
+    RS_TRY(rs_scrub_init(&s->scrub, s->settings.keep_names, s->settings.keep_values, err));
+    for (size_t i = 0; i < s->plan.n; i++)
+        for (size_t k = 0; ok && k < s->plan.ranks[i]->n_processes; k++) {
+            rs_fuse_process *p = &s->plan.ranks[i]->processes[k];
+            ok = hide(&s->scrub, &p->text) && hide(&s->scrub, &p->name) && hide(&s->scrub, &p->label);
+        }
+    return ok ? RS_OK : rs_fail_nomem(err, "names");
+}
+
 rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slicing **out, rs_result *result,
                         rs_error *err)
 {
@@ -274,6 +301,7 @@ rs_status rs_slice_open(rs_job *job, const rs_slice_settings *given, rs_slicing 
     if (status == RS_OK) status = rs_fuse_make_plan(job, &fuse, &s->choice, &s->plan, result, err);
     if (status == RS_OK) status = judge(s, err);
     if (status == RS_OK) status = report(s, result, err);
+    if (status == RS_OK && s->settings.share) status = begin_share(s, err);
     if (status == RS_OK)
         *out = s;
     else
@@ -285,6 +313,7 @@ void rs_slice_close(rs_slicing *s)
 {
     if (!s) return;
     rs_fuse_plan_clear(&s->plan);
+    if (s->settings.share) rs_scrub_clear(&s->scrub);
     rs_where_free(s->where);
     rs_free(s->condition);
     rs_free(s);
@@ -303,15 +332,15 @@ int64_t rs_slice_rank(const rs_slicing *s, size_t i)
 /* ---- the second reading -------------------------------------------------------------------------------- */
 
 typedef struct output {
-    const rs_slicing *slice;
+    rs_slicing *slice;
     size_t only; /* the rank that is written, or RS_SLICE_ALL */
     rs_writer *writer;
     bool any;
     rs_frame_text *headers; /* by file */
     rs_frame_text before;   /* what the file said under "rankscope" */
     rs_strings keys;        /* of a rank that is written alone: members that are there */
-    rs_writer *cut;         /* writes an event that is shortened into cut_text */
-    rs_frame_text cut_text;
+    rs_writer *changed;     /* writes an event that is changed into texts */
+    rs_frame_text texts[2]; /* shortened; without names */
     rs_slice_pairs pairs;
 } output;
 
@@ -324,17 +353,21 @@ static bool keep_text(void *context, const char *bytes, size_t n)
     return true;
 }
 
-/* The event with its new times, in o->cut_text. */
-static rs_status shorten(output *o, const rs_slice_rows *rows, const uint8_t **text, size_t *n, rs_error *err)
+/* The event with new times (rows not NULL), or without names. */
+static rs_status change(output *o, const rs_slice_rows *rows, const uint8_t **text, size_t *n, rs_error *err)
 {
-    rs_sink sink = {keep_text, &o->cut_text};
-    o->cut_text.n = 0;
-    rs_writer_init(o->cut, &sink);
-    rs_event_write_cut(*text, *n, rows->from, rows->to, o->cut);
-    RS_TRY(rs_writer_finish(o->cut, err));
-    *text = (const uint8_t *)o->cut_text.text;
-    *n = o->cut_text.n;
-    return RS_OK;
+    rs_frame_text *into = &o->texts[!rows];
+    rs_sink sink = {keep_text, into};
+    into->n = 0;
+    rs_writer_init(o->changed, &sink);
+    if (rows)
+        rs_event_write_cut(*text, *n, rows->from, rows->to, o->changed);
+    else
+        rs_scrub_event(&o->slice->scrub, *text, *n, o->changed);
+    RS_TRY(rs_writer_finish(o->changed, err));
+    *text = (const uint8_t *)into->text;
+    *n = into->n;
+    return rows ? RS_OK : rs_scrub_status(&o->slice->scrub, err);
 }
 
 static rs_status write_event(void *context, uint32_t index, uint64_t at, const uint8_t *text, size_t n,
@@ -348,7 +381,8 @@ static rs_status write_event(void *context, uint32_t index, uint64_t at, const u
     bool kept = state != RS_SLICE_OUT;
     if (rows->has_ends) RS_TRY(rs_slice_pairs_next(&o->pairs, index, text, n, &kept, err));
     if (!kept) return RS_OK;
-    if (state == RS_SLICE_CUT) RS_TRY(shorten(o, rows, &text, &n, err));
+    if (state == RS_SLICE_CUT) RS_TRY(change(o, rows, &text, &n, err));
+    if (o->slice->settings.share) RS_TRY(change(o, NULL, &text, &n, err));
     const char *lead = o->any ? ",\n" : "\n";
     if (o->only != RS_SLICE_ALL) {
         rs_writer_text(o->writer, lead);
@@ -380,6 +414,18 @@ static rs_status keep_member(void *context, size_t file, const uint8_t *key, siz
         if (id == RS_NO_STRING) return rs_fail_nomem(err, "headers");
         if (id < known) return RS_OK; /* of several documents the first one counts */
         if (key_is(key, key_length, "rankscope")) header = &o->before;
+    }
+    if (o->slice->settings.share) {
+        rs_sink sink = {keep_text, &o->texts[1]};
+        o->texts[1].n = 0;
+        rs_writer_init(o->changed, &sink);
+        bool kept =
+            rs_scrub_frame(&o->slice->scrub, (const char *)key + 1, key_length - 2, text, n, o->changed);
+        RS_TRY(rs_writer_finish(o->changed, err));
+        RS_TRY(rs_scrub_status(&o->slice->scrub, err));
+        if (!kept) return RS_OK;
+        text = (const uint8_t *)o->texts[1].text;
+        n = o->texts[1].n;
     }
     return rs_frame_text_add(header, key, key_length, text, n, err);
 }
@@ -418,7 +464,10 @@ static void put_about(const void *context, rs_writer *w)
     put_setting("only_ranks", asked->ranks, w);
     put_setting("steps", asked->steps, w);
     put_setting("window_ms", asked->window, w);
-    put_setting("where", s->condition, w);
+    if (s->settings.share)
+        rs_writer_text(w, ", \"shared\": true"); /* conditions are made of names */
+    else
+        put_setting("where", s->condition, w);
     rs_writer_text(w, ", \"ranks\": [");
     for (size_t i = 0, first = 1; i < s->plan.n; i++) {
         const rs_fuse_rank *r = s->plan.ranks[i];
@@ -434,7 +483,7 @@ static void put_about(const void *context, rs_writer *w)
         rs_writer_uint(w, r->slice->n_cut);
         rs_writer_text(w, ", \"left_out\": ");
         rs_writer_uint(w, r->slice->n_out);
-        if (s->settings.left_out) put_left(r->slice, w);
+        if (s->settings.left_out && !s->settings.share) put_left(r->slice, w);
         rs_writer_char(w, '}');
     }
     rs_writer_text(w, "]}");
@@ -492,9 +541,9 @@ rs_status rs_slice_write(rs_slicing *s, size_t i, const rs_sink *sink, rs_result
     size_t n_files = rs_job_n_files(s->job);
     output o = {.slice = s, .only = i == RS_SLICE_ALL && s->plan.n == 1 ? 0 : i};
     o.writer = rs_malloc(sizeof *o.writer);
-    o.cut = rs_malloc(sizeof *o.cut);
+    o.changed = rs_malloc(sizeof *o.changed);
     o.headers = rs_calloc(n_files + 1, sizeof *o.headers);
-    bool ok = o.writer && o.cut && o.headers && rs_strings_init(&o.keys);
+    bool ok = o.writer && o.changed && o.headers && rs_strings_init(&o.keys);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "slice");
     if (ok) {
         rs_writer_init(o.writer, sink);
@@ -504,8 +553,32 @@ rs_status rs_slice_write(rs_slicing *s, size_t i, const rs_sink *sink, rs_result
     rs_frame_texts_free(o.headers, n_files);
     rs_slice_pairs_clear(&o.pairs);
     rs_free(o.before.text);
-    rs_free(o.cut_text.text);
-    rs_free(o.cut);
+    rs_free(o.texts[0].text);
+    rs_free(o.texts[1].text);
+    rs_free(o.changed);
     rs_free(o.writer);
+    return status;
+}
+
+/* ---- what was removed ---------------------------------------------------------------------------------- */
+
+rs_status rs_slice_removed(const rs_slicing *s, rs_result *result, rs_error *err)
+{
+    if (!s->settings.share || result->n_tables != RS_N_SLICE_TABLES) return RS_OK;
+    result->tables[RS_N_SLICE_TABLES] = rs_table_create(&rs_scrub_table);
+    if (!result->tables[RS_N_SLICE_TABLES]) return rs_fail_nomem(err, "tables");
+    result->n_tables++;
+    return rs_scrub_report(&s->scrub, result->tables[RS_N_SLICE_TABLES], err);
+}
+
+rs_status rs_slice_map(const rs_slicing *s, const rs_sink *sink, rs_error *err)
+{
+    if (!s->settings.share) return rs_fail(err, RS_ERR_USAGE, "only what is shared has a map");
+    rs_writer *writer = rs_malloc(sizeof *writer);
+    if (!writer) return rs_fail_nomem(err, "map");
+    rs_writer_init(writer, sink);
+    rs_scrub_write_map(&s->scrub, writer);
+    rs_status status = rs_writer_finish(writer, err);
+    rs_free(writer);
     return status;
 }

@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "store/entry.h"
 
 #include <errno.h>
@@ -397,6 +398,36 @@ const void *rs_entry_part_of(rs_entry *e, uint32_t id, size_t *n)
         return bytes;
     }
     return NULL;
+}
+
+void rs_entry_done_with(rs_entry *e, uint32_t id)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; e->mapped && i < e->head.n_sections; i++) {
+        const section *s = &e->sections[i];
+        size_t from = aligned(s->offset, page), to = (s->offset + s->size) / page * page;
+        if (s->id == id && from < to) madvise((void *)(uintptr_t)(e->bytes + from), to - from, MADV_DONTNEED);
+    }
+}
+
+void rs_entry_seal(void *bytes, size_t n)
+{
+    rs_entry e = {.bytes = bytes, .n = n};
+    if (n < sizeof e.head) return;
+    memcpy(&e.head, bytes, sizeof e.head);
+    e.head.magic = MAGIC;
+    e.head.format = FORMAT;
+    e.head.program = own_program();
+    e.head.size = n;
+    size_t left = n - sizeof e.head, key = aligned(e.head.n_identity, 8) + aligned(e.head.n_stamps, 8);
+    if (e.head.n_sections > RS_ENTRY_PARTS || key > left || e.head.n_sections * sizeof(section) > left - key)
+        return;
+    section *table = (section *)(void *)((uint8_t *)bytes + table_at(&e.head));
+    for (size_t i = 0; i < e.head.n_sections; i++)
+        if (table[i].offset <= n && table[i].size <= n - table[i].offset)
+            table[i].sum = rs_hash_bytes((uint8_t *)bytes + table[i].offset, table[i].size);
+    e.head.sum = sum_of(&e.head, bytes);
+    memcpy(bytes, &e.head, sizeof e.head);
 }
 
 bool rs_entry_is_whole(rs_entry *e)

@@ -67,8 +67,13 @@ bool rs_entry_is_own(const rs_entry *entry);
 rs_entry_key rs_entry_get_key(const rs_entry *entry);
 size_t rs_entry_size(const rs_entry *entry);
 /* The bytes of a section, checked and unpacked; the entry's, at a multiple of 8 bytes. NULL: there is no such
- * section, or it is damaged. Not thread-safe. */
+ * section, or it is damaged. Threads may ask at once for different sections. */
 const void *rs_entry_part_of(rs_entry *entry, uint32_t id, size_t *n);
+/* The section's bytes will not be asked for again: their memory may be had back. */
+void rs_entry_done_with(rs_entry *entry, uint32_t id);
+/* For tests and fuzzing: makes the sums right of bytes that are laid out as an entry, as if this program had written
+ * them. */
+void rs_entry_seal(void *bytes, size_t n);
 /* Whether all sections are as they were written. */
 bool rs_entry_is_whole(rs_entry *entry);
 

@@ -69,8 +69,7 @@ size_t rs_text_width(const char *text, size_t length)
     return width;
 }
 
-/* Characters that steer a terminal or reorder what is read. */
-static bool is_steering(uint32_t code)
+bool rs_utf8_steers(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C ||
            (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
@@ -85,7 +84,7 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
         size_t n = rs_utf8_next(text + i, length - i, &code);
         if (n && (code == '\t' || code == '\n' || code == '\r')) {
             out[used++] = ' ';
-        } else if (n && !is_steering(code) && (utf8 || code < 0x80)) {
+        } else if (n && !rs_utf8_steers(code) && (utf8 || code < 0x80)) {
             memcpy(out + used, text + i, n);
             used += n;
         } else if (utf8) {

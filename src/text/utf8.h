@@ -15,6 +15,10 @@ unsigned rs_utf8_width(uint32_t code);
 /* The same for a whole text; invalid bytes count 1 each. */
 size_t rs_text_width(const char *text, size_t length);
 
+/* Characters that steer a terminal or reorder what is read: controls, also those of C1, bidirectional marks and
+ * overrides, invisible ones. */
+bool rs_utf8_steers(uint32_t code);
+
 /* Copies text as a terminal may show it: control characters, escape sequences' ESC, bidirectional overrides
  * and invalid bytes become U+FFFD ('?' without utf8), tabs and line ends a space, and without utf8 all that
  * is not ASCII becomes '?'. out must hold 3 * length + 1 bytes; terminated; returns the length. */

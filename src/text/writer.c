@@ -83,8 +83,8 @@ static size_t plain_run(const char *text, size_t length, size_t i, const unsigne
 /* 1: needs a look. Control characters, quote, backslash, and all that is not ASCII. */
 static const unsigned char json_special[256] = {
     EVERY_16(1),         EVERY_16(1),         [' '] = 0,           ['"'] = 1,           ['\\'] = 1,
-    [128] = EVERY_16(1), [144] = EVERY_16(1), [160] = EVERY_16(1), [176] = EVERY_16(1), [192] = EVERY_16(1),
-    [208] = EVERY_16(1), [224] = EVERY_16(1), [240] = EVERY_16(1),
+    [127] = 1,           [128] = EVERY_16(1), [144] = EVERY_16(1), [160] = EVERY_16(1), [176] = EVERY_16(1),
+    [192] = EVERY_16(1), [208] = EVERY_16(1), [224] = EVERY_16(1), [240] = EVERY_16(1),
 };
 
 static const unsigned char csv_special[256] = {
@@ -128,6 +128,34 @@ static size_t put_character(rs_writer *writer, const char *text, size_t length)
     return n ? n : 1;
 }
 
+/* \u in one half, or two beyond 16 bits. */
+static void escape_code(rs_writer *writer, uint32_t code)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint32_t halves[2] = {code, 0};
+    size_t n = code > 0xFFFF ? 2 : 1;
+    if (n == 2) {
+        halves[0] = 0xD800 + ((code - 0x10000) >> 10);
+        halves[1] = 0xDC00 + ((code - 0x10000) & 0x3FF);
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t half = halves[i];
+        const char escape[6] = {'\\',          'u', hex[half >> 12], hex[half >> 8 & 15], hex[half >> 4 & 15],
+                                hex[half & 15]};
+        rs_writer_bytes(writer, escape, sizeof escape);
+    }
+}
+
+/* As put_character; what would steer a terminal that shows the JSON is escaped, and reads as the same text. */
+static size_t put_json_character(rs_writer *writer, const char *text, size_t length)
+{
+    uint32_t code;
+    size_t n = rs_utf8_next(text, length, &code);
+    if (!n || !rs_utf8_steers(code)) return put_character(writer, text, length);
+    escape_code(writer, code);
+    return n;
+}
+
 void rs_writer_json_string(rs_writer *writer, const char *text, size_t length)
 {
     rs_writer_char(writer, '"');
@@ -139,7 +167,7 @@ void rs_writer_json_string(rs_writer *writer, const char *text, size_t length)
         if ((unsigned char)text[i] < 0x80)
             json_escape(writer, (unsigned char)text[i++]);
         else
-            i += put_character(writer, text + i, length - i);
+            i += put_json_character(writer, text + i, length - i);
     }
     rs_writer_char(writer, '"');
 }

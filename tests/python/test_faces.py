@@ -20,6 +20,11 @@ def test_fuse(tmp_path):
     table = job.fuse(tmp_path / "all.json.gz", categories=["kernel", "gpu_memcpy"])
     assert table["rank"] == [0, 1]
     assert rs.open(tmp_path / "all.json.gz", progress=False).ranks == [0, 1]
+    table = job.fuse(tmp_path / "all.json.gz", clocks="certain")
+    assert table["clock_low_us"][1] < -3000 and table["clock_high_us"][1] > 3000  # milliseconds: gradients alone tie them
+    assert job.fuse(tmp_path / "all.json.gz", clocks="file")["clock_low_us"] == [None, None]
+    with pytest.raises(rs.UsageError, match="clocks takes"):
+        job.fuse(tmp_path / "x.json", clocks="guess")
     with pytest.raises(rs.UsageError, match="max_events"):
         job.fuse(tmp_path / "x.json", max_events=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.json.gz"]

@@ -246,6 +246,73 @@ static void test_communication_beside_work(void **state)
     finish(&b, &a);
 }
 
+static size_t count_waits(builder *b, rs_sync_kind kind, int64_t *ahead)
+{
+    rs_trace t;
+    rs_sync_edges sync;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    size_t n = 0;
+    rs_trace_init(&t, b->e, NULL, b->e->n);
+    assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+    for (size_t i = 0; i < sync.n; i++) n += sync.items[i].kind == kind;
+    *ahead = sync.ahead;
+    rs_sync_clear(&sync);
+    rs_trace_clear(&t);
+    return n;
+}
+
+/* n times: a kernel on stream 7, an event behind it, stream 20 waits for the event, a kernel there. Nothing tells the
+ * streams of the calls, and the second kernel starts long after the first has ended; the last one, if early, before. */
+static builder add_waits(int64_t n, bool early)
+{
+    builder b = builder_create();
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = i * 400 * US, end = at + (early && i == n - 1 ? 200 * US : 40 * US);
+        add_launch(&b, "cudaLaunchKernel", at, 3 * US, 10 * i);
+        add_kernel(&b, "compute", 0, 7, at + 5 * US, end - at, 10 * i);
+        add_launch(&b, "cudaEventRecord", at + 4 * US, US, 10 * i + 1);
+        add_launch(&b, "cudaStreamWaitEvent", at + 6 * US, US, 10 * i + 2);
+        add_launch(&b, "cudaLaunchKernel", at + 100 * US, 3 * US, 10 * i + 3);
+        add_kernel(&b, "reduce", 0, 20, at + 105 * US, 20 * US, 10 * i + 3);
+    }
+    return b;
+}
+
+static void test_waits_told_by_calls_alone(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t n;
+        bool early;
+        size_t waits;
+    } cases[] = {{3, false, 3}, {2, false, 0}, {9, false, 9}, {9, true, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t ahead;
+        builder b = add_waits(cases[i].n, cases[i].early);
+        assert_int_equal(count_waits(&b, RS_SYNC_STREAM_WAIT, &ahead), cases[i].waits);
+        rs_events_free(b.e);
+    }
+}
+
+/* Calls that return 7 us before the work has ended that they waited for; one that returns 90 us before did not wait. */
+static void test_a_device_whose_clock_is_ahead(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 2; odd++) {
+        builder b = builder_create();
+        int64_t ahead;
+        for (int64_t i = 0; i < 6; i++) {
+            int64_t at = i * 400 * US, early = odd && i == 5 ? 90 : 7;
+            add_launch(&b, "cudaLaunchKernel", at, 3 * US, 10 * i);
+            add_kernel(&b, "compute", 0, 7, at + 5 * US, 200 * US, 10 * i);
+            add_launch(&b, "cudaDeviceSynchronize", at + 4 * US, (205 - early - 4) * US, 10 * i + 1);
+        }
+        assert_int_equal(count_waits(&b, RS_SYNC_CONTEXT, &ahead), 6 - odd);
+        assert_int_equal(ahead, 7 * US);
+        rs_events_free(b.e);
+    }
+}
+
 /* A call that a cuda_sync event says waited for work which ended 50 us after its return. */
 static void test_contradictions_are_counted(void **state)
 {
@@ -276,6 +343,8 @@ int main(void)
         cmocka_unit_test(test_communication_of_the_host),
         cmocka_unit_test(test_communication_beside_work),
         cmocka_unit_test(test_contradictions_are_counted),
+        cmocka_unit_test(test_waits_told_by_calls_alone),
+        cmocka_unit_test(test_a_device_whose_clock_is_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,6 +317,31 @@ static void test_trust(void **state)
     world_clear(&w);
 }
 
+/* Ranks that share collectives are told by these, not by the way over the reference. */
+static void test_trust_of_pairs(void **state)
+{
+    (void)state;
+    world w = world_make(3, 80, 1000000, 300000, 0);
+    uint64_t random = 9;
+    rs_coll_job job;
+    rs_clock_trust trust;
+    for (size_t i = 0; i < 80; i++) { /* 0 and 1 are in every other one, 1 and 2 in the rest */
+        for (size_t r = 0; r < w.n; r++)
+            w.ranks[r]->ops[i].end += (int64_t)(next(&random) % (i % 3 ? 4000 : 9000));
+        w.ranks[i % 2 ? 2 : 0]->ops[i].seq += i % 2 ? 1000 : 2000;
+    }
+    assert_int_equal(
+        rs_clock_match_by((const rs_coll_rank *const *)w.ranks, w.n, RS_CLOCKS_LIKELY, &job, &trust, NULL),
+        RS_OK);
+    int64_t one = rs_clock_trust_between(&trust, 0, 1), two = rs_clock_trust_between(&trust, 1, 2),
+            both = rs_clock_trust_between(&trust, 0, 2);
+    assert_true(one > 0 && two > 0 && two < both && both < INT64_MAX);
+    assert_true(two < 20000);
+    rs_clock_trust_clear(&trust);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
 /* Of two jobs alike but for a drift the one that drifts is less sure, by what its clock surely moved. */
 static void test_trust_drifts(void **state)
 {
@@ -395,11 +420,11 @@ int main(int n, char **words)
 {
     if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slopes),        cmocka_unit_test(test_offsets_and_drift),
-        cmocka_unit_test(test_wrong_matches), cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_unbound),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_host_in_name),  cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_trust),         cmocka_unit_test(test_trust_drifts),
-        cmocka_unit_test(test_host_list)};
+        cmocka_unit_test(test_slopes),         cmocka_unit_test(test_offsets_and_drift),
+        cmocka_unit_test(test_wrong_matches),  cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_unbound),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_host_in_name),   cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_trust),          cmocka_unit_test(test_trust_drifts),
+        cmocka_unit_test(test_trust_of_pairs), cmocka_unit_test(test_host_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

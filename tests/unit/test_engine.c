@@ -82,6 +82,7 @@ static rs_skeleton *make_trained(void)
             launch(&b, backward[k % 4], 2, t + (310 + 20 * k) * US, t + (325 + 25 * k) * US, c);
         add_row(&b, 'X', "user_annotation", "Optimizer.step#Adam.step", MAIN, MAIN, t + 600 * US, 100 * US);
         launch(&b, "adam", MAIN, t + 610 * US, t + 640 * US, c++);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 900 * US, 20 * US);
     }
     rs_trace trace;
     rs_skeleton *s = NULL;
@@ -399,12 +400,16 @@ static void test_places(void **state)
 {
     (void)state;
     rs_skeleton *s = make_trained();
-    size_t n[RS_N_PHASES] = {0}, points[RS_N_PHASES] = {0};
+    size_t n[RS_N_PHASES] = {0}, points[RS_N_PHASES] = {0}, n_synced = 0;
     assert_int_equal(s->n_placed, s->n);
     for (size_t i = 1; i < s->n; i++) {
         const char *name = rs_pool_text(&s->pool, s->name[i]);
         if (!(s->flags[i] & RS_NODE_WORK)) {
             points[s->phase[i]]++;
+            if (strcmp(name, "cudaDeviceSynchronize") == 0) { /* behind it the step launches nothing */
+                n_synced++;
+                assert_int_equal(s->phase[i], RS_PHASE_UNKNOWN);
+            }
             bool late = s->time[i] % (1000 * US) >= 600 * US, autograd = s->lanes[s->lane[i]].tid == 2;
             if (strcmp(name, "cudaLaunchKernel") == 0)
                 assert_int_equal(s->phase[i], autograd ? RS_PHASE_BACKWARD
@@ -425,6 +430,7 @@ static void test_places(void **state)
     assert_int_equal(n[RS_PHASE_FORWARD], 13 * STEPS);
     assert_int_equal(n[RS_PHASE_BACKWARD], 12 * STEPS);
     assert_int_equal(n[RS_PHASE_OPTIMIZER], STEPS);
+    assert_true(n_synced >= STEPS);
     assert_true(points[RS_PHASE_FORWARD] >= 12 * STEPS && points[RS_PHASE_BACKWARD] >= 12 * STEPS);
     rs_skeleton_free(s);
 }

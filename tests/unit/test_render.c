@@ -231,9 +231,40 @@ static void test_hostile_names(void **state)
            "{\"rank\": 0, \"idle_us\": 0.001, \"share\": 1, \"count\": 1, \"name\": "
            "\"\\u001b]0;pwned\\u0007\\u001b[2J"
            "\xEF\xBF\xBD"
-           "31m\xC2\x9B"
-           "x\xE2\x80\xAE"
-           "gnp\\r\\n\\u0008\x7F\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\\u0000end\"}\n");
+           "31m\\u009b"
+           "x\\u202e"
+           "gnp\\r\\n\\u0008\\u007f\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\\u0000end\"}\n");
+    rs_table_free(t);
+}
+
+/* A terminal shows CSV without what would steer it; a file gets the cells as they are, formulas too. */
+static void test_csv_on_a_terminal(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, 0, 1000, 1, 1, "=a\x1b[2J\x07\xC2\x9B\xE2\x80\xAE,b", 14);
+    expect(t, "csv", 0, true,
+           "rank,idle_us,share,count,name\n0,1,1,1,\"=a\x1b[2J\x07\xC2\x9B\xE2\x80\xAE,b\"\n");
+    collected out = {0};
+    rs_render_settings settings = {
+        .size = sizeof settings, .form = rs_output_form_find("csv"), .utf8 = true, .terminal = true};
+    rs_sink sink = {collect, &out};
+    assert_int_equal(rs_render_table(t, &settings, &sink, NULL), RS_OK);
+    assert_string_equal(out.text, "rank,idle_us,share,count,name\n0,1,1,1,\"=a\xEF\xBF\xBD[2J\xEF\xBF\xBD"
+                                  "\xEF\xBF\xBD\xEF\xBF\xBD,b\"\n");
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
+/* JSON that is shown steers nothing, and reads as the same text; beyond 16 bits two escapes. */
+static void test_json_steers_nothing(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    add_row(t, 0, 1000, 1, 1, "\xF3\xA0\x81\x81\xE2\x81\xA6\xF0\x9F\x99\x82\xC3\xA9", 13);
+    expect(t, "jsonl", 0, true,
+           "{\"rank\": 0, \"idle_us\": 1, \"share\": 1, \"count\": 1, \"name\": "
+           "\"\\udb40\\udc41\\u2066\xF0\x9F\x99\x82\xC3\xA9\"}\n");
     rs_table_free(t);
 }
 
@@ -575,6 +606,8 @@ int main(void)
         cmocka_unit_test(test_human),
         cmocka_unit_test(test_shorten),
         cmocka_unit_test(test_json_result),
+        cmocka_unit_test(test_csv_on_a_terminal),
+        cmocka_unit_test(test_json_steers_nothing),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_few_long_names),
         cmocka_unit_test(test_rows_of_forms),

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "job/job_internal.h"
 #include "questions.h"
+#include "store/events.h"
 #include "store/folder.h"
 #include "support.h"
 
@@ -48,14 +49,13 @@ static void empty_place(const place *p)
     rs_store_files_clear(&files);
 }
 
-/* Leaves what single inputs said. */
-static void remove_results(const place *p)
+/* Removes the entries of one kind. */
+static void remove_kind(const place *p, rs_entry_kind kind)
 {
     rs_store_files files = files_of(p);
     for (size_t i = 0; i < files.n; i++) {
         rs_entry *entry = rs_entry_open(files.items[i].path);
-        assert_non_null(entry);
-        if (rs_entry_get_key(entry).kind == RS_ENTRY_RESULT) unlink(files.items[i].path);
+        if (entry && rs_entry_get_key(entry).kind == kind) unlink(files.items[i].path);
         rs_entry_close(entry);
     }
     rs_store_files_clear(&files);
@@ -139,7 +139,8 @@ static size_t check_paths(const char *const *paths, size_t n, const questions *q
             expect_text(&a, &c, &q->items[k], turn ? "from what each input said" : "from the result");
             from_store += turn == 0 && plain == RS_OK && stats.bytes_text == 0;
             collected_clear(&c);
-            remove_results(&p);
+            remove_kind(&p, turn ? RS_ENTRY_ANSWER : RS_ENTRY_RESULT);
+            if (turn == 0) remove_kind(&p, RS_ENTRY_EVENTS);
         }
         from_answers += plain == RS_OK && stats.bytes_text == 0;
         collected_clear(&a);
@@ -285,12 +286,14 @@ static bool reads_some(const char *const *paths, size_t n, const rs_query *q, co
 {
     rs_status plain, stored;
     rs_job_stats none, stats;
+    remove_kind(p, RS_ENTRY_EVENTS); /* these have tests of their own */
     collected a = ask(paths, n, q, like, NULL, &plain, &none);
     collected b = ask(paths, n, q, like, p->folder, &stored, &stats);
     assert_int_equal(plain, stored);
     expect_text(&a, &b, q, paths[0]);
     collected_clear(&a);
     collected_clear(&b);
+    remove_kind(p, RS_ENTRY_EVENTS);
     return stats.bytes_text > 0;
 }
 
@@ -444,7 +447,8 @@ static void test_damage(void **state)
     const rs_query *q = query_of("idle");
     for (size_t n = 1; n < 3; n++) {
         assert_true(reads_some(sample, n, q, NULL, &p));
-        if (n == 2) remove_results(&p);
+        if (n == 2) remove_kind(&p, RS_ENTRY_RESULT);
+        remove_kind(&p, RS_ENTRY_EVENTS);
         rs_store_files files = files_of(&p);
         assert_int_equal(files.n, n);
         const char *path = files.items[0].path;
@@ -456,9 +460,9 @@ static void test_damage(void **state)
             else
                 assert_int_equal(truncate(path, (off_t)whole.n / 2), 0);
             assert_true(reads_some(sample, n, q, NULL, &p));
-            if (n == 2) remove_results(&p);
+            if (n == 2) remove_kind(&p, RS_ENTRY_RESULT);
             assert_false(reads_some(sample, n, q, NULL, &p));
-            if (n == 2) remove_results(&p);
+            if (n == 2) remove_kind(&p, RS_ENTRY_RESULT);
         }
         text_clear(&whole);
         rs_store_files_clear(&files);
@@ -527,6 +531,177 @@ static void test_other_program(void **state)
     later = key;
     later.identity = "whe";
     assert_null(rs_entry_find(p.folder, &later));
+    remove_place(&p);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------- */
+
+static const rs_entry_key events_key = {RS_ENTRY_EVENTS, "which", "when", 5, 4};
+
+/* Events that went through the store are what they were. */
+static void check_events(const place *p, const rs_events *e)
+{
+    assert_true(rs_stored_events_put(p->folder, &events_key, e));
+    for (unsigned threads = 1; threads < 4; threads += 2) {
+        rs_entry *entry = rs_entry_find(p->folder, &events_key);
+        assert_non_null(entry);
+        assert_int_equal(rs_stored_events_columns(entry), e->loaded);
+        rs_events *again = rs_stored_events_get(entry, threads);
+        rs_entry_close(entry);
+        if (!again)
+            fail_msg(
+                "%zu events, %zu counters, %zu others of %zu names, loaded %llx, documents %zu, log %zu, devices %zu",
+                e->n, e->n_counters, e->others.n, e->others.n_names, (unsigned long long)e->loaded,
+                e->n_documents, e->n_log, e->n_devices);
+        assert_true(same_events(e, again));
+        assert_ptr_equal(e->packing, again->packing);
+        assert_ptr_equal(e->form, again->form);
+        assert_ptr_equal(e->format, again->format);
+        assert_int_equal(e->n_log, again->n_log);
+        assert_int_equal(e->n_devices, again->n_devices);
+        rs_events_free(again);
+    }
+}
+
+static void check_text(const place *p, const void *bytes, size_t n)
+{
+    for (int others = 0; others < 2; others++) {
+        const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | (others ? RS_OTHER_ARGUMENTS : 0)};
+        rs_events *e = NULL;
+        if (load_with(bytes, n, &settings, &e, NULL) != RS_OK) continue;
+        check_events(p, e);
+        rs_events_free(e);
+    }
+}
+
+static void check_corpus_file(const char *path, void *context)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || info.st_size > 256 << 10) return;
+    text t = text_of_file(path);
+    check_text(context, t.s, t.n);
+    text_clear(&t);
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    place p = make_place();
+    for (size_t i = 0; i < 2; i++) check_corpus_file(sample[i], &p);
+    rng r = {.state = 1};
+    for (uint64_t seed = 1; seed <= ROUNDS(60); seed++) {
+        text t = {0};
+        if (seed % 3)
+            t = text_trace(1 + rng_below(&r, 200), seed);
+        else
+            text_rank(&t, (int)seed, 2);
+        if (seed % 2) text_mutate(&t, &r);
+        check_text(&p, t.s, t.n);
+        text_clear(&t);
+    }
+    static const char odd[] =
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"X\",\"totalGlobalMem\":5}],\"WARNING\":[\"w\"],\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cuda_profiler_range\",\"name\":\"k\",\"pid\":\"a\",\"tid\":2,\"ts\":1,\"dur\":3,"
+        "\"args\":{\"c1\":0.5,\"c2\":7}},{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"q\",\"pid\":0,\"tid\":7,\"ts\":4,"
+        "\"dur\":4,\"args\":{\"correlation\":99999999999,\"stream\":7,\"mine\":[1,2],\"x\":null,\"y\":\"t\"}}]}\n";
+    check_text(&p, odd, sizeof odd - 1);
+    check_text(&p, "[]", 2);
+    corpus_each(check_corpus_file, &p);
+    remove_place(&p);
+}
+
+/* A question that was not asked before reads the events that another one left; where those lack arguments the text is
+ * read once more, for all that may be asked. */
+static void test_other_questions(void **state)
+{
+    (void)state;
+    place p = make_place();
+    questions q = asked_of_traces(true);
+    size_t n_read = 0, last = 0, answered = 0;
+    for (size_t k = 0; k < q.n; k++) {
+        rs_status plain, stored;
+        rs_job_stats stats;
+        collected a = ask(sample, 2, &q.items[k], NULL, NULL, &plain, &stats);
+        collected b = ask(sample, 2, &q.items[k], NULL, p.folder, &stored, &stats);
+        assert_int_equal(plain, stored);
+        expect_text(&a, &b, &q.items[k], "from events");
+        collected_clear(&a);
+        collected_clear(&b);
+        answered += plain == RS_OK;
+        if (!stats.bytes_text) continue;
+        n_read++;
+        last = k;
+    }
+    assert_true(answered > 60);
+    /* at first, for all known arguments, and for those of any name */
+    if (n_read > 3)
+        fail_msg("text was read %zu times, at last for %s", n_read, rs_analysis_name(q.items[last].analysis));
+    clear_questions(&q);
+    remove_place(&p);
+}
+
+/* The events of more files than the folder may hold would push each other out. */
+static void test_too_many_events(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    const rs_job_settings some = {.store_limit = 1000000};
+    collected a = ask(sample, 2, query_of("idle"), &some, p.folder, &status, &stats);
+    collected_clear(&a);
+    size_t n = n_entries(&p);
+    remove_kind(&p, RS_ENTRY_EVENTS);
+    assert_int_equal(n, n_entries(&p) + 2);
+    empty_place(&p);
+    const rs_job_settings few = {.store_limit = 100000};
+    a = ask(sample, 2, query_of("idle"), &few, p.folder, &status, &stats);
+    collected_clear(&a);
+    n = n_entries(&p);
+    assert_true(n > 0);
+    remove_kind(&p, RS_ENTRY_EVENTS);
+    assert_int_equal(n, n_entries(&p));
+    remove_place(&p);
+}
+
+/* Bytes that are well summed and wrong: events that hold together, or none. */
+static void test_hostile_events(void **state)
+{
+    (void)state;
+    place p = make_place();
+    text t = {0};
+    text_rank(&t, 0, 1);
+    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS};
+    rs_events *e = NULL;
+    assert_int_equal(load_with(t.s, t.n, &settings, &e, NULL), RS_OK);
+    assert_true(rs_stored_events_put(p.folder, &events_key, e));
+    rs_events_free(e);
+    text_clear(&t);
+    rs_store_files files = files_of(&p);
+    assert_int_equal(files.n, 1);
+    text whole = text_of_file(files.items[0].path);
+    uint64_t *copy = rs_malloc(whole.n + 8);
+    rng r = {.state = 7};
+    size_t read = 0;
+    for (size_t turn = 0; turn < ROUNDS(4000); turn++) {
+        size_t n = turn % 8 ? whole.n : rng_below(&r, whole.n);
+        memcpy(copy, whole.s, whole.n);
+        for (size_t k = 0; k < 1 + turn % 3; k++)
+            ((uint8_t *)copy)[rng_below(&r, turn % 2 ? n + 1 : 2048)] = (uint8_t)rng_next(&r);
+        rs_entry_seal(copy, n);
+        rs_entry *entry = rs_entry_of_bytes(copy, n);
+        e = entry ? rs_stored_events_get(entry, 1) : NULL;
+        rs_entry_close(entry);
+        for (size_t i = 0; e && i < e->n; i++)
+            assert_true(e->name[i] < e->strings.n && e->thread[i] < e->n_threads &&
+                        e->category[i] < e->n_categories);
+        read += e != NULL;
+        rs_events_free(e);
+    }
+    assert_true(read > 0);
+    rs_free(copy);
+    text_clear(&whole);
+    rs_store_files_clear(&files);
     remove_place(&p);
 }
 
@@ -735,6 +910,7 @@ static void test_out_of_memory(void **state)
             expect_whole(&p);
             if (made < n) break;
         }
+        remove_kind(&p, RS_ENTRY_EVENTS);
         if (!warm) assert_int_equal(n_entries(&p), 1);
     }
     collected_clear(&expected);
@@ -744,12 +920,14 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),        cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_stale),         cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_option_file),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_other_program), cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_at_once),       cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_hostile_result),
+        cmocka_unit_test(test_sample),          cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_stale),           cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_option_file),     cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_other_program),   cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_at_once),         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_other_questions), cmocka_unit_test(test_too_many_events),
+        cmocka_unit_test(test_hostile_events),  cmocka_unit_test(test_hostile_result),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

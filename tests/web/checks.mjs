@@ -8,6 +8,7 @@ const TABLES = [
     ['Time of each rank', 'breakdown', 'breakdown'],
     ['Communication of each rank', 'overlap', 'overlap'],
     ['Steps', 'steps', 'steps'],
+    ['Slowdown of each rank', 'whatif', 'workers', ['--map']],
     ['Idle time of each rank', 'summary', 'ranks'],
     ['Gaps on each stream', 'idle', 'idle'],
     ['Kernels of each rank', 'kernels', 'kernels', ['--top', '40', '--duration-ratio', '1']],

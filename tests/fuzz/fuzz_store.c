@@ -1,0 +1,100 @@
+/* Entries of the store, well summed and for this program, so that the bytes come as far as they can. Whatever they say,
+ * reading touches nothing but them, and what comes out of it holds together: events whose ids and rows exist, tables
+ * that can be shown. */
+#include <string.h>
+
+#include "fuzz.h"
+#include "job/job_internal.h"
+#include "rankscope/rankscope.h"
+#include "store/events.h"
+
+static bool add_up(void *context, const char *bytes, size_t n)
+{
+    uint64_t *hash = context;
+    for (size_t i = 0; i < n; i++) *hash = (*hash ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
+    return true;
+}
+
+static void check_sparse(const rs_events *e, const rs_sparse *s, bool texts)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        PROMISE(s->rows[i] < e->n && (i == 0 || s->rows[i] > s->rows[i - 1]));
+        if (texts) PROMISE(s->texts[i] < e->strings.n);
+    }
+}
+
+static void check_events(const rs_events *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        PROMISE(e->name[i] < e->strings.n && e->thread[i] < e->n_threads && e->category[i] < e->n_categories);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++)
+        check_sparse(e, &e->args[i], rs_column_infos[i].type == RS_COLUMN_TEXT);
+    for (size_t i = 0; i < e->n_counters; i++) check_sparse(e, &e->counters[i].values, false);
+    for (size_t i = 0; i < e->others.n; i++) {
+        PROMISE(e->others.name[i] < e->others.n_names && e->others.rows[i] < e->n);
+        if (e->others.kind[i] == RS_OTHER_TEXT) PROMISE((uint64_t)e->others.value[i] < e->strings.n);
+    }
+    for (size_t i = 0; i < e->n_log; i++) PROMISE(e->log[i].text < e->strings.n);
+}
+
+/* A question to these events. */
+static void ask(rs_events *e)
+{
+    rs_trace trace;
+    rs_trace_init(&trace, e, NULL, e->n);
+    const rs_links *links;
+    const rs_step *steps;
+    size_t n;
+    trace.file = "stored";
+    trace.problems = &e->problems;
+    if (rs_trace_links(&trace, &links, NULL) == RS_OK) PROMISE(links->n_work <= e->n);
+    if (rs_trace_steps(&trace, &steps, &n, NULL) == RS_OK) PROMISE(n <= e->n);
+    rs_trace_clear(&trace);
+}
+
+static void try_result(rs_entry *entry, const char *name)
+{
+    const rs_query query = {rs_analysis_find(name), NULL, RS_COMPAT_NONE};
+    const rs_job_settings settings = {0};
+    const rs_render_settings json = {.size = sizeof json, .form = rs_output_form_find("json")};
+    rs_question q;
+    rs_result result = {0};
+    uint64_t hash = 0;
+    size_t n;
+    const void *bytes = rs_entry_part_of(entry, 1, &n);
+    if (!bytes) return;
+    PROMISE(rs_question_init(&q, &query, &settings, NULL) == RS_OK);
+    if (rs_result_read(&q, bytes, n, &result)) {
+        PROMISE(result.n_tables > 0 && result.main_table < result.n_tables);
+        PROMISE(rs_render_result(&result, result.main_table, &json, &(rs_sink){add_up, &hash}, NULL) ==
+                RS_OK);
+    }
+    rs_result_clear(&result);
+    rs_question_clear(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    uint64_t *bytes = malloc(n + 8);
+    PROMISE(bytes != NULL);
+    memcpy(bytes, data, n);
+    rs_entry *entry = rs_entry_of_bytes(bytes, n);
+    if (entry) PROMISE(rs_entry_size(entry) == n);
+    rs_entry_close(entry);
+    rs_entry_seal(bytes, n);
+    entry = rs_entry_of_bytes(bytes, n);
+    if (entry) {
+        PROMISE(rs_entry_is_own(entry));
+        rs_events *events = rs_stored_events_get(entry, 1);
+        if (events) {
+            check_events(events);
+            ask(events);
+        }
+        rs_events_free(events);
+        try_result(entry, "idle");
+        try_result(entry, "counters");
+    }
+    rs_entry_close(entry);
+    free(bytes);
+    return 0;
+}
