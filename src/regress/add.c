@@ -11,12 +11,14 @@
 #include "trace/facet.h"
 #include "trace/structure.h"
 #include "trace/trace.h"
+#include "trace/tree.h"
 
 /* ---- ranks --------------------------------------------------------------------------------------------- */
 
 typedef struct rank_value {
     rs_rank_pieces *pieces;
-    rs_skeleton *skeleton; /* NULL where no path is wanted */
+    rs_skeleton *skeleton; /* NULL where no path is wanted, as host */
+    rs_host_time *host;
 } rank_value;
 
 static void free_value(void *value)
@@ -25,6 +27,7 @@ static void free_value(void *value)
     if (!v) return;
     rs_pieces_free(v->pieces);
     rs_skeleton_free(v->skeleton);
+    rs_host_time_free(v->host);
     rs_free(v);
 }
 
@@ -33,20 +36,23 @@ static rs_status look_at_rank(const rs_run *run, rs_trace *trace, void **value, 
 {
     const rs_regress_side *side = run->context;
     void *pieces = NULL, *skeleton = NULL;
+    rs_host_time *host = NULL;
     RS_TRY(rs_pieces_rank(run, trace, &pieces, err));
     if (!pieces) return RS_OK;
     rs_status status = RS_OK;
     if (side->path || side->step == RS_REGRESS_STEP_JOB)
         status = rs_skeletons_rank(run, trace, &skeleton, err);
     if (status == RS_OK && skeleton) status = rs_skeleton_place(skeleton, trace, err);
+    if (status == RS_OK && skeleton) status = rs_host_time_of(trace, &host, err);
     rank_value *v = status == RS_OK ? rs_calloc(1, sizeof *v) : NULL;
     if (status == RS_OK && !v) status = rs_fail_nomem(err, "a rank");
     if (status != RS_OK) {
         rs_pieces_free(pieces);
         rs_skeleton_free(skeleton);
+        rs_host_time_free(host);
         return status;
     }
-    *v = (rank_value){pieces, skeleton};
+    *v = (rank_value){pieces, skeleton, host};
     *value = v;
     return RS_OK;
 }
@@ -126,21 +132,26 @@ static bool add_rank(rs_regress_side *side, rs_one_run *run, const rs_rank_piece
 
 /* ---- the path ------------------------------------------------------------------------------------------ */
 
-/* Takes the skeletons over. */
+/* Takes the skeletons and what the hosts did over. */
 static rs_status join(const rs_regress_side *side, const rs_one_run *run, rs_rank_value *ranks, size_t n,
                       rs_replay_run **out, const char **reason, rs_error *err)
 {
     rs_skeleton **skeletons = rs_malloc((n + 1) * sizeof *skeletons);
+    rs_host_time **hosts = rs_malloc((n + 1) * sizeof *hosts);
     int64_t *numbers = rs_malloc((run->n_steps + 1) * sizeof *numbers);
-    rs_status status = skeletons && numbers ? RS_OK : rs_fail_nomem(err, "the paths of a run");
+    rs_status status = skeletons && hosts && numbers ? RS_OK : rs_fail_nomem(err, "the paths of a run");
     for (size_t i = 0; numbers && i < run->n_steps; i++) numbers[i] = run->steps[i].number;
     for (size_t r = 0; status == RS_OK && r < n; r++) {
         skeletons[r] = ((rank_value *)ranks[r].value)->skeleton;
+        hosts[r] = ((rank_value *)ranks[r].value)->host;
         ((rank_value *)ranks[r].value)->skeleton = NULL;
+        ((rank_value *)ranks[r].value)->host = NULL;
     }
     if (status == RS_OK)
-        status = rs_replay_run_create(skeletons, n, numbers, run->n_steps, side->step, out, reason, err);
+        status =
+            rs_replay_run_create(skeletons, hosts, n, numbers, run->n_steps, side->step, out, reason, err);
     rs_free(skeletons);
+    rs_free(hosts);
     rs_free(numbers);
     return status;
 }
@@ -197,11 +208,11 @@ rs_status rs_regress_add_run(rs_regress_side *side, const char *label, rs_job *j
                              rs_error *err)
 {
     static const rs_facet *const facets[] = {&rs_facet_work_details, &rs_facet_steps},
-                                 *const more[] = {&rs_facet_structure};
+                                 *const more[] = {&rs_facet_structure, &rs_facet_tree};
     const bool skeletons = side->path || side->step == RS_REGRESS_STEP_JOB;
     const rs_each_rank each = {.name = "regress",
                                .columns = rs_facet_columns(facets, sizeof facets / sizeof *facets) |
-                                          (skeletons ? RS_SKELETON_COLUMNS | rs_facet_columns(more, 1) : 0),
+                                          (skeletons ? RS_SKELETON_COLUMNS | rs_facet_columns(more, 2) : 0),
                                .rank = look_at_rank,
                                .free_value = free_value,
                                .context = side};

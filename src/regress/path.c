@@ -18,8 +18,12 @@ void rs_replay_run_free(rs_replay_run *run)
     if (!run) return;
     rs_replayed_clear(&run->replayed);
     rs_engine_clear(&run->engine);
-    for (size_t r = 0; r < run->n_ranks; r++) rs_skeleton_free(run->skeletons[r]);
+    for (size_t r = 0; r < run->n_ranks; r++) {
+        rs_skeleton_free(run->skeletons[r]);
+        rs_host_time_free(run->hosts[r]);
+    }
     rs_free(run->skeletons);
+    rs_free(run->hosts);
     rs_free(run->numbers);
     rs_free(run->begin);
     rs_free(run->end);
@@ -76,22 +80,29 @@ static rs_status make(rs_replay_run *run, const int64_t *numbers, const char **r
     return RS_OK;
 }
 
-rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const int64_t *numbers,
-                               size_t n_numbers, rs_regress_step step, rs_replay_run **out,
-                               const char **reason, rs_error *err)
+rs_status rs_replay_run_create(rs_skeleton **skeletons, rs_host_time **hosts, size_t n_ranks,
+                               const int64_t *numbers, size_t n_numbers, rs_regress_step step,
+                               rs_replay_run **out, const char **reason, rs_error *err)
 {
     rs_replay_run *run = rs_calloc(1, sizeof *run);
     rs_skeleton **own = rs_malloc((n_ranks + 1) * sizeof *own);
+    rs_host_time **own_hosts = rs_malloc((n_ranks + 1) * sizeof *own_hosts);
     *out = NULL;
     *reason = NULL;
-    if (!run || !own) {
-        for (size_t r = 0; r < n_ranks; r++) rs_skeleton_free(skeletons[r]);
+    if (!run || !own || !own_hosts) {
+        for (size_t r = 0; r < n_ranks; r++) {
+            rs_skeleton_free(skeletons[r]);
+            rs_host_time_free(hosts[r]);
+        }
         rs_free(run);
         rs_free(own);
+        rs_free(own_hosts);
         return rs_fail_nomem(err, "the paths of a run");
     }
     memcpy(own, skeletons, n_ranks * sizeof *own);
-    *run = (rs_replay_run){.skeletons = own, .n_ranks = n_ranks, .n_numbers = n_numbers, .step = step};
+    memcpy(own_hosts, hosts, n_ranks * sizeof *own_hosts);
+    *run = (rs_replay_run){
+        .skeletons = own, .hosts = own_hosts, .n_ranks = n_ranks, .n_numbers = n_numbers, .step = step};
     rs_status status = make(run, numbers, reason, err);
     if (status == RS_OK && run->replayed.rows)
         *out = run;
@@ -102,16 +113,23 @@ rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const in
 
 /* ---- lengths of steps ---------------------------------------------------------------------------------- */
 
-/* The last point of its thread in the step, behind which the step's end lies by its tail. */
+static const rs_skeleton_step *step_that_ends(const rs_replay_run *run, size_t rank, size_t place)
+{
+    return &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
+}
+
+/* The last point of its thread in the step, behind which the step's end lies by its tail; of a thread without points
+ * (last is 0) the point before it. */
 static uint32_t last_point(const rs_replay_run *run, size_t rank, size_t place)
 {
-    const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]];
-    return (run->engine.node_base[rank] + s->last) << 1 | 1;
+    const rs_skeleton_step *s = step_that_ends(run, rank, place);
+    return (run->engine.node_base[rank] + (s->last ? s->last : s->mark)) << 1 | 1;
 }
 
 static int64_t tail_of(const rs_replay_run *run, size_t rank, size_t place)
 {
-    return run->skeletons[rank]->steps[run->end[rank * run->n_numbers + place]].tail;
+    const rs_skeleton_step *s = step_that_ends(run, rank, place);
+    return s->last ? s->tail : rs_add_sat(s->after, rs_sub_sat(s->end, s->start));
 }
 
 static int64_t end_of(const rs_replay_run *run, const rs_times *t, size_t rank, size_t place)
@@ -171,6 +189,36 @@ rs_path_key rs_path_key_of(const rs_engine *e, rs_part part, uint32_t node)
     return key;
 }
 
+typedef struct splitting {
+    const rs_pool *pool;
+    rs_path_key key; /* of the whole; name and operator are each piece's */
+    rs_path_sink sink;
+    void *context;
+} splitting;
+
+static bool give_piece(void *context, const rs_host_span *span, int64_t ns)
+{
+    splitting *s = context;
+    s->key.name = span ? rs_pool_text(s->pool, span->name) : NULL;
+    s->key.operator_name = span ? rs_pool_text(s->pool, span->operator_name) : NULL;
+    return s->sink(s->context, &s->key, ns);
+}
+
+bool rs_replay_run_split(const rs_replay_run *run, uint32_t node, int64_t end, int64_t ns, rs_path_sink sink,
+                         void *context)
+{
+    const rs_engine *e = &run->engine;
+    size_t r = rs_engine_rank_of(e, node);
+    const rs_skeleton *s = e->ranks[r];
+    const rs_skeleton_lane *lane = &s->lanes[s->lane[node - e->node_base[r]]];
+    splitting x = {.pool = &run->hosts[r]->pool,
+                   .key = rs_path_key_of(e, RS_PART_HOST, node),
+                   .sink = sink,
+                   .context = context};
+    int64_t to = rs_sub_sat(end, e->coll.shift[r]);
+    return rs_host_time_split(run->hosts[r], lane->pid, lane->tid, rs_sub_sat(to, ns), to, give_piece, &x);
+}
+
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
 typedef struct collector {
@@ -187,11 +235,11 @@ static uint32_t text_of(collector *c, const char *text)
     return text ? rs_strings_add(&c->side->texts, text, strlen(text)) : 0;
 }
 
-static bool add(collector *c, rs_part part, uint32_t node, int64_t ns)
+static bool add_key(void *context, const rs_path_key *key, int64_t ns)
 {
-    rs_path_key key = rs_path_key_of(&c->run->engine, part, node);
-    uint32_t ids[5] = {text_of(c, key.part), text_of(c, key.name), text_of(c, key.operator_name),
-                       text_of(c, key.phase), text_of(c, key.group)};
+    collector *c = context;
+    uint32_t ids[5] = {text_of(c, key->part), text_of(c, key->name), text_of(c, key->operator_name),
+                       text_of(c, key->phase), text_of(c, key->group)};
     for (int i = 0; i < 5; i++)
         if (ids[i] == RS_NO_STRING) return false;
     uint32_t id = rs_strings_add(&c->keys, (const char *)ids, sizeof ids);
@@ -212,6 +260,14 @@ static bool add(collector *c, rs_part part, uint32_t node, int64_t ns)
     return true;
 }
 
+/* end: of the ns, on the job's clock. */
+static bool add(collector *c, rs_part part, uint32_t node, int64_t end, int64_t ns)
+{
+    if (part == RS_PART_HOST) return rs_replay_run_split(c->run, node, end, ns, add_key, c);
+    rs_path_key key = rs_path_key_of(&c->run->engine, part, node);
+    return add_key(c, &key, ns);
+}
+
 /* What exceeds any usual latency is told apart from what the latency usually takes. */
 static bool add_link(void *context, const rs_link *l, int64_t ns)
 {
@@ -219,8 +275,9 @@ static bool add_link(void *context, const rs_link *l, int64_t ns)
     int64_t beyond = l->part == RS_PART_PINNED || l->unexplained < 0 ? 0 : l->unexplained;
     if (beyond > ns) beyond = ns;
     if (ns <= 0) return true;
-    return (!beyond || add(c, RS_PART_UNEXPLAINED, l->node, beyond)) &&
-           (beyond == ns || add(c, (rs_part)l->part, l->node, ns - beyond));
+    int64_t end = c->run->replayed.times.start[l->node]; /* the host's time leads to a start */
+    return (!beyond || add(c, RS_PART_UNEXPLAINED, l->node, end, beyond)) &&
+           (beyond == ns || add(c, (rs_part)l->part, l->node, end, ns - beyond));
 }
 
 /* The path to the end of a rank's step, back to `since`. */
@@ -231,7 +288,7 @@ static bool add_path(collector *c, size_t rank, size_t place, int64_t since)
     int64_t end = end_of(c->run, f.t, rank, place), at = rs_moment_time(f.t, moment);
     uint64_t steps = 0;
     int64_t tail = rs_sub_sat(end, at > since ? at : since);
-    if (tail > 0 && !add(c, RS_PART_HOST, moment >> 1, tail)) return false;
+    if (tail > 0 && !add(c, RS_PART_HOST, moment >> 1, end, tail)) return false;
     return rs_forest_chain(&f, moment, since, add_link, c, &steps);
 }
 
@@ -272,7 +329,9 @@ static bool add_work(collector *c, const rs_one_run *run)
             uint32_t node = e->node_base[r] + i;
             for (uint32_t end = 0; end <= (s->flags[i] & RS_NODE_WORK); end++) {
                 rs_link l = rs_engine_link(e, &x->recorded, &x->times, node << 1 | end);
-                if (l.from != RS_NO_CAUSE && l.ns > 0 && !add(c, (rs_part)l.part, l.node, l.ns)) return false;
+                if (l.from != RS_NO_CAUSE && l.ns > 0 &&
+                    !add(c, (rs_part)l.part, l.node, x->times.start[l.node], l.ns))
+                    return false;
             }
         }
     }

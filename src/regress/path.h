@@ -3,10 +3,12 @@
 #define RS_REGRESS_PATH_H
 
 #include "analysis/replay.h"
+#include "regress/host.h"
 #include "regress/run.h"
 
 struct rs_replay_run {
     rs_skeleton **skeletons; /* owned */
+    rs_host_time **hosts;    /* owned, of each rank */
     size_t n_ranks;
     rs_engine engine;
     rs_replayed replayed;
@@ -17,11 +19,11 @@ struct rs_replay_run {
     rs_regress_step step;
 };
 
-/* Joins the ranks. skeletons: taken over, also on failure; *out stays NULL then. *reason is set where the graph
+/* Joins the ranks. skeletons and hosts: taken over, also on failure; *out stays NULL then. *reason is set where the graph
  * cannot be had or cannot be relied on; with a graph the lengths of the job's steps hold all the same. */
-rs_status rs_replay_run_create(rs_skeleton **skeletons, size_t n_ranks, const int64_t *numbers,
-                               size_t n_numbers, rs_regress_step step, rs_replay_run **out,
-                               const char **reason, rs_error *err);
+rs_status rs_replay_run_create(rs_skeleton **skeletons, rs_host_time **hosts, size_t n_ranks,
+                               const int64_t *numbers, size_t n_numbers, rs_regress_step step,
+                               rs_replay_run **out, const char **reason, rs_error *err);
 void rs_replay_run_free(rs_replay_run *run); /* NULL is allowed */
 
 /* The samples of the run's step at a place of numbers, added up: ns under these times. */
@@ -39,5 +41,11 @@ typedef struct rs_path_key {
     const char *part, *name, *operator_name, *phase, *group;
 } rs_path_key;
 rs_path_key rs_path_key_of(const rs_engine *engine, rs_part part, uint32_t node);
+
+/* The pieces of ns of the host's time that end at `end` (on the job's clock), on the thread of a node: what it was in,
+ * by its spans. They add up to ns. False when the sink stopped. */
+typedef bool (*rs_path_sink)(void *context, const rs_path_key *key, int64_t ns);
+bool rs_replay_run_split(const rs_replay_run *run, uint32_t node, int64_t end, int64_t ns, rs_path_sink sink,
+                         void *context);
 
 #endif

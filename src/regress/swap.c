@@ -13,12 +13,22 @@
 #define LEAST_OF_CHANGE 0.02 /* ... or of the change, if that is less */
 #define NO_ROW UINT32_MAX
 
+/* What of an edge of the host's time belongs to a row. */
+typedef struct host_piece {
+    uint32_t edge, row;
+    int64_t ns;
+} host_piece;
+
 typedef struct swapper {
     const rs_parts *parts;
     const rs_replay_run *run;
     const rs_one_run *of;
-    uint32_t *by_node, *by_edge, *by_meeting; /* rows; NO_ROW: none */
-    rs_map64 cache;                           /* of one rank: part, phase, name and operator -> row */
+    uint32_t *by_node, *by_edge,
+        *by_meeting; /* rows; NO_ROW: none, and of the host's time, which is in pieces */
+    host_piece *pieces;
+    size_t n_pieces, capacity;
+    uint32_t edge;  /* whose pieces are under way */
+    rs_map64 cache; /* of one rank: part, phase, name and operator -> row */
 } swapper;
 
 /* Rows by what a rank's texts are, each looked up once; a transfer's group is not in the key. */
@@ -46,6 +56,31 @@ static bool find_row(swapper *x, size_t rank, uint32_t local, rs_part part, uint
     return true;
 }
 
+static bool add_piece(void *context, const rs_path_key *key, int64_t ns)
+{
+    swapper *x = context;
+    uint32_t row = rs_parts_row_of(x->parts, key);
+    if (row == NO_ROW) return true;
+    if (!RS_GROW_ONE(x->pieces, x->n_pieces, x->capacity)) return false;
+    x->pieces[x->n_pieces++] = (host_piece){x->edge, row, ns};
+    return true;
+}
+
+/* The row of an edge into a node; of the host's time, its pieces. */
+static bool find_edge(swapper *x, size_t rank, uint32_t local, uint32_t k)
+{
+    const rs_engine *e = &x->run->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    x->edge = e->edge_base[rank] + k;
+    if (s->edge_part[k] != RS_PART_HOST)
+        return find_row(x, rank, local, (rs_part)s->edge_part[k], &x->by_edge[x->edge]);
+    x->by_edge[x->edge] = NO_ROW;
+    int64_t ns = x->run->replayed.recorded.edge[x->edge], from;
+    from = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), e->coll.shift[rank]);
+    return ns <= 0 ||
+           rs_replay_run_split(x->run, e->node_base[rank] + local, rs_add_sat(from, ns), ns, add_piece, x);
+}
+
 static bool find_rows(swapper *x)
 {
     const rs_engine *e = &x->run->engine;
@@ -61,8 +96,7 @@ static bool find_rows(swapper *x)
                 uint32_t meeting = e->meeting_of[rs_engine_member(e, node)];
                 if (x->by_meeting[meeting] == NO_ROW) x->by_meeting[meeting] = *row;
             }
-            for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++)
-                ok = find_row(x, r, i, (rs_part)s->edge_part[k], &x->by_edge[e->edge_base[r] + k]);
+            for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) ok = find_edge(x, r, i, k);
         }
         for (size_t i = 0; ok && i < e->n_added; i++) {
             uint32_t target = e->added[i].target;
@@ -90,6 +124,12 @@ static void scale(const swapper *x, uint32_t row, double factor, rs_weights *w)
         if (x->by_node[i] == row) w->work[i] = scaled(w->work[i], factor);
     for (size_t i = 0; i < e->n_edges; i++)
         if (x->by_edge[i] == row && w->edge[i] > 0) w->edge[i] = scaled(w->edge[i], factor);
+    for (size_t i = 0; i < x->n_pieces; i++) {
+        const host_piece *p = &x->pieces[i];
+        if (p->row != row) continue;
+        int64_t more = rs_sub_sat(scaled(p->ns, factor), p->ns);
+        w->edge[p->edge] = rs_add_sat(w->edge[p->edge], more);
+    }
     for (size_t i = 0; i < e->n_meetings; i++)
         if (x->by_meeting[i] == row) w->transfer[i] = scaled(w->transfer[i], factor);
 }
@@ -136,9 +176,19 @@ static rs_status swap_row(const swapper *x, rs_part_row *row, uint32_t place, in
     return RS_OK;
 }
 
+/* Whether every step has points that a replay moves: in a trace without GPU work and communication there are none. */
+static bool can_replay(const rs_replay_run *run)
+{
+    for (size_t r = 0; r < run->n_ranks; r++)
+        for (size_t k = 0; k < run->n_numbers; k++)
+            if (!run->skeletons[r]->steps[run->end[r * run->n_numbers + k]].last) return false;
+    return true;
+}
+
 rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], int *of, rs_error *err)
 {
     *of = sides[0]->replay ? 0 : sides[1]->replay ? 1 : -1;
+    if (*of >= 0 && !can_replay(sides[*of]->replay)) *of = -1;
     if (*of < 0 || !parts->n) return RS_OK;
     const rs_regress_side *side = sides[*of];
     const rs_engine *e = &side->replay->engine;
@@ -159,5 +209,6 @@ rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], 
     rs_free(x.by_node);
     rs_free(x.by_edge);
     rs_free(x.by_meeting);
+    rs_free(x.pieces);
     return status;
 }

@@ -1,0 +1,164 @@
+#include "regress/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "trace/tree.h"
+
+void rs_host_time_free(rs_host_time *host)
+{
+    if (!host) return;
+    rs_pool_clear(&host->pool);
+    rs_free(host->threads);
+    rs_free(host->spans);
+    rs_free(host);
+}
+
+/* ---- making -------------------------------------------------------------------------------------------- */
+
+typedef struct maker {
+    const rs_events *e;
+    const rs_tree *tree;
+    rs_host_time *out;
+    rs_host_thread *thread; /* under way; NULL: none */
+} maker;
+
+static bool is_step_name(const char *name)
+{
+    return strncmp(name, "ProfilerStep#", 13) == 0;
+}
+
+/* From `at` on the thread is in this node; RS_NO_NODE: in none. Starts never fall: what is not nested rightly begins
+ * where the event before it ended. */
+static bool enter(maker *m, uint32_t node, int64_t at)
+{
+    rs_host_time *h = m->out;
+    rs_host_span span = {at, RS_NO_STRING, RS_NO_STRING};
+    bool ok = true;
+    bool is_step = node != RS_NO_NODE && is_step_name(rs_event_name(m->e, m->tree->row[node]));
+    if (node != RS_NO_NODE && !is_step) {
+        uint32_t op = m->tree->op[node];
+        span.name = rs_pool_add(&h->pool, m->e, m->e->name[m->tree->row[node]], &ok);
+        if (op != RS_NO_NODE)
+            span.operator_name = rs_pool_add(&h->pool, m->e, m->e->name[m->tree->row[op]], &ok);
+    }
+    rs_host_span *last = m->thread->n ? &h->spans[h->n - 1] : NULL;
+    if (last && span.start <= last->start) {
+        span.start = last->start;
+        *last = span;
+        return ok;
+    }
+    if (!ok || !RS_GROW_ONE(h->spans, h->n, h->capacity)) return false;
+    h->spans[h->n++] = span;
+    m->thread->n++;
+    return true;
+}
+
+/* Leaves nodes from `inner` out until `outer` is the innermost. */
+static bool leave(maker *m, uint32_t inner, uint32_t outer)
+{
+    while (inner != RS_NO_NODE && inner != outer) {
+        uint32_t parent = m->tree->parent[inner];
+        if (!enter(m, parent, rs_event_end(m->e, m->tree->row[inner]))) return false;
+        inner = parent;
+    }
+    return true;
+}
+
+static bool fill(maker *m)
+{
+    const rs_tree *t = m->tree;
+    rs_host_time *h = m->out;
+    uint32_t current = RS_NO_NODE, thread = UINT32_MAX;
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t of = m->e->thread[t->row[i]];
+        if (!leave(m, current, of == thread ? t->parent[i] : RS_NO_NODE)) return false;
+        if (of != thread) {
+            if (!RS_GROW_ONE(h->threads, h->n_threads, h->threads_capacity)) return false;
+            m->thread = &h->threads[h->n_threads++];
+            *m->thread = (rs_host_thread){m->e->threads[of].pid, m->e->threads[of].tid, h->n, 0, 0};
+            thread = of;
+        }
+        if (!enter(m, i, m->e->start[t->row[i]])) return false;
+        m->thread->n_steps += is_step_name(rs_event_name(m->e, t->row[i]));
+        current = i;
+    }
+    return leave(m, current, RS_NO_NODE);
+}
+
+static int by_ids(const void *a, const void *b)
+{
+    const rs_host_thread *x = a, *y = b;
+    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid) return x->tid < y->tid ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err)
+{
+    rs_tree *tree;
+    *out = NULL;
+    RS_TRY(rs_trace_tree(trace, true, &tree, err));
+    rs_host_time *host = rs_calloc(1, sizeof *host);
+    maker m = {.e = trace->events, .tree = tree, .out = host};
+    if (!host || !rs_pool_init(&host->pool) || !fill(&m)) {
+        rs_host_time_free(host);
+        return rs_fail_nomem(err, "what the host was in");
+    }
+    if (host->n_threads) qsort(host->threads, host->n_threads, sizeof *host->threads, by_ids);
+    *out = host;
+    return RS_OK;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------- */
+
+static const rs_host_thread *find_thread(const rs_host_time *host, int64_t pid, int64_t tid)
+{
+    const rs_host_thread key = {pid, tid, 0, 0, 0};
+    size_t low = 0, high = host->n_threads;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_ids(&host->threads[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is = low < host->n_threads && host->threads[low].pid == pid && host->threads[low].tid == tid;
+    return is ? &host->threads[low] : NULL;
+}
+
+static const rs_host_thread *thread_of_steps(const rs_host_time *host)
+{
+    const rs_host_thread *most = NULL;
+    for (size_t i = 0; i < host->n_threads; i++)
+        if (host->threads[i].n_steps > (most ? most->n_steps : 0)) most = &host->threads[i];
+    return most;
+}
+
+bool rs_host_time_split(const rs_host_time *host, int64_t pid, int64_t tid, int64_t from, int64_t to,
+                        rs_host_sink sink, void *context)
+{
+    const rs_host_thread *thread = find_thread(host, pid, tid);
+    if (from >= to) return true;
+    if (!thread) thread = thread_of_steps(host);
+    if (!thread || !thread->n) return sink(context, NULL, rs_sub_sat(to, from));
+    const rs_host_span *spans = host->spans + thread->first;
+    size_t low = 0, high = thread->n; /* the first span that begins behind `from` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].start <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (from < to) {
+        int64_t end = low < thread->n && spans[low].start < to ? spans[low].start : to;
+        if (!sink(context, low ? &spans[low - 1] : NULL, rs_sub_sat(end, from))) return false;
+        from = end;
+        low++;
+    }
+    return true;
+}
