@@ -112,7 +112,9 @@ static void test_calls(void **state)
         {"cudaGetDeviceCount", RS_CALL_POLLS},
         {"runFunction - job_prep_and_submit_for_execution", RS_CALL_LAUNCHES},
         {"aten::EventRecord", 0},
-        {"cudaMalloc", 0},
+        {"cudaMalloc", RS_CALL_ALLOCATES},
+        {"hipFreeAsync", RS_CALL_ALLOCATES},
+        {"cudaGetLastError", RS_CALL_POLLS},
         {"cu", 0},
         {"", 0},
     };
