@@ -235,39 +235,43 @@ static void test_odd_files(void **state)
     check_folder(&f, &q);
     remove_folder(&f);
 
-    /* two recordings of one rank, told by their times, and one alone before: then no times are noted */
-    f = make_folder();
-    for (int i = 0; i < 2; i++) {
-        text_printf(
-            &t,
-            "{\"distributedInfo\":{\"rank\":0},\"baseTimeNanoseconds\":%d000000000,\"traceEvents\":[\n"
-            "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
-            "\"ts\":10,\"dur\":5,\"args\":{\"correlation\":7}},\n"
-            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%d\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":30,"
-            "\"args\":{\"correlation\":7,\"stream\":7,\"device\":0}}]}\n",
-            100 + i, i);
-        put_file(&f, i ? "b.json" : "a.json", &t);
-    }
-    settle_files();
-    place p = make_place();
-    const char *paths[] = {f.files[0], f.files[1]};
-    for (size_t k = 0; k < q.n; k++) {
-        rs_status alone, plain, stored;
-        rs_job_stats stats;
-        collected first = ask(paths, 1, &q.items[k], NULL, p.folder, &alone, &stats);
-        collected a = ask(paths, 2, &q.items[k], NULL, NULL, &plain, &stats);
-        for (size_t turn = 0; turn < 3; turn++) {
-            collected b = ask(paths, 2, &q.items[k], NULL, p.folder, &stored, &stats);
-            assert_int_equal(plain, stored);
-            expect_text(&a, &b, &q.items[k], "recordings");
-            collected_clear(&b);
+    /* two recordings of one rank, told by their times, and one alone before: then no times are noted. At first the
+     * second one begins before the first one ends, so that they are no recordings */
+    for (int apart = 0; apart < 2; apart++) {
+        f = make_folder();
+        for (int i = 0; i < 2; i++) {
+            text_printf(
+                &t,
+                "{\"distributedInfo\":{\"rank\":0},\"baseTimeNanoseconds\":%lld,\"traceEvents\":[\n"
+                "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+                "\"ts\":10,\"dur\":5,\"args\":{\"correlation\":7}},\n"
+                "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%d\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":30,"
+                "\"args\":{\"correlation\":7,\"stream\":7,\"device\":0}}]}\n",
+                100000000000LL + (apart ? 1000000000LL : 20000LL) * i, i);
+            put_file(&f, i ? "b.json" : "a.json", &t);
         }
-        if (plain == RS_OK) assert_int_equal(stats.bytes_text, 0);
-        collected_clear(&first);
-        collected_clear(&a);
+        settle_files();
+        place p = make_place();
+        const char *paths[] = {f.files[0], f.files[1]};
+        for (size_t k = 0; k < q.n; k++) {
+            rs_status alone, plain, stored;
+            rs_job_stats stats;
+            collected first = ask(paths, 1, &q.items[k], NULL, p.folder, &alone, &stats);
+            collected a = ask(paths, 2, &q.items[k], NULL, NULL, &plain, &stats);
+            for (size_t turn = 0; turn < 3; turn++) {
+                collected b = ask(paths, 2, &q.items[k], NULL, p.folder, &stored, &stats);
+                assert_int_equal(plain, stored);
+                expect_text(&a, &b, &q.items[k], "recordings");
+                collected_clear(&b);
+            }
+            assert_true(apart || plain != RS_OK);
+            if (plain == RS_OK) assert_int_equal(stats.bytes_text, 0);
+            collected_clear(&first);
+            collected_clear(&a);
+        }
+        remove_place(&p);
+        remove_folder(&f);
     }
-    remove_place(&p);
-    remove_folder(&f);
     clear_questions(&q);
 }
 
@@ -668,6 +672,38 @@ static void test_too_many_events(void **state)
     remove_place(&p);
 }
 
+/* Ids and rows that do not exist, each in an entry that is well made. */
+static void test_wrong_events(void **state)
+{
+    (void)state;
+    place p = make_place();
+    text t = {0};
+    text_rank(&t, 0, 1);
+    for (int wrong = 0; wrong < 7; wrong++) {
+        rs_events *e = load(t.s, t.n);
+        rs_sparse *ids = &e->args[RS_COL_CORRELATION];
+        assert_true(ids->n > 2);
+        switch (wrong) {
+        case 1: e->name[3] = (uint32_t)e->strings.n; break;
+        case 2: e->thread[3] = (uint32_t)e->n_threads; break;
+        case 3: e->category[3] = (uint16_t)e->n_categories; break;
+        case 4: ids->rows[ids->n - 1] = (uint32_t)e->n; break;
+        case 5: ids->rows[1] = ids->rows[0]; break;
+        case 6: ids->rows[1] = 0; break;
+        default: break;
+        }
+        assert_true(rs_stored_events_put(p.folder, &events_key, e));
+        rs_events_free(e);
+        rs_entry *entry = rs_entry_find(p.folder, &events_key);
+        e = rs_stored_events_get(entry, 1);
+        assert_int_equal(e != NULL, wrong == 0);
+        rs_events_free(e);
+        rs_entry_close(entry);
+    }
+    text_clear(&t);
+    remove_place(&p);
+}
+
 /* Bytes that are well summed and wrong: events that hold together, or none. */
 static void test_hostile_events(void **state)
 {
@@ -1011,10 +1047,11 @@ int main(void)
         cmocka_unit_test(test_option_file),     cmocka_unit_test(test_damage),
         cmocka_unit_test(test_other_program),   cmocka_unit_test(test_killed),
         cmocka_unit_test(test_at_once),         cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_events),          cmocka_unit_test(test_other_questions),
-        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_hostile_events),
-        cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_wrong_events),
+        cmocka_unit_test(test_tasks),           cmocka_unit_test(test_events),
+        cmocka_unit_test(test_other_questions), cmocka_unit_test(test_too_many_events),
+        cmocka_unit_test(test_hostile_events),  cmocka_unit_test(test_hostile_result),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
