@@ -113,7 +113,7 @@ def test_hidden_collective(torch, machine, tmp_path):
 
 
 def test_all_gather_counts(torch, tmp_path):
-    """Whatever stream it is told under, an all-gather is communication; a broadcast is none of the three."""
+    """Whatever stream it is told under, an all-gather is communication, and so is a broadcast."""
     with overlap_only(tmp_path / "run") as recorder:
         with recorder.step():
             torch.distributed._all_gather_base(torch.Tensor(), torch.Tensor())  # 4, once although one calls the other
@@ -123,8 +123,9 @@ def test_all_gather_counts(torch, tmp_path):
     (record,) = records(tmp_path / "run")
     assert [r[0] for r in ranges(record)] == ["all_gather_into_tensor", "broadcast", "epoch0_step0_my sum"]
     summary, _ = metrics(tmp_path, tmp_path / "run")
-    assert (summary["mean_comm_ms"], summary["mean_step_ms"], summary["mean_idle_ms"]) == (7, 9, 0)
+    assert (summary["mean_comm_ms"], summary["mean_step_ms"], summary["mean_idle_ms"]) == (9, 9, 0)
     assert summary["collectives"]["all_gather"]["mean_ms"] == 4
+    assert summary["collectives"]["broadcast"]["mean_ms"] == 2
 
 
 def test_step_ends_with_its_last_stream(torch, machine, tmp_path):
