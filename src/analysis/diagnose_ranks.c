@@ -393,8 +393,9 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
         for (middle = i; middle < n && all[middle].name == all[i].name && !all[middle].other;) middle++;
         for (k = middle; k < n && all[k].name == all[i].name;) k++;
         if (middle == i || middle == k) continue;
-        own += (double)(middle - i) * (double)all[i + (middle - i - 1) / 2].ns;
-        other += (double)(middle - i) * (double)all[middle + (k - middle - 1) / 2].ns;
+        const size_t own_middle = i + (middle - i - 1) / 2, other_middle = middle + (k - middle - 1) / 2;
+        own += (double)(middle - i) * (double)all[own_middle].ns;
+        other += (double)(middle - i) * (double)all[other_middle].ns;
     }
     rs_free(all);
     *times = other > 0 ? own / other : 1;

@@ -60,9 +60,9 @@ static rs_status build(rs_request *r, rs_result *result, rs_error *err)
 
 static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 {
-    static const rs_store_task tasks[] = {RS_STORE_LIST, RS_STORE_VERIFY, RS_STORE_DROP};
+    static const rs_store_task tasks[N_TASKS] = {RS_STORE_LIST, RS_STORE_VERIFY, RS_STORE_DROP};
     int task = task_of(r);
-    if (task == BUILD) return build(r, result, err);
+    if (task >= BUILD) return build(r, result, err);
     return rs_store_do(r->job.store, tasks[task], r->arguments.paths + 1, r->arguments.n_paths - 1, result,
                        err);
 }

@@ -128,7 +128,7 @@ typedef struct rs_skeleton {
 
 extern const rs_layout rs_skeleton_layout;
 
-#define RS_SKELETON_COLUMNS (RS_COLL_HOST_COLUMNS | RS_SYNC_COLUMNS | RS_LINK_COLUMNS)
+#define RS_SKELETON_COLUMNS (RS_COLL_HOST_COLUMNS | RS_SYNC_COLUMNS) /* with RS_LINK_COLUMNS */
 
 #define RS_NO_COST (-1)
 

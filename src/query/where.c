@@ -255,7 +255,7 @@ bool rs_where_decide(const rs_where *w, uint64_t terms, int64_t ts)
 
 static rs_status find_matches(const rs_where *inner, rs_trace *trace, uint8_t *bits, rs_error *err)
 {
-    rs_where_rank *r;
+    rs_where_rank *r = NULL;
     RS_TRY(rs_where_begin(inner, trace, RS_NO_TIME, &r, err));
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);

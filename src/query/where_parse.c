@@ -106,9 +106,7 @@ static const char *value_end(const char *p, bool in_brackets)
         } else if (*p == ')') {
             if (!open && in_brackets) return p;
             if (open) open--;
-        } else if (*p == ',' && !open) {
-            return p;
-        } else if (!open && ends_value(p)) {
+        } else if (!open && (*p == ',' || ends_value(p))) {
             return p;
         }
         if (*p == ',' && !comma) comma = p;
@@ -195,7 +193,7 @@ static rs_status add_text(rs_where_term *t, char *text, size_t n, rs_error *err)
 
 static rs_status add_value(parser *s, rs_where_term *t, bool in_brackets, rs_error *err)
 {
-    char *text;
+    char *text = NULL;
     size_t n = 0;
     RS_TRY(take_value(s, in_brackets, &text, &n, err));
     if (rs_where_is_text(t->field)) return add_text(t, text, n, err);

@@ -178,7 +178,7 @@ static rs_status read_texts(loading *l)
     RS_TRY(expect(l, RS_JSON_T_ARRAY, "texts are no list"));
     for (;;) {
         rs_json_token t = rs_json_next(&l->r);
-        size_t n;
+        size_t n = 0;
         if (t == RS_JSON_T_ARRAY_END) return RS_OK;
         if (t != RS_JSON_T_STRING) return bad(l, "a text is missing");
         RS_TRY(decode(l, &n));

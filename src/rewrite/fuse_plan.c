@@ -262,7 +262,7 @@ static rs_status read_ranks(rs_job *job, rs_fuse_plan *plan, rs_result *result, 
 static rs_status how_of(const rs_fuse_settings *settings, rs_clock_how *out, rs_error *err)
 {
     const char *word = settings->clocks ? settings->clocks : "ends";
-    if (strcmp(word, "ends") && strcmp(word, "likely") && strcmp(word, "certain"))
+    if (strcmp(word, "ends") != 0 && strcmp(word, "likely") != 0 && strcmp(word, "certain") != 0)
         return rs_fail(err, RS_ERR_USAGE, "clocks are set by ends, likely or certain, not by \"%s\"", word);
     *out = settings->align ? rs_clock_how_of(word) : RS_CLOCKS_FILE;
     return RS_OK;

@@ -477,14 +477,13 @@ static void put_category(rs_scrub *s, const event *e, part text, rs_writer *w)
 /* Process, thread and arrow ids: numbers, or names. */
 static void put_id(rs_scrub *s, part value, rs_private of, rs_writer *w)
 {
-    part text;
-    if (is_number(value))
-        put(w, value);
-    else if (!string_of(value, &text))
+    part text = {0};
+    bool number = is_number(value);
+    if (!number && !string_of(value, &text))
         rs_writer_text(w, "0");
-    else if (of == RS_PRIVATE_NAME     ? consists_of(text, "0123456789abcdefABCDEFx")
-             : of == RS_PRIVATE_THREAD ? rs_scrub_is_thread(text.text, text.n)
-                                       : rs_scrub_is_process(text.text, text.n))
+    else if (number || (of == RS_PRIVATE_NAME     ? consists_of(text, "0123456789abcdefABCDEFx")
+                        : of == RS_PRIVATE_THREAD ? rs_scrub_is_thread(text.text, text.n)
+                                                  : rs_scrub_is_process(text.text, text.n)))
         put(w, value);
     else
         put_private(s, of, text, w);
@@ -618,10 +617,8 @@ static bool put_inner(rs_scrub *s, const member *m, unsigned depth, bool *first,
 {
     part text;
     bool is_text = string_of(m->value, &text);
-    if (is_listed(m->key, inner_numbers) && is_number(m->value)) {
-        put_key(w, m->key, first);
-        put(w, m->value);
-    } else if (is(m->key, "ranks") && is_numbers(m->value)) {
+    if ((is_listed(m->key, inner_numbers) && is_number(m->value)) ||
+        (is(m->key, "ranks") && is_numbers(m->value))) {
         put_key(w, m->key, first);
         put(w, m->value);
     } else if (is(m->key, "name") && is_text) {
