@@ -94,10 +94,14 @@ void rs_py_job_let_go(rs_py_job *job);
 
 /* A Result of a C result, which is taken over (and left empty) even on failure. */
 PyObject *rs_py_result(rs_result *result);
+/* (Result, text) of a C result, which is taken over, and of what a sink holds. */
+PyObject *rs_py_result_and_text(rs_result *result, const rs_py_sink *text);
 /* A Table of a C table, which is taken over even on failure. */
 PyObject *rs_py_table(rs_table *table);
 /* The C table of a Table, borrowed. */
 const rs_table *rs_py_table_of(PyObject *table);
+/* A copy of n rows: those numbered in rows, in that order; with rows NULL those from first on. Without the GIL. */
+rs_table *rs_py_copy_rows(const rs_table *from, const size_t *rows, size_t first, size_t n, rs_error *err);
 /* Methods of Table: a copy of the rows of these numbers, in their order; the table as plain Python values. */
 PyObject *rs_py_table_take(PyObject *self, PyObject *numbers);
 PyObject *rs_py_table_state(PyObject *self, PyObject *args);

@@ -115,15 +115,6 @@ static rs_status prepare(run *r, PyObject *runs, rs_error *err)
     return status;
 }
 
-static PyObject *finish(run *r)
-{
-    PyObject *summary = rs_py_sink_text(&r->summary), *result = rs_py_result(&r->result);
-    PyObject *pair = summary && result ? PyTuple_Pack(2, result, summary) : NULL;
-    Py_XDECREF(summary);
-    Py_XDECREF(result);
-    return pair;
-}
-
 static PyObject *metrics(PyObject *module, PyObject *args, PyObject *words)
 {
     (void)module;
@@ -146,7 +137,8 @@ static PyObject *metrics(PyObject *module, PyObject *args, PyObject *words)
     if (status != RS_OK)
         answer = PyErr_Occurred() ? NULL : rs_py_raise(&err);
     else if (rs_py_task_run(task, progress, &err))
-        answer = err.status == RS_OK ? finish(r) : rs_py_raise_with(&err, &r->result.problems);
+        answer = err.status == RS_OK ? rs_py_result_and_text(&r->result, &r->summary)
+                                     : rs_py_raise_with(&err, &r->result.problems);
     rs_py_task_drop(task);
     return answer;
 }

@@ -163,15 +163,6 @@ static bool read_settings(comparison *c, PyObject *dict)
     return ok;
 }
 
-static PyObject *finish(comparison *c)
-{
-    PyObject *text = rs_py_sink_text(&c->text), *result = rs_py_result(&c->result);
-    PyObject *pair = text && result ? PyTuple_Pack(2, result, text) : NULL;
-    Py_XDECREF(text);
-    Py_XDECREF(result);
-    return pair;
-}
-
 static PyObject *regress(PyObject *module, PyObject *args, PyObject *words)
 {
     (void)module;
@@ -191,7 +182,8 @@ static PyObject *regress(PyObject *module, PyObject *args, PyObject *words)
     c->task = task;
     rs_error err = RS_ERROR_INIT;
     if (rs_py_task_run(task, progress, &err))
-        answer = err.status == RS_OK ? finish(c) : rs_py_raise_with(&err, &c->result.problems);
+        answer = err.status == RS_OK ? rs_py_result_and_text(&c->result, &c->text)
+                                     : rs_py_raise_with(&err, &c->result.problems);
     rs_py_task_drop(task);
     return answer;
 }

@@ -257,21 +257,6 @@ static PyObject *table_column(PyObject *object, PyObject *args)
     return list;
 }
 
-/* Rows of a table as one of their own. */
-static rs_table *copy_rows(const rs_table *from, size_t first, size_t last, rs_error *err)
-{
-    rs_table *into = rs_table_create_dynamic(rs_table_get_spec(from));
-    rs_status status = into ? RS_OK : rs_fail_nomem(err, "a table");
-    const rs_table_spec *spec = rs_table_get_spec(from);
-    for (size_t row = first; status == RS_OK && row < last; row++) {
-        for (size_t at = 0; at < spec->n_columns; at++) rs_table_add_cell(into, from, row, at);
-        status = rs_table_end_row(into, err);
-    }
-    if (status == RS_OK) return into;
-    rs_table_free(into);
-    return NULL;
-}
-
 static PyObject *table_slice(PyObject *object, PyObject *args)
 {
     Py_ssize_t first, last, n = table_length(object);
@@ -282,7 +267,7 @@ static PyObject *table_slice(PyObject *object, PyObject *args)
     const rs_table *from = ((table_object *)object)->table;
     rs_table *copy;
     Py_BEGIN_ALLOW_THREADS;
-    copy = copy_rows(from, (size_t)first, (size_t)(last < first ? first : last), &err);
+    copy = rs_py_copy_rows(from, NULL, (size_t)first, last < first ? 0 : (size_t)(last - first), &err);
     Py_END_ALLOW_THREADS;
     return copy ? rs_py_table(copy) : rs_py_raise(&err);
 }
@@ -601,6 +586,15 @@ PyObject *rs_py_result(rs_result *result)
             Py_XDECREF(values[i]);
     }
     return self;
+}
+
+PyObject *rs_py_result_and_text(rs_result *result, const rs_py_sink *text)
+{
+    PyObject *first = rs_py_result(result), *second = rs_py_sink_text(text);
+    PyObject *pair = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return pair;
 }
 
 PyObject *rs_py_table(rs_table *table)

@@ -3,15 +3,19 @@
 
 #include <string.h>
 
-static bool add_rows(rs_table *into, const rs_table *from, const size_t *rows, size_t n, rs_error *err)
+rs_table *rs_py_copy_rows(const rs_table *from, const size_t *rows, size_t first, size_t n, rs_error *err)
 {
-    size_t n_columns = rs_table_get_spec(from)->n_columns;
-    rs_status status = RS_OK;
+    const rs_table_spec *spec = rs_table_get_spec(from);
+    rs_table *into = rs_table_create_dynamic(spec);
+    rs_status status = into ? RS_OK : rs_fail_nomem(err, "a table");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        for (size_t at = 0; at < n_columns; at++) rs_table_add_cell(into, from, rows[i], at);
+        for (size_t at = 0; at < spec->n_columns; at++)
+            rs_table_add_cell(into, from, rows ? rows[i] : first + i, at);
         status = rs_table_end_row(into, err);
     }
-    return status == RS_OK;
+    if (status == RS_OK) return into;
+    rs_table_free(into);
+    return NULL;
 }
 
 PyObject *rs_py_table_take(PyObject *self, PyObject *numbers)
@@ -37,15 +41,12 @@ PyObject *rs_py_table_take(PyObject *self, PyObject *numbers)
     rs_error err = RS_ERROR_INIT;
     if (ok) {
         Py_BEGIN_ALLOW_THREADS;
-        into = rs_table_create_dynamic(rs_table_get_spec(from));
-        ok = into ? add_rows(into, from, rows, (size_t)n, &err)
-                  : rs_fail(&err, RS_ERR_NOMEM, "out of memory: a table") == RS_OK;
-        if (!ok) rs_table_free(into);
+        into = rs_py_copy_rows(from, rows, 0, (size_t)n, &err);
         Py_END_ALLOW_THREADS;
-        if (!ok) rs_py_raise(&err);
+        if (!into) rs_py_raise(&err);
     }
     PyMem_Free(rows);
-    return ok ? rs_py_table(into) : NULL;
+    return into ? rs_py_table(into) : NULL;
 }
 
 /* ---- as plain values ----------------------------------------------------------------------------------- */
