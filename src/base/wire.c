@@ -163,3 +163,31 @@ void *rs_wire_room(rs_wire_reader *r, uint64_t n, size_t size, size_t min_packed
         memset(room, 0, bytes);
     return room;
 }
+
+void rs_wire_put_problem(rs_wire_writer *w, const rs_problem *p)
+{
+    rs_wire_put_text(w, p->kind);
+    rs_wire_put_text(w, p->message);
+    rs_wire_put_text(w, p->file);
+    rs_wire_put_text(w, p->detail);
+    rs_wire_put_signed(w, p->rank);
+    rs_wire_put_unsigned(w, p->severity);
+    rs_wire_put_unsigned(w, p->count);
+    rs_wire_put_unsigned(w, p->n_offsets);
+    for (unsigned k = 0; k < p->n_offsets; k++) rs_wire_put_unsigned(w, p->offsets[k]);
+}
+
+rs_problem rs_wire_problem(rs_wire_reader *r)
+{
+    rs_problem p = {.kind = rs_wire_text(r)};
+    p.message = rs_wire_text(r);
+    p.file = rs_wire_text(r);
+    p.detail = rs_wire_text(r);
+    p.rank = rs_wire_signed(r);
+    p.severity = (rs_severity)rs_wire_below(r, RS_LOSS + 1);
+    p.count = rs_wire_unsigned(r);
+    p.n_offsets = (unsigned)rs_wire_below(r, RS_PROBLEM_OFFSETS + 1);
+    for (unsigned k = 0; k < p.n_offsets; k++) p.offsets[k] = rs_wire_unsigned(r);
+    if (!p.kind || !p.message) r->bad = true;
+    return p;
+}

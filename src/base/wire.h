@@ -5,6 +5,7 @@
 #define RS_BASE_WIRE_H
 
 #include "base/memory.h"
+#include "rankscope/status.h"
 
 /* An all-zero writer is an empty one. The writer remembers when memory ran out; the caller asks once, at the
  * end. */
@@ -49,5 +50,9 @@ char *rs_wire_text_n(rs_wire_reader *r, size_t *length);
 rs_wire_reader rs_wire_part(rs_wire_reader *r, uint64_t n);
 /* n elements of size bytes in the arena, all zero; each takes at least min_packed bytes of what is left. */
 void *rs_wire_room(rs_wire_reader *r, uint64_t n, size_t size, size_t min_packed);
+
+/* A defect without the columns that show it, which matter only where events are kept. Its texts live in the arena. */
+void rs_wire_put_problem(rs_wire_writer *w, const rs_problem *problem);
+rs_problem rs_wire_problem(rs_wire_reader *r);
 
 #endif

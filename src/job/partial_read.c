@@ -210,16 +210,7 @@ void rs_problems_read(rs_wire_reader *r, rs_problems *out)
 {
     uint64_t dropped = rs_wire_unsigned(r), n = rs_wire_unsigned(r);
     for (uint64_t i = 0; !r->bad && i < n; i++) {
-        rs_problem p = {.kind = rs_wire_text(r)};
-        p.message = rs_wire_text(r);
-        p.file = rs_wire_text(r);
-        p.detail = rs_wire_text(r);
-        p.rank = rs_wire_signed(r);
-        p.severity = (rs_severity)rs_wire_below(r, RS_LOSS + 1);
-        p.count = rs_wire_unsigned(r);
-        p.n_offsets = (unsigned)rs_wire_below(r, RS_PROBLEM_OFFSETS + 1);
-        for (unsigned k = 0; k < p.n_offsets; k++) p.offsets[k] = rs_wire_unsigned(r);
-        if (!p.kind || !p.message) r->bad = true;
+        const rs_problem p = rs_wire_problem(r);
         if (!r->bad) rs_problems_adopt(out, &p);
     }
     out->n_dropped += dropped;

@@ -26,18 +26,7 @@ void rs_problems_write(rs_wire_writer *w, const rs_problems *list)
 {
     rs_wire_put_unsigned(w, list->n_dropped);
     rs_wire_put_unsigned(w, list->n);
-    for (size_t i = 0; i < list->n; i++) {
-        const rs_problem *p = &list->items[i];
-        rs_wire_put_text(w, p->kind);
-        rs_wire_put_text(w, p->message);
-        rs_wire_put_text(w, p->file);
-        rs_wire_put_text(w, p->detail);
-        rs_wire_put_signed(w, p->rank);
-        rs_wire_put_unsigned(w, p->severity);
-        rs_wire_put_unsigned(w, p->count);
-        rs_wire_put_unsigned(w, p->n_offsets);
-        for (unsigned k = 0; k < p->n_offsets; k++) rs_wire_put_unsigned(w, p->offsets[k]);
-    }
+    for (size_t i = 0; i < list->n; i++) rs_wire_put_problem(w, &list->items[i]);
 }
 
 /* A window does not travel, so steps are all there is to tell. */

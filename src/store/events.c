@@ -74,17 +74,8 @@ static void write_problems(rs_wire_writer *w, const rs_problems *list)
 {
     rs_wire_put_unsigned(w, list->n);
     for (size_t i = 0; i < list->n; i++) {
-        const rs_problem *p = &list->items[i];
-        rs_wire_put_text(w, p->kind);
-        rs_wire_put_text(w, p->message);
-        rs_wire_put_text(w, p->file);
-        rs_wire_put_text(w, p->detail);
-        rs_wire_put_signed(w, p->rank);
-        rs_wire_put_unsigned(w, p->severity);
-        rs_wire_put_unsigned(w, p->count);
-        rs_wire_put_fixed(w, p->columns);
-        rs_wire_put_unsigned(w, p->n_offsets);
-        for (unsigned k = 0; k < p->n_offsets; k++) rs_wire_put_unsigned(w, p->offsets[k]);
+        rs_wire_put_problem(w, &list->items[i]);
+        rs_wire_put_fixed(w, list->items[i].columns);
     }
 }
 
@@ -422,17 +413,8 @@ static bool read_problems(reading *r)
 {
     uint64_t n = rs_wire_unsigned(&r->meta);
     for (uint64_t i = 0; !r->meta.bad && i < n; i++) {
-        rs_problem p = {.kind = rs_wire_text(&r->meta)};
-        p.message = rs_wire_text(&r->meta);
-        p.file = rs_wire_text(&r->meta);
-        p.detail = rs_wire_text(&r->meta);
-        p.rank = rs_wire_signed(&r->meta);
-        p.severity = (rs_severity)rs_wire_below(&r->meta, RS_LOSS + 1);
-        p.count = rs_wire_unsigned(&r->meta);
+        rs_problem p = rs_wire_problem(&r->meta);
         p.columns = rs_wire_fixed(&r->meta);
-        p.n_offsets = (unsigned)rs_wire_below(&r->meta, RS_PROBLEM_OFFSETS + 1);
-        for (unsigned k = 0; k < p.n_offsets; k++) p.offsets[k] = rs_wire_unsigned(&r->meta);
-        if (!p.kind || !p.message) r->meta.bad = true;
         if (!r->meta.bad) rs_problems_adopt(&r->e->problems, &p);
     }
     return !r->meta.bad && r->meta.p == r->meta.end && !r->e->problems.n_dropped;

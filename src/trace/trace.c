@@ -36,9 +36,8 @@ static void free_rows(void *value)
  * queue from working and are no work themselves, as those of the category cuda_sync. */
 static bool is_mtia_wait(const rs_events *e, uint32_t row)
 {
-    static const char *const names[] = {"event_wait", "event_record"};
     const char *name = rs_event_name(e, row);
-    return strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0;
+    return strcmp(name, "event_wait") == 0 || strcmp(name, "event_record") == 0;
 }
 
 static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_error *err)
