@@ -153,16 +153,16 @@ static void test_waiting(void **state)
     rs_result_clear(&r);
 }
 
-/* 300 launches fill the queue while the GPU is still busy elsewhere; ten more begin while it is full, and return
+/* 300 launches fill the queue while the GPU is still busy elsewhere; `more` begin while it is full, and return
  * when work starts. They return at once if `waits` is false. */
-static char *full_queue(bool waits)
+static char *full_queue(bool waits, int more)
 {
-    enum { FILL = 300, MORE = 10 };
+    enum { FILL = 300 };
     size_t room = 200000, n = 0;
     char *text = malloc(room);
     assert_non_null(text);
     n += (size_t)snprintf(text + n, room - n, "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":[");
-    for (int i = 0; i < FILL + MORE; i++) {
+    for (int i = 0; i < FILL + more; i++) {
         int j = i - FILL;
         double begin = j < 0    ? i
                        : j == 0 ? 400
@@ -186,7 +186,7 @@ static void test_full_queue(void **state)
     (void)state;
     rs_error err = RS_ERROR_INIT;
     rs_result r;
-    char *text = full_queue(true);
+    char *text = full_queue(true, 10);
     assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
     EXPECT(0, 0, "max", 301); /* the one that waits is counted */
     EXPECT(2, 0, "limit", 301);
@@ -200,7 +200,13 @@ static void test_full_queue(void **state)
     assert_int_equal(rs_table_n_rows(r.tables[2]), 0); /* HTA's limit is 1024 */
     rs_result_clear(&r);
     free(text);
-    text = full_queue(false); /* as deep, but nobody waits: no limit was met */
+    text = full_queue(false, 10); /* as deep, but nobody waits: no limit was met */
+    assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
+    EXPECT(0, 0, "max", 301);
+    assert_int_equal(rs_table_n_rows(r.tables[2]), 0);
+    rs_result_clear(&r);
+    free(text);
+    text = full_queue(true, 2); /* two that waited make no limit */
     assert_int_equal(run_on(text, "queue", NULL, NULL, RS_COMPAT_NONE, NULL, &r, &err), RS_OK);
     EXPECT(0, 0, "max", 301);
     assert_int_equal(rs_table_n_rows(r.tables[2]), 0);
