@@ -462,6 +462,18 @@ static rs_status copy_array(void *context, size_t item, unsigned worker, rs_erro
     return obeys(a) ? RS_OK : rs_fail(err, RS_ERR_FORMAT, "a damaged column");
 }
 
+/* No reader makes a span whose end is beyond the range. */
+static bool times_obey(const rs_events *e)
+{
+    bool wrong = false;
+    for (size_t i = 0; i < e->n; i++) {
+        int64_t end;
+        wrong |= e->start[i] != RS_NO_TIME && e->duration[i] != RS_NO_TIME &&
+                 __builtin_add_overflow(e->start[i], e->duration[i], &end);
+    }
+    return !wrong;
+}
+
 /* What texts of other arguments say where their text stands. */
 static bool others_obey(const rs_events *e)
 {
@@ -480,7 +492,8 @@ static bool read_all(reading *r, unsigned threads)
     r->meta = (rs_wire_reader){.p = bytes, .end = bytes + n, .arena = &r->arena};
     if (!read_meta(r)) return false;
     list_arrays(r->e, &r->list);
-    return rs_workers_run(r->list.n, threads, copy_array, r, NULL) == RS_OK && others_obey(r->e);
+    return rs_workers_run(r->list.n, threads, copy_array, r, NULL) == RS_OK && times_obey(r->e) &&
+           others_obey(r->e);
 }
 
 uint64_t rs_stored_events_columns(rs_entry *entry)

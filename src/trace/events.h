@@ -5,6 +5,7 @@
 #ifndef RS_TRACE_EVENTS_H
 #define RS_TRACE_EVENTS_H
 
+#include "base/interval.h"
 #include "base/strings.h"
 #include "rankscope/status.h"
 #include "trace/columns.h"
@@ -172,9 +173,10 @@ static inline const char *rs_event_name(const rs_events *e, size_t row)
 {
     return e->strings.items[e->name[row]].text;
 }
+/* Held at the ends of the range: a row without a start may have a length. */
 static inline int64_t rs_event_end(const rs_events *e, size_t row)
 {
-    return e->start[row] + (e->duration[row] == RS_NO_TIME ? 0 : e->duration[row]);
+    return rs_add_sat(e->start[row], e->duration[row] == RS_NO_TIME ? 0 : e->duration[row]);
 }
 /* A complete event: it has a start and a duration. */
 static inline bool rs_event_is_span(const rs_events *e, size_t row)
