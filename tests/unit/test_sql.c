@@ -550,8 +550,8 @@ static void test_allocations(void **state)
 {
     (void)state;
     static const char *const queries[] = {
-        "SELECT e.event, k.name, regexp('a', e.name) FROM events('under(\"ProfilerStep#11\")') e JOIN kernels k ON "
-        "k.name = e.name WHERE e.ts_us > 0 AND e.stream = 7",
+        ("SELECT e.event, k.name, regexp('a', e.name) FROM events('under(\"ProfilerStep#11\")') e JOIN kernels k "
+         "ON k.name = e.name WHERE e.ts_us > 0 AND e.stream = 7"),
         "SELECT * FROM arguments WHERE event = 5",
         "SELECT count(*) FROM threads JOIN columns ON columns.name = threads.tid"};
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
