@@ -86,9 +86,9 @@ static int64_t ready(const timing *x, uint32_t gpu)
     int64_t t = x->release[gpu], id;
     uint32_t before = x->places->before[gpu];
     if (before != RS_LINKED_NONE && end_of(&x->l->nodes[before]) > t) t = end_of(&x->l->nodes[before]);
-    rs_slice_walk walk = rs_slice_elements(g->sync_dep);
+    rs_slice_walk walk = rs_slice_elements(rs_linked_more_of(x->l, g)->sync_dep);
     rs_slice element;
-    while (g->sync_dep.bytes && rs_slice_next(&walk, &element)) {
+    while (rs_slice_next(&walk, &element)) {
         uint32_t on = rs_slice_int(element, &id) ? rs_linked_find(x->l, id) : RS_LINKED_NONE;
         if (on != RS_LINKED_NONE && x->l->nodes[on].gpu && end_of(&x->l->nodes[on]) > t)
             t = end_of(&x->l->nodes[on]);

@@ -93,7 +93,7 @@ static bool read_waits(rs_timelines *x)
     const rs_linked *l = x->linked;
     for (size_t i = 0; i < x->n_lines; i++) {
         const rs_timeline *line = &x->lines[i];
-        rs_slice_walk walk = rs_slice_elements(l->nodes[line->top].waits);
+        rs_slice_walk walk = rs_slice_elements(rs_linked_more_of(l, &l->nodes[line->top])->waits);
         rs_slice item, part[3];
         while (rs_slice_next(&walk, &item)) {
             rs_timeline_wait wait = {.line = (uint32_t)i};
@@ -277,7 +277,8 @@ static bool find_thread_waits(rs_timelines *x)
 {
     for (uint32_t i = 0; i < x->n_lines; i++) {
         for (uint32_t k = x->lines[i].first; k < x->lines[i].first + x->lines[i].n; k++) {
-            const rs_linked_node *n = &x->linked->nodes[x->items[k].node];
+            const rs_linked_more *n =
+                rs_linked_more_of(x->linked, &x->linked->nodes[x->items[k].node]);
             if (n->inter_thread < 0) continue;
             if (!n->inter_threads.bytes) {
                 if (!wait_for(x, i, k, n->inter_thread)) return false;
