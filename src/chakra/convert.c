@@ -16,8 +16,8 @@ typedef struct converting {
     size_t comm; /* the next one */
     rs_chakra_convert_report *report;
     rs_et_writer writer;
-    rs_arena arena;             /* texts of the present node */
-    uint32_t body;              /* whose inputs and outputs these are; RS_LINKED_NONE: nobody's */
+    rs_arena arena; /* texts of the present node */
+    uint32_t body;  /* whose inputs and outputs these are; RS_LINKED_NONE: nobody's */
     rs_et_io inputs, outputs;
     rs_et_io groups_io, nothing; /* inputs of a declaration; of a gap */
     rs_attributes attributes;

@@ -104,13 +104,12 @@ static void remember(rs_attribute_seen *seen, const uint8_t *from, const uint8_t
     if (!value.bytes || key.bytes > value.bytes || value.bytes + value.n + 1 != to ||
         length >= RS_ATTRIBUTE_NAME)
         return;
-    *seen = (rs_attribute_seen){
-        .bytes = from,
-        .n = (size_t)(value.bytes - from),
-        .n_name = length,
-        .own = is_own(name),
-        .identity = is_identity(name),
-        .thread = is_thread(name)};
+    *seen = (rs_attribute_seen){.bytes = from,
+                                .n = (size_t)(value.bytes - from),
+                                .n_name = length,
+                                .own = is_own(name),
+                                .identity = is_identity(name),
+                                .thread = is_thread(name)};
     memcpy(seen->name, name, length + 1);
 }
 

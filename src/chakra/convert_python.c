@@ -10,7 +10,8 @@
 static uint64_t special_bytes(uint64_t w)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
-    uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\', single = w ^ ones * '\'', rubout = w ^ ones * 127;
+    uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\', single = w ^ ones * '\'',
+             rubout = w ^ ones * 127;
     uint64_t found = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((single - ones) & ~single) |
                      ((rubout - ones) & ~rubout) | ((w - ones * ' ') & ~w) | w;
     return found & tops;
@@ -119,9 +120,9 @@ static char *put_word(const uint8_t **p, const uint8_t *end, char *to)
 /* How many bytes more than one a byte becomes: white space none, what separates is followed by a space. */
 #define SPECIAL 2
 static const int8_t more_bytes[256] = {
-    [' '] = -1,       ['\n'] = -1,      ['\r'] = -1,      ['\t'] = -1,      [','] = 1,        [':'] = 1,
-    ['"'] = SPECIAL,  ['t'] = SPECIAL,  ['f'] = SPECIAL,  ['n'] = SPECIAL,  ['N'] = SPECIAL,  ['I'] = SPECIAL,
-    ['-'] = SPECIAL,  ['\0'] = SPECIAL,
+    [' '] = -1,      ['\n'] = -1,     ['\r'] = -1,     ['\t'] = -1,      [','] = 1,
+    [':'] = 1,       ['"'] = SPECIAL, ['t'] = SPECIAL, ['f'] = SPECIAL,  ['n'] = SPECIAL,
+    ['N'] = SPECIAL, ['I'] = SPECIAL, ['-'] = SPECIAL, ['\0'] = SPECIAL,
 };
 
 size_t rs_slice_put_python(rs_slice s, char *out, rs_arena *scratch)

@@ -277,8 +277,7 @@ static bool find_thread_waits(rs_timelines *x)
 {
     for (uint32_t i = 0; i < x->n_lines; i++) {
         for (uint32_t k = x->lines[i].first; k < x->lines[i].first + x->lines[i].n; k++) {
-            const rs_linked_more *n =
-                rs_linked_more_of(x->linked, &x->linked->nodes[x->items[k].node]);
+            const rs_linked_more *n = rs_linked_more_of(x->linked, &x->linked->nodes[x->items[k].node]);
             if (n->inter_thread < 0) continue;
             if (!n->inter_threads.bytes) {
                 if (!wait_for(x, i, k, n->inter_thread)) return false;

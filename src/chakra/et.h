@@ -37,10 +37,10 @@ typedef struct rs_host_node {
     rs_et_span name, inputs, outputs, attrs; /* attrs n 0: schema 1.0.1's flat layout */
     rs_et_part input_parts[RS_ET_PARTS];     /* of inputs and outputs that are objects of less than 4 GiB */
     rs_et_part output_parts[RS_ET_PARTS];
-    uint32_t up;                             /* index of the parent; the process root is its own */
-    uint32_t place;                          /* index into order */
-    uint8_t role;                            /* rs_et_role */
-    bool more;                               /* has members beyond those above */
+    uint32_t up;    /* index of the parent; the process root is its own */
+    uint32_t place; /* index into order */
+    uint8_t role;   /* rs_et_role */
+    bool more;      /* has members beyond those above */
 } rs_host_node;
 
 typedef struct rs_et_member {

@@ -317,7 +317,8 @@ rs_status rs_groups_read(const rs_linked *linked, bool numbered, rs_groups *grou
         if (rs_groups_are_declared_by(&linked->nodes[i]))
             ok = read_declaration(linked, &linked->nodes[i], groups, problems);
     for (size_t i = 0; ok && i < linked->n_nodes; i++)
-        if (linked->nodes[i].gpu) ok = read_arguments(rs_linked_more_of(linked, &linked->nodes[i]), groups, &scratch);
+        if (linked->nodes[i].gpu)
+            ok = read_arguments(rs_linked_more_of(linked, &linked->nodes[i]), groups, &scratch);
     rs_arena_clear(&scratch);
     ok = ok && (!numbered || number_groups(groups));
     if (ok) return RS_OK;

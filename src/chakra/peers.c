@@ -49,7 +49,8 @@ static bool find_peers(const rs_linked *linked, const rs_groups *groups, const r
         bool found = comm->node_type == SEND ? has_dst : has_src;
         if (found) {
             peer = has_dst ? dst : src;
-        } else if (!(found = peer_of_two(group, own, &peer)) && record && peer_of_record(rs_linked_body_of(linked, record), &peer)) {
+        } else if (!(found = peer_of_two(group, own, &peer)) && record &&
+                   peer_of_record(rs_linked_body_of(linked, record), &peer)) {
             /* the record counts within its group */
             if (group)
                 peer = rs_group_rank(group, peer);

@@ -131,7 +131,8 @@ void rs_et_add_text(rs_et_writer *w, const char *name, const char *value)
 
 char *rs_et_io_open(rs_et_io *io, size_t room)
 {
-    if (room > SIZE_MAX / 4 || !rs_grow((void **)&io->bytes, &io->capacity, io->n + room + 16, 1)) return NULL;
+    if (room > SIZE_MAX / 4 || !rs_grow((void **)&io->bytes, &io->capacity, io->n + room + 16, 1))
+        return NULL;
     return (char *)io->bytes + io->n + TEXT_HEAD;
 }
 

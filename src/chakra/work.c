@@ -221,7 +221,8 @@ static rs_status find_outermost(asking *a, uint32_t at, uint32_t *found)
 {
     const answer *known;
     size_t n = 0;
-    for (; at != RS_LINKED_NONE && a->outermost[at] == NOT_ASKED; at = above(a->linked, &a->linked->nodes[at])) {
+    for (; at != RS_LINKED_NONE && a->outermost[at] == NOT_ASKED;
+         at = above(a->linked, &a->linked->nodes[at])) {
         rs_status status = ask(a, at, false, &known);
         if (status != RS_OK) return status;
         a->outermost[at] = RS_LINKED_NONE;
@@ -282,7 +283,8 @@ static bool start(asking *a, size_t n)
 {
     a->answers = rs_malloc(4 * n * sizeof *a->answers);
     a->writer = rs_malloc(sizeof *a->writer);
-    if (!a->answers || !a->writer || !rs_strings_init(&a->names) || !rs_strings_init(&a->questions)) return false;
+    if (!a->answers || !a->writer || !rs_strings_init(&a->names) || !rs_strings_init(&a->questions))
+        return false;
     a->nearest = a->answers + n;
     a->outermost = a->nearest + n;
     a->way = a->outermost + n;
