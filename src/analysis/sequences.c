@@ -6,6 +6,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 
 typedef struct mark {
     uint32_t row, pattern;
@@ -162,9 +163,9 @@ static rs_status add_root(rs_sequence_finder *x, uint32_t node, size_t min_lengt
 }
 
 /* Roots are the matches that lie in no other match, or by some rules those at the least depth of any. */
-static rs_status find_roots(rs_sequence_finder *x, const uint8_t *named, size_t min_length,
-                            bool at_least_depth, rs_error *err)
+static rs_status find_roots(rs_sequence_finder *x, size_t min_length, bool at_least_depth, rs_error *err)
 {
+    const uint8_t *named = x->named;
     const rs_nest *t = x->nest;
     uint32_t least = UINT32_MAX;
     rs_status status = RS_OK;
@@ -219,16 +220,30 @@ static bool is_host(rs_kind kind)
            rs_kind_is_call(kind);
 }
 
+/* By row, whether it lies on the way from a match to the work it launched. Most host events do not, and a nest of
+ * those few is found many times faster than that of all. NULL when out of memory. */
+static uint8_t *rows_that_matter(const rs_sequence_finder *x, const rs_work *w)
+{
+    const rs_events *e = x->e;
+    uint8_t *matters = rs_calloc(e->n + 1, 1);
+    for (size_t i = 0; matters && i < e->n; i++) matters[i] = x->marks || x->named[e->name[i]];
+    for (size_t i = 0; matters && i < w->n; i++)
+        if (w->launch[i] != RS_NO_ROW) matters[w->launch[i]] = 1;
+    return matters;
+}
+
 static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_finder *x, rs_error *err)
 {
     const rs_events *e = trace->events;
     rs_host_rows h = {0};
     const rs_work *w;
-    rs_status status = rs_trace_work(trace, run->policy, &w, err);
-    if (status == RS_OK && !rs_host_rows_make(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
+    RS_TRY(rs_trace_work(trace, run->policy, &w, err));
+    uint8_t *matters = rows_that_matter(x, w);
+    rs_status status = RS_OK;
+    if (!matters || !rs_host_rows_make(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        if (!is_host(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
+        if (!matters[row] || !is_host(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) continue;
         h.row[h.n] = row;
         h.start[h.n] = e->start[row];
         h.end[h.n++] = rs_event_end(e, row);
@@ -241,6 +256,7 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_fin
             status = rs_fail_nomem(err, "sequences");
     }
     rs_host_rows_clear(&h);
+    rs_free(matters);
     return status;
 }
 
@@ -293,16 +309,15 @@ rs_status rs_sequences_rank(const rs_run *run, rs_trace *trace, rs_sequences_col
     if (!p) return rs_fail_nomem(err, "sequences");
     *partial = p;
     rs_sequence_finder x = {.e = trace->events, .p = p, .marks = rs_options_is_set(run->options, "overlay")};
+    x.named = rs_malloc(x.e->strings.n + 1);
+    if (!x.named) return rs_fail_nomem(err, "sequences");
+    for (size_t i = 0; i < x.e->strings.n; i++) x.named[i] = strstr(x.e->strings.items[i].text, op) != NULL;
     rs_status status = collect(run, trace, &x, err);
-    uint8_t *named = rs_malloc(x.e->strings.n + 1);
     x.scratch = rs_malloc((x.n_kernels + 1) * sizeof *x.scratch);
-    if (status == RS_OK && !(named && x.scratch && rs_strings_init(&x.keys) && index_kernels(&x)))
+    if (status == RS_OK && !(x.scratch && rs_strings_init(&x.keys) && index_kernels(&x)))
         status = rs_fail_nomem(err, "sequences");
-    if (status == RS_OK) {
-        for (size_t i = 0; i < x.e->strings.n; i++) named[i] = strstr(x.e->strings.items[i].text, op) != NULL;
-        status =
-            find_roots(&x, named, (size_t)rs_options_int(run->options, "min-length"), at_least_depth, err);
-    }
+    if (status == RS_OK)
+        status = find_roots(&x, (size_t)rs_options_int(run->options, "min-length"), at_least_depth, err);
     if (status == RS_OK && !order_patterns(p, (size_t)rs_options_int(run->options, "top")))
         status = rs_fail_nomem(err, "sequences");
     rs_nest_free(x.nest);
@@ -311,7 +326,7 @@ rs_status rs_sequences_rank(const rs_run *run, rs_trace *trace, rs_sequences_col
     rs_free(x.kernels);
     rs_free(x.first);
     rs_free(x.scratch);
-    rs_free(named);
+    rs_free(x.named);
     rs_strings_clear(&x.keys);
     return status;
 }

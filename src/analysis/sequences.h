@@ -32,7 +32,8 @@ typedef struct rs_sequence_finder {
     uint32_t *first; /* by node, + 1: offsets into kernels */
     rs_strings keys; /* patterns as bytes of string ids; id - 1 is the pattern */
     uint32_t *scratch;
-    bool marks;
+    uint8_t *named; /* by string id: contains the operator's name */
+    bool marks;     /* the rows within each occurrence are wanted, not only its launches */
     struct sequences_partial *p;
 } rs_sequence_finder;
 

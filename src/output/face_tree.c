@@ -38,10 +38,21 @@ static void mark_open(const rs_table *t, size_t n, char *last)
     rs_free(seen);
 }
 
+/* Levels with guide lines. Below them a row shows its depth and the guides of the last few levels only: a tree of
+ * n levels would else be n * n long. */
+#define MOST_GUIDES 60
+#define LAST_GUIDES 20
+
 /* The guide lines of the levels above the row; lines[d] tells whether level d goes on. */
 static void put_guides(rs_page *layout, const char *lines, size_t depth, bool is_last)
 {
-    for (size_t d = 1; d < depth; d++)
+    size_t first = depth > MOST_GUIDES ? depth - LAST_GUIDES : 1;
+    if (first > 1) {
+        char text[48];
+        snprintf(text, sizeof text, "(depth %zu) ", depth);
+        rs_writer_text(layout->writer, text);
+    }
+    for (size_t d = first; d < depth; d++)
         rs_writer_text(layout->writer, !lines[d] ? "   " : layout->utf8 ? "\xe2\x94\x82  " : "|  ");
     if (depth == 0) return;
     if (layout->utf8)
@@ -69,7 +80,7 @@ static void put_row(rs_page *layout, const rs_table *t, size_t row, char *lines,
     put_guides(layout, lines, depth, is_last);
     lines[depth] = (char)!is_last;
     const char *whole = rs_table_text(t, row, rs_face_column(t, "name"), &length);
-    size_t used = 54 + 3 * depth, room = layout->width > used + 24 ? layout->width - used : 24;
+    size_t used = 54 + 3 * (depth > MOST_GUIDES ? LAST_GUIDES + 6 : depth), room = layout->width > used + 24 ? layout->width - used : 24;
     if (layout->width == 0 || room > 120) room = 120;
     rs_shorten_middle(whole, length, room, name, sizeof name);
     rs_page_text(layout, name, strlen(name));
