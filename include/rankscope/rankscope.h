@@ -10,6 +10,7 @@
 #include "rankscope/partial.h"
 #include "rankscope/metrics.h"
 #include "rankscope/arrow.h"
+#include "rankscope/file.h"
 #include "rankscope/regress.h"
 #include "rankscope/render.h"
 #include "rankscope/rewrite.h"
