@@ -148,7 +148,7 @@ static bool keep(rs_line_editor *e, const char *text, size_t n)
     return true;
 }
 
-rs_line rs_line_editor_read(rs_line_editor *e, const char *prompt, const char **line)
+rs_line_event rs_line_editor_read(rs_line_editor *e, const char *prompt, const char **line)
 {
     *line = "";
     e->prompt = prompt;

@@ -19,9 +19,9 @@ rs_status rs_line_editor_open(const char *history, rs_complete_fn complete, void
 /* Writes the history. NULL is allowed. */
 void rs_line_editor_close(rs_line_editor *editor);
 
-typedef enum rs_line { RS_LINE_READ, RS_LINE_INTERRUPTED, RS_LINE_END } rs_line;
+typedef enum rs_line_event { RS_LINE_READ, RS_LINE_INTERRUPTED, RS_LINE_END } rs_line_event;
 /* *line is terminated, without the line end, and the editor's until the next call. */
-rs_line rs_line_editor_read(rs_line_editor *editor, const char *prompt, const char **line);
+rs_line_event rs_line_editor_read(rs_line_editor *editor, const char *prompt, const char **line);
 /* Puts a line into the history. */
 void rs_line_editor_remember(rs_line_editor *editor, const char *line);
 

@@ -199,7 +199,7 @@ static rs_status converse(prompt *p, rs_error *err)
 {
     const char *line;
     for (;;) {
-        rs_line came = rs_line_editor_read(p->editor, p->n ? "  ...> " : "sql> ", &line);
+        rs_line_event came = rs_line_editor_read(p->editor, p->n ? "  ...> " : "sql> ", &line);
         if (came == RS_LINE_INTERRUPTED) {
             rs_signal_forget();
             putchar('\n');
