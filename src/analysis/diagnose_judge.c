@@ -187,7 +187,8 @@ static rs_status bound_all(judge *j, double least, rs_error *err)
 }
 
 /* Takes the row's answer; *stands: it gains enough. */
-static rs_status take_answer(judge *j, const rs_diagnosed_row *x, const char *refused, bool *stands, rs_error *err)
+static rs_status take_answer(judge *j, const rs_diagnosed_row *x, const char *refused, bool *stands,
+                             rs_error *err)
 {
     *stands = !refused && x->weight > enough_us(j->d);
     if (refused) return miss_finding(j->d, x, refused, err);
@@ -201,7 +202,8 @@ static rs_status replay_rows(judge *j, size_t from, size_t to, size_t *n, rs_err
     rs_diagnosis *d = j->d;
     batch b;
     rs_status status = open_batch(to - from, &b, err);
-    for (size_t i = from; status == RS_OK && i < to; i++) status = add_to_batch(&b, d->rows[i].candidate, err);
+    for (size_t i = from; status == RS_OK && i < to; i++)
+        status = add_to_batch(&b, d->rows[i].candidate, err);
     if (status == RS_OK) status = rs_asker_ask(d->asker, b.items, b.n, err);
     for (size_t i = from; status == RS_OK && i < to; i++) {
         rs_diagnosed_row x = d->rows[i];

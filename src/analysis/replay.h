@@ -67,10 +67,11 @@ typedef struct rs_ask_how {
 /* A question, and what comes of it. */
 typedef struct rs_asked {
     const rs_what_if *question;
-    rs_foretold *answers; /* room for rs_asker_n_answers: of the job, and with of_ranks behind it of each rank */
-    const char *refused;  /* why there is no answer; NULL */
-    size_t n_changed;     /* 0: nothing is what it names */
-    double bound;         /* us a step, of rs_asker_bound: NaN where it removes a wait that the path runs along */
+    rs_foretold
+        *answers; /* room for rs_asker_n_answers: of the job, and with of_ranks behind it of each rank */
+    const char *refused; /* why there is no answer; NULL */
+    size_t n_changed;    /* 0: nothing is what it names */
+    double bound; /* us a step, of rs_asker_bound: NaN where it removes a wait that the path runs along */
 } rs_asked;
 
 rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_asker **out, rs_error *err);
@@ -79,7 +80,7 @@ void rs_asker_close(rs_asker *asker);
 const char *rs_asker_reason(const rs_asker *asker);
 size_t rs_asker_n_answers(const rs_asker *asker);
 size_t rs_asker_n_steps(const rs_asker *asker); /* that all ranks have */
-double rs_asker_before(const rs_asker *asker); /* a step as recorded, us */
+double rs_asker_before(const rs_asker *asker);  /* a step as recorded, us */
 /* Fills bound and n_changed. */
 rs_status rs_asker_bound(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 /* A step when the question holds, us, without an interval and whether it can be relied on or not. */

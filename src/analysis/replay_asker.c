@@ -42,8 +42,8 @@ struct rs_asker {
     bench *benches;
     unsigned n_benches;
     rs_lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
-    size_t n_ranges;         /* that are asked about: the job, then each rank where there are several */
-    unsigned recorded;       /* which of the replays is that of r */
+    size_t n_ranges;            /* that are asked about: the job, then each rank where there are several */
+    unsigned recorded;          /* which of the replays is that of r */
     bool infer, force;
     const char *reason; /* why the replay cannot be relied on; NULL */
 };
@@ -79,7 +79,8 @@ static rs_status edit_weights(const asker *a, bench *b, const rs_what_if *q, siz
 static rs_status run_bench(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    RS_TRY(b->t.start ? rs_engine_replay_again(e, &b->w, &b->t, err) : rs_engine_replay(e, &b->w, &b->t, err));
+    RS_TRY(b->t.start ? rs_engine_replay_again(e, &b->w, &b->t, err)
+                      : rs_engine_replay(e, &b->w, &b->t, err));
     rs_engine_step_ends(e, &b->t, b->ends);
     return RS_OK;
 }
@@ -92,8 +93,8 @@ static void range_of(const asker *a, size_t i, size_t *from, size_t *to)
 }
 
 /* Without a question, by times of which the steps' ends are known. */
-static rs_status measure_before(asker *a, unsigned which, const rs_times *t, const int64_t *ends, rs_lengths *scratch,
-                                rs_error *err)
+static rs_status measure_before(asker *a, unsigned which, const rs_times *t, const int64_t *ends,
+                                rs_lengths *scratch, rs_error *err)
 {
     rs_lengths *was = rs_calloc(a->n_ranges, sizeof *was);
     if (!was) return rs_fail_nomem(err, "a question");
@@ -200,7 +201,8 @@ typedef struct asking {
 } asking;
 
 /* As recorded, and with contention. */
-static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *low, double *high, rs_error *err)
+static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *low, double *high,
+                              rs_error *err)
 {
     bool of_steps = rs_what_if_is_of_steps(item->question);
     RS_TRY(edit_weights(a, b, item->question, &item->n_changed, err));
@@ -214,8 +216,8 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
     return RS_OK;
 }
 
-static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsigned which, double *low, double *high,
-                           rs_error *err)
+static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsigned which, double *low,
+                           double *high, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
     bool grows = which == REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
@@ -263,8 +265,8 @@ static rs_status run_before(void *context, size_t item, unsigned worker, rs_erro
     unsigned which = (unsigned)item;
     if (a->was[which] || ((which & REPLAY_INFERS) && !a->infer)) return RS_OK;
     RS_TRY(open_bench(a, b, err));
-    rs_weights_refill(a->r->engine, which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, which & REPLAY_CONSTANT,
-                      &b->w);
+    rs_weights_refill(a->r->engine, which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD,
+                      which & REPLAY_CONSTANT, &b->w);
     RS_TRY(run_bench(a, b, err));
     return measure_before(a, which, &b->t, b->ends, &b->after, err);
 }
@@ -300,7 +302,8 @@ static rs_status bound_item(void *context, size_t item, unsigned worker, rs_erro
     rs_asked *asked = &x->items[item];
     size_t n = rs_lengths_n(a->r->engine, 0, a->r->engine->n_ranks);
     RS_TRY(edit_weights(a, &a->benches[worker], asked->question, &asked->n_changed, err));
-    asked->bound = rs_path_bound(a->r, &a->benches[worker].w, 0, a->r->engine->n_ranks) / 1e3 / (double)(n ? n : 1);
+    asked->bound =
+        rs_path_bound(a->r, &a->benches[worker].w, 0, a->r->engine->n_ranks) / 1e3 / (double)(n ? n : 1);
     return RS_OK;
 }
 

@@ -37,7 +37,7 @@ static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from
 }
 
 void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *ends, size_t from, size_t to,
-                    rs_lengths *out)
+                        rs_lengths *out)
 {
     uint32_t moment;
     size_t n = rs_lengths_n(e, from, to);
@@ -186,7 +186,7 @@ double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from
 }
 
 const char *rs_path_bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from,
-                            size_t to)
+                             size_t to)
 {
     uint32_t first, moment = end_of_ranks(e, t, from, to);
     int64_t begin = begin_of_ranks(e, t, from, to, &first), time[RS_N_PARTS] = {0};
@@ -201,4 +201,3 @@ const char *rs_path_bound_by(const rs_engine *e, const rs_weights *w, const rs_t
         if (time[i] > time[best]) best = i;
     return rs_part_names[best];
 }
-

@@ -14,8 +14,8 @@ typedef struct rs_lengths {
 /* Steps that the ranks [from, to) all have. */
 size_t rs_lengths_n(const rs_engine *engine, size_t from, size_t to);
 /* Room in out->ns for the steps of any rank, at least one. ends: of rs_engine_step_ends. */
-void rs_lengths_measure(const rs_engine *engine, const rs_times *times, const int64_t *ends, size_t from, size_t to,
-                        rs_lengths *out);
+void rs_lengths_measure(const rs_engine *engine, const rs_times *times, const int64_t *ends, size_t from,
+                        size_t to, rs_lengths *out);
 double rs_lengths_mean(const rs_lengths *lengths);
 /* The mean length of the annotations of those steps on the host, us; NaN: there are none. */
 double rs_lengths_annotated(const rs_engine *engine, size_t from, size_t to);
@@ -26,7 +26,7 @@ void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double
  * wait that the path runs along. */
 double rs_path_bound(const rs_replayed *replayed, const rs_weights *edited, size_t from, size_t to);
 /* What most of that path is spent on. */
-const char *rs_path_bound_by(const rs_engine *engine, const rs_weights *weights, const rs_times *times, size_t from,
-                             size_t to);
+const char *rs_path_bound_by(const rs_engine *engine, const rs_weights *weights, const rs_times *times,
+                             size_t from, size_t to);
 
 #endif

@@ -131,8 +131,8 @@ static rs_status refuse(const question *q, size_t n_steps, const char *reason, r
     return rs_table_put_row(t, &answer_record, -1, &row, err);
 }
 
-static rs_status put_answers(const question *q, const rs_asked *asked, size_t n, const int64_t *rank_of, size_t n_steps,
-                             rs_table *t, rs_error *err)
+static rs_status put_answers(const question *q, const rs_asked *asked, size_t n, const int64_t *rank_of,
+                             size_t n_steps, rs_table *t, rs_error *err)
 {
     if (asked->refused) return refuse(q, n_steps, asked->refused, t, err);
     for (size_t i = 0; i < n; i++) {
@@ -156,8 +156,8 @@ static rs_status put_answers(const question *q, const rs_asked *asked, size_t n,
     return RS_OK;
 }
 
-static rs_status ask_all(const questions *q, const rs_replayed *replayed, const rs_ask_how *how, rs_table *table,
-                         rs_error *err)
+static rs_status ask_all(const questions *q, const rs_replayed *replayed, const rs_ask_how *how,
+                         rs_table *table, rs_error *err)
 {
     rs_asker *a = NULL;
     rs_status status = rs_asker_open(replayed, how, &a, err);

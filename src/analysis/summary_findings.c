@@ -494,7 +494,8 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
         about_gap(partials, n, s);
         about_loading(partials, n, s);
         if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
-        if (!rs_options_flag(run->options, "no-diagnose")) status = diagnose(run, partials, n, result, first, err);
+        if (!rs_options_flag(run->options, "no-diagnose"))
+            status = diagnose(run, partials, n, result, first, err);
     }
     if (status == RS_OK && first->id) {
         replace(s, first->id, replaces, sizeof replaces);

@@ -78,8 +78,7 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
     return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
 }
 
-static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local,
-                  const rs_coll_op *comm)
+static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];

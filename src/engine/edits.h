@@ -87,7 +87,8 @@ typedef struct rs_editor {
     size_t n_changed;
     uint32_t *behind; /* by node: name of the call that waited before it; NULL: no edit asks */
     /* Names of a rank are few and looked at again and again: what was found is kept, for the terms of one edit. */
-    uint8_t *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
+    uint8_t
+        *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
     size_t seen_rank, seen_room;
     const rs_edit *seen_edit; /* NULL: none */
 } rs_editor;

@@ -251,7 +251,8 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             uint32_t from = s->source[k] >> 1;
             if (s->cost[k] != RS_COST_ANSWER) continue;
-            bool copy = is_work(s, from) && s->part[from] == RS_PART_COPY && is_named(s, names, s->name[from]);
+            bool copy =
+                is_work(s, from) && s->part[from] == RS_PART_COPY && is_named(s, names, s->name[from]);
             if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
