@@ -55,7 +55,9 @@ static void find_parents(building *b)
 
 static rs_status check_parents(building *b)
 {
-    size_t n = b->linked->n_nodes;
+    size_t n = b->linked->n_nodes, at = 0;
+    while (at < n && b->parent[at] <= at) at++;
+    if (at == n) return RS_OK; /* parents mostly stand before their children */
     uint64_t *first = rs_malloc((n + 1) * sizeof *first);
     uint32_t *deps = rs_malloc((n + 1) * sizeof *deps);
     rs_status status = RS_OK;

@@ -196,13 +196,13 @@ static rs_status ask(asking *a, uint32_t at, bool nearest, const answer **out)
     uint32_t *question = nearest ? &a->nearest[at] : &a->answers[at];
     if (*question == NOT_ASKED) {
         const rs_linked_node *n = &a->linked->nodes[at];
-        const rs_linked_io *in = &rs_linked_body_of(a->linked, n)->inputs;
+        rs_linked_io in = rs_linked_body_of(a->linked, n).inputs;
         named name = {.model = RS_NO_MODEL};
         *question = 0;
         rs_arena_reset(&a->arena);
-        rs_status status = in->shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
+        rs_status status = in.shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
         if (status == RS_OK && name.model != RS_NO_MODEL && (nearest || !name.fallback))
-            status = ask_once(a, in, name, question);
+            status = ask_once(a, &in, name, question);
         if (status != RS_OK) return status;
     }
     *out = &a->known[*question];
