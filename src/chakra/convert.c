@@ -241,9 +241,10 @@ static rs_status write_node(converting *c, size_t i)
     if (for_astra(c) && rs_groups_are_declared_by(n)) fill_groups(c, n, &out);
     c->nomem |= !rs_attributes_add(&c->attributes, l, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
-    if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
-    if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
-    if (n->gpu && !n->has_device && n->has_lane) rs_et_add_int(&c->writer, "lane", n->lane);
+    const rs_linked_gpu *g = n->gpu ? rs_linked_gpu_of(l, n) : NULL;
+    if (g && g->has_stream) rs_et_add_int(&c->writer, "stream", g->stream);
+    if (g && g->has_device) rs_et_add_int(&c->writer, "device", g->device);
+    if (g && !g->has_device && g->has_lane) rs_et_add_int(&c->writer, "lane", g->lane);
     fill_times(c, n, &out);
     if (n->gpu) add_comm(c, i, &out);
     if (c->work->ops[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "num_ops", c->work->ops[i]);

@@ -156,12 +156,13 @@ static rs_status find_streams(building *b)
     on_stream *ops = rs_malloc((l->n_nodes + 1) * sizeof *ops);
     if (!ops) return rs_fail_nomem(b->err, "the order of streams");
     for (size_t i = 0; i < l->n_nodes; i++) {
-        const rs_linked_node *g = &l->nodes[i];
-        if (!g->gpu) continue;
-        on_stream op = {.ts = g->ts,
+        const rs_linked_node *node = &l->nodes[i];
+        if (!node->gpu) continue;
+        const rs_linked_gpu *g = rs_linked_gpu_of(l, node);
+        on_stream op = {.ts = node->ts,
                         .launch = g->has_launch ? g->launch : INT64_MIN,
                         .position = g->position,
-                        .id = g->id,
+                        .id = node->id,
                         .index = (uint32_t)i,
                         .has_lane = g->has_lane,
                         .lane = g->lane};

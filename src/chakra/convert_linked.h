@@ -40,6 +40,12 @@ typedef struct rs_linked_more {
     rs_slice collective, dtype, in_nelems, group;
 } rs_linked_more;
 
+typedef struct rs_linked_gpu {
+    int64_t stream, device, launch, launch_dur, position;
+    int64_t lane; /* number of its device and stream */
+    bool has_stream, has_device, has_lane, has_launch;
+} rs_linked_gpu;
+
 #define RS_BODY_OF_HOST (UINT32_C(1) << 31)
 
 typedef struct rs_linked_node {
@@ -47,11 +53,10 @@ typedef struct rs_linked_node {
     int64_t parent;        /* id; its own when it has none */
     int64_t ts, exclusive; /* ns */
     int64_t inclusive;     /* ns; the exclusive time where nothing tells */
-    int64_t stream, device, launch, launch_dur, position;
-    int64_t lane; /* number of its device and stream */
     rs_slice name;
     uint32_t body, more; /* indices; a body with RS_BODY_OF_HOST is that of a node of the host trace */
-    bool timed, gpu, has_stream, has_device, has_lane, has_launch;
+    uint32_t work;       /* index of what only GPU nodes have */
+    bool timed, gpu;
     bool annotation; /* of the device trace: it names a span and does nothing */
 } rs_linked_node;
 
@@ -69,6 +74,8 @@ typedef struct rs_linked {
     rs_linked_body *bodies;
     size_t n_bodies, bodies_capacity;
     rs_host_node *hosts;  /* what bodies of host nodes are taken from, to be freed; NULL: there are none */
+    rs_linked_gpu *gpus;
+    size_t n_gpus, gpus_capacity;
     rs_linked_more *more; /* the first is that of nodes that have nothing of it */
     size_t n_more, more_capacity;
     bool dense;     /* ids follow one another: those of the nodes are nodes[0].id + index */
@@ -104,6 +111,11 @@ static inline rs_linked_body rs_linked_body_of(const rs_linked *linked, const rs
 static inline const rs_linked_more *rs_linked_more_of(const rs_linked *linked, const rs_linked_node *node)
 {
     return &linked->more[node->more];
+}
+
+static inline const rs_linked_gpu *rs_linked_gpu_of(const rs_linked *linked, const rs_linked_node *gpu)
+{
+    return &linked->gpus[gpu->work];
 }
 
 /* A rs_linked_more with nothing in it. */

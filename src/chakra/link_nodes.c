@@ -144,8 +144,7 @@ static void fill_host(making *m, uint32_t index, rs_linked_node *n)
     *n = (rs_linked_node){.id = (int64_t)host->id,
                           .name = slice_of(node->name),
                           .parent = (int64_t)x->hosts[node->up].id,
-                          .body = index | RS_BODY_OF_HOST,
-                          .position = (int64_t)host->id};
+                          .body = index | RS_BODY_OF_HOST};
     if (!has_body(node)) add_body(m, node, n);
     if (host->op != RS_LINK_NONE) fill_op(x, &x->ops[host->op], n);
     fill_host_more(m, host, n);
@@ -153,26 +152,29 @@ static void fill_host(making *m, uint32_t index, rs_linked_node *n)
 
 static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *parent, rs_linked_node *n)
 {
-    const rs_events *e = m->x->e;
+    rs_linked *out = m->out;
     *n = (rs_linked_node){.id = (int64_t)g->id,
-                          .name = text_of(m, e->name[g->row]),
+                          .name = text_of(m, m->x->e->name[g->row]),
                           .parent = parent->id,
                           .body = parent->body,
                           .ts = g->ts,
                           .exclusive = g->end - g->ts,
                           .inclusive = g->end - g->ts,
-                          .launch_dur = g->launch_end - g->launch_ts,
+                          .work = (uint32_t)out->n_gpus,
                           .timed = true,
-                          .gpu = true,
-                          .lane = g->lane,
-                          .has_lane = true,
-                          .launch = g->launch_ts,
-                          .has_launch = true,
-                          .position = g->row};
-    n->has_stream = rs_events_int(e, RS_COL_STREAM, g->row, &n->stream);
-    n->has_device = rs_events_int(e, RS_COL_DEVICE, g->row, &n->device);
+                          .gpu = true};
+    out->gpus[out->n_gpus++] = (rs_linked_gpu){.stream = g->stream,
+                                               .device = g->device,
+                                               .launch = g->launch_ts,
+                                               .launch_dur = g->launch_end - g->launch_ts,
+                                               .position = g->row,
+                                               .lane = g->lane,
+                                               .has_stream = g->has_stream,
+                                               .has_device = g->has_device,
+                                               .has_lane = true,
+                                               .has_launch = true};
     rs_linked_more more = rs_linked_nothing;
-    bool args = rs_link_put_args(m->x, &m->writer, "", g->row);
+    bool args = g->has_args && rs_link_put_args(m->x, &m->writer, "", g->row);
     if (!args && !g->n_dep) return;
     if (args) more.args = take(m);
     more.sync_dep = syncs(m, g->first_dep, g->n_dep);
@@ -187,8 +189,9 @@ static rs_status fill_nodes(making *m, rs_error *err)
     size_t n = x->et.n_order + x->n_kept;
     if (n >= RS_BODY_OF_HOST) return rs_fail(err, RS_ERR_LIMIT, "%s: too many nodes", out->file);
     out->nodes = rs_malloc(n * sizeof *out->nodes + 1);
+    out->gpus = rs_malloc(x->n_kept * sizeof *out->gpus + 1);
     out->dense = true;
-    m->nomem = m->nomem || !out->nodes || !rs_linked_start(out);
+    m->nomem = m->nomem || !out->nodes || !out->gpus || !rs_linked_start(out);
     for (size_t i = 0; i < x->et.n_order && !m->nomem; i++) {
         const rs_link_host *host = &x->hosts[x->et.order[i]];
         rs_linked_node *node = &out->nodes[out->n_nodes++];

@@ -116,13 +116,14 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
     for (size_t i = 0; i < comms->n; i++) {
         rs_comm *comm = &comms->items[i];
         const rs_linked_node *node = &linked->nodes[comms->node[i]];
+        const rs_linked_gpu *work = rs_linked_gpu_of(linked, node);
         if (comm->node_type != SEND && comm->node_type != RECEIVE) continue;
         comm->has_peers = find_peers(linked, groups, node, comm);
         guessed |= comm->has_peers && !linked->has_rank &&
                    !rs_slice_member(rs_linked_more_of(linked, node)->args, "Src Rank").bytes;
         if (comm->has_peers)
             messages[n++] =
-                (message){node->ts, node->has_launch ? node->launch : INT64_MIN, node->position, comm};
+                (message){node->ts, work->has_launch ? work->launch : INT64_MIN, work->position, comm};
         else
             rs_problems_add(
                 problems, linked->file, -1, RS_NOTE, "unknown_peer",
