@@ -81,11 +81,11 @@ static bool says_tf32(const char *name)
     return false;
 }
 
-/* CUDA's and ROCm's names of copies over the link. */
+/* CUDA's, XLA's and ROCm's names of copies over the link. */
 static bool crosses_link(const char *name)
 {
-    return strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "HostToDevice") ||
-           strstr(name, "DeviceToHost");
+    return strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "H2D") || strstr(name, "D2H") ||
+           strstr(name, "HostToDevice") || strstr(name, "DeviceToHost");
 }
 
 static void note_work(const finder *f, rs_owned *o, uint32_t row)
@@ -122,7 +122,7 @@ static bool measure(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scr
         out->work_row[out->n_work++] = row;
         note_work(f, o, row);
     }
-    o->time = rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
+    o->time = n == 1 ? o->durations : rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
     if (!o->communication) out->linked = rs_add_sat(out->linked, o->durations);
     return true;
 }
