@@ -251,7 +251,8 @@ static rs_status read_node(reading *r)
     if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
     rs_status status = understand(r, at, &m, &n);
     if (status != RS_OK) return status;
-    if (l->n_nodes >= RS_BODY_OF_HOST - 1) return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
+    if (l->n_nodes >= RS_BODY_OF_HOST - 1)
+        return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
     if (!RS_GROW_ONE(l->nodes, l->n_nodes, l->capacity)) return rs_fail_nomem(r->err, "nodes");
     l->nodes[l->n_nodes++] = n;
     return RS_OK;

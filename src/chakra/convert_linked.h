@@ -73,7 +73,7 @@ typedef struct rs_linked {
     size_t n_nodes, capacity;
     rs_linked_body *bodies;
     size_t n_bodies, bodies_capacity;
-    rs_host_node *hosts;  /* what bodies of host nodes are taken from, to be freed; NULL: there are none */
+    rs_host_node *hosts; /* what bodies of host nodes are taken from, to be freed; NULL: there are none */
     rs_linked_gpu *gpus;
     size_t n_gpus, gpus_capacity;
     rs_linked_more *more; /* the first is that of nodes that have nothing of it */
@@ -95,7 +95,8 @@ static inline rs_slice rs_slice_part(rs_et_span whole, rs_et_part part)
 
 static inline rs_linked_io rs_linked_parts(rs_et_span whole, const rs_et_part *parts)
 {
-    return (rs_linked_io){rs_slice_part(whole, parts[RS_ET_VALUES]), rs_slice_part(whole, parts[RS_ET_SHAPES]),
+    return (rs_linked_io){rs_slice_part(whole, parts[RS_ET_VALUES]),
+                          rs_slice_part(whole, parts[RS_ET_SHAPES]),
                           rs_slice_part(whole, parts[RS_ET_TYPES])};
 }
 

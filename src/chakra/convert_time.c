@@ -122,7 +122,8 @@ static uint32_t held_up_by(const timing *x, uint32_t gpu)
         if (other == g || other->ts >= g->ts) continue;
         const rs_linked_gpu *theirs = rs_linked_gpu_of(x->l, other);
         if (!other_stream(own, theirs)) continue;
-        if (theirs->has_launch && own->has_launch && theirs->launch <= own->launch) return x->by_end[from].value;
+        if (theirs->has_launch && own->has_launch && theirs->launch <= own->launch)
+            return x->by_end[from].value;
     }
     return RS_LINKED_NONE;
 }

@@ -41,7 +41,8 @@ static void read_columns(rs_linker *x)
         if (g->has_device) g->device = rs_sparse_int(device.column, device.at);
         g->has_stream = rs_cursor_seek(&stream, g->row);
         if (g->has_stream) g->stream = rs_sparse_int(stream.column, stream.at);
-        for (size_t k = 0; k < RS_LINK_ARGS && !g->has_args; k++) g->has_args = rs_cursor_seek(&args[k], g->row);
+        for (size_t k = 0; k < RS_LINK_ARGS && !g->has_args; k++)
+            g->has_args = rs_cursor_seek(&args[k], g->row);
     }
 }
 

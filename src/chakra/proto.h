@@ -92,7 +92,8 @@ static inline void rs_et_keep_attributes(rs_et_writer *writer, size_t n)
 }
 
 /* The same with little work for most: a name of n bytes, of which `copied` may be read, less than a hundred. */
-static inline void rs_et_put_int(rs_et_writer *writer, const char *name, size_t n, size_t copied, int64_t value)
+static inline void rs_et_put_int(rs_et_writer *writer, const char *name, size_t n, size_t copied,
+                                 int64_t value)
 {
     if (writer->too_long || writer->attr_capacity - writer->n_attr < copied + 32) {
         rs_et_add_varint(writer, name, n, RS_ET_INT, (uint64_t)value);

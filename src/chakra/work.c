@@ -285,7 +285,8 @@ static bool start(asking *a, size_t n)
     a->questions_of = rs_malloc(3 * n * sizeof *a->questions_of);
     a->fallback = rs_malloc(n * sizeof *a->fallback);
     a->writer = rs_malloc(sizeof *a->writer);
-    if (!a->questions_of || !a->fallback || !a->writer || !rs_strings_init(&a->names) || !rs_strings_init(&a->questions))
+    if (!a->questions_of || !a->fallback || !a->writer || !rs_strings_init(&a->names) ||
+        !rs_strings_init(&a->questions))
         return false;
     a->outermost = a->questions_of + n;
     a->way = a->outermost + n;
