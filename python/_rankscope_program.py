@@ -11,6 +11,9 @@ def path():
 
 
 def main():
+    if sys.argv[1:2] == ["mcp"]:
+        from rankscope import mcp
+        return mcp.main(sys.argv[2:])
     program = path()
     try:
         os.execv(program, ["rankscope"] + sys.argv[1:])
