@@ -59,10 +59,18 @@ typedef struct call {
     const rs_owned *owned; /* NULL: communication */
 } call;
 
+/* The key of a call in ids of the events' texts, and the place of its row. Two may have one place: a list is
+ * spelled in two ways. */
+typedef struct raw_key {
+    uint32_t texts[5];
+    uint32_t place;
+} raw_key;
+
 typedef struct gatherer {
     rs_trace *trace;
     const rs_events *e;
     const rs_tree *t;
+    uint32_t *module; /* by node; where calls are told apart by it */
     const rs_classes *classes;
     rs_op_shapes *shapes;
     const rs_rates *rates; /* NULL: unknown; else known_rates */
@@ -73,6 +81,9 @@ typedef struct gatherer {
     rs_cursor dims, types, strides, concrete; /* calls come by event */
     uint8_t *kinds; /* by string id of a kernel: place of its kind below, + 1; 0: not yet asked */
     rs_map64 places;
+    raw_key *raw; /* the different keys of calls as the file has them */
+    size_t n_raw, raw_capacity;
+    rs_map64 raw_places;           /* hash -> of raw */
     uint32_t last_row, last_place; /* of the call before */
     char *text;                    /* for names that are put together */
     size_t text_capacity;
@@ -156,10 +167,42 @@ static const char *category_of(const gatherer *g, const call *c)
     return strcmp(category, "other") == 0 ? kind : category;
 }
 
-static uint32_t add_argument(gatherer *g, rs_cursor *column, uint32_t row, bool *ok)
+static uint32_t argument_of(rs_cursor *column, uint32_t row)
 {
-    if (!rs_cursor_seek(column, row)) return RS_NO_STRING;
-    return rs_pool_add_tuple(&g->p->pool, g->e, column->column->texts[column->at], ok);
+    return rs_cursor_seek(column, row) ? column->column->texts[column->at] : RS_NO_STRING;
+}
+
+static uint32_t add_argument(gatherer *g, uint32_t text, bool *ok)
+{
+    return text == RS_NO_STRING ? RS_NO_STRING : rs_pool_add_tuple(&g->p->pool, g->e, text, ok);
+}
+
+/* The place of a call's row by operator and arguments; RS_NO_ROW when out of memory. */
+static uint32_t place_of_arguments(gatherer *g, uint32_t row)
+{
+    const rs_events *e = g->e;
+    bool is_op = rs_event_kind(e, row) == RS_KIND_CPU_OP, ok = true, is_new;
+    raw_key raw = {.texts = {e->name[row], is_op ? argument_of(&g->dims, row) : RS_NO_STRING,
+                             is_op ? argument_of(&g->types, row) : RS_NO_STRING,
+                             is_op ? argument_of(&g->strides, row) : RS_NO_STRING,
+                             is_op ? argument_of(&g->concrete, row) : RS_NO_STRING}};
+    uint64_t hash = rs_hash_u64((uint64_t)raw.texts[0] << 32 | raw.texts[1]);
+    hash = rs_hash_u64(hash ^ ((uint64_t)raw.texts[2] << 32 | raw.texts[3])) + raw.texts[4];
+    uint32_t *at = rs_map64_put(&g->raw_places, hash, &is_new);
+    for (; at && !is_new && memcmp(g->raw[*at].texts, raw.texts, sizeof raw.texts) != 0; /* a clash */)
+        at = rs_map64_put(&g->raw_places, ++hash, &is_new);
+    if (!at) return RS_NO_ROW;
+    if (!is_new) return g->raw[*at].place;
+    rs_compare_key key = {.name = rs_pool_add(&g->p->pool, e, raw.texts[0], &ok),
+                          .dims = add_argument(g, raw.texts[1], &ok),
+                          .types = add_argument(g, raw.texts[2], &ok),
+                          .strides = add_argument(g, raw.texts[3], &ok),
+                          .concrete = add_argument(g, raw.texts[4], &ok)};
+    raw.place = ok ? place_of(g, &key) : RS_NO_ROW;
+    if (raw.place == RS_NO_ROW || !RS_GROW_ONE(g->raw, g->n_raw, g->raw_capacity)) return RS_NO_ROW;
+    *at = (uint32_t)g->n_raw;
+    g->raw[g->n_raw++] = raw;
+    return raw.place;
 }
 
 static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
@@ -174,17 +217,12 @@ static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
     }
     if (g->by == RS_COMPARE_MODULE) {
         static const char none[] = "(no module)";
-        uint32_t module = rs_tree_module(g->trace, g->t, c->node);
+        uint32_t module = g->module[c->node];
         k.name = module == RS_NO_NODE ? add_text(g, none, sizeof none - 1, ok)
                                       : rs_pool_add(pool, e, e->name[g->t->row[module]], ok);
         return k;
     }
     k.name = rs_pool_add(pool, e, e->name[c->row], ok);
-    if (g->by != RS_COMPARE_ARGS || rs_event_kind(e, c->row) != RS_KIND_CPU_OP) return k;
-    k.dims = add_argument(g, &g->dims, c->row, ok);
-    k.types = add_argument(g, &g->types, c->row, ok);
-    k.strides = add_argument(g, &g->strides, c->row, ok);
-    k.concrete = add_argument(g, &g->concrete, c->row, ok);
     return k;
 }
 
@@ -209,9 +247,14 @@ static void add_model(const gatherer *g, const rs_owned *o, rs_compare_sum *s)
 
 static bool add_call(gatherer *g, const call *c)
 {
-    bool ok = true;
-    rs_compare_key key = key_of(g, c, &ok);
-    uint32_t place = ok ? place_of(g, &key) : RS_NO_ROW;
+    uint32_t place = RS_NO_ROW;
+    if (g->by == RS_COMPARE_ARGS) {
+        place = place_of_arguments(g, c->row);
+    } else {
+        bool ok = true;
+        rs_compare_key key = key_of(g, c, &ok);
+        if (ok) place = place_of(g, &key);
+    }
     if (place == RS_NO_ROW) return false;
     rs_compare_sum sum = {.count = c->row != g->last_row || place != g->last_place, .time = c->time};
     add_model(g, c->owned, &sum);
@@ -319,6 +362,8 @@ static rs_status gather_calls(gatherer *g, rs_error *err)
     RS_TRY(rs_trace_working_tree(g->trace, &tree, err));
     RS_TRY(rs_trace_classes(g->trace, RS_CLASSES_OWN, &g->classes, err));
     g->t = tree;
+    if (g->by == RS_COMPARE_MODULE && !(g->module = rs_tree_modules(g->trace, tree)))
+        return rs_fail_nomem(err, "operators");
     RS_TRY(rs_trace_owners(g->trace, &owners, err));
     RS_TRY(rs_trace_shapes(g->trace, &g->shapes, err));
     size_t n = 0;
@@ -411,8 +456,11 @@ rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial,
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "operators");
     if (status == RS_OK) status = gather(run, trace, &g, err);
     rs_map64_clear(&g.places);
+    rs_map64_clear(&g.raw_places);
+    rs_free(g.raw);
     rs_free(g.text);
     rs_free(g.kinds);
+    rs_free(g.module);
     if (status == RS_OK)
         *partial = p;
     else

@@ -85,6 +85,7 @@ static void choose_rendering(rs_request *r)
     if (to_file) r->render.width = 0;
     if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
+    r->render.budget = (size_t)rs_request_int(r, "budget");
 }
 
 static rs_status choose_table(rs_request *r, rs_error *err)
@@ -110,16 +111,6 @@ static rs_status choose_table(rs_request *r, rs_error *err)
     return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\"; there is %s", name, known);
 }
 
-/* Bytes that are no text would garble a terminal. */
-static rs_status check_form(const rs_request *r, rs_error *err)
-{
-    const rs_output_form *form = r->render.form;
-    if (!form || !rs_output_form_is_binary(form) || tables_path(r) || !rs_terminal_shows_output())
-        return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "--format %s is no text: give a file with -o, or a pipe",
-                   rs_output_form_name(form));
-}
-
 /* What decides which tables there are, and which of them is wanted. */
 static rs_status choose(rs_request *r, rs_error *err)
 {
@@ -127,7 +118,8 @@ static rs_status choose(rs_request *r, rs_error *err)
     choose_rendering(r);
     if (r->command->choose) RS_TRY(r->command->choose(r, err));
     RS_TRY(choose_table(r, err));
-    return check_form(r, err);
+    RS_TRY(rs_budget_fits_form(&r->render, err));
+    return rs_terminal_takes(&r->render, tables_path(r) != NULL, err);
 }
 
 /* The rest, which --schema does not need. */

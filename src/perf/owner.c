@@ -122,7 +122,7 @@ static bool measure(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scr
         out->work_row[out->n_work++] = row;
         note_work(f, o, row);
     }
-    o->time = rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
+    o->time = n == 1 ? o->durations : rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
     if (!o->communication) out->linked = rs_add_sat(out->linked, o->durations);
     return true;
 }

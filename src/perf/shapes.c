@@ -13,6 +13,7 @@ struct rs_op_shapes {
     rs_shape_answer *answers;
     size_t n, capacity;
     size_t near[4]; /* where the arguments of the last question stood in their columns */
+    size_t moved;   /* how far the first of them lay from that of the question before */
     bool has_forwards;
     rs_map64 forwards; /* name and sequence number -> row + 1 of a forward operator with arguments */
     rs_arena arena;    /* of the arguments being read */
@@ -162,36 +163,48 @@ static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
     return RS_OK;
 }
 
-/* A text of the row. Questions come almost in the order of the file: what follows the last answer is looked at
- * first. */
-static uint32_t text_at(rs_op_shapes *s, unsigned which, uint32_t row)
+/* The texts of the row. Questions come almost in the order of the file, so what follows the last answer is
+ * looked at first. Rows mostly have all four or none: where the first column's place is the row's in another
+ * one too, nothing is searched. */
+static void texts_at(rs_op_shapes *s, uint32_t row, uint32_t texts[4])
 {
     static const rs_column_id columns[4] = {RS_COL_INPUT_DIMS, RS_COL_INPUT_TYPE, RS_COL_INPUT_STRIDES,
                                             RS_COL_CONCRETE_INPUTS};
-    const rs_sparse *c = &s->trace->events->args[columns[which]];
-    rs_cursor cursor = {.column = c, .at = s->near[which]};
-    if (cursor.at >= c->n || c->rows[cursor.at] > row) cursor.at = 0;
-    bool found = rs_cursor_seek(&cursor, row);
-    s->near[which] = cursor.at;
-    return found ? c->texts[cursor.at] : RS_NO_STRING;
+    for (unsigned which = 0; which < 4; which++) {
+        const rs_sparse *c = &s->trace->events->args[columns[which]];
+        rs_cursor cursor = {.column = c, .at = s->near[which]};
+        size_t ahead = which ? s->near[which] + s->moved : cursor.at;
+        if (which && ahead < c->n && c->rows[ahead] == row) {
+            cursor.at = ahead;
+        } else if (cursor.at >= c->n || c->rows[cursor.at] > row) {
+            cursor.at = rs_sparse_leap(c, 0, row);
+        }
+        bool found = rs_cursor_seek(&cursor, row);
+        if (!which) s->moved = cursor.at - s->near[0];
+        s->near[which] = cursor.at;
+        texts[which] = found ? c->texts[cursor.at] : RS_NO_STRING;
+    }
 }
 
 rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;
     uint16_t entry = entry_of(s, e->name[row]);
+    uint32_t texts[4];
     *out = RS_NO_ANSWER;
     if (entry == RS_NO_MODEL && s->forward_of[e->name[row]] != RS_NO_MODEL) {
         entry = s->forward_of[e->name[row]];
-        if (text_at(s, 0, row) == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
+        texts_at(s, row, texts);
+        if (texts[0] == RS_NO_STRING) RS_TRY(forward_row(s, row, &row, err));
     }
     if (entry == RS_NO_MODEL || row == RS_NO_ROW || (rs_model_is_fallback(entry) && !nearest)) return RS_OK;
+    texts_at(s, row, texts);
     rs_shape_answer q = {.name = e->name[row],
                          .entry = entry,
-                         .dims = text_at(s, 0, row),
-                         .types = text_at(s, 1, row),
-                         .strides = text_at(s, 2, row),
-                         .concrete = text_at(s, 3, row)};
+                         .dims = texts[0],
+                         .types = texts[1],
+                         .strides = texts[2],
+                         .concrete = texts[3]};
     uint32_t *place = NULL;
     for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
         bool is_new;

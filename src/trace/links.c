@@ -11,7 +11,7 @@
 /* The rank's GPU work, as the functions here see it. */
 typedef struct gpu_list {
     const uint32_t *rows;
-    size_t n;
+    size_t n, n_calls; /* n_calls: of the host */
 } gpu_list;
 
 /* ---- by correlation --------------------------------------------------------------------------------- */
@@ -40,17 +40,13 @@ static uint32_t *call_slot(const rs_finder *calls, const rs_sparse *c, int64_t c
     return &calls->slots[at];
 }
 
-/* Calls by their correlation; of several with the same the first in the file. */
-static bool index_calls(const rs_trace *trace, rs_finder *calls, rs_links *links)
+/* Calls, at most n, by their correlation; of several with the same the first in the file. */
+static bool index_calls(const rs_trace *trace, size_t n, rs_finder *calls, rs_links *links)
 {
     const rs_sparse *c = &trace->events->args[RS_COL_CORRELATION];
     call_walk walk = {trace, {trace, 0}};
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += rs_kind_is_call(rs_event_kind(trace->events, c->rows[i])) &&
-             rs_is_member(&walk.member, c->rows[i]);
+    if (n > c->n) n = c->n;
     if (!rs_finder_init(calls, n)) return false;
-    walk.member.at = 0;
     for (size_t i = 0; n && i < c->n; i++) {
         if (!is_call(&walk, i)) continue;
         uint32_t *slot = call_slot(calls, c, rs_sparse_int(c, i));
@@ -65,7 +61,7 @@ static bool index_calls(const rs_trace *trace, rs_finder *calls, rs_links *links
 static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
     rs_finder calls;
-    bool ok = index_calls(trace, &calls, links);
+    bool ok = index_calls(trace, gpu.n_calls, &calls, links);
     rs_cursor correlation = rs_cursor_of(trace->events, RS_COL_CORRELATION);
     const rs_sparse *c = correlation.column;
     for (size_t i = 0; ok && i < gpu.n; i++) {
@@ -116,6 +112,9 @@ typedef struct flow_search {
     flow *flows;
     size_t n, capacity;
     rs_map64 work;   /* place -> index into gpu_rows, of work without a launch */
+    uint64_t *seen;  /* a bit for each of n_seen classes of places: whether work is at one. Most flows end on
+                        linked work, and this table is small */
+    size_t n_seen;   /* a power of two */
     rs_map64 ids;    /* flow id -> first of flows */
     rs_map64 places; /* place -> first of flows that begins there */
 } flow_search;
@@ -135,7 +134,9 @@ static bool find_ends(flow_search *s, const rs_links *links)
         /* mostly it stands right behind its work: if that is linked there is nothing to look up */
         while (at < s->gpu.n && s->gpu.rows[at] < row) at++;
         if (at && same_place(e, row, s->gpu.rows[at - 1]) && links->launch_of[at - 1] != RS_NO_ROW) continue;
-        const uint32_t *work = rs_map64_get(&s->work, place_key(e, row));
+        uint64_t key = place_key(e, row), bit = key & (s->n_seen - 1);
+        if (!(s->seen[bit / 64] >> bit % 64 & 1)) continue;
+        const uint32_t *work = rs_map64_get(&s->work, key);
         if (!work || !same_place(e, row, s->gpu.rows[*work])) continue;
         if (!RS_GROW_ONE(s->flows, s->n, s->capacity)) return false;
         int64_t number = rs_sparse_int(id, i);
@@ -192,13 +193,28 @@ static void take_flows(const flow_search *s, rs_links *links)
     }
 }
 
+/* Where the work is that has no launch. */
+static bool place_unlinked(flow_search *s, const rs_links *links)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->gpu.n; i++) n += links->launch_of[i] == RS_NO_ROW;
+    for (s->n_seen = 64; s->n_seen / 16 < n; s->n_seen *= 2) {
+    }
+    s->seen = rs_calloc(s->n_seen / 64, sizeof *s->seen);
+    bool ok = s->seen != NULL;
+    for (size_t i = 0; ok && i < s->gpu.n; i++) {
+        if (links->launch_of[i] != RS_NO_ROW) continue;
+        uint64_t key = place_key(s->trace->events, s->gpu.rows[i]), bit = key & (s->n_seen - 1);
+        s->seen[bit / 64] |= UINT64_C(1) << bit % 64;
+        ok = put_first(&s->work, key, (uint32_t)i);
+    }
+    return ok;
+}
+
 static bool link_by_flow(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
-    const rs_events *e = trace->events;
     flow_search s = {.trace = trace, .gpu = gpu};
-    bool ok = true;
-    for (size_t i = 0; ok && i < gpu.n; i++)
-        if (links->launch_of[i] == RS_NO_ROW) ok = put_first(&s.work, place_key(e, gpu.rows[i]), (uint32_t)i);
+    bool ok = place_unlinked(&s, links);
     ok = ok && find_ends(&s, links);
     if (ok && s.n) {
         ok = find_starts(&s);
@@ -207,6 +223,7 @@ static bool link_by_flow(const rs_trace *trace, gpu_list gpu, rs_links *links)
             take_flows(&s, links);
         }
     }
+    rs_free(s.seen);
     rs_map64_clear(&s.work);
     rs_map64_clear(&s.ids);
     rs_map64_clear(&s.places);
@@ -284,6 +301,7 @@ static rs_status make_launches(rs_trace *trace, const void *key, void **out, rs_
     double begin = rs_clock_seconds();
     gpu_list gpu;
     RS_TRY(rs_trace_gpu_rows(trace, &gpu.rows, &gpu.n, err));
+    RS_TRY(rs_trace_n_calls(trace, &gpu.n_calls, err));
     rs_links *links = rs_calloc(1, sizeof *links);
     if (!links || !build(trace, gpu, links)) {
         if (links) free_launches(links);

@@ -45,16 +45,19 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
     (void)key;
     const rs_events *e = trace->events;
     row_list *list = rs_calloc(1, sizeof *list);
-    bool ok = list != NULL;
+    uint8_t *kinds = rs_malloc(e->n_categories + 1); /* the kinds of categories, close together */
+    bool ok = list && kinds;
+    for (size_t i = 0; ok && i < e->n_categories; i++) kinds[i] = (uint8_t)e->categories[i].kind;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        rs_kind kind = rs_event_kind(e, row);
+        rs_kind kind = (rs_kind)kinds[e->category[row]];
         list->n_calls += rs_kind_is_call(kind);
         if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
         if (kind == RS_KIND_MTIA_WORK && is_mtia_wait(e, row)) continue;
         ok = RS_GROW_ONE(list->rows, list->n, list->room);
         if (ok) list->rows[list->n++] = row;
     }
+    rs_free(kinds);
     if (!ok) {
         if (list) free_rows(list);
         return rs_fail_nomem(err, "list of GPU work");

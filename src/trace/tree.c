@@ -34,15 +34,33 @@ bool rs_is_module_name(const rs_string *name)
 
 /* ---- which events are nodes ---------------------------------------------------------------------------- */
 
+/* What events of a category can be. */
+typedef enum role { NO_NODE, OPERATOR, CALL, FUNCTION } role;
+
 typedef struct selection {
     rs_trace *trace;
     const rs_events *e;
     const rs_links *links;
     bool python;
-    bool working; /* only nodes with GPU work below */
-    size_t call;  /* of links: no call before it is at or behind the row asked about */
+    bool working;   /* only nodes with GPU work below */
+    size_t call;    /* of links: no call before it is at or behind the row asked about */
+    uint8_t *roles; /* by category */
     rs_selector selector;
 } selection;
+
+static bool find_roles(selection *s)
+{
+    const rs_events *e = s->e;
+    s->roles = rs_malloc(e->n_categories + 1);
+    for (size_t i = 0; s->roles && i < e->n_categories; i++) {
+        rs_kind kind = e->categories[i].kind;
+        s->roles[i] = rs_kind_is_call(kind)                                       ? CALL
+                      : kind == RS_KIND_PYTHON_FUNCTION                           ? FUNCTION
+                      : kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION ? OPERATOR
+                                                                                  : NO_NODE;
+    }
+    return s->roles != NULL;
+}
 
 /* Rows must not descend. A call without work has nothing below it, and closes nothing that has not ended. */
 static bool is_idle_call(selection *s, uint32_t row)
@@ -52,21 +70,19 @@ static bool is_idle_call(selection *s, uint32_t row)
     return s->call == links->n_calls || links->call[s->call] != row;
 }
 
-static bool is_node(const selection *s, uint32_t row)
+static role role_of(const selection *s, uint32_t row)
 {
     const rs_events *e = s->e;
-    rs_kind kind = rs_event_kind(e, row);
-    if (kind == RS_KIND_PYTHON_FUNCTION) {
-        if (!s->python && !rs_is_module_name(&e->strings.items[e->name[row]])) return false;
-    } else if (kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION && !rs_kind_is_call(kind)) {
-        return false;
-    }
-    return rs_event_is_span(e, row) && rs_selects_row(&s->selector, row);
+    role r = s->roles[e->category[row]];
+    if (r == NO_NODE) return NO_NODE;
+    if (r == FUNCTION && !s->python && !rs_is_module_name(&e->strings.items[e->name[row]])) return NO_NODE;
+    return rs_event_is_span(e, row) && rs_selects_row(&s->selector, row) ? r : NO_NODE;
 }
 
-/* One thread's nodes in a shared array. */
+/* One thread's nodes: start and row. */
 typedef struct lane {
-    size_t first, n, at;
+    rs_keyed *items;
+    size_t n, capacity;
     bool used;     /* also by calls that are left out: the order of lanes does not depend on them */
     int64_t start; /* earliest */
     uint32_t row;  /* first in the file */
@@ -96,35 +112,27 @@ static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
     return ok;
 }
 
-/* The rows of the nodes, and what each lane has of them; NULL when out of memory. */
-static uint32_t *list_nodes(selection *s, lane *lanes, size_t *total)
+/* Fills the lanes; total: how many nodes there are. False when out of memory. */
+static bool list_nodes(selection *s, lane *lanes, size_t *total)
 {
     const rs_events *e = s->e;
-    size_t n = 0, room = 0;
-    uint32_t *rows = NULL;
-    bool ok = rs_grow((void **)&rows, &room, 1, sizeof *rows);
+    bool ok = true;
+    *total = 0;
     for (size_t i = 0; ok && i < s->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(s->trace, i);
-        if (!is_node(s, row)) continue;
+        role r = role_of(s, row);
+        if (r == NO_NODE) continue;
         lane *l = &lanes[e->thread[row]];
+        int64_t start = e->start[row];
         if (!l->used) l->row = row;
-        if (!l->used || e->start[row] < l->start) l->start = e->start[row];
+        if (!l->used || start < l->start) l->start = start;
         l->used = true;
-        if (s->working && rs_kind_is_call(rs_event_kind(e, row)) && is_idle_call(s, row)) continue;
-        l->n++;
-        ok = RS_GROW_ONE(rows, n, room);
-        if (ok) rows[n++] = row;
+        if (s->working && r == CALL && is_idle_call(s, row)) continue;
+        ok = RS_GROW_ONE(l->items, l->n, l->capacity);
+        if (ok) l->items[l->n++] = (rs_keyed){start, row};
+        ++*total;
     }
-    *total = n;
-    if (ok) return rows;
-    rs_free(rows);
-    return NULL;
-}
-
-static void fill_lanes(const rs_events *e, const uint32_t *rows, size_t n, lane *lanes, rs_keyed *items)
-{
-    for (size_t i = 0; i < n; i++)
-        items[lanes[e->thread[rows[i]]].at++] = (rs_keyed){e->start[rows[i]], rows[i]};
+    return ok;
 }
 
 /* ---- order of events that start together --------------------------------------------------------------- */
@@ -162,26 +170,28 @@ static bool sort_lane(const rs_events *e, rs_keyed *items, size_t n)
 
 /* ---- the sweep ----------------------------------------------------------------------------------------- */
 
+/* An event with what decides how others lie to it. */
+typedef struct placed {
+    int64_t start, end;
+    uint32_t node;
+    rs_kind kind;
+} placed;
+
 typedef struct sweep {
     const rs_events *e;
     const rs_links *links;
     bool working;
     size_t call; /* of links: the last one found */
     rs_tree *t;
-    uint32_t *stack;
+    placed *stack; /* those that are open */
     size_t depth;
 } sweep;
-
-static int64_t end_of(const rs_events *e, uint32_t row)
-{
-    return e->duration[row] > 0 ? rs_add_sat(e->start[row], e->duration[row]) : e->start[row];
-}
 
 /* Nodes below a node without work have gone before it. */
 static void close_top(sweep *s)
 {
     rs_tree *t = s->t;
-    uint32_t node = s->stack[--s->depth];
+    uint32_t node = s->stack[--s->depth].node;
     if (s->working && t->gpu_first[node] == t->n_gpu) t->n = node;
     t->end[node] = (uint32_t)t->n;
 }
@@ -189,40 +199,36 @@ static void close_top(sweep *s)
 typedef enum fit { INSIDE, BESIDE, ACROSS } fit;
 
 /* How an event lies to one that started no later and is still open. */
-static fit fit_of(const rs_events *e, uint32_t outer, uint32_t row)
+static fit fit_of(const placed *outer, const placed *p)
 {
-    int64_t excess = rs_sub_sat(end_of(e, row), end_of(e, outer));
-    int64_t overlap = rs_sub_sat(end_of(e, outer), e->start[row]);
+    int64_t excess = rs_sub_sat(p->end, outer->end);
+    int64_t overlap = rs_sub_sat(outer->end, p->start);
     if (excess <= 0 || (excess < TOLERANCE && excess < overlap)) return INSIDE;
     return overlap < TOLERANCE ? BESIDE : ACROSS;
 }
 
 /* Has the open event ended when this one starts? An event without length still holds what starts with it. */
-static bool has_ended(const rs_events *e, uint32_t outer, uint32_t row)
+static bool has_ended(const placed *outer, const placed *p)
 {
-    int64_t end = end_of(e, outer), start = e->start[row];
-    if (end > start) return false;
-    return e->start[outer] < start || (e->duration[row] > 0 && !rs_kind_is_call(rs_event_kind(e, row)));
+    if (outer->end > p->start) return false;
+    return outer->start < p->start || (p->end > p->start && !rs_kind_is_call(p->kind));
 }
 
 /* Closes what does not hold the event. Returns whether the event can hold others itself. */
-static bool make_way(sweep *s, uint32_t row)
+static bool make_way(sweep *s, const placed *p)
 {
-    const rs_events *e = s->e;
-    rs_kind kind = rs_event_kind(e, row);
     while (s->depth) {
-        uint32_t top = s->t->row[s->stack[s->depth - 1]];
-        bool top_calls = rs_kind_is_call(rs_event_kind(e, top));
-        fit how = fit_of(e, top, row);
+        const placed *top = &s->stack[s->depth - 1];
+        fit how = fit_of(top, p);
         /* NOLINTNEXTLINE(bugprone-branch-clone): each case has its own reason to close */
-        if (has_ended(e, top, row)) {
+        if (has_ended(top, p)) {
             close_top(s);
-        } else if (top_calls) {
-            if (rs_kind_is_call(kind) && how == INSIDE) return true;
+        } else if (rs_kind_is_call(top->kind)) {
+            if (rs_kind_is_call(p->kind) && how == INSIDE) return true;
             close_top(s);
-        } else if (rs_kind_is_call(kind) || how == INSIDE) {
+        } else if (rs_kind_is_call(p->kind) || how == INSIDE) {
             return true; /* a call belongs to what is open at its start, even if its clock runs ahead */
-        } else if (how == ACROSS && kind != RS_KIND_CPU_OP) {
+        } else if (how == ACROSS && p->kind != RS_KIND_CPU_OP) {
             s->t->n_misnested++;
             return false;
         } else {
@@ -274,21 +280,25 @@ static void attach_work(sweep *s, uint32_t row)
 static void add_node(sweep *s, uint32_t row)
 {
     rs_tree *t = s->t;
-    bool opens = make_way(s, row);
-    uint32_t node = (uint32_t)t->n++, parent = s->depth ? s->stack[s->depth - 1] : RS_NO_NODE;
-    rs_kind kind = rs_event_kind(s->e, row);
-    uint32_t above = parent == RS_NO_NODE ? RS_NO_NODE : t->op[parent];
+    const rs_events *e = s->e;
+    int64_t start = e->start[row], length = e->duration[row];
+    placed p = {
+        .start = start, .end = length > 0 ? rs_add_sat(start, length) : start, .kind = rs_event_kind(e, row)};
+    bool opens = make_way(s, &p);
+    uint32_t node = p.node = (uint32_t)t->n++, parent = s->depth ? s->stack[s->depth - 1].node : RS_NO_NODE,
+             above = parent == RS_NO_NODE ? RS_NO_NODE : t->op[parent];
+    bool is_op = p.kind == RS_KIND_CPU_OP, is_call = rs_kind_is_call(p.kind);
     t->row[node] = row;
     t->parent[node] = parent;
     t->depth[node] = (uint32_t)s->depth;
     t->end[node] = node + 1;
-    t->op[node] = kind == RS_KIND_CPU_OP ? node : above;
-    t->n_roots += kind == RS_KIND_CPU_OP && above == RS_NO_NODE;
-    t->n_host += kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
+    t->op[node] = is_op ? node : above;
+    t->n_roots += is_op && above == RS_NO_NODE;
+    t->n_host += is_op || is_call;
     t->gpu_first[node] = (uint32_t)t->n_gpu;
-    if (rs_kind_is_call(kind)) attach_work(s, row);
+    if (is_call) attach_work(s, row);
     if (opens)
-        s->stack[s->depth++] = node;
+        s->stack[s->depth++] = p;
     else if (s->working)
         t->n--; /* what opens nothing is no call */
 }
@@ -314,33 +324,25 @@ static rs_status build_nodes(selection *s, rs_tree *t, rs_error *err)
     size_t n_threads = e->n_threads, total = 0;
     lane *lanes = rs_calloc(n_threads + 1, sizeof *lanes);
     uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
-    uint32_t *rows = NULL;
-    rs_keyed *items = NULL;
     sweep w = {.e = e, .links = s->links, .working = s->working, .t = t};
     bool ok = lanes && order;
+    ok = ok && find_roles(s);
     if (ok) {
-        rows = list_nodes(s, lanes, &total);
-        ok = rows && order_lanes(lanes, n_threads, order) && allocate_nodes(t, total, s->links->n_work);
-        size_t at = 0;
-        for (size_t i = 0; ok && i < n_threads; i++) {
-            lanes[order[i]].first = lanes[order[i]].at = at;
-            at += lanes[order[i]].n;
-        }
-        items = rs_malloc((total + 1) * sizeof *items);
-        w.stack = rs_malloc((total + 1) * sizeof *w.stack);
-        ok = ok && items && w.stack;
+        ok = list_nodes(s, lanes, &total) && order_lanes(lanes, n_threads, order) &&
+             allocate_nodes(t, total, s->links->n_work);
+        w.stack = ok ? rs_malloc((total + 1) * sizeof *w.stack) : NULL;
+        ok = ok && w.stack;
     }
-    if (ok) fill_lanes(e, rows, total, lanes, items);
-    rs_free(rows);
     for (size_t i = 0; ok && i < n_threads; i++) {
         const lane *l = &lanes[order[i]];
-        ok = sort_lane(e, items + l->first, l->n);
-        for (size_t k = 0; ok && k < l->n; k++) add_node(&w, items[l->first + k].value);
+        if (l->n) ok = sort_lane(e, l->items, l->n);
+        for (size_t k = 0; ok && k < l->n; k++) add_node(&w, l->items[k].value);
         while (w.depth) close_top(&w);
     }
     if (ok) t->gpu_first[t->n] = (uint32_t)t->n_gpu;
+    rs_free(s->roles);
     rs_free(w.stack);
-    rs_free(items);
+    for (size_t i = 0; lanes && i < n_threads; i++) rs_free(lanes[i].items);
     rs_free(order);
     rs_free(lanes);
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
