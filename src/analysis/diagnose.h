@@ -106,8 +106,8 @@ void rs_diagnose_edit(const rs_candidate *const *all, size_t n, char out[RS_DIAG
 /* What a question answers, unless *refused says why not. */
 rs_status rs_diagnose_ask(rs_diagnosis *d, const char *edit, rs_foretold *out, double *bound,
                           const char **refused, rs_error *err);
-/* "...: step 44.9 → 35.5 ms (35.4–35.6)." */
-#define RS_DIAGNOSE_SENTENCE (RS_DIAGNOSE_CLAIM + 2 * RS_DIAGNOSE_NAME + 160)
+/* "...: step 44.9 → 35.5 ms (35.4–35.6)." Where the host runs ahead, how long it is in a step stands behind that. */
+#define RS_DIAGNOSE_SENTENCE (RS_DIAGNOSE_CLAIM + 2 * RS_DIAGNOSE_NAME + 256)
 void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENTENCE]);
 
 #endif

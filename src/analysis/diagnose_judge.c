@@ -391,6 +391,9 @@ void rs_diagnosis_clear(rs_diagnosis *d)
 
 /* ---- sentences ----------------------------------------------------------------------------------------- */
 
+/* Percent by which a step and its annotation differ where both are told. */
+#define APART 2.0
+
 /* us in the unit that suits the first. */
 void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENTENCE])
 {
@@ -398,7 +401,10 @@ void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENT
     double unit = a->before >= 1e6 ? 1e6 : a->before >= 1e3 ? 1e3 : 1;
     const char *name = unit == 1e6 ? "s" : unit == 1e3 ? "ms" : "us";
     unsigned places = a->before / unit < 10 ? 3 : 1;
-    char with[2 * RS_DIAGNOSE_NAME + 64] = "";
+    char with[2 * RS_DIAGNOSE_NAME + 64] = "", host[96] = "";
+    if (a->steps && fabs(a->annotated - a->before) > a->before * APART / 100)
+        snprintf(host, sizeof host, ", with its GPU work; on the host it lasts %s %s",
+                 RS_FIXED(a->annotated / unit, places), name);
     if (row->n_with == 1)
         snprintf(with, sizeof with, "; with %s mended as well", row->with[0]->subject);
     else if (row->n_with == 2)
@@ -407,8 +413,8 @@ void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENT
     else if (row->n_with)
         snprintf(with, sizeof with, "; with %s and %zu other findings mended as well", row->with[0]->subject,
                  row->n_with - 1);
-    snprintf(out, RS_DIAGNOSE_SENTENCE, "%s%s: %s %s → %s %s (%s–%s).", row->candidate->claim, with,
+    snprintf(out, RS_DIAGNOSE_SENTENCE, "%s%s: %s %s → %s %s (%s–%s)%s.", row->candidate->claim, with,
              a->steps ? "step" : "recording", RS_FIXED(a->before / unit, places),
              RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
-             RS_FIXED((a->before - a->low) / unit, places));
+             RS_FIXED((a->before - a->low) / unit, places), host);
 }

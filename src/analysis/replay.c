@@ -27,33 +27,35 @@ static const rs_option_spec options[] = {
     RS_SKELETONS_OPTION,
 };
 
-#define REPLAY_ROW(CELL)                                                                                     \
-    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",     \
-         NULL)                                                                                               \
-    CELL(OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                               \
-         "from the end of the step before to its own: of its annotation or of the last GPU work launched "   \
-         "in it",                                                                                            \
-         "recorded")                                                                                         \
-    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                   \
-         "a replay in which each latency is what is typical of its kind, against the recording",             \
-         "model error %")                                                                                    \
-    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                             \
-         "the same, learned without this step; of all steps together the mean of the absolute errors",       \
-         "held out %")                                                                                       \
-    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                       \
-         "model error of the time until the GPU's last work of the step has ended", "GPU error %")           \
-    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                         \
-         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained") \
-    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",             \
-         "unexplained %")                                                                                    \
-    CELL(OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                          \
-         "dependencies that the trace does not tell but every step shows", "inferred")                       \
-    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                        \
-         "dependencies of the rank that run against time and are left out", NULL)                            \
-    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                    \
-         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)      \
-    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may stand on it", NULL)             \
+#define REPLAY_ROW(CELL)                                                                                      \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                      \
+    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",      \
+         NULL)                                                                                                \
+    CELL(                                                                                                     \
+        OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                                 \
+        "from the end of the step before to its own: of its annotation or of the last GPU work launched "     \
+        "in it. The first begins with its annotation, or when the work is over that stands ahead of its own", \
+                                                                                                              \
+        "recorded")                                                                                           \
+    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                    \
+         "a replay in which each latency is what is typical of its kind, against the recording",              \
+         "model error %")                                                                                     \
+    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                              \
+         "the same, learned without this step; of all steps together the mean of the absolute errors",        \
+         "held out %")                                                                                        \
+    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                        \
+         "model error of the time until the GPU's last work of the step has ended", "GPU error %")            \
+    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                          \
+         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained")  \
+    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",              \
+         "unexplained %")                                                                                     \
+    CELL(OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                           \
+         "dependencies that the trace does not tell but every step shows", "inferred")                        \
+    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                         \
+         "dependencies of the rank that run against time and are left out", NULL)                             \
+    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                     \
+         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)       \
+    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may stand on it", NULL)              \
     CELL(MAYBE(rs_replay_row, reason), "reason", TEXT, NONE, "why not", NULL)
 RS_RECORD(replay, REPLAY_ROW);
 

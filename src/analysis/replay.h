@@ -52,6 +52,7 @@ typedef struct rs_foretold {
     double before, after, gain;
     double low, high;  /* of the gain */
     double pct, bound; /* bound NaN: unknown */
+    double annotated;  /* mean length of the steps' annotations on the host; NaN: there are none */
     const char *then_bound_by, *assumption;
     const char *reason; /* why it is not trusted; NULL */
 } rs_foretold;

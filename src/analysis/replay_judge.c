@@ -62,13 +62,13 @@ static int64_t length_of(const rs_engine *e, const rs_times *t, const ends *x, s
 {
     size_t n = e->ranks[rank]->n_steps;
     int64_t end = n ? x->all[e->step_base[rank] + n - 1] : rs_moment_time(t, (uint32_t)last_moment(e, rank));
-    return rs_sub_sat(end, rs_engine_begin(e, t, rank));
+    return rs_sub_sat(end, rs_engine_begin(e, t, rank, NULL));
 }
 
 static int64_t step_length(const rs_engine *e, const rs_times *t, const ends *x, size_t rank, size_t step)
 {
     uint32_t base = e->step_base[rank];
-    int64_t begin = step ? x->all[base + step - 1] : rs_engine_begin(e, t, rank);
+    int64_t begin = step ? x->all[base + step - 1] : rs_engine_begin(e, t, rank, NULL);
     return rs_sub_sat(x->all[base + step], begin);
 }
 
@@ -101,8 +101,8 @@ static rs_status replay_constants(rs_replayed *r, rs_edges_used edges, int fold,
             row[1 + s].model_error = error;
             if (recorded->gpu[at] == RS_NO_TIME) continue;
             /* the GPU's last end against the step's begin, both as replayed */
-            int64_t begin = s ? x.all[at - 1] : rs_engine_begin(e, &t, k);
-            int64_t was = s ? recorded->all[at - 1] : rs_engine_begin(e, &r->times, k);
+            int64_t begin = s ? x.all[at - 1] : rs_engine_begin(e, &t, k, NULL);
+            int64_t was = s ? recorded->all[at - 1] : rs_engine_begin(e, &r->times, k, NULL);
             row[1 + s].gpu_error = off_by(rs_sub_sat(x.gpu[at], begin), rs_sub_sat(recorded->gpu[at], was));
         }
     }
@@ -183,14 +183,14 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
         rs_replay_row *row = &r->rows[r->row_base[k]];
         size_t n_steps = e->ranks[k]->n_steps;
         for (size_t s = 0; s < n_steps; s++) {
-            int64_t begin = s ? x->all[e->step_base[k] + s - 1] : rs_engine_begin(e, &r->times, k);
+            int64_t begin = s ? x->all[e->step_base[k] + s - 1] : rs_engine_begin(e, &r->times, k, NULL);
             uint32_t moment = moment_of_step(e, &r->times, last_work, k, s);
             row[1 + s].unexplained = unexplained_to(r, moment, begin);
             row->unexplained = rs_add_sat(row->unexplained, row[1 + s].unexplained);
         }
         if (!n_steps)
             row->unexplained =
-                unexplained_to(r, (uint32_t)last_moment(e, k), rs_engine_begin(e, &r->times, k));
+                unexplained_to(r, (uint32_t)last_moment(e, k), rs_engine_begin(e, &r->times, k, NULL));
     }
     rs_free(last_work);
     return RS_OK;

@@ -20,29 +20,32 @@ typedef struct answer_row {
     const char *assumption, *reason;
 } answer_row;
 
-#define ANSWER_ROW(CELL)                                                                                         \
-    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                              \
-    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                  \
-    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)        \
-    CELL(OF(answer_row, before), "before_us", REAL, US, "a step as recorded", "before")                          \
-    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                    \
-    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                 \
-    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                           \
-         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "       \
-         "spread over steps",                                                                                    \
-         "from")                                                                                                 \
-    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                   \
-    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                               \
-    CELL(                                                                                                        \
-        OF(answer_row, bound), "bound_us", REAL, US,                                                             \
-        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait " \
-        "that the path runs along",                                                                              \
-        "at most")                                                                                               \
-    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                          \
-         "what most of the path would be spent on then", "then bound by")                                        \
-    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                          \
-         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                        \
-    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                         \
+#define ANSWER_ROW(CELL)                                                                                          \
+    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                               \
+    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                   \
+    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)         \
+    CELL(                                                                                                         \
+        OF(answer_row, before), "before_us", REAL, US,                                                            \
+        "a step as recorded, from the end of the one before to its own: of a rank's, or of all ranks' last work", \
+        "before")                                                                                                 \
+    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                     \
+    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                  \
+    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                            \
+         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "        \
+         "spread over steps",                                                                                     \
+         "from")                                                                                                  \
+    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                    \
+    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                                \
+    CELL(                                                                                                         \
+        OF(answer_row, bound), "bound_us", REAL, US,                                                              \
+        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait "  \
+        "that the path runs along",                                                                               \
+        "at most")                                                                                                \
+    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                           \
+         "what most of the path would be spent on then", "then bound by")                                         \
+    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                           \
+         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                         \
+    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                          \
     CELL(MAYBE(answer_row, reason), "reason", TEXT, NONE, "why it is refused or not trusted", NULL)
 RS_RECORD(answer, ANSWER_ROW);
 
@@ -134,15 +137,27 @@ static uint32_t last_moment(const rs_engine *e, size_t rank)
     return (e->node_base[rank] + (last >> 1)) << 1 | (last & 1);
 }
 
+/* When the first step of the ranks begins. *moment: that it begins with, RS_NO_CAUSE: an annotation. */
+static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, uint32_t *moment)
+{
+    int64_t begin = INT64_MAX;
+    *moment = RS_NO_CAUSE;
+    for (size_t k = from; k < to; k++) {
+        uint32_t own;
+        int64_t at = rs_engine_begin(e, t, k, &own);
+        if (at >= begin) continue;
+        begin = at;
+        *moment = own;
+    }
+    return begin;
+}
+
 static void measure(const rs_engine *e, const rs_times *t, const int64_t *ends, size_t from, size_t to,
                     lengths *out)
 {
+    uint32_t moment;
     size_t n = n_steps_of(e, from, to);
-    int64_t before = INT64_MAX;
-    for (size_t k = from; k < to; k++) {
-        int64_t begin = rs_engine_begin(e, t, k);
-        if (begin < before) before = begin;
-    }
+    int64_t before = begin_of_ranks(e, t, from, to, &moment);
     out->n = n ? n : 1;
     for (size_t s = 0; s < out->n; s++) {
         int64_t end = INT64_MIN;
@@ -223,14 +238,11 @@ static void end_later(uint32_t moment, int64_t time, uint32_t *best, int64_t *la
 
 /* The moment with which a range of ranks ends, or that its end follows without waiting. With steps it is their end, as
  * rs_engine_step_ends has it. */
-static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, int64_t *begin)
+static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to)
 {
     uint32_t best = RS_NO_CAUSE;
     int64_t latest = 0;
-    *begin = INT64_MAX;
     for (size_t k = from; k < to; k++) {
-        int64_t start = rs_engine_begin(e, t, k);
-        if (start < *begin) *begin = start;
         const rs_skeleton *s = e->ranks[k];
         for (uint32_t i = 0; i < s->n; i++) {
             if (s->n_steps && (s->step[i] < 0 || !(s->flags[i] & RS_NODE_WORK))) continue;
@@ -261,12 +273,19 @@ static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const
     return less;
 }
 
+/* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
+ * goes on to the annotations: what it comes from may gain more than the begin moves. */
 static double bound_of(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
 {
     const rs_engine *e = r->engine;
-    int64_t begin, sum = 0;
-    uint32_t moment = end_of_ranks(e, &r->times, from, to, &begin);
-    while (rs_moment_time(&r->times, moment) > begin) {
+    int64_t begin = INT64_MAX, sum = 0;
+    uint32_t moment = end_of_ranks(e, &r->times, from, to), first;
+    begin_of_ranks(e, &r->times, from, to, &first);
+    for (size_t k = from; k < to; k++) {
+        int64_t mark = rs_engine_first_mark(e, &r->times, k);
+        if (mark < begin) begin = mark;
+    }
+    while (moment != first && rs_moment_time(&r->times, moment) > begin) {
         rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);
         if (l.from == RS_NO_CAUSE) break;
         int64_t less = lost(e, &l, moment, &r->recorded, edited);
@@ -280,8 +299,8 @@ static double bound_of(const rs_replayed *r, const rs_weights *edited, size_t fr
 static const char *bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from,
                             size_t to)
 {
-    int64_t begin, time[RS_N_PARTS] = {0};
-    uint32_t moment = end_of_ranks(e, t, from, to, &begin);
+    uint32_t first, moment = end_of_ranks(e, t, from, to);
+    int64_t begin = begin_of_ranks(e, t, from, to, &first), time[RS_N_PARTS] = {0};
     size_t best = 0;
     while (rs_moment_time(t, moment) > begin) {
         rs_link l = rs_engine_link(e, w, t, moment);
@@ -452,6 +471,17 @@ static rs_status refuse(const asker *a, const question *q, const char *reason, r
  * of tests/engine. Questions about one step have no spread that would say so. */
 #define LEAST_DOUBT 1e-4
 
+/* The mean length of the annotations of those steps, us. */
+static double annotated(const rs_engine *e, size_t from, size_t to)
+{
+    size_t n = n_steps_of(e, from, to);
+    double sum = 0;
+    for (size_t k = from; k < to; k++)
+        for (size_t i = 0; i < n; i++)
+            sum += (double)rs_sub_sat(e->ranks[k]->steps[i].end, e->ranks[k]->steps[i].start);
+    return n ? sum / 1e3 / (double)(n * (to - from)) : NAN;
+}
+
 /* The answer for the i-th range. The steps' ends of both replays are in a->ends. */
 static rs_foretold answer_for(asker *a, const rs_what_if *q, const rs_weights *w, const rs_times *after,
                               size_t i, double low, double high)
@@ -470,6 +500,7 @@ static rs_foretold answer_for(asker *a, const rs_what_if *q, const rs_weights *w
                          .high = high / 1e3 > most ? high / 1e3 : most,
                          .pct = before > 0 ? 100 * gain / before : NAN,
                          .bound = bound_of(a->r, w, from, to) / 1e3 / (double)a->before.n,
+                         .annotated = annotated(e, from, to),
                          .then_bound_by = bound_by(e, w, after, from, to),
                          .assumption = rs_edit_assumptions[q->edits[0].kind],
                          .reason = a->reason};

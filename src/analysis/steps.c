@@ -18,37 +18,42 @@ static const rs_option_spec options[] = {
      "a step that is longer than its rank's median step by more than PCT percent may stand out"},
 };
 
-#define STEP_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_step_times, number), "step", INT, ID, "number of the step", NULL)                             \
-    CELL(OF(rs_step_times, start), "start_us", MOMENT, US,                                                   \
-         "its start on the host; unknown when only the GPU shows it", "start")                               \
-    CELL(OF(rs_step_times, length), "length_us", TIME, US, "its length on the host", "length")               \
-    CELL(SET, "vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %")  \
-    CELL(OF(rs_step_times, gpu.span), "gpu_span_us", TIME, US,                                               \
-         "first start to last end of the GPU work launched in it; the next four make it up", "GPU span")     \
-    CELL(OF(rs_step_times, gpu.compute), "compute_us", TIME, US, "computation runs", "compute")              \
-    CELL(OF(rs_step_times, gpu.exposed_comm), "exposed_comm_us", TIME, US,                                   \
-         "communication runs and no computation", "exposed comm")                                            \
-    CELL(OF(rs_step_times, gpu.exposed_memory), "exposed_copy_us", TIME, US,                                 \
-         "copies or memsets run and neither of them", "exposed copies")                                      \
-    CELL(OF(rs_step_times, gpu.idle), "idle_us", TIME, US, "none of the step's work runs", "idle")           \
-    CELL(SHARE(rs_step_times, gpu.busy, gpu.span), "busy_pct", REAL, PERCENT,                                \
-         "share of the GPU span in which its work runs", "busy %")                                           \
-    CELL(OF(rs_step_times, host_wait), "host_wait_us", TIME, US,                                             \
-         "idle while its next work had not even been launched: launch-bound", "host wait")                   \
-    CELL(SHARE(rs_step_times, host_wait, gpu.span), "launch_bound_pct", REAL, PERCENT,                       \
-         "host_wait_us of the GPU span", "launch-bound %")                                                   \
-    CELL(OF(rs_step_times, data_loading), "data_loading_us", TIME, US, "host time in data loader calls",     \
-         "data loading")                                                                                     \
-    CELL(OF(rs_step_times, gpu.comm), "comm_us", TIME, US, "communication runs, hidden or not", "comm, all") \
-    CELL(OF(rs_step_times, gpu.memory), "copy_us", TIME, US, "copies or memsets run, hidden or not",         \
-         "copies, all")                                                                                      \
-    CELL(OF(rs_step_times, gpu.n), "gpu_events", INT, COUNT, "pieces of GPU work launched in it",            \
-         "GPU events")                                                                                       \
-    CELL(SET, "outlier", TEXT, NONE,                                                                         \
-         "why it stands out: the kind of time that grew most against the rank's median; unknown for "        \
-         "ordinary steps",                                                                                   \
+#define STEP_ROW(CELL)                                                                                           \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                    \
+    CELL(OF(rs_step_times, number), "step", INT, ID, "number of the step", NULL)                                 \
+    CELL(OF(rs_step_times, start), "start_us", MOMENT, US,                                                       \
+         "its start on the host; unknown when only the GPU shows it", "start")                                   \
+    CELL(OF(rs_step_times, length), "length_us", TIME, US, "its length on the host", "length")                   \
+    CELL(SET, "vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %")      \
+    CELL(                                                                                                        \
+        OF(rs_step_times, period), "period_us", TIME, US,                                                        \
+        "from the end of the step before to its own, of its annotation or of the last GPU work launched in it: " \
+        "what replay, diagnose and whatif call a step",                                                          \
+        "period")                                                                                                \
+    CELL(OF(rs_step_times, gpu.span), "gpu_span_us", TIME, US,                                                   \
+         "first start to last end of the GPU work launched in it; the next four make it up", "GPU span")         \
+    CELL(OF(rs_step_times, gpu.compute), "compute_us", TIME, US, "computation runs", "compute")                  \
+    CELL(OF(rs_step_times, gpu.exposed_comm), "exposed_comm_us", TIME, US,                                       \
+         "communication runs and no computation", "exposed comm")                                                \
+    CELL(OF(rs_step_times, gpu.exposed_memory), "exposed_copy_us", TIME, US,                                     \
+         "copies or memsets run and neither of them", "exposed copies")                                          \
+    CELL(OF(rs_step_times, gpu.idle), "idle_us", TIME, US, "none of the step's work runs", "idle")               \
+    CELL(SHARE(rs_step_times, gpu.busy, gpu.span), "busy_pct", REAL, PERCENT,                                    \
+         "share of the GPU span in which its work runs", "busy %")                                               \
+    CELL(OF(rs_step_times, host_wait), "host_wait_us", TIME, US,                                                 \
+         "idle while its next work had not even been launched: launch-bound", "host wait")                       \
+    CELL(SHARE(rs_step_times, host_wait, gpu.span), "launch_bound_pct", REAL, PERCENT,                           \
+         "host_wait_us of the GPU span", "launch-bound %")                                                       \
+    CELL(OF(rs_step_times, data_loading), "data_loading_us", TIME, US, "host time in data loader calls",         \
+         "data loading")                                                                                         \
+    CELL(OF(rs_step_times, gpu.comm), "comm_us", TIME, US, "communication runs, hidden or not", "comm, all")     \
+    CELL(OF(rs_step_times, gpu.memory), "copy_us", TIME, US, "copies or memsets run, hidden or not",             \
+         "copies, all")                                                                                          \
+    CELL(OF(rs_step_times, gpu.n), "gpu_events", INT, COUNT, "pieces of GPU work launched in it",                \
+         "GPU events")                                                                                           \
+    CELL(SET, "outlier", TEXT, NONE,                                                                             \
+         "why it stands out: the kind of time that grew most against the rank's median; unknown for "            \
+         "ordinary steps",                                                                                       \
          NULL)
 RS_RECORD(step, STEP_ROW);
 
@@ -251,9 +256,13 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field step_fields[] = {
-    RS_FIELD(rs_step_times, number),    RS_FIELD(rs_step_times, start),
-    RS_FIELD(rs_step_times, length),    RS_FIELD_STRUCT(rs_step_times, gpu, &rs_busy_layout),
-    RS_FIELD(rs_step_times, host_wait), RS_FIELD(rs_step_times, data_loading),
+    RS_FIELD(rs_step_times, number),
+    RS_FIELD(rs_step_times, start),
+    RS_FIELD(rs_step_times, length),
+    RS_FIELD(rs_step_times, period),
+    RS_FIELD_STRUCT(rs_step_times, gpu, &rs_busy_layout),
+    RS_FIELD(rs_step_times, host_wait),
+    RS_FIELD(rs_step_times, data_loading),
 };
 static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
 
@@ -296,6 +305,10 @@ const rs_analysis rs_analysis_steps = {
         "communication, exposed copies and idle. Idle time is host wait as long as the next work had not "
         "been "
         "launched.\n\n"
+        "Two times of a step differ where the host runs ahead of the GPU: length_us is that of the annotation on "
+        "the host, period_us runs from the end of the step before to its own with the GPU's work. The first step's "
+        "period begins with its annotation, or when the work is over that was launched before it and stands ahead "
+        "of its own.\n\n"
         "A step stands out when it is longer than the median of the rank's steps by more than --outlier "
         "percent "
         "and by more than three standard deviations (told by the median distance from the median); the "

@@ -20,6 +20,7 @@ typedef enum rs_step_kind {
 typedef struct rs_step_times {
     int64_t number;
     int64_t start, length; /* on the host; RS_NO_TIME when only the GPU shows the step */
+    int64_t period;        /* steps_period.c; RS_NO_TIME: unknown */
     rs_busy gpu;           /* of the work launched in the step */
     int64_t host_wait;     /* idle time in which the next work of the step had not even been launched */
     int64_t data_loading;  /* host time in data loader calls that start in the step */
@@ -45,6 +46,8 @@ typedef struct rs_rank_steps {
 
 rs_status rs_steps_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_steps_free(void *partial);
+/* Fills the periods of the steps listed in `out`, whatever is selected. A part of rs_steps_rank. */
+rs_status rs_steps_periods(rs_trace *trace, const rs_policy *policy, rs_rank_steps *out, rs_error *err);
 
 int64_t rs_step_kind_time(const rs_step_times *step, rs_step_kind kind);
 

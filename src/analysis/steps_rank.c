@@ -252,6 +252,7 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     if (status != RS_OK) return status;
     bool ok = source != RS_STEPS_SERVING || list_serving(t, host, n_host, &selector, p);
     if (!ok || !list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
+    if (status == RS_OK) status = rs_steps_periods(t, run->policy, p, err);
     if (status == RS_OK) status = divide_work(t, work, p, err);
     return status == RS_OK ? add_loading(t, host, n_host, p, err) : status;
 }

@@ -15,7 +15,9 @@
     CELL(ID(rs_whatif_row, stages), "stages", INT, COUNT, "pipeline stages", NULL)                           \
     CELL(OF(rs_whatif_row, steps), "steps", INT, COUNT, "steps that count", NULL)                            \
     CELL(OF(rs_whatif_row, operations), "operations", INT, COUNT, "operations replayed", NULL)               \
-    CELL(OF(rs_whatif_row, actual), "actual_us", REAL, US, "mean length of a step as recorded", "actual")    \
+    CELL(OF(rs_whatif_row, actual), "actual_us", REAL, US,                                                   \
+         "mean length of a step as recorded; of traces from the last end of all ranks to the next",          \
+         "actual")                                                                                           \
     CELL(OF(rs_whatif_row, replayed), "replayed_us", REAL, US,                                               \
          "T: mean length of a step replayed; of a table of operations without launch delays", "replayed")    \
     CELL(OF(rs_whatif_row, ideal), "ideal_us", REAL, US,                                                     \

@@ -71,11 +71,9 @@ static size_t count_steps(const rs_engine *e)
     return n == SIZE_MAX ? 0 : n;
 }
 
-/* Lengths of steps and of the job from when everything starts and ends. The last step holds all that follows,
- * so that steps add up. */
-static double measure(answer *a, const rs_times *t)
+/* From the first start to the last end of all ranks. */
+static double measure_whole(const rs_engine *e, const rs_times *t)
 {
-    const rs_engine *e = &a->e;
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
@@ -85,6 +83,20 @@ static double measure(answer *a, const rs_times *t)
         if (start < first) first = start;
         if (end > last) last = end;
     }
+    return (double)rs_sub_sat(last, first);
+}
+
+/* Lengths of the steps, from the last end of all ranks to the next, as replay measures them too, and their sum. Of traces
+ * without steps the length of the recording. */
+static double measure(answer *a, const rs_times *t)
+{
+    const rs_engine *e = &a->e;
+    int64_t first = INT64_MAX;
+    if (!a->n_steps) return measure_whole(e, t);
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        int64_t begin = e->ranks[r]->n_steps ? rs_engine_begin(e, t, r, NULL) : INT64_MAX;
+        if (begin < first) first = begin;
+    }
     rs_engine_step_ends(e, t, a->ends);
     int64_t before = first;
     for (size_t k = 0; k < a->n_steps; k++) {
@@ -92,11 +104,10 @@ static double measure(answer *a, const rs_times *t)
         for (size_t r = 0; r < e->n_ranks; r++)
             if (k < e->ranks[r]->n_steps && a->ends[e->step_base[r] + k] > end)
                 end = a->ends[e->step_base[r] + k];
-        if (k + 1 == a->n_steps) end = last;
         a->steps[k] = (double)rs_sub_sat(end, before);
         before = end;
     }
-    return (double)rs_sub_sat(last, first);
+    return (double)rs_sub_sat(before, first);
 }
 
 static rs_status replay(answer *a, const rs_weights *w, double *length, rs_error *err)
@@ -234,22 +245,28 @@ static rs_status find_unexplained(answer *a, double *share, rs_error *err)
         sum = rs_add_sat(sum, l.unexplained);
         at = l.from;
     }
+    double whole = measure_whole(e, &t);
     rs_times_clear(&t);
-    *share = a->t > 0 ? (double)sum / a->t : (double)NAN;
+    *share = whole > 0 ? (double)sum / whole : (double)NAN;
     return RS_OK;
 }
 
 /* As recorded, on the aligned clock. */
-static double observe(const answer *a)
+static rs_status observe(answer *a, rs_error *err)
 {
     const rs_engine *e = &a->e;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        int64_t start = rs_engine_recorded(e, r, 0), end = rs_add_sat(e->ranks[r]->end, e->coll.shift[r]);
-        if (start < first) first = start;
-        if (end > last) last = end;
-    }
-    return (double)rs_sub_sat(last, first);
+    rs_times t = {.start = rs_malloc((e->n_nodes + 1) * sizeof *t.start),
+                  .end = rs_malloc((e->n_nodes + 1) * sizeof *t.end)};
+    bool ok = t.start && t.end;
+    for (size_t r = 0; ok && r < e->n_ranks; r++)
+        for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
+            int64_t start = rs_engine_recorded(e, r, i);
+            t.start[e->node_base[r] + i] = start;
+            t.end[e->node_base[r] + i] = rs_add_sat(start, e->ranks[r]->duration[i]);
+        }
+    if (ok) a->observed = measure(a, &t);
+    rs_times_clear(&t);
+    return ok ? RS_OK : rs_fail_nomem(err, "what-if");
 }
 
 /* ---- tables ---------------------------------------------------------------------------------------------- */
@@ -730,7 +747,7 @@ static rs_status fill(answer *a, rs_error *err)
     double median, worst;
     bool map = rs_options_flag(a->run->options, "map");
     if (map && !is_for_map(a)) return RS_OK;
-    a->observed = observe(a);
+    RS_TRY(observe(a, err));
     RS_TRY(replay(a, &a->recorded, &a->t, err));
     RS_TRY(replay(a, &a->ref.balance, &a->t_ideal, err));
     RS_TRY(replay(a, &a->ref.repair, &a->t_repair, err));

@@ -209,6 +209,9 @@ bool rs_renders_as(const rs_render_settings *settings, const char *form);
 bool rs_terminal_utf8(void);
 /* Whether standard output is a terminal. */
 bool rs_terminal_shows_output(void);
+/* Refuses a form whose bytes are no text, and would garble a terminal, where standard output is one and no file was
+ * named. */
+rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err);
 /* The width that prose is wrapped to. */
 unsigned rs_prose_width(void);
 

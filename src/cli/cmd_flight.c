@@ -307,7 +307,7 @@ static rs_status parse(const rs_command *command, int argc, char **argv, request
     return status;
 }
 
-static void set_render(request *r)
+static rs_status set_render(request *r, rs_error *err)
 {
     const char *color = rs_options_text(r->out, "color"), *to = rs_options_text(r->out, "output");
     bool to_file = to && strcmp(to, "-") != 0;
@@ -316,6 +316,7 @@ static void set_render(request *r)
                                                                               : RS_COLOR_AUTO);
     if (to_file) r->render.width = 0;
     r->render.form = rs_output_form_find(rs_options_text(r->out, "format"));
+    return rs_terminal_takes(&r->render, to_file, err);
 }
 
 int rs_run_flight(const rs_command *command, int argc, char **argv)
@@ -332,8 +333,7 @@ int rs_run_flight(const rs_command *command, int argc, char **argv)
     r.table = rs_options_text(r.out, "table");
     r.quiet = rs_options_flag(r.out, "quiet");
     r.verbose = rs_options_flag(r.out, "verbose");
-    set_render(&r);
-    code = check_table(r.table);
+    code = set_render(&r, &err) == RS_OK ? check_table(r.table) : rs_complain_error(command->name, &err);
     if (rs_options_flag(r.out, "help")) {
         code = rs_print(command->name, make_help, command);
     } else if (code == RS_EXIT_OK && rs_options_flag(r.out, "schema")) {

@@ -110,16 +110,6 @@ static rs_status choose_table(rs_request *r, rs_error *err)
     return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\"; there is %s", name, known);
 }
 
-/* Bytes that are no text would garble a terminal. */
-static rs_status check_form(const rs_request *r, rs_error *err)
-{
-    const rs_output_form *form = r->render.form;
-    if (!form || !rs_output_form_is_binary(form) || tables_path(r) || !rs_terminal_shows_output())
-        return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "--format %s is no text: give a file with -o, or a pipe",
-                   rs_output_form_name(form));
-}
-
 /* What decides which tables there are, and which of them is wanted. */
 static rs_status choose(rs_request *r, rs_error *err)
 {
@@ -127,7 +117,7 @@ static rs_status choose(rs_request *r, rs_error *err)
     choose_rendering(r);
     if (r->command->choose) RS_TRY(r->command->choose(r, err));
     RS_TRY(choose_table(r, err));
-    return check_form(r, err);
+    return rs_terminal_takes(&r->render, tables_path(r) != NULL, err);
 }
 
 /* The rest, which --schema does not need. */

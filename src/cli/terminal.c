@@ -57,6 +57,14 @@ bool rs_renders_as(const rs_render_settings *settings, const char *form)
     return strcmp(settings->form ? rs_output_form_name(settings->form) : "text", form) == 0;
 }
 
+rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err)
+{
+    const rs_output_form *form = settings->form;
+    if (!form || !rs_output_form_is_binary(form) || to_file || !rs_terminal_shows_output()) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "--format %s is no text: give a file with -o, or a pipe",
+                   rs_output_form_name(form));
+}
+
 unsigned rs_prose_width(void)
 {
     unsigned width = terminal_width(STDOUT_FILENO);

@@ -14,9 +14,13 @@
 
 typedef struct aligner {
     rs_coll_job *job;
-    size_t *first;    /* by rank + 1: its arrivals in `mine` */
-    uint32_t *mine;   /* arrivals by rank */
-    int64_t *sum;     /* by instance: ends of the ranks that are set, relative to the instance's first end */
+    size_t *first; /* by rank + 1: its arrivals in the two columns that follow, in the job's order */
+    int64_t *end;  /* relative to the file's end of the instance's first arrival: small numbers, of which
+                           sums cannot overflow; on the clock that the rank had before */
+    uint32_t *instance;
+    int64_t *moved;   /* by rank: what its clock was set by since */
+    uint8_t *tells;   /* by instance: LOOSE, STRICT or neither */
+    int64_t *sum;     /* by instance: ends of the ranks that are set */
     uint32_t *n_set;  /* by instance: how many those are */
     int64_t *scratch; /* room for the ends of one rank */
     uint8_t *set;     /* by rank */
@@ -25,37 +29,26 @@ typedef struct aligner {
     uint8_t *spread_over; /* by instance: its ranks are queued */
 } aligner;
 
-static rs_coll_kind kind_of(const rs_coll_job *job, const rs_coll_instance *c)
+/* STRICT: it ends together for all. LOOSE: it is no more than a tie, as send and receive are. What a host ran ends on
+ * each rank when it likes. */
+enum { LOOSE = 1, STRICT = 2 };
+
+static uint8_t what_tells(const rs_coll_job *job, const rs_coll_instance *c)
 {
     const rs_coll_arrival *a = &job->arrivals[c->first];
-    return job->ranks[a->rank]->ops[a->op].kind;
-}
-
-/* strict: only collectives that end together for all. What a host ran ends on each rank when it likes. */
-static bool tells(const rs_coll_job *job, const rs_coll_instance *c, bool strict)
-{
-    return c->n > 1 && !c->mixed && !c->on_host && (!strict || rs_coll_ends_together(kind_of(job, c)));
-}
-
-/* The end, on the clock as set so far, relative to the file's end of the instance's first arrival: small
- * numbers, of which sums cannot overflow. */
-static int64_t end_of(const rs_coll_job *job, uint32_t arrival)
-{
-    const rs_coll_arrival *a = &job->arrivals[arrival],
-                          *zero = &job->arrivals[job->instances[a->instance].first];
-    int64_t reference = job->ranks[zero->rank]->ops[zero->op].end;
-    return rs_coll_end(job, a) - reference;
+    if (c->n < 2 || c->mixed || c->on_host) return 0;
+    return rs_coll_ends_together(job->ranks[a->rank]->ops[a->op].kind) ? STRICT : LOOSE;
 }
 
 /* What the rank's ends lie behind those of ranks that are set; returns how many tell. */
-static size_t distances(aligner *w, uint32_t rank, bool strict)
+static size_t distances(const aligner *w, uint32_t rank, uint8_t least)
 {
-    const rs_coll_job *job = w->job;
+    const int64_t moved = w->moved[rank];
     size_t n = 0;
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
-        uint32_t c = job->arrivals[w->mine[i]].instance;
-        if (!tells(job, &job->instances[c], strict)) continue;
-        int64_t end = end_of(job, w->mine[i]), sum = w->sum[c];
+        uint32_t c = w->instance[i];
+        if (w->tells[c] < least) continue;
+        int64_t end = w->end[i] + moved, sum = w->sum[c];
         uint32_t others = w->n_set[c];
         if (w->set[rank]) sum -= end, others--;
         if (others) w->scratch[n++] = end - sum / others;
@@ -63,31 +56,31 @@ static size_t distances(aligner *w, uint32_t rank, bool strict)
     return n;
 }
 
-/* Counts the rank's ends in, or out again. */
-static void count(aligner *w, uint32_t rank, int sign)
+/* Counts the rank's ends in. */
+static void count(aligner *w, uint32_t rank)
 {
-    const rs_coll_job *job = w->job;
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
-        uint32_t c = job->arrivals[w->mine[i]].instance;
-        w->sum[c] += sign * end_of(job, w->mine[i]);
-        w->n_set[c] += (uint32_t)sign;
+        w->sum[w->instance[i]] += w->end[i] + w->moved[rank];
+        w->n_set[w->instance[i]]++;
     }
-    w->set[rank] = sign > 0;
+    w->set[rank] = 1;
 }
 
-static void correct(rs_coll_job *job, uint32_t rank, int64_t by)
+static void correct(aligner *w, uint32_t rank, int64_t by)
 {
+    rs_coll_job *job = w->job;
     job->clocks[rank].offset = rs_add_sat(job->clocks[rank].offset, by);
     job->shift[rank] = rs_sub_sat(job->shift[rank], by);
+    w->moved[rank] = rs_sub_sat(w->moved[rank], by);
 }
 
 /* The first rank of the part that one of the rank's partners has been set in; the rank itself if none has. */
-static uint32_t reference_of(const aligner *w, uint32_t rank, bool strict)
+static uint32_t reference_of(const aligner *w, uint32_t rank, uint8_t least)
 {
     const rs_coll_job *job = w->job;
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
-        const rs_coll_instance *c = &job->instances[job->arrivals[w->mine[i]].instance];
-        if (!tells(job, c, strict)) continue;
+        const rs_coll_instance *c = &job->instances[w->instance[i]];
+        if (w->tells[w->instance[i]] < least || !w->n_set[w->instance[i]]) continue;
         for (size_t k = 0; k < c->n; k++) {
             uint32_t peer = job->arrivals[c->first + k].rank;
             if (w->set[peer]) return job->clocks[peer].reference;
@@ -97,21 +90,21 @@ static uint32_t reference_of(const aligner *w, uint32_t rank, bool strict)
 }
 
 /* Puts the rank where its ends say, against ranks that are set. */
-static void place(aligner *w, uint32_t rank, bool strict)
+static void place(aligner *w, uint32_t rank, uint8_t least)
 {
-    size_t n = distances(w, rank, strict);
-    if (n) correct(w->job, rank, rs_median(w->scratch, n));
-    w->job->clocks[rank].reference = reference_of(w, rank, strict);
-    count(w, rank, 1);
+    size_t n = distances(w, rank, least);
+    if (n) correct(w, rank, rs_median(w->scratch, n));
+    w->job->clocks[rank].reference = reference_of(w, rank, least);
+    count(w, rank);
 }
 
 static void enqueue_peers(aligner *w, uint32_t rank, size_t *n_queue)
 {
     const rs_coll_job *job = w->job;
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
-        const rs_coll_instance *c = &job->instances[job->arrivals[w->mine[i]].instance];
-        if (w->spread_over[c - job->instances] || !tells(job, c, true)) continue;
-        w->spread_over[c - job->instances] = 1;
+        const rs_coll_instance *c = &job->instances[w->instance[i]];
+        if (w->spread_over[w->instance[i]] || w->tells[w->instance[i]] < STRICT) continue;
+        w->spread_over[w->instance[i]] = 1;
         for (size_t k = 0; k < c->n; k++) {
             uint32_t peer = job->arrivals[c->first + k].rank;
             if (w->queued[peer]) continue;
@@ -127,7 +120,7 @@ static void spread(aligner *w)
     size_t n_queue = 1;
     for (size_t at = 0; at < n_queue; at++) {
         uint32_t rank = w->queue[at];
-        if (!w->set[rank]) place(w, rank, true);
+        if (!w->set[rank]) place(w, rank, STRICT);
         enqueue_peers(w, rank, &n_queue);
     }
 }
@@ -139,7 +132,7 @@ static uint32_t next_part(aligner *w)
     uint32_t lowest = UINT32_MAX;
     for (uint32_t rank = 0; rank < w->job->n_ranks; rank++) {
         if (w->queued[rank]) continue;
-        if (distances(w, rank, false)) return rank;
+        if (distances(w, rank, LOOSE)) return rank;
         if (lowest == UINT32_MAX) lowest = rank;
     }
     return lowest;
@@ -148,7 +141,7 @@ static uint32_t next_part(aligner *w)
 static void set_all(aligner *w)
 {
     for (uint32_t rank; (rank = next_part(w)) != UINT32_MAX;) {
-        place(w, rank, false);
+        place(w, rank, LOOSE);
         w->queued[rank] = 1;
         w->queue[0] = rank;
         spread(w);
@@ -159,24 +152,27 @@ static void set_all(aligner *w)
  * ranks among those that collectives tie together. */
 static void settle(aligner *w)
 {
-    for (unsigned round = 0; round < ROUNDS; round++)
+    bool moves = true;
+    for (unsigned round = 0; moves && round < ROUNDS; round++) {
+        moves = false;
         for (uint32_t rank = 1; rank < w->job->n_ranks; rank++) {
-            size_t n = distances(w, rank, true);
-            if (!n) continue;
-            int64_t by = rs_median(w->scratch, n);
+            size_t n = distances(w, rank, STRICT);
+            int64_t by = n ? rs_median(w->scratch, n) : 0, before = w->moved[rank];
             if (by == 0) continue;
-            count(w, rank, -1);
-            correct(w->job, rank, by);
-            count(w, rank, 1);
+            moves = true;
+            correct(w, rank, by);
+            for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++)
+                w->sum[w->instance[i]] += w->moved[rank] - before;
         }
+    }
 }
 
 static void judge(aligner *w)
 {
     for (uint32_t rank = 0; rank < w->job->n_ranks; rank++) {
         rs_coll_clock *clock = &w->job->clocks[rank];
-        size_t n = distances(w, rank, true);
-        if (!n) n = distances(w, rank, false);
+        size_t n = distances(w, rank, STRICT);
+        if (!n) n = distances(w, rank, LOOSE);
         clock->n = n;
         clock->worst = 0;
         clock->aligned = n > 0;
@@ -189,20 +185,37 @@ static void judge(aligner *w)
     }
 }
 
+/* The columns by rank. Ends are looked up rank by rank: its ops lie side by side. */
 static bool by_rank(aligner *w)
 {
     const rs_coll_job *job = w->job;
     size_t most = 0;
+    int64_t *reference = rs_malloc((job->n + 1) * sizeof *reference); /* by instance */
     w->first = rs_calloc(job->n_ranks + 2, sizeof *w->first);
-    w->mine = rs_malloc((job->n_arrivals + 1) * sizeof *w->mine);
-    if (!w->first || !w->mine) return false;
-    for (size_t i = 0; i < job->n_arrivals; i++) w->first[job->arrivals[i].rank + 2]++;
-    for (size_t r = 0; r < job->n_ranks; r++) {
+    w->end = rs_malloc((job->n_arrivals + 1) * sizeof *w->end);
+    w->instance = rs_malloc((job->n_arrivals + 1) * sizeof *w->instance);
+    bool ok = reference && w->first && w->end && w->instance;
+    for (size_t i = 0; ok && i < job->n; i++) {
+        const rs_coll_arrival *a = &job->arrivals[job->instances[i].first];
+        reference[i] = job->ranks[a->rank]->ops[a->op].end;
+        w->tells[i] = what_tells(job, &job->instances[i]);
+    }
+    for (size_t i = 0; ok && i < job->n_arrivals; i++) w->first[job->arrivals[i].rank + 2]++;
+    for (size_t r = 0; ok && r < job->n_ranks; r++) {
         if (w->first[r + 2] > most) most = w->first[r + 2];
         w->first[r + 2] += w->first[r + 1];
     }
-    for (size_t i = 0; i < job->n_arrivals; i++) w->mine[w->first[job->arrivals[i].rank + 1]++] = (uint32_t)i;
-    w->scratch = rs_malloc((most + 1) * sizeof *w->scratch);
+    for (size_t i = 0; ok && i < job->n_arrivals; i++) {
+        size_t at = w->first[job->arrivals[i].rank + 1]++;
+        w->instance[at] = job->arrivals[i].instance;
+        w->end[at] = job->arrivals[i].op;
+    }
+    for (size_t r = 0; ok && r < job->n_ranks; r++)
+        for (size_t i = w->first[r]; i < w->first[r + 1]; i++)
+            w->end[i] =
+                rs_sub_sat(job->ranks[r]->ops[w->end[i]].end + job->shift[r], reference[w->instance[i]]);
+    w->scratch = ok ? rs_malloc((most + 1) * sizeof *w->scratch) : NULL;
+    rs_free(reference);
     return w->scratch != NULL;
 }
 
@@ -211,18 +224,24 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
     aligner w = {.job = job};
     w.sum = rs_calloc(job->n + 1, sizeof *w.sum);
     w.n_set = rs_calloc(job->n + 1, sizeof *w.n_set);
+    w.tells = rs_calloc(job->n + 1, 1);
+    w.moved = rs_calloc(job->n_ranks + 1, sizeof *w.moved);
     w.set = rs_calloc(job->n_ranks + 1, 1);
     w.queued = rs_calloc(job->n_ranks + 1, 1);
     w.spread_over = rs_calloc(job->n + 1, 1);
     w.queue = rs_malloc((job->n_ranks + 1) * sizeof *w.queue);
-    bool ok = w.sum && w.n_set && w.set && w.queued && w.spread_over && w.queue && by_rank(&w);
+    bool ok = w.sum && w.n_set && w.tells && w.moved && w.set && w.queued && w.spread_over && w.queue &&
+              by_rank(&w);
     if (ok) {
         set_all(&w);
         settle(&w);
         judge(&w);
     }
     rs_free(w.first);
-    rs_free(w.mine);
+    rs_free(w.end);
+    rs_free(w.instance);
+    rs_free(w.tells);
+    rs_free(w.moved);
     rs_free(w.sum);
     rs_free(w.n_set);
     rs_free(w.scratch);

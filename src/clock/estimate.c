@@ -108,7 +108,7 @@ static size_t bounds_of(const rs_terms *t, size_t p, rs_clock_bound *out)
 {
     size_t n = 0;
     for (size_t i = t->first[p]; i < t->first[p + 1]; i++) {
-        const rs_term *a = &t->items[t->points[i].a], *b = &t->items[t->points[i].b];
+        const rs_term *a = rs_point_a(t, i), *b = rs_point_b(t, i);
         if (a->aside || b->aside) continue;
         bool above = (a->says & RS_TERM_START) && (b->says & RS_TERM_END);
         bool below = (b->says & RS_TERM_START) && (a->says & RS_TERM_END);
@@ -122,12 +122,12 @@ static size_t bounds_of(const rs_terms *t, size_t p, rs_clock_bound *out)
 static bool sort_bounds(rs_clock_bound *items, size_t n, rs_clock_bound *room, rs_keyed *keys)
 {
     bool sorted = true;
+    for (size_t i = 1; sorted && i < n; i++) sorted = items[i - 1].at <= items[i].at;
+    if (sorted) return true;
     for (size_t i = 0; i < n; i++) {
         keys[i] = (rs_keyed){items[i].at, (uint32_t)i};
-        sorted = sorted && (!i || items[i - 1].at <= items[i].at);
         room[i] = items[i];
     }
-    if (sorted) return true;
     if (!rs_keyed_sort(keys, n)) return false;
     for (size_t i = 0; i < n; i++) items[i] = room[keys[i].value];
     return true;
@@ -135,9 +135,7 @@ static bool sort_bounds(rs_clock_bound *items, size_t n, rs_clock_bound *room, r
 
 static bool find_slopes(const rs_terms *t, slope *slopes, double *width)
 {
-    size_t most = 0;
-    for (size_t p = 0; p < t->n_pairs; p++)
-        if (t->first[p + 1] - t->first[p] > most) most = t->first[p + 1] - t->first[p];
+    size_t most = rs_terms_most_points(t);
     rs_clock_bound *items = rs_malloc((most + 1) * sizeof *items),
                    *room = rs_malloc((most + 1) * sizeof *room);
     rs_keyed *keys = rs_malloc((most + 1) * sizeof *keys);
@@ -206,12 +204,6 @@ int64_t rs_term_slack(const rs_terms *t, const rs_clocks *clocks, const rs_term 
 
 /* ---- likely ------------------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The place below the median that it lies above with 99.5 %, by the binomial's normal approximation. */
 static size_t place_below(size_t n)
 {
@@ -219,10 +211,22 @@ static size_t place_below(size_t n)
     return place > 0 ? (size_t)place : 0;
 }
 
+/* Room for the points of one pair. */
 typedef struct likely {
-    int64_t *values, *transfers, *all;
+    int64_t *values;
     rs_keyed *keys;
 } likely;
+
+/* The median of the shorter of the two members' durations. */
+static int64_t median_transfer(const rs_terms *t, size_t n, const likely *w)
+{
+    for (size_t i = 0; i < n; i++) {
+        const rs_term *a = rs_point_a(t, w->keys[i].value), *b = rs_point_b(t, w->keys[i].value);
+        int64_t of_a = a->end - a->start, of_b = b->end - b->start;
+        w->values[i] = of_a < of_b ? of_a : of_b;
+    }
+    return rs_median(w->values, n);
+}
 
 /* The pair's likely distance: where the medians of its classes may be. */
 static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w)
@@ -230,9 +234,8 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
     rs_clock_pair *pair = &t->pairs[p];
     size_t n = 0, n_classes = 0;
     for (size_t i = t->first[p]; i < t->first[p + 1]; i++) {
-        const rs_term_pair *point = &t->points[i];
-        const rs_hub *hub = &t->hubs[point->hub];
-        if (t->items[point->a].aside || t->items[point->b].aside) continue;
+        const rs_hub *hub = rs_point_hub(t, i);
+        if (rs_point_a(t, i)->aside || rs_point_b(t, i)->aside) continue;
         pair->n++;
         if (!hub->together) continue;
         w->keys[n++] = (rs_keyed){hub->class, (uint32_t)i};
@@ -243,23 +246,20 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
     pair->high = INT64_MIN;
     for (size_t k = 0, next; k < n; k = next, n_classes++) {
         for (next = k; next < n && w->keys[next].key == w->keys[k].key; next++) {
-            const rs_term_pair *point = &t->points[w->keys[next].value];
-            const rs_term *a = &t->items[point->a], *b = &t->items[point->b];
-            w->values[next - k] = w->all[next] = b->end - a->end;
-            int64_t of_a = a->end - a->start, of_b = b->end - b->start;
-            w->transfers[next] = of_a < of_b ? of_a : of_b;
+            size_t point = w->keys[next].value;
+            w->values[next - k] = rs_point_b(t, point)->end - rs_point_a(t, point)->end;
         }
-        qsort(w->values, next - k, sizeof *w->values, by_number);
         size_t place = place_below(next - k);
-        int64_t low = w->values[place], high = w->values[next - k - 1 - place];
+        int64_t low = rs_select_number(w->values, next - k, place);
+        int64_t high = rs_select_number(w->values, next - k, next - k - 1 - place);
         if (low < pair->low) pair->low = low;
         if (high > pair->high) pair->high = high;
     }
     /* One kind cannot tell an end that is always late from a clock that is ahead. Several kinds can, as far
      * as they differ; send and receive need not end together at all. */
     int64_t more = (pair->high - pair->low) / 2;
-    if (n_classes == 1 || t->hubs[t->points[w->keys[0].value].hub].paired)
-        more = end_skew + rs_median(w->transfers, n) / 100;
+    if (n_classes == 1 || rs_point_hub(t, w->keys[0].value)->paired)
+        more = end_skew + median_transfer(t, n, w) / 100;
     pair->low -= more;
     pair->high += more;
     return true;
@@ -267,11 +267,10 @@ static bool pair_likely(const rs_terms *t, size_t p, int64_t end_skew, likely *w
 
 static bool set_likely(rs_terms *t, tree *w, int64_t end_skew, rs_clocks *clocks)
 {
-    likely room = {.values = rs_malloc((t->n_points + 1) * sizeof *room.values),
-                   .transfers = rs_malloc((t->n_points + 1) * sizeof *room.transfers),
-                   .all = rs_malloc((t->n_points + 1) * sizeof *room.all),
-                   .keys = rs_malloc((t->n_points + 1) * sizeof *room.keys)};
-    bool ok = room.values && room.transfers && room.all && room.keys;
+    size_t most = rs_terms_most_points(t);
+    likely room = {.values = rs_malloc((most + 1) * sizeof *room.values),
+                   .keys = rs_malloc((most + 1) * sizeof *room.keys)};
+    bool ok = room.values && room.keys;
     for (size_t p = 0; ok && p < t->n_pairs; p++) {
         ok = pair_likely(t, p, end_skew, &room);
         const rs_clock_pair *pair = &t->pairs[p];
@@ -292,8 +291,6 @@ static bool set_likely(rs_terms *t, tree *w, int64_t end_skew, rs_clocks *clocks
         pair->in_tree = true;
     }
     rs_free(room.values);
-    rs_free(room.transfers);
-    rs_free(room.all);
     rs_free(room.keys);
     return ok;
 }

@@ -7,43 +7,47 @@
 #include "base/interval.h"
 #include "base/memory.h"
 
+/* The edges are not kept, they are made of the terms: of term k edge 2k, from its rank to its hub, of its start and
+ * edge 2k + 1, back, of its end; then two of each tie. What is set aside binds nothing. */
 typedef struct system {
     rs_terms *t;
     rs_clocks *clocks;
-    rs_difference_edge *edges;
-    uint32_t *term; /* by edge */
-    size_t n_edges, n_nodes;
+    rs_difference_system edges;
     bool stuck; /* ties contradict each other: there is nothing to take out */
     int64_t *potential;
     uint32_t *cycle;
 } system_of;
 
-static void add_edges(system_of *s)
+static rs_difference_edge edge_of(const void *of, size_t i)
 {
+    const system_of *s = of;
     const rs_terms *t = s->t;
-    for (size_t h = 0; h < t->n_hubs; h++) {
-        uint32_t hub = (uint32_t)(s->clocks->n + h);
-        for (uint32_t k = t->hubs[h].first; k < t->hubs[h].first + t->hubs[h].n; k++) {
-            const rs_term *term = &t->items[k];
-            if (term->aside) continue;
-            s->clocks->of[term->rank].n += term->says != 0;
-            if (term->says & RS_TERM_START) {
-                s->term[s->n_edges] = k;
-                s->edges[s->n_edges++] = (rs_difference_edge){
-                    term->rank, hub, rs_term_slack(t, s->clocks, term, term->start) - term->start};
-            }
-            if (term->says & RS_TERM_END) {
-                s->term[s->n_edges] = k;
-                s->edges[s->n_edges++] = (rs_difference_edge){
-                    hub, term->rank, rs_term_slack(t, s->clocks, term, term->end) + term->end};
-            }
-        }
+    if (i >= 2 * t->n) {
+        const rs_clock_tie *tie = &t->ties[i / 2 - t->n];
+        return i % 2 ? (rs_difference_edge){tie->b, tie->a, -tie->low}
+                     : (rs_difference_edge){tie->a, tie->b, tie->high};
     }
-    for (size_t i = 0; i < t->n_ties; i++) {
-        const rs_clock_tie *tie = &t->ties[i];
-        s->term[s->n_edges] = s->term[s->n_edges + 1] = UINT32_MAX;
-        s->edges[s->n_edges++] = (rs_difference_edge){tie->a, tie->b, tie->high};
-        s->edges[s->n_edges++] = (rs_difference_edge){tie->b, tie->a, -tie->low};
+    const rs_term *term = &t->items[i / 2];
+    uint32_t hub = (uint32_t)s->clocks->n + term->hub;
+    bool binds = !term->aside && (term->says & (i % 2 ? RS_TERM_END : RS_TERM_START));
+    if (i % 2) return (rs_difference_edge){hub, term->rank, binds ? term->end : RS_DIFFERENCE_NONE};
+    return (rs_difference_edge){term->rank, hub, binds ? -term->start : RS_DIFFERENCE_NONE};
+}
+
+static int64_t weight_of(const system_of *s, size_t edge)
+{
+    return edge_of(s, edge).weight;
+}
+
+/* Widens the terms by what they may be off by, so that all that follows may take them at their word. */
+static void widen(rs_terms *t, rs_clocks *clocks)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        rs_term *term = &t->items[i];
+        int64_t before = rs_term_slack(t, clocks, term, term->start);
+        term->end += rs_term_slack(t, clocks, term, term->end);
+        term->start -= before;
+        if (!term->aside) clocks->of[term->rank].n += term->says != 0;
     }
 }
 
@@ -55,14 +59,12 @@ static int64_t likely_of(const rs_clock *c)
 /* By how much a start and an end of one collective contradict what is likely. */
 static int64_t violation(const system_of *s, size_t in, size_t out)
 {
-    const rs_clock *from = &s->clocks->of[s->edges[in].from], *to = &s->clocks->of[s->edges[out].to];
-    return likely_of(to) - likely_of(from) - (s->edges[in].weight + s->edges[out].weight);
+    const rs_difference_edge i = edge_of(s, in), o = edge_of(s, out);
+    return likely_of(&s->clocks->of[o.to]) - likely_of(&s->clocks->of[i.from]) - (i.weight + o.weight);
 }
 
 static void take_out(system_of *s, uint32_t term)
 {
-    for (size_t i = 0; i < s->n_edges; i++)
-        if (s->term[i] == term) s->edges[i].weight = RS_DIFFERENCE_NONE;
     s->t->items[term].aside = true;
     rs_clock *c = &s->clocks->of[s->t->items[term].rank];
     c->n -= c->n > 0;
@@ -79,8 +81,8 @@ static bool break_cycle(system_of *s, size_t n_cycle)
     for (size_t i = 0; i < n_cycle; i++) {
         /* the cycle lists edges against their direction: what leaves the hub stands before what enters it */
         size_t out = s->cycle[i], in = s->cycle[(i + 1) % n_cycle];
-        sum = rs_add_sat(sum, s->edges[out].weight);
-        if (s->edges[out].from < clocks->n || s->edges[in].to != s->edges[out].from) continue;
+        sum = rs_add_sat(sum, weight_of(s, out));
+        if (edge_of(s, out).from < clocks->n || edge_of(s, in).to != edge_of(s, out).from) continue;
         int64_t v = violation(s, in, out);
         if (worst_in != SIZE_MAX && v <= by) continue;
         by = v;
@@ -91,10 +93,10 @@ static bool break_cycle(system_of *s, size_t n_cycle)
     if (s->stuck) return true;
     if (!RS_GROW_ONE(clocks->contradictions, clocks->n_contradictions, clocks->contradictions_capacity))
         return false;
-    uint32_t hub = s->edges[worst_out].from - (uint32_t)clocks->n;
+    uint32_t hub = edge_of(s, worst_out).from - (uint32_t)clocks->n;
     clocks->contradictions[clocks->n_contradictions++] =
         (rs_clock_contradiction){s->t->hubs[hub].instance, rs_sub_sat(0, sum)};
-    uint32_t terms[2] = {s->term[worst_in], s->term[worst_out]};
+    uint32_t terms[2] = {(uint32_t)(worst_in / 2), (uint32_t)(worst_out / 2)};
     take_out(s, terms[0]);
     if (terms[1] != terms[0]) take_out(s, terms[1]);
     return true;
@@ -105,8 +107,7 @@ static rs_status make_feasible(system_of *s, bool *feasible, rs_error *err)
     size_t most = s->t->n_hubs / 50 + 20;
     for (size_t turn = 0; turn <= most; turn++) {
         size_t n_cycle;
-        rs_status status =
-            rs_difference_solve(s->edges, s->n_edges, s->n_nodes, s->potential, s->cycle, &n_cycle, err);
+        rs_status status = rs_difference_solve(&s->edges, s->potential, s->cycle, &n_cycle, err);
         if (status != RS_OK) return status;
         if (!n_cycle) {
             *feasible = true;
@@ -159,16 +160,14 @@ static void bound_pairs(const system_of *s)
     for (size_t p = 0; p < t->n_pairs; p++) {
         rs_clock_pair *pair = &t->pairs[p];
         for (size_t i = t->first[p]; i < t->first[p + 1]; i++) {
-            const rs_term *a = &t->items[t->points[i].a], *b = &t->items[t->points[i].b];
+            const rs_term *a = rs_point_a(t, i), *b = rs_point_b(t, i);
             if (a->aside || b->aside) continue;
             if ((a->says & RS_TERM_START) && (b->says & RS_TERM_END)) {
-                int64_t high = b->end - a->start + rs_term_slack(t, s->clocks, a, a->start) +
-                               rs_term_slack(t, s->clocks, b, b->end);
+                int64_t high = b->end - a->start;
                 if (pair->certain_high == RS_NO_TIME || high < pair->certain_high) pair->certain_high = high;
             }
             if ((b->says & RS_TERM_START) && (a->says & RS_TERM_END)) {
-                int64_t low = b->start - a->end - rs_term_slack(t, s->clocks, a, a->end) -
-                              rs_term_slack(t, s->clocks, b, b->start);
+                int64_t low = b->start - a->end;
                 if (pair->certain_low == RS_NO_TIME || low > pair->certain_low) pair->certain_low = low;
             }
         }
@@ -177,21 +176,21 @@ static void bound_pairs(const system_of *s)
 
 rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
 {
-    system_of s = {.t = t, .clocks = clocks, .n_nodes = clocks->n + t->n_hubs};
-    s.edges = rs_malloc((2 * (t->n + t->n_ties) + 1) * sizeof *s.edges);
-    s.term = rs_malloc((2 * (t->n + t->n_ties) + 1) * sizeof *s.term);
-    s.potential = rs_calloc(s.n_nodes + 1, sizeof *s.potential);
-    s.cycle = rs_malloc((s.n_nodes + 1) * sizeof *s.cycle);
-    int64_t *least = rs_malloc((s.n_nodes + 1) * sizeof *least);
-    int64_t *greatest = rs_malloc((s.n_nodes + 1) * sizeof *greatest);
-    bool ok = s.edges && s.term && s.potential && s.cycle && least && greatest, feasible = false;
+    system_of s = {.t = t, .clocks = clocks};
+    size_t n_nodes = clocks->n + t->n_hubs;
+    s.edges = (rs_difference_system){edge_of, &s, 2 * (t->n + t->n_ties), n_nodes};
+    s.potential = rs_calloc(n_nodes + 1, sizeof *s.potential);
+    s.cycle = rs_malloc((n_nodes + 1) * sizeof *s.cycle);
+    int64_t *least = rs_malloc((n_nodes + 1) * sizeof *least);
+    int64_t *greatest = rs_malloc((n_nodes + 1) * sizeof *greatest);
+    bool ok = s.potential && s.cycle && least && greatest, feasible = false;
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "clocks");
     if (status == RS_OK) {
-        add_edges(&s);
+        widen(t, clocks);
         status = make_feasible(&s, &feasible, err);
     }
     if (status == RS_OK && feasible && clocks->n)
-        status = rs_difference_bounds(s.edges, s.n_edges, s.n_nodes, s.potential, 0, least, greatest, err);
+        status = rs_difference_bounds(&s.edges, s.potential, 0, least, greatest, err);
     if (status == RS_OK && clocks->n) {
         for (size_t r = 1; r < clocks->n; r++) settle(&clocks->of[r], feasible, least[r], greatest[r]);
         rs_clock *reference = &clocks->of[0];
@@ -199,8 +198,6 @@ rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
         reference->certain_low = reference->certain_high = 0;
         bound_pairs(&s);
     }
-    rs_free(s.edges);
-    rs_free(s.term);
     rs_free(s.potential);
     rs_free(s.cycle);
     rs_free(least);

@@ -99,8 +99,9 @@ static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
             const rs_coll_arrival *a = &job->arrivals[k];
             rs_term term = {.start = rs_sub_sat(rs_coll_start(job, a), t->origin),
                             .end = rs_sub_sat(rs_coll_end(job, a), t->origin),
-                            .rank = a->rank,
-                            .says = says(job, a)};
+                            .hub = (uint32_t)t->n_hubs,
+                            .rank = a->rank & (((uint32_t)1 << RS_TERM_RANK_BITS) - 1),
+                            .says = says(job, a) & 3u};
             if (!near_enough(&term)) continue;
             t->items[t->n++] = term;
             hub.n++;
@@ -115,45 +116,67 @@ static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
     return true;
 }
 
-/* Each collective ties its members to its first one. */
-static bool add_points(rs_terms *t)
+/* Sorts by counting: terms with equal ranks stay in their order. of_first: the rank of their hub's first term counts,
+ * not their own. count: room for n_ranks + 1. */
+static void sort_points(const rs_terms *t, const uint32_t *from, uint32_t *to, size_t n, bool of_first,
+                        size_t *count, size_t n_ranks)
 {
-    rs_keyed *keys = rs_malloc((t->n + 1) * sizeof *keys);
-    rs_term_pair *unsorted = rs_malloc((t->n + 1) * sizeof *unsorted);
-    t->points = rs_malloc((t->n + 1) * sizeof *t->points);
-    bool ok = keys && unsorted && t->points;
-    size_t n = 0;
-    for (uint32_t h = 0; ok && h < t->n_hubs; h++) {
-        const rs_hub *hub = &t->hubs[h];
-        for (uint32_t k = hub->first + 1; k < hub->first + hub->n; k++) {
-            int64_t a = t->items[hub->first].rank, b = t->items[k].rank;
-            if (a == b) continue;
-            keys[n] = (rs_keyed){a * ((int64_t)1 << 31) + b, (uint32_t)n};
-            unsorted[n++] = (rs_term_pair){h, hub->first, k};
+    for (size_t r = 0; r <= n_ranks; r++) count[r] = 0;
+    for (int placing = 0; placing < 2; placing++) {
+        for (size_t i = 0; i < n; i++) {
+            const rs_term *term = &t->items[from[i]];
+            uint32_t rank = of_first ? t->items[t->hubs[term->hub].first].rank : term->rank;
+            if (placing)
+                to[count[rank]++] = from[i];
+            else
+                count[rank + 1]++;
         }
+        for (size_t r = 0; !placing && r < n_ranks; r++) count[r + 1] += count[r];
     }
-    ok = ok && rs_keyed_sort(keys, n);
-    t->first = ok ? rs_malloc((n + 2) * sizeof *t->first) : NULL;
-    size_t capacity = 0;
-    ok = ok && t->first;
-    for (size_t i = 0; ok && i < n; i++) {
-        t->points[i] = unsorted[keys[i].value];
-        if (i && keys[i].key == keys[i - 1].key) continue;
-        ok = RS_GROW_ONE(t->pairs, t->n_pairs, capacity);
+}
+
+/* Each collective ties its members to its first one. */
+static bool add_points(rs_terms *t, size_t n_ranks)
+{
+    uint32_t *unsorted = rs_malloc((t->n + 1) * sizeof *unsorted);
+    size_t *count = rs_malloc((n_ranks + 1) * sizeof *count), capacity = 0, capacity_first = 0, n = 0;
+    t->points = rs_malloc((t->n + 1) * sizeof *t->points);
+    bool ok = unsorted && count && t->points;
+    for (uint32_t k = 0; ok && k < t->n; k++)
+        if (t->items[t->hubs[t->items[k].hub].first].rank != t->items[k].rank) t->points[n++] = k;
+    if (ok) {
+        sort_points(t, t->points, unsorted, n, false, count, n_ranks);
+        sort_points(t, unsorted, t->points, n, true, count, n_ranks);
+    }
+    rs_free(unsorted);
+    rs_free(count);
+    t->n_points = n;
+    size_t n_first = 0;
+    for (size_t i = 0; ok && i <= n; i++) {
+        if (i < n && i && rs_point_a(t, i)->rank == rs_point_a(t, i - 1)->rank &&
+            rs_point_b(t, i)->rank == rs_point_b(t, i - 1)->rank)
+            continue;
+        ok = RS_GROW_ONE(t->first, n_first, capacity_first);
+        if (ok) t->first[n_first++] = i;
+        if (i == n) break;
+        ok = ok && RS_GROW_ONE(t->pairs, t->n_pairs, capacity);
         if (!ok) break;
-        t->first[t->n_pairs] = i;
-        t->pairs[t->n_pairs++] = (rs_clock_pair){.a = t->items[t->points[i].a].rank,
-                                                 .b = t->items[t->points[i].b].rank,
+        t->pairs[t->n_pairs++] = (rs_clock_pair){.a = rs_point_a(t, i)->rank,
+                                                 .b = rs_point_b(t, i)->rank,
                                                  .low = RS_NO_TIME,
                                                  .high = RS_NO_TIME,
                                                  .certain_low = RS_NO_TIME,
                                                  .certain_high = RS_NO_TIME};
     }
-    if (ok) t->first[t->n_pairs] = n;
-    t->n_points = n;
-    rs_free(keys);
-    rs_free(unsorted);
     return ok;
+}
+
+size_t rs_terms_most_points(const rs_terms *t)
+{
+    size_t most = 0;
+    for (size_t p = 0; p < t->n_pairs; p++)
+        if (t->first[p + 1] - t->first[p] > most) most = t->first[p + 1] - t->first[p];
+    return most;
 }
 
 rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err)
@@ -162,8 +185,8 @@ rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err)
     *out = (rs_terms){0};
     out->items = rs_malloc((job->n_arrivals + 1) * sizeof *out->items);
     out->hubs = rs_malloc((job->n + 1) * sizeof *out->hubs);
-    bool ok = out->items && out->hubs && rs_strings_init(&classes) && add_hubs(job, out, &classes) &&
-              add_points(out);
+    bool ok = out->items && out->hubs && !(job->n_ranks >> RS_TERM_RANK_BITS) && rs_strings_init(&classes) &&
+              add_hubs(job, out, &classes) && add_points(out, job->n_ranks);
     rs_strings_clear(&classes);
     if (ok) return RS_OK;
     rs_terms_clear(out);

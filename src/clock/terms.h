@@ -7,11 +7,14 @@
 
 enum { RS_TERM_START = 1, RS_TERM_END = 2 }; /* what of a term bounds the others */
 
+#define RS_TERM_RANK_BITS 29
+
 typedef struct rs_term {
     int64_t start, end;
-    uint32_t rank;
-    uint8_t says;
-    bool aside;
+    uint32_t hub;
+    uint32_t rank : RS_TERM_RANK_BITS;
+    uint32_t says : 2;
+    uint32_t aside : 1;
 } rs_term;
 
 /* A collective of at least two terms: every START of it is before every END. */
@@ -22,17 +25,13 @@ typedef struct rs_hub {
     bool paired;    /* a send and its receive */
 } rs_hub;
 
-/* Two terms of a hub, the lower rank's first. Sorted by ranks, then time. */
-typedef struct rs_term_pair {
-    uint32_t hub, a, b; /* a, b: terms */
-} rs_term_pair;
-
 typedef struct rs_terms {
     rs_term *items;
     size_t n;
     rs_hub *hubs;
     size_t n_hubs, n_classes;
-    rs_term_pair *points;
+    uint32_t
+        *points; /* terms, each of which makes a pair with the first of its hub: by the ranks, then time */
     size_t n_points;
     rs_clock_pair *pairs;
     size_t *first; /* by pair + 1: its points */
@@ -45,6 +44,22 @@ typedef struct rs_terms {
 /* Times farther than this from the origin are not used: sums along a path of clocks stay far from the ends of
  * the range. 13 days. */
 #define RS_CLOCK_FARTHEST ((int64_t)1 << 50)
+
+/* The hub of a point, and its terms: the lower rank's and the other. */
+static inline const rs_hub *rs_point_hub(const rs_terms *t, size_t point)
+{
+    return &t->hubs[t->items[t->points[point]].hub];
+}
+static inline rs_term *rs_point_a(const rs_terms *t, size_t point)
+{
+    return &t->items[rs_point_hub(t, point)->first];
+}
+static inline rs_term *rs_point_b(const rs_terms *t, size_t point)
+{
+    return &t->items[t->points[point]];
+}
+/* How many points the pair with most of them has. */
+size_t rs_terms_most_points(const rs_terms *t);
 
 rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err);
 void rs_terms_clear(rs_terms *terms);

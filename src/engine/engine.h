@@ -79,7 +79,9 @@ typedef struct rs_engine {
     uint32_t *order; /* nodes as their rank numbers them, in the order of a replay */
     rs_order_run *runs;
     size_t n_runs;
-    size_t n_dropped; /* meetings that closed a circle over ranks: clocks or matches are wrong there */
+    uint32_t *ahead;      /* nodes: of each rank the last work ahead of its first step's, stream by stream */
+    uint32_t *ahead_base; /* by rank, n_ranks + 1 */
+    size_t n_dropped;     /* meetings that closed a circle over ranks: clocks or matches are wrong there */
     size_t n_pinned, n_alone; /* work without a known cause; communication without its partners */
 } rs_engine;
 
@@ -151,8 +153,14 @@ void rs_times_clear(rs_times *times);
 /* When each step of each rank is over: the later of its annotation's end and the end of the work launched in
  * it, and never before the step before it. By step_base[rank] + step; room for step_base[n_ranks]. */
 void rs_engine_step_ends(const rs_engine *engine, const rs_times *times, int64_t *ends);
-/* When the rank's first step begins. */
-int64_t rs_engine_begin(const rs_engine *engine, const rs_times *times, size_t rank);
+/* When the rank's first step begins: with its annotation, or when the work is over that is ahead of the step's own on
+ * its streams. *moment (NULL: not wanted): the end of such work, RS_NO_CAUSE: the annotation. Without steps: when the
+ * trace begins. */
+int64_t rs_engine_begin(const rs_engine *engine, const rs_times *times, size_t rank, uint32_t *moment);
+/* When the first step's annotation begins. */
+int64_t rs_engine_first_mark(const rs_engine *engine, const rs_times *times, size_t rank);
+/* Fills `ahead` and `ahead_base`; a part of rs_engine_join. */
+rs_status rs_engine_find_ahead(rs_engine *engine, rs_error *err);
 /* The nodes that a replay does not put where they were recorded; *worst: by how much, ns. */
 size_t rs_engine_deviations(const rs_engine *engine, const rs_times *times, int64_t *worst);
 

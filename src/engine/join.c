@@ -17,6 +17,8 @@ void rs_engine_clear(rs_engine *e)
     rs_free(e->node_base);
     rs_free(e->edge_base);
     rs_free(e->step_base);
+    rs_free(e->ahead);
+    rs_free(e->ahead_base);
     rs_free(e->kind);
     rs_free(e->meetings);
     rs_free(e->members);
@@ -381,6 +383,7 @@ rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const 
     rs_status status = number(out, err);
     if (status == RS_OK) status = meet(out, how->clocks, err);
     if (status == RS_OK) count_pinned(out);
+    if (status == RS_OK) status = rs_engine_find_ahead(out, err);
     if (status == RS_OK && how->infer) status = rs_engine_infer(out, err);
     if (status == RS_OK) status = set_order(out, err);
     if (status == RS_OK) out->n_edges += out->n_added;

@@ -355,29 +355,6 @@ rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_tim
 
 /* ---- what came of it ----------------------------------------------------------------------------------- */
 
-int64_t rs_engine_begin(const rs_engine *e, const rs_times *t, size_t rank)
-{
-    const rs_skeleton *s = e->ranks[rank];
-    if (!s->n_steps) return t->start[e->node_base[rank]];
-    return rs_add_sat(t->end[e->node_base[rank] + s->steps[0].mark], s->steps[0].after);
-}
-
-void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
-{
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        uint32_t base = e->node_base[r];
-        int64_t *end = ends + e->step_base[r];
-        for (size_t k = 0; k < s->n_steps; k++)
-            end[k] = rs_add_sat(t->end[base + s->steps[k].last], s->steps[k].tail);
-        for (uint32_t i = 0; i < s->n; i++)
-            if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0 && t->end[base + i] > end[s->step[i]])
-                end[s->step[i]] = t->end[base + i];
-        for (size_t k = 1; k < s->n_steps; k++)
-            if (end[k] < end[k - 1]) end[k] = end[k - 1];
-    }
-}
-
 size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *worst)
 {
     size_t n = 0;

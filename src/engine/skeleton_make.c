@@ -531,14 +531,23 @@ static uint32_t point_before(const rs_skeleton *s, const uint32_t *points, size_
     return low ? points[low - 1] : 0;
 }
 
+/* Which steps have work on the GPU. */
+static void mark_working(const rs_skeleton *s, bool *works)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0) works[s->step[i]] = true;
+}
+
 static bool fill_steps(maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
+    bool *works = rs_calloc(n + 1, sizeof *works);
     size_t n_threads = m->e->n_threads;
     uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
              *points = rs_malloc((s->n + 1) * sizeof *points);
     s->steps = rs_malloc((n + 1) * sizeof *s->steps);
-    bool ok = first && points && s->steps;
+    bool ok = works && first && points && s->steps;
+    if (ok) mark_working(s, works);
     for (uint32_t i = 1; ok && i < s->n; i++)
         if (!(s->flags[i] & RS_NODE_WORK)) first[m->e->thread[s->row[i]] + 2]++;
     for (size_t i = 1; ok && i <= n_threads; i++) first[i + 1] += first[i];
@@ -553,9 +562,10 @@ static bool fill_steps(maker *m, const rs_step *steps, size_t n)
         t->mark = point_before(s, of, n_of, t->start);
         t->after = rs_sub_sat(t->start, s->time[t->mark]);
         t->last = point_before(s, of, n_of, t->end);
-        /* a step whose thread has no point ends with its work */
-        t->tail = rs_sub_sat(t->last ? t->end : t->start, s->time[t->last]);
+        /* a step whose thread has no point ends with its work, if it has any */
+        t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, s->time[t->last]);
     }
+    rs_free(works);
     rs_free(first);
     rs_free(points);
     return ok;

@@ -34,6 +34,7 @@ typedef struct rs_run_name {
     bool leads;                     /* the part whose name stands for the run */
     bool repeats;                   /* holds what the leading part holds, once more */
     bool alone_useless;             /* says what others refer to, and no events */
+    bool yields;                    /* of a folder: not read beside a file of the run that does not yield */
 } rs_run_name;
 
 /* Several files read one after another into the same events. */

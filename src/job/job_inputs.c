@@ -68,6 +68,18 @@ static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool fro
     return RS_OK;
 }
 
+static char *join_path(const char *folder, const char *name)
+{
+    size_t n = strlen(folder), m = strlen(name);
+    bool slash = n && folder[n - 1] == '/';
+    char *path = rs_malloc(n + m + 2);
+    if (!path) return NULL;
+    memcpy(path, folder, n);
+    if (!slash) path[n] = '/';
+    memcpy(path + n + !slash, name, m + 1);
+    return path;
+}
+
 static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsigned depth, rs_error *err)
 {
     DIR *dir = opendir(path);
@@ -75,16 +87,11 @@ static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsi
     rs_status status = RS_OK;
     for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.') continue;
-        size_t n = strlen(path), m = strlen(entry->d_name);
-        char *full = rs_malloc(n + m + 2);
+        char *full = join_path(path, entry->d_name);
         if (!full) {
             status = rs_fail_nomem(err, "inputs");
             break;
         }
-        memcpy(full, path, n);
-        bool slash = n && path[n - 1] == '/';
-        if (!slash) full[n] = '/';
-        memcpy(full + n + !slash, entry->d_name, m + 1);
         struct stat info;
         if (stat(full, &info) == 0) {
             if (S_ISREG(info.st_mode))
@@ -95,6 +102,48 @@ static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsi
         rs_free(full);
     }
     closedir(dir);
+    return status;
+}
+
+/* What JAX and TensorFlow write under a folder for logs: a folder of each run's files. */
+static const char runs_folder[] = "plugins/profile";
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The run's folder where a folder for logs holds one; several of them are not one job. NULL: it is none. */
+static rs_status find_run(const char *path, char **out, rs_error *err)
+{
+    char *runs = join_path(path, runs_folder);
+    size_t n = 0;
+    *out = NULL;
+    if (!runs) return rs_fail_nomem(err, "inputs");
+    DIR *dir = is_folder(runs) ? opendir(runs) : NULL;
+    rs_status status = RS_OK;
+    for (struct dirent *entry; dir && status == RS_OK && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        char *run = join_path(runs, entry->d_name);
+        if (!run) status = rs_fail_nomem(err, "inputs");
+        if (status != RS_OK || !is_folder(run)) {
+            rs_free(run);
+            continue;
+        }
+        n++;
+        bool later = !*out || rs_path_compare(*out, run) < 0;
+        rs_free(later ? *out : run);
+        if (later) *out = run;
+    }
+    if (dir) closedir(dir);
+    if (status == RS_OK && n > 1)
+        status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
+                            "holds %zu runs: give the folder of one, the last is %s", n, *out);
+    rs_free(runs);
+    if (status == RS_OK) return RS_OK;
+    rs_free(*out);
+    *out = NULL;
     return status;
 }
 
@@ -155,6 +204,7 @@ static bool pass_over(rs_input *input, const rs_input *other)
 static rs_status join_files(run_file *files, size_t n, rs_error *err)
 {
     size_t whole = 0;
+    if (files[0].name.yields) return RS_OK; /* they come last: nothing else is there */
     while (whole < n && !files[whole].name.is_part) whole++;
     /* the same run in another form: a folder's second one is passed over, one that was asked for is read */
     for (size_t i = whole ? 1 : n; i < n; i++)
@@ -203,6 +253,20 @@ static void remove_joined(rs_job *job)
     job->n_inputs = kept;
 }
 
+/* All events of a run once more, which JAX writes beside its files where it is asked to. */
+static rs_status pass_over_copy(rs_input *input, run_file *files, size_t n, rs_error *err)
+{
+    static const char copy[] = "/perfetto_trace.json.gz";
+    size_t length = strlen(input->path), folder = length - (sizeof copy - 1) + 1;
+    if (!input->from_directory || length < sizeof copy || strcmp(input->path + folder - 1, copy) != 0)
+        return RS_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!files[i].name.yields && strncmp(files[i].input->path, input->path, folder) == 0 &&
+            !strchr(files[i].input->path + folder, '/') && !pass_over(input, files[i].input))
+            return rs_fail_nomem(err, "inputs");
+    return RS_OK;
+}
+
 static rs_status join_runs(rs_job *job, rs_error *err)
 {
     run_file *files = rs_malloc((job->n_inputs + 1) * sizeof *files);
@@ -219,6 +283,8 @@ static rs_status join_runs(rs_job *job, rs_error *err)
         }
         if (end - i > 1) status = join_files(files + i, end - i, err);
     }
+    for (size_t i = 0; i < job->n_inputs && status == RS_OK; i++)
+        status = pass_over_copy(&job->inputs[i], files, n, err);
     rs_free(files);
     remove_joined(job);
     return status;
@@ -229,11 +295,13 @@ rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_
     for (size_t i = 0; i < n; i++) {
         int64_t rank;
         const char *path = split_rank(paths[i], &rank);
-        struct stat info;
         rs_status status;
         size_t before = job->n_inputs;
-        if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-            status = add_directory(job, path, rank, 0, err);
+        if (strcmp(path, "-") != 0 && is_folder(path)) {
+            char *run = NULL;
+            status = job->settings.recursive ? RS_OK : find_run(path, &run, err);
+            if (status == RS_OK) status = add_directory(job, run ? run : path, rank, 0, err);
+            rs_free(run);
             if (status == RS_OK && job->n_inputs == before)
                 status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
                                     job->settings.recursive ? "holds no files"

@@ -110,6 +110,34 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
     return id;
 }
 
+/* Ops of a rank that differ in none of these belong to one channel. */
+static bool same_channel(const rs_coll_op *x, const rs_coll_op *y)
+{
+    return x->group == y->group && x->members == y->members && x->kind == y->kind && x->name == y->name &&
+           x->group_size == y->group_size && x->source == y->source && x->target == y->target &&
+           x->stream == y->stream;
+}
+
+/* Channels that a rank's ops were found to be of lately, so that few texts are made: by the op, from 1. */
+enum { RECENT = 64 };
+typedef struct recent {
+    uint32_t op[RECENT], channel[RECENT];
+} recent;
+
+static uint32_t channel_of_next(matcher *m, recent *lately, uint32_t rank, uint32_t i)
+{
+    const rs_coll_op *ops = m->job->ranks[rank]->ops, *op = &ops[i];
+    size_t at = (op->group * 31 + (uint32_t)op->kind * 7 + op->members + op->name * 5 +
+                 (uint32_t)op->source * 3 + (uint32_t)op->target + (uint32_t)op->stream) %
+                RECENT;
+    if (!lately->op[at] || !same_channel(&ops[lately->op[at] - 1], op)) {
+        lately->op[at] = i + 1;
+        lately->channel[at] = channel_of(m, rank, op);
+    }
+    return lately->channel[at];
+}
+
+/* Counts the ops of each channel, then puts them in their places. */
 static bool sort_into_channels(matcher *m)
 {
     const rs_coll_job *job = m->job;
@@ -118,28 +146,24 @@ static bool sort_into_channels(matcher *m)
         n += job->ranks[r]->n;
         m->many_streams = m->many_streams || has_many_streams(job->ranks[r]);
     }
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    item *unsorted = rs_malloc((n + 1) * sizeof *unsorted);
+    uint32_t *channel = rs_malloc((n + 1) * sizeof *channel);
     m->items = rs_malloc((n + 1) * sizeof *m->items);
-    bool ok = keys && unsorted && m->items && n < UINT32_MAX;
-    for (uint32_t r = 0; ok && r < job->n_ranks; r++)
-        for (uint32_t i = 0; ok && i < job->ranks[r]->n; i++, at++) {
-            uint32_t channel = channel_of(m, r, &job->ranks[r]->ops[i]);
-            ok = channel != RS_NO_STRING;
-            keys[at] = (rs_keyed){channel, (uint32_t)at};
-            unsorted[at] = (item){.rank = r, .op = i};
-        }
-    ok = ok && rs_keyed_sort(keys, n);
-    m->first = ok ? rs_calloc(m->channels.n + 1, sizeof *m->first) : NULL;
-    ok = ok && m->first;
-    for (size_t i = 0; ok && i < n; i++) {
-        m->items[i] = unsorted[keys[i].value];
-        m->first[keys[i].key + 1]++;
+    bool ok = channel && m->items && n < UINT32_MAX;
+    for (uint32_t r = 0; ok && r < job->n_ranks; r++) {
+        recent lately = {0};
+        for (uint32_t i = 0; ok && i < job->ranks[r]->n; i++, at++)
+            ok = (channel[at] = channel_of_next(m, &lately, r, i)) != RS_NO_STRING;
     }
-    for (size_t c = 0; ok && c < m->channels.n; c++) m->first[c + 1] += m->first[c];
+    m->first = ok ? rs_calloc(m->channels.n + 2, sizeof *m->first) : NULL;
+    ok = ok && m->first;
+    for (size_t i = 0; ok && i < n; i++) m->first[channel[i] + 2]++;
+    for (size_t c = 0; ok && c < m->channels.n; c++) m->first[c + 2] += m->first[c + 1];
+    at = 0;
+    for (uint32_t r = 0; ok && r < job->n_ranks; r++)
+        for (uint32_t i = 0; i < job->ranks[r]->n; i++, at++)
+            m->items[m->first[channel[at] + 1]++] = (item){.rank = r, .op = i};
     m->n = n;
-    rs_free(keys);
-    rs_free(unsorted);
+    rs_free(channel);
     return ok;
 }
 
@@ -163,20 +187,28 @@ static bool add_instance(matcher *m, size_t *capacity, int64_t number, bool by_s
     return true;
 }
 
-/* Kernels with one number, by rank: the k-th of each rank belong together. */
-static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq, size_t *capacity)
+/* The ops of one rank among those with one number: which are left. */
+typedef struct run {
+    uint32_t at, end;
+} run;
+
+/* Kernels with one number, by rank: the k-th of each rank belong together. order: places in items. */
+static bool make_instances(matcher *m, const item *items, const uint32_t *order, size_t n, run *runs,
+                           bool by_seq, size_t *capacity)
 {
     rs_coll_job *job = m->job;
-    size_t left = n;
-    for (size_t turn = 0; left > 0; turn++) {
-        if (!add_instance(m, capacity, items[0].number, by_seq)) return false;
+    size_t n_runs = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || items[order[i]].rank != items[order[i - 1]].rank) runs[n_runs++].at = i;
+        runs[n_runs - 1].end = i + 1;
+    }
+    while (n_runs) {
+        if (!add_instance(m, capacity, items[order[0]].number, by_seq)) return false;
         rs_coll_instance *instance = &job->instances[job->n - 1];
         const item *one = NULL;
-        for (size_t i = 0, next; i < n; i = next) {
-            for (next = i; next < n && items[next].rank == items[i].rank; next++) {
-            }
-            if (next - i <= turn) continue;
-            const item *it = &items[i + turn];
+        size_t left = 0;
+        for (size_t r = 0; r < n_runs; r++) {
+            const item *it = &items[order[runs[r].at++]];
             if (one && rs_coll_item_op(job, one)->kind != rs_coll_item_op(job, it)->kind)
                 instance->mixed = true;
             instance->on_host = instance->on_host || job->ranks[it->rank]->on_host;
@@ -184,32 +216,58 @@ static bool make_instances(matcher *m, const item *items, size_t n, bool by_seq,
             job->arrivals[job->n_arrivals++] =
                 (rs_coll_arrival){.rank = it->rank, .op = it->op, .instance = (uint32_t)(job->n - 1)};
             instance->n++;
-            left--;
+            if (runs[r].at < runs[r].end) runs[left++] = runs[r];
         }
+        n_runs = left;
     }
     return true;
+}
+
+/* Places of the items in the order of their numbers; equal ones stay in their order. Numbers that lie close together,
+ * as counted ones do, are counted in their turn. */
+static bool order_by_number(const item *items, size_t n, uint32_t *order)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].number < least) least = items[i].number;
+        if (items[i].number > most) most = items[i].number;
+    }
+    uint64_t range = (uint64_t)most - (uint64_t)least;
+    if (range < 2 * (uint64_t)n) {
+        uint32_t *first = rs_calloc((size_t)range + 2, sizeof *first);
+        if (!first) return false;
+        for (size_t i = 0; i < n; i++) first[items[i].number - least + 1]++;
+        for (size_t k = 0; k < range; k++) first[k + 1] += first[k];
+        for (uint32_t i = 0; i < n; i++) order[first[items[i].number - least]++] = i;
+        rs_free(first);
+        return true;
+    }
+    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    bool ok = keys != NULL;
+    for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){items[i].number, (uint32_t)i};
+    ok = ok && rs_keyed_sort(keys, n);
+    for (size_t i = 0; ok && i < n; i++) order[i] = keys[i].value;
+    rs_free(keys);
+    return ok;
 }
 
 static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, size_t *capacity)
 {
     size_t n = end - first;
-    if (!by_seq && !rs_coll_number_by_order(m->job, m->items + first, n)) return false;
+    item *items = m->items + first;
+    if (!by_seq && !rs_coll_number_by_order(m->job, items, n)) return false;
     if (by_seq)
-        for (size_t i = first; i < end; i++) m->items[i].number = rs_coll_item_op(m->job, &m->items[i])->seq;
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    item *sorted = rs_malloc((n + 1) * sizeof *sorted);
-    bool ok = keys && sorted;
-    for (size_t i = 0; ok && i < n; i++)
-        keys[i] = (rs_keyed){m->items[first + i].number, (uint32_t)(first + i)};
-    ok = ok && rs_keyed_sort(keys, n);
-    for (size_t i = 0; ok && i < n; i++) sorted[i] = m->items[keys[i].value];
+        for (size_t i = 0; i < n; i++) items[i].number = rs_coll_item_op(m->job, &items[i])->seq;
+    uint32_t *order = rs_malloc((n + 1) * sizeof *order);
+    run *runs = rs_malloc((m->job->n_ranks + 1) * sizeof *runs);
+    bool ok = order && runs && order_by_number(items, n, order);
     for (size_t i = 0, next; ok && i < n; i = next) {
-        for (next = i; next < n && sorted[next].number == sorted[i].number; next++) {
+        for (next = i; next < n && items[order[next]].number == items[order[i]].number; next++) {
         }
-        ok = make_instances(m, sorted + i, next - i, by_seq, capacity);
+        ok = make_instances(m, items, order + i, next - i, runs, by_seq, capacity);
     }
-    rs_free(keys);
-    rs_free(sorted);
+    rs_free(order);
+    rs_free(runs);
     return ok;
 }
 
@@ -295,7 +353,7 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
 {
     *out = (rs_coll_job){.ranks = ranks, .n_ranks = n_ranks};
     matcher m = {.job = out};
-    size_t capacity = 0;
+    size_t capacity = 0, n_numbered = 0;
     out->shift = rs_calloc(n_ranks + 1, sizeof *out->shift);
     out->clocks = rs_calloc(n_ranks + 1, sizeof *out->clocks);
     bool ok = out->shift && out->clocks && rs_strings_init(&m.channels);
@@ -308,13 +366,16 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
         ok = ok && match_channels(&m, true, &capacity);
         /* what numbers tell of the clocks helps to match what has none */
         if (ok && set_clocks) status = set_clocks(out, err);
+        n_numbered = out->n_arrivals;
         ok = ok && match_channels(&m, false, &capacity);
         if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
     }
     rs_free(m.items);
     rs_free(m.first);
     rs_strings_clear(&m.channels);
-    if (status == RS_OK && set_clocks) status = set_clocks(out, err);
+    /* Where all are tied together and nothing was matched since, clocks would be set to the same again. */
+    bool settled = status == RS_OK && out->n_arrivals == n_numbered && rs_coll_n_parts(out) == 1;
+    if (status == RS_OK && set_clocks && !settled) status = set_clocks(out, err);
     if (status == RS_OK && !order_in_time(out)) status = rs_fail_nomem(err, "collectives");
     if (status != RS_OK) rs_coll_job_clear(out);
     return status;

@@ -42,6 +42,7 @@ rs_coll_kind rs_coll_kind_of(const char *name)
         {"reduce", RS_COLL_REDUCE},
         {"send", RS_COLL_SEND_RECV},
         {"recv", RS_COLL_SEND_RECV},
+        {"collectivepermute", RS_COLL_SEND_RECV},
     };
     char text[256];
     squeeze(name, text, sizeof text);
@@ -94,7 +95,7 @@ bool rs_coll_is_operator(const char *name)
 /* The back ends that a host thread runs. What stands behind the name; NULL: it begins with none of them. */
 static const char *behind_host_backend(const char *name)
 {
-    static const char *const words[] = {"gloo", "mpi", "ucc"};
+    static const char *const words[] = {"gloo", "mpi", "ucc", "xla"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(name, words[i], strlen(words[i])) == 0) return name + strlen(words[i]);
     return NULL;

@@ -33,9 +33,9 @@ bool rs_coll_is_one_sided(const char *kernel);
 /* "nccl:all_reduce", "rccl:...", "c10d::allreduce_": an annotation or operator that is about one collective.
  */
 bool rs_coll_is_call(const char *name);
-/* "gloo:all_reduce", "mpi:...", "ucc:...": communication that a host thread runs. */
+/* "gloo:all_reduce", "mpi:...", "ucc:...", "xla:all-reduce.1": communication that a host thread runs. */
 bool rs_coll_is_host_span(const char *name);
-/* "gloo", "mpi", "ucc" */
+/* "gloo", "mpi", "ucc", "xla" */
 bool rs_coll_is_host_backend(const char *backend);
 /* Operators that submit communication or wait for it ("_c10d_functional::wait_tensor"), and compute nothing.
  * */

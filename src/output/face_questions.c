@@ -79,10 +79,21 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
 
 rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_step[] = {"rank",        "step",       "length_us",        "vs_median_pct",
-                                          "gpu_span_us", "compute_us", "exposed_comm_us",  "exposed_copy_us",
-                                          "idle_us",     "busy_pct",   "launch_bound_pct", "data_loading_us",
-                                          "outlier",     NULL};
+    static const char *const of_step[] = {"rank",
+                                          "step",
+                                          "length_us",
+                                          "vs_median_pct",
+                                          "period_us",
+                                          "gpu_span_us",
+                                          "compute_us",
+                                          "exposed_comm_us",
+                                          "exposed_copy_us",
+                                          "idle_us",
+                                          "busy_pct",
+                                          "launch_bound_pct",
+                                          "data_loading_us",
+                                          "outlier",
+                                          NULL};
     static const char *const of_rank[] = {"rank",   "steps",        "mean_us", "median_us", "min_us",
                                           "max_us", "slowest_step", "std_us",  "outliers",  NULL};
     const rs_table *steps = result->tables[0];

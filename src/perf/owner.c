@@ -81,11 +81,11 @@ static bool says_tf32(const char *name)
     return false;
 }
 
-/* CUDA's and ROCm's names of copies over the link. */
+/* CUDA's, XLA's and ROCm's names of copies over the link. */
 static bool crosses_link(const char *name)
 {
-    return strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "HostToDevice") ||
-           strstr(name, "DeviceToHost");
+    return strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "H2D") || strstr(name, "D2H") ||
+           strstr(name, "HostToDevice") || strstr(name, "DeviceToHost");
 }
 
 static void note_work(const finder *f, rs_owned *o, uint32_t row)

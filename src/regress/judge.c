@@ -24,32 +24,35 @@ typedef struct verdict_row {
     double all, settled, outliers, warm_up; /* us */
 } verdict_row;
 
-#define VERDICT_ROW(CELL)                                                                                    \
-    CELL(OF(verdict_row, verdict), "verdict", TEXT, NONE, "slower, faster, same, or undecided", NULL)        \
-    CELL(OF(verdict_row, base), "base_us", REAL, US, "mean step of the base: settled steps of all runs",     \
-         "base")                                                                                             \
-    CELL(OF(verdict_row, now), "new_us", REAL, US, "the same of the new side", "new")                        \
-    CELL(OF(verdict_row, change), "change_pct", REAL, PERCENT, "ratio of the runs' geometric means, less 1", \
-         "change %")                                                                                         \
-    CELL(OF(verdict_row, low), "low_pct", REAL, PERCENT, "its interval of 1 - alpha, over runs", "low %")    \
-    CELL(OF(verdict_row, high), "high_pct", REAL, PERCENT, "its interval of 1 - alpha, over runs", "high %") \
-    CELL(OF(verdict_row, p), "p", REAL, NONE, "of no difference, by Welch's test of the runs' log means",    \
-         NULL)                                                                                               \
-    CELL(OF(verdict_row, runs_a), "runs_a", INT, COUNT, "runs of the base with steps", NULL)                 \
-    CELL(OF(verdict_row, runs_b), "runs_b", INT, COUNT, "runs of the new side with steps", NULL)             \
-    CELL(OF(verdict_row, steps_a), "steps_a", INT, COUNT, "settled steps of the base", NULL)                 \
-    CELL(OF(verdict_row, steps_b), "steps_b", INT, COUNT, "settled steps of the new side", NULL)             \
-    CELL(OF(verdict_row, visible), "smallest_visible_pct", REAL, PERCENT,                                    \
-         "the least change that these runs show with a power of 80 %", "smallest visible %")                 \
-    CELL(OF(verdict_row, all), "all_us", REAL, US,                                                           \
-         "change of the mean over all steps: the next three make it up", "all steps")                        \
-    CELL(OF(verdict_row, settled), "settled_us", REAL, US, "new_us - base_us", "settled")                    \
-    CELL(OF(verdict_row, outliers), "outliers_us", REAL, US, "change of what outlier steps add to the mean", \
-         "outliers")                                                                                         \
-    CELL(OF(verdict_row, warm_up), "warm_up_us", REAL, US, "change of what warm-up adds to the mean",        \
-         "warm-up")                                                                                          \
-    CELL(MAYBE(verdict_row, parts), "parts", TEXT, NONE,                                                     \
-         "what the table parts divides: path or exposed (the time line); unknown: nothing", NULL)            \
+#define VERDICT_ROW(CELL)                                                                                        \
+    CELL(OF(verdict_row, verdict), "verdict", TEXT, NONE, "slower, faster, same, or undecided", NULL)            \
+    CELL(                                                                                                        \
+        OF(verdict_row, base), "base_us", REAL, US,                                                              \
+        "mean length of a step of the base on the host (of steps: length_us), or with --step job from the last " \
+        "rank's end to the last rank's end: settled steps of all runs",                                          \
+        "base")                                                                                                  \
+    CELL(OF(verdict_row, now), "new_us", REAL, US, "the same of the new side", "new")                            \
+    CELL(OF(verdict_row, change), "change_pct", REAL, PERCENT, "ratio of the runs' geometric means, less 1",     \
+         "change %")                                                                                             \
+    CELL(OF(verdict_row, low), "low_pct", REAL, PERCENT, "its interval of 1 - alpha, over runs", "low %")        \
+    CELL(OF(verdict_row, high), "high_pct", REAL, PERCENT, "its interval of 1 - alpha, over runs", "high %")     \
+    CELL(OF(verdict_row, p), "p", REAL, NONE, "of no difference, by Welch's test of the runs' log means",        \
+         NULL)                                                                                                   \
+    CELL(OF(verdict_row, runs_a), "runs_a", INT, COUNT, "runs of the base with steps", NULL)                     \
+    CELL(OF(verdict_row, runs_b), "runs_b", INT, COUNT, "runs of the new side with steps", NULL)                 \
+    CELL(OF(verdict_row, steps_a), "steps_a", INT, COUNT, "settled steps of the base", NULL)                     \
+    CELL(OF(verdict_row, steps_b), "steps_b", INT, COUNT, "settled steps of the new side", NULL)                 \
+    CELL(OF(verdict_row, visible), "smallest_visible_pct", REAL, PERCENT,                                        \
+         "the least change that these runs show with a power of 80 %", "smallest visible %")                     \
+    CELL(OF(verdict_row, all), "all_us", REAL, US,                                                               \
+         "change of the mean over all steps: the next three make it up", "all steps")                            \
+    CELL(OF(verdict_row, settled), "settled_us", REAL, US, "new_us - base_us", "settled")                        \
+    CELL(OF(verdict_row, outliers), "outliers_us", REAL, US, "change of what outlier steps add to the mean",     \
+         "outliers")                                                                                             \
+    CELL(OF(verdict_row, warm_up), "warm_up_us", REAL, US, "change of what warm-up adds to the mean",            \
+         "warm-up")                                                                                              \
+    CELL(MAYBE(verdict_row, parts), "parts", TEXT, NONE,                                                         \
+         "what the table parts divides: path or exposed (the time line); unknown: nothing", NULL)                \
     CELL(MAYBE(verdict_row, reason), "reason", TEXT, NONE, "why it is undecided", NULL)
 RS_RECORD(verdict, VERDICT_ROW);
 

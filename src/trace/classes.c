@@ -13,7 +13,9 @@
  * userbuffers_fp16_*, moeAllReduce / lamport variants PyTorch symmetric memory
  * (torch/csrc/distributed/c10d/symm_mem, CUDASymmetricMemoryOps.cu): one_shot_all_reduce_kernel,
  * two_shot_all_reduce_kernel, multimem_all_reduce_kernel, multimem_one_shot_*, multimem_all_gather_kernel,
- * reduce_scatter_matmul is plain compute Copies     CUPTI and roctracer report copies under their own kinds;
+ * reduce_scatter_matmul is plain compute
+ *   XLA        HLO operators that run as work of a TPU (xla/hlo/ir/hlo_opcode.h); no kernel's name has a hyphen
+ *   Copies     CUPTI and roctracer report copies under their own kinds;
  * ROCm before 5.x reported them as kernels:
  *              __amd_rocclr_copyBuffer*, __amd_rocclr_fillBuffer* (ROCclr blit kernels), MEMORY_COPY_*_TO_*
  */
@@ -50,6 +52,12 @@ static const char *const comm_names[] = {
     "quickreduce",
     "quick_reduce",
     "symm_mem_barrier",
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "all-to-all",
+    "collective-permute",
+    "collective-broadcast",
 };
 
 static const char *const memory_names[] = {"__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer",

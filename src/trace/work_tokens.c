@@ -58,9 +58,11 @@ static uint8_t judge_name(const rs_string *name)
     if (begins(name, "autograd::engine::evaluate_function")) is |= NAME_AUTOGRAD;
     if (has(name, "Synchronize")) is |= NAME_SYNC;
     if (begins(name, "Memset") || has(name, "FillFunctor")) is |= NAME_CLEAR;
-    if (begins(name, "Memcpy DtoH") || has(name, "DeviceToHost") || has(name, "DEVICE_TO_HOST"))
+    if (begins(name, "Memcpy DtoH") || begins(name, "MemcpyD2H") || has(name, "DeviceToHost") ||
+        has(name, "DEVICE_TO_HOST"))
         is |= NAME_TO_HOST;
-    if (begins(name, "Memcpy HtoD") || has(name, "HostToDevice") || has(name, "HOST_TO_DEVICE"))
+    if (begins(name, "Memcpy HtoD") || begins(name, "MemcpyH2D") || has(name, "HostToDevice") ||
+        has(name, "HOST_TO_DEVICE"))
         is |= NAME_TO_DEVICE;
     return is;
 }

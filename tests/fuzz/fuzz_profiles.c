@@ -1,4 +1,4 @@
-/* Profiler files other than Kineto's: rocprofv3 JSON and CSV, and databases. Whatever the bytes are, there is
+/* Profiler files other than Kineto's: rocprofv3 JSON and CSV, XPlane, and databases. Whatever the bytes are, there is
  * an error or a trace whose columns hold together. */
 #include <string.h>
 
@@ -52,6 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (format == &rs_format_rocprof_csv) status = rs_rocprof_csv_load(source, &settings, &events, NULL);
     if (format == &rs_format_rocprof_csv) check_run(data, n, &settings);
     if (format == &rs_format_rocprof_json) status = rs_rocprof_json_load(source, &settings, &events, NULL);
+    if (strcmp(format->name, "xplane") == 0) {
+        settings.columns |= RS_OTHER_ARGUMENTS;
+        status = format->load(source, &settings, &events, NULL);
+    }
     if (format->database_read) status = rs_sqlite_load("fuzz", data, n, &settings, &events, NULL);
     if (status == RS_OK) {
         check_events(events);

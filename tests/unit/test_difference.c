@@ -44,8 +44,9 @@ static void test_random(void **state)
         int64_t dist[NODES][NODES], potential[NODES] = {0}, least[NODES], greatest[NODES];
         uint32_t cycle[NODES];
         size_t n_cycle;
+        const rs_difference_system system = {rs_difference_listed, edges, n, NODES};
         bool can = all_pairs(edges, n, dist);
-        assert_int_equal(rs_difference_solve(edges, n, NODES, potential, cycle, &n_cycle, NULL), RS_OK);
+        assert_int_equal(rs_difference_solve(&system, potential, cycle, &n_cycle, NULL), RS_OK);
         assert_int_equal(can, n_cycle == 0);
         if (!can) {
             int64_t sum = 0;
@@ -60,7 +61,7 @@ static void test_random(void **state)
         feasible++;
         for (size_t i = 0; i < n; i++)
             assert_true(potential[edges[i].to] - potential[edges[i].from] <= edges[i].weight);
-        assert_int_equal(rs_difference_bounds(edges, n, NODES, potential, 3, least, greatest, NULL), RS_OK);
+        assert_int_equal(rs_difference_bounds(&system, potential, 3, least, greatest, NULL), RS_OK);
         for (int k = 0; k < NODES; k++) {
             assert_true(greatest[k] == dist[3][k]);
             assert_true(least[k] == (dist[k][3] == RS_DIFFERENCE_NONE ? RS_DIFFERENCE_NONE : -dist[k][3]));
@@ -76,12 +77,13 @@ static void test_edge_taken_out(void **state)
     int64_t potential[2] = {0}, least[2], greatest[2];
     uint32_t cycle[2];
     size_t n_cycle;
-    assert_int_equal(rs_difference_solve(edges, 3, 2, potential, cycle, &n_cycle, NULL), RS_OK);
+    const rs_difference_system system = {rs_difference_listed, edges, 3, 2};
+    assert_int_equal(rs_difference_solve(&system, potential, cycle, &n_cycle, NULL), RS_OK);
     assert_int_equal(n_cycle, 2);
     edges[1].weight = RS_DIFFERENCE_NONE;
-    assert_int_equal(rs_difference_solve(edges, 3, 2, potential, cycle, &n_cycle, NULL), RS_OK);
+    assert_int_equal(rs_difference_solve(&system, potential, cycle, &n_cycle, NULL), RS_OK);
     assert_int_equal(n_cycle, 0);
-    assert_int_equal(rs_difference_bounds(edges, 3, 2, potential, 0, least, greatest, NULL), RS_OK);
+    assert_int_equal(rs_difference_bounds(&system, potential, 0, least, greatest, NULL), RS_OK);
     assert_true(greatest[1] == 5 && least[1] == -3);
 }
 

@@ -136,7 +136,7 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
     assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, &w, &n, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j->e, &w, &t, NULL), RS_OK);
     rs_engine_step_ends(&j->e, &t, ends);
-    int64_t last = ends[j->e.step_base[rank + 1] - 1] - rs_engine_begin(&j->e, &t, rank);
+    int64_t last = ends[j->e.step_base[rank + 1] - 1] - rs_engine_begin(&j->e, &t, rank, NULL);
     rs_times_clear(&t);
     rs_weights_clear(&w);
     rs_what_if_clear(&q);
@@ -153,7 +153,7 @@ static void test_identity(void **state)
     open_job(&j, make_rank(200, "b"), make_rank(300, "b"));
     assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     assert_int_equal(j.ranks[0]->n_steps, STEPS);
-    assert_int_equal(rs_engine_begin(&j.e, &j.t, 0), 0);
+    assert_int_equal(rs_engine_begin(&j.e, &j.t, 0, NULL), 0);
     close_job(&j);
 }
 

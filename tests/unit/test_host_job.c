@@ -100,6 +100,22 @@ static void test_waiting(void **state)
     }
 }
 
+/* XLA runs a collective inside the function that runs its program, on the same thread: that function does not
+ * compute meanwhile, what runs on another thread does. */
+static void test_waiting_inside(void **state)
+{
+    (void)state;
+    fixture f;
+    rs_host_job job;
+    begin(&f, HEAD("") X("cpu_op", "ThunkExecutor::Execute", 9, 0, 100) X("cpu_op", "dot.1", 9, 0, 20)
+                  X("user_annotation", "xla:all-reduce.2", 9, 20, 50) X("cpu_op", "dot.3", 8, 60, 30) "]}");
+    assert_int_equal(rs_trace_host_job(&f.t, &job, NULL), RS_OK);
+    assert_true(job.on_host);
+    assert_int_equal(job.communication, 50000);
+    assert_int_equal(job.waiting, 40000);
+    end(&f);
+}
+
 /* Data loading: the annotation holds the operator and counts once; what follows a pause counts again. */
 static void test_data_loading(void **state)
 {
@@ -250,9 +266,10 @@ static void test_names_of_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_time),        cmocka_unit_test(test_data_loading),
-        cmocka_unit_test(test_waiting),         cmocka_unit_test(test_no_host_job),
-        cmocka_unit_test(test_names_of_groups), cmocka_unit_test(test_doctor),
+        cmocka_unit_test(test_own_time),    cmocka_unit_test(test_data_loading),
+        cmocka_unit_test(test_waiting),     cmocka_unit_test(test_waiting_inside),
+        cmocka_unit_test(test_no_host_job), cmocka_unit_test(test_names_of_groups),
+        cmocka_unit_test(test_doctor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+/* When steps begin and are over, in any replay.
+ *
+ * A step lasts from the end of the one before it. The first has none before it in the traces: it begins with its
+ * annotation, or where the GPU is still at work that was launched before the recording began or before that
+ * annotation, when this work is over. Else the first step would be longer by what others launched. */
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+
+/* The first start of the first step's work on each stream; INT64_MAX: it has none there. */
+static void first_starts(const rs_skeleton *s, int64_t *starts)
+{
+    for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
+    for (uint32_t i = 0; i < s->n; i++)
+        if ((s->flags[i] & RS_NODE_WORK) && s->step[i] == 0 && s->time[i] < starts[s->lane[i]])
+            starts[s->lane[i]] = s->time[i];
+}
+
+/* Of each stream the work of no step ahead of the first step's that ends last. */
+static void last_before(const rs_skeleton *s, const int64_t *starts, uint32_t *last)
+{
+    for (size_t i = 0; i < s->n_lanes; i++) last[i] = RS_NO_NODE;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint16_t lane = s->lane[i];
+        if (!(s->flags[i] & RS_NODE_WORK) || s->step[i] >= 0 || s->time[i] >= starts[lane] ||
+            starts[lane] == INT64_MAX)
+            continue;
+        if (last[lane] == RS_NO_NODE || rs_skeleton_end(s, i) > rs_skeleton_end(s, last[lane]))
+            last[lane] = i;
+    }
+}
+
+rs_status rs_engine_find_ahead(rs_engine *e, rs_error *err)
+{
+    size_t most = 0, n = 0;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        n += e->ranks[r]->n_lanes;
+        if (e->ranks[r]->n_lanes > most) most = e->ranks[r]->n_lanes;
+    }
+    int64_t *starts = rs_malloc((most + 1) * sizeof *starts);
+    uint32_t *last = rs_malloc((most + 1) * sizeof *last);
+    e->ahead = rs_malloc((n + 1) * sizeof *e->ahead);
+    e->ahead_base = rs_calloc(e->n_ranks + 1, sizeof *e->ahead_base);
+    bool ok = starts && last && e->ahead && e->ahead_base;
+    for (size_t r = 0; ok && r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint32_t at = e->ahead_base[r];
+        if (s->n_steps) {
+            first_starts(s, starts);
+            last_before(s, starts, last);
+            for (size_t i = 0; i < s->n_lanes; i++)
+                if (last[i] != RS_NO_NODE) e->ahead[at++] = e->node_base[r] + last[i];
+        }
+        e->ahead_base[r + 1] = at;
+    }
+    rs_free(starts);
+    rs_free(last);
+    return ok ? RS_OK : rs_fail_nomem(err, "engine");
+}
+
+int64_t rs_engine_first_mark(const rs_engine *e, const rs_times *t, size_t rank)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    if (!s->n_steps) return t->start[e->node_base[rank]];
+    return rs_add_sat(t->end[e->node_base[rank] + s->steps[0].mark], s->steps[0].after);
+}
+
+int64_t rs_engine_begin(const rs_engine *e, const rs_times *t, size_t rank, uint32_t *moment)
+{
+    int64_t begin = rs_engine_first_mark(e, t, rank);
+    if (moment) *moment = RS_NO_CAUSE;
+    for (uint32_t i = e->ahead_base[rank]; i < e->ahead_base[rank + 1]; i++) {
+        if (t->end[e->ahead[i]] <= begin) continue;
+        begin = t->end[e->ahead[i]];
+        if (moment) *moment = e->ahead[i] << 1 | 1;
+    }
+    return begin;
+}
+
+void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
+{
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        uint32_t base = e->node_base[r];
+        int64_t *end = ends + e->step_base[r];
+        for (size_t k = 0; k < s->n_steps; k++)
+            end[k] = rs_add_sat(t->end[base + s->steps[k].last], s->steps[k].tail);
+        for (uint32_t i = 0; i < s->n; i++)
+            if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0 && t->end[base + i] > end[s->step[i]])
+                end[s->step[i]] = t->end[base + i];
+        int64_t before = s->n_steps ? rs_engine_begin(e, t, r, NULL) : 0;
+        for (size_t k = 0; k < s->n_steps; before = end[k++])
+            if (end[k] < before) end[k] = before;
+    }
+}

@@ -1,0 +1,154 @@
+/* A table as column formats want it. */
+#include "output/columns.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/try.h"
+#include "input/json.h"
+#include "table/table_internal.h"
+
+/* ---- names ---------------------------------------------------------------------------------------------- */
+
+static bool is_taken(const rs_out_columns *columns, const char *name, size_t but)
+{
+    const rs_table_spec *spec = rs_table_get_spec(columns->table);
+    for (size_t i = 0; i < spec->n_columns; i++)
+        if (i != but && strcmp(spec->columns[i].name, name) == 0) return true;
+    for (size_t i = 0; i < columns->n; i++)
+        if (columns->items[i].name && i != but && strcmp(columns->items[i].name, name) == 0) return true;
+    return false;
+}
+
+/* The name of a time in nanoseconds: the unit at its end is replaced, or added where there is none. A name that
+ * another column has already gets the unit added instead, as often as it takes. NULL when out of memory. */
+static char *time_name(const rs_out_columns *columns, size_t at, const char *name)
+{
+    static const struct {
+        const char *unit, *ns;
+    } ends[] = {{"_us", "_ns"},   {"_ms", "_ns"},   {"_ns", "_ns"},
+                {"(us)", "(ns)"}, {"(ms)", "(ns)"}, {"", "_ns"}};
+    size_t n = strlen(name), room = n + 7 + 3 * columns->n, end = 0;
+    while (n < strlen(ends[end].unit) || strcmp(name + n - strlen(ends[end].unit), ends[end].unit) != 0)
+        end++;
+    char *out = rs_malloc(room);
+    if (!out) return NULL;
+    memcpy(out, name, n);
+    strcpy(out + n - strlen(ends[end].unit), ends[end].ns);
+    if (is_taken(columns, out, at)) strcat(strcpy(out, name), "_ns");
+    while (strlen(out) + 4 <= room && is_taken(columns, out, at)) strcat(out, "_ns");
+    return out;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------------- */
+
+/* The id here of one of the table's texts: what is no UTF-8 becomes U+FFFD, so two of them may become one. */
+static uint32_t add_text(rs_out_column *column, const rs_string *text)
+{
+    if (rs_utf8_valid((const uint8_t *)text->text, text->length))
+        return rs_strings_add_hashed(&column->texts, text->text, text->length,
+                                     rs_hash_bytes(text->text, text->length));
+    char *valid = rs_malloc(3 * (size_t)text->length + 1);
+    if (!valid) return RS_NO_STRING;
+    size_t n = rs_utf8_repair((const uint8_t *)text->text, text->length, valid);
+    uint32_t id = n < UINT32_MAX ? rs_strings_add(&column->texts, valid, n) : RS_NO_STRING;
+    rs_free(valid);
+    return id;
+}
+
+static rs_status list_texts(const rs_out_columns *columns, size_t at, rs_error *err)
+{
+    const rs_table *table = columns->table;
+    rs_out_column *column = &columns->items[at];
+    size_t n = table->strings.n;
+    column->texts_of = rs_malloc((n ? n : 1) * sizeof *column->texts_of);
+    if (!column->texts_of || !rs_strings_init(&column->texts))
+        return rs_fail_nomem(err, "the texts of a column");
+    memset(column->texts_of, 0xff, n * sizeof *column->texts_of);
+    column->first_text = 1;
+    for (size_t row = 0; row < table->n_rows; row++) {
+        if (rs_table_is_null(table, row, at)) continue;
+        uint32_t id = table->columns[at].values.texts[row];
+        if (column->texts_of[id] != RS_NO_STRING) continue;
+        column->texts_of[id] = add_text(column, &table->strings.items[id]);
+        if (column->texts_of[id] == RS_NO_STRING || column->texts.n > INT32_MAX)
+            return rs_fail_nomem(err, "the texts of a column");
+        if (column->texts_of[id] == 0) column->first_text = 0;
+    }
+    for (size_t i = 0; i < column->texts.n; i++) column->text_bytes += column->texts.items[i].length;
+    return RS_OK;
+}
+
+/* ---- all columns ---------------------------------------------------------------------------------------- */
+
+static rs_status make_column(rs_out_columns *columns, size_t at, rs_error *err)
+{
+    rs_out_column *column = &columns->items[at];
+    column->spec = &rs_table_get_spec(columns->table)->columns[at];
+    bool time = rs_type_is_time(column->spec->type);
+    column->unit = rs_unit_name(time ? RS_UNIT_NS : column->spec->unit);
+    column->name = time ? time_name(columns, at, column->spec->name) : rs_strdup(column->spec->name);
+    if (!column->name) return rs_fail_nomem(err, "the name of a column");
+    return column->spec->type == RS_TEXT ? list_texts(columns, at, err) : RS_OK;
+}
+
+rs_status rs_out_columns_make(const rs_table *table, rs_out_columns *out, rs_error *err)
+{
+    size_t n = rs_table_get_spec(table)->n_columns;
+    *out = (rs_out_columns){.table = table, .items = rs_calloc(n ? n : 1, sizeof *out->items), .n = n};
+    rs_status status = out->items ? RS_OK : rs_fail_nomem(err, "the columns of a table");
+    for (size_t at = 0; status == RS_OK && at < n; at++) status = make_column(out, at, err);
+    if (status != RS_OK) rs_out_columns_clear(out);
+    return status;
+}
+
+void rs_out_columns_clear(rs_out_columns *columns)
+{
+    for (size_t at = 0; columns->items && at < columns->n; at++) {
+        rs_free(columns->items[at].name);
+        rs_free(columns->items[at].texts_of);
+        rs_strings_clear(&columns->items[at].texts);
+    }
+    rs_free(columns->items);
+    *columns = (rs_out_columns){0};
+}
+
+/* ---- cells ---------------------------------------------------------------------------------------------- */
+
+size_t rs_out_known(const rs_out_columns *columns, size_t at, size_t row, size_t n, uint8_t *known)
+{
+    size_t unknown = 0;
+    memset(known, 0, (n + 7) / 8);
+    for (size_t i = 0; i < n; i++) {
+        bool null = rs_table_is_null(columns->table, row + i, at);
+        unknown += null;
+        known[i / 8] |= (uint8_t)(!null << i % 8);
+    }
+    return unknown;
+}
+
+void rs_out_longs(const rs_out_columns *columns, size_t at, size_t row, size_t n, int64_t *values)
+{
+    const rs_table *table = columns->table;
+    for (size_t i = 0; i < n; i++)
+        values[i] = rs_table_is_null(table, row + i, at) ? 0 : table->columns[at].values.ints[row + i];
+}
+
+void rs_out_reals(const rs_out_columns *columns, size_t at, size_t row, size_t n, double *values)
+{
+    const rs_table *table = columns->table;
+    for (size_t i = 0; i < n; i++)
+        values[i] = rs_table_is_null(table, row + i, at) ? 0 : table->columns[at].values.reals[row + i];
+}
+
+void rs_out_numbers(const rs_out_columns *columns, size_t at, size_t row, size_t n, int32_t *values)
+{
+    const rs_table *table = columns->table;
+    const rs_out_column *column = &columns->items[at];
+    for (size_t i = 0; i < n; i++) {
+        bool null = rs_table_is_null(table, row + i, at);
+        uint32_t id =
+            null ? 0 : column->texts_of[table->columns[at].values.texts[row + i]] - column->first_text;
+        values[i] = (int32_t)id;
+    }
+}

@@ -1,0 +1,92 @@
+"""Columns for other programs: what `--format arrow` and `arrows` write, as Arrow's users read it, against csv."""
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+COMMANDS = [["events"], ["breakdown"], ["kernels", "--by", "name"], ["ops"], ["launchers"], ["collectives"], ["frame"],
+            ["sequences", "--op", "aten::linear"], ["queue", "--series"], ["info", "--table", "ranks"], ["steps"],
+            ["critical-path", "--edges"], ["events", "--schema"], ["counters"], ["memory", "--schema"],
+            ["events", "--where", "name = nobody"]]
+
+
+def output(program, *words):
+    ran = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert ran.returncode == 0, (words, ran.stderr)
+    return ran.stdout
+
+
+def ns_of(text, unit):
+    """The exact nanoseconds of a decimal text."""
+    whole, _, fraction = text.lstrip("-").partition(".")
+    digits = {"us": 3, "ms": 6, "ns": 0}[unit]
+    value = int(whole + fraction.ljust(digits, "0"))
+    assert len(fraction) <= digits
+    return -value if text.startswith("-") else value
+
+
+def check_cells(table, rows, units):
+    """Every cell of the Arrow table against the text of it that csv has."""
+    assert table.num_rows == len(rows)
+    for at, field in enumerate(table.schema):
+        for got, text in zip(table.column(at).to_pylist(), (row[at] for row in rows)):
+            if text == "":
+                assert got is None or got == "", field.name
+            elif field.metadata.get(b"unit") == b"ns":
+                assert got == ns_of(text, units[at]), field.name
+            elif pyarrow.types.is_dictionary(field.type):
+                assert got == text, field.name
+            else:
+                assert got == (int(text) if pyarrow.types.is_integer(field.type) else float(text)), field.name
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_cell(program, small, words):
+    words = words + [str(small)]
+    rows = list(csv.reader(io.StringIO(output(program, *words, "--format", "csv").decode())))
+    file = pyarrow.ipc.open_file(io.BytesIO(output(program, *words, "--format", "arrow"))).read_all()
+    stream = pyarrow.ipc.open_stream(io.BytesIO(output(program, *words, "--format", "arrows"))).read_all()
+    file.validate(full=True)
+    assert file.equals(stream, check_metadata=True)
+    said = [field.metadata.get(b"column", field.name.encode()).decode() for field in file.schema]
+    assert said == rows[0]
+    assert all(field.name.endswith(("_ns", "(ns)")) for field in file.schema if field.metadata.get(b"unit") == b"ns")
+    schema = {}
+    if "--schema" not in words:
+        lines = csv.DictReader(io.StringIO(output(program, *words[:-1], "--schema", "--format", "csv").decode()))
+        schema = {line["column"]: line["unit"] for line in lines if line["table"] == file.schema.metadata[b"table"].decode()}
+    check_cells(file, rows[1:], [schema.get(name) for name in rows[0]])
+
+
+def test_other_readers(program, small, tmp_path):
+    path, stream = tmp_path / "e.arrow", tmp_path / "e.arrows"
+    output(program, "events", small, "--format", "arrow", "-o", path)
+    output(program, "events", small, "--format", "arrows", "-o", stream)
+    expected = json.loads(output(program, "events", small, "--format", "json"))["tables"]["events"]
+    names, spent = [row["name"] for row in expected], sum(row["dur_us"] or 0 for row in expected)
+    pandas, polars, duckdb = (pytest.importorskip(name) for name in ("pandas", "polars", "duckdb"))
+    frame = pandas.read_feather(path)
+    assert list(frame["name"]) == names and frame["dur_ns"].sum() / 1000 == pytest.approx(spent)
+    for frame in (polars.read_ipc(path), polars.read_ipc_stream(stream)):
+        assert frame["name"].to_list() == names and frame["dur_ns"].sum() / 1000 == pytest.approx(spent)
+    batches = pyarrow.ipc.open_stream(stream)
+    count, total = duckdb.from_arrow(batches).aggregate("count(distinct name), sum(dur_ns)").fetchall()[0]
+    assert count == len(set(names)) and int(total) / 1000 == pytest.approx(spent)
+
+
+def test_the_package_writes_the_same(program, small, job):
+    assert job.breakdown().render("arrow") == output(program, "breakdown", small, "--format", "arrow")
+
+
+def test_no_bytes_for_a_terminal(program, small, tmp_path):
+    for words in (["breakdown", small], ["flight", tmp_path]):
+        ours, theirs = pty.openpty()
+        ran = subprocess.run([program, *words, "--format", "arrow"], stdout=theirs, stderr=subprocess.PIPE)
+        os.close(ours)
+        os.close(theirs)
+        assert ran.returncode == 2 and b"give a file with -o, or a pipe" in ran.stderr

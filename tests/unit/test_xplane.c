@@ -1,0 +1,195 @@
+/* JAX's profiles: what their events become, and files that are cut or damaged. tests/xplane/make wrote the files. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "native.h"
+#include "input/protobuf.h"
+
+#define GPU RS_SOURCE_DIR "/tests/data/xplane/log/plugins/profile/2026_11_22/host-a.xplane.pb"
+#define TPU RS_SOURCE_DIR "/tests/data/xplane/tpu.xplane.pb"
+#define START INT64_C(1795000000000000000)
+#define N_GPU 30 /* events of that file */
+
+typedef struct bytes {
+    char *at;
+    size_t n;
+} bytes;
+
+static bytes read_file(const char *path)
+{
+    bytes b = {malloc(65536), 0};
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    b.n = fread(b.at, 1, 65536, f);
+    fclose(f);
+    return b;
+}
+
+static rs_events *load_profile(const bytes *b)
+{
+    rs_events *e;
+    rs_source *source;
+    rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS};
+    assert_int_equal(rs_source_open_bytes(b->at, b->n, "x.pb", 0, &source, NULL), RS_OK);
+    const rs_format *format = rs_format_of_text((const uint8_t *)b->at, b->n);
+    assert_string_equal(format->name, "xplane");
+    assert_int_equal(format->load(source, &settings, &e, NULL), RS_OK);
+    rs_source_close(source);
+    return e;
+}
+
+static size_t find(const rs_events *e, const char *name)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (strcmp(rs_event_name(e, i), name) == 0) return i;
+    fail_msg("no event %s", name);
+    return 0;
+}
+
+/* The text of an argument that has no column. */
+static const char *other(const rs_events *e, size_t row, const char *name)
+{
+    const rs_others *o = &e->others;
+    for (size_t i = rs_other_first(o, (uint32_t)row); i < o->n && o->rows[i] == row; i++)
+        if (strcmp(e->strings.items[o->names[o->name[i]].text].text, name) == 0 &&
+            o->kind[i] == RS_OTHER_TEXT)
+            return e->strings.items[o->value[i]].text;
+    return "";
+}
+
+static void test_gpu(void **state)
+{
+    (void)state;
+    bytes b = read_file(GPU);
+    rs_events *e = load_profile(&b);
+    assert_int_equal(e->n, N_GPU);
+    expect_event(e, 0, "user_annotation", "ProfilerStep#7", START + 10000, 90000);
+    assert_int_equal(e->threads[e->thread[0]].pid, 4242);
+    assert_int_equal(e->threads[e->thread[0]].tid, 77);
+    expect_event(e, 1, "cpu_op", "PjitFunction(step)", START + 11000, 20000);
+    expect_event(e, 3, "cuda_driver", "cuLaunchKernel", START + 14000, 1500);
+    expect_int(e, 3, RS_COL_CORRELATION, 101);
+    size_t kernel = find(e, "loop_fusion");
+    expect_event(e, kernel, "kernel", "loop_fusion", START + 16000, 30000);
+    expect_int(e, kernel, RS_COL_CORRELATION, 101);
+    expect_int(e, kernel, RS_COL_STREAM, 13);
+    expect_int(e, kernel, RS_COL_REGISTERS, 40);
+    expect_int(e, kernel, RS_COL_SHARED_MEMORY, 1040);
+    expect_text(e, kernel, RS_COL_GRID, "[8, 2, 1]");
+    expect_text(e, kernel, RS_COL_BLOCK, "[256, 1, 1]");
+    assert_string_equal(other(e, kernel, "hlo_op"), "loop_fusion.2");
+    assert_string_equal(other(e, kernel, "hlo_module"), "jit_step");
+    size_t copy = find(e, "MemcpyH2D");
+    /* 2000.25 ns: the end is rounded */
+    expect_event(e, copy, "gpu_memcpy", "MemcpyH2D", START + 13500, 2000);
+    expect_int(e, copy, RS_COL_BYTES, 4096);
+    size_t reduce = find(e, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+    expect_text(e, reduce, RS_COL_COLLECTIVE, "all-reduce-start.1");
+    expect_event(e, find(e, "loop_fusion.2"), "xla_line", "loop_fusion.2", START + 16000, 30000);
+    expect_event(e, find(e, "jit_step(5)"), "gpu_user_annotation", "jit_step(5)", START + 16000, 60000);
+    assert_int_equal(e->n_devices, 1);
+    assert_int_equal(e->devices[0].units, 132);
+    assert_int_equal(e->n_rounded, 3);
+    assert_int_equal(e->problems.n, 0);
+    rs_events_free(e);
+    free(b.at);
+}
+
+static void test_tpu(void **state)
+{
+    (void)state;
+    bytes b = read_file(TPU);
+    rs_events *e = load_profile(&b);
+    assert_int_equal(e->n, 20);
+    size_t fusion = find(e, "fusion.3");
+    expect_event(e, fusion, "kernel", "fusion.3", START + 12000, 10000);
+    expect_int(e, fusion, RS_COL_DEVICE, 3);
+    expect_event(e, find(e, "while.1"), "xla_control", "while.1", START + 23000, 40000);
+    expect_event(e, find(e, "fusion.5"), "kernel", "fusion.5", START + 43000, 20000);
+    expect_event(e, find(e, "all-reduce-done.1"), "xla_async_edge", "all-reduce-done.1", START + 63000, 9000);
+    size_t n_comm = 0, n_steps = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        const char *category = e->strings.items[e->categories[e->category[i]].name].text;
+        n_comm += strcmp(rs_event_name(e, i), "all-reduce-start.1") == 0 && strcmp(category, "kernel") == 0;
+        n_steps += strcmp(rs_event_name(e, i), "ProfilerStep#8") == 0;
+    }
+    assert_int_equal(n_comm, 2);  /* what runs beside the operators, once each */
+    assert_int_equal(n_steps, 2); /* the host's and the device's */
+    rs_events_free(e);
+    free(b.at);
+}
+
+static void expect_sound(const rs_events *e)
+{
+    for (size_t i = 0; i < e->n; i++) assert_true(e->phase[i] == 'X' && e->duration[i] >= 0);
+}
+
+/* Cut anywhere: the events before the cut, and a loss that is told. */
+static void test_cut(void **state)
+{
+    (void)state;
+    bytes b = read_file(GPU);
+    size_t before = 0;
+    for (size_t n = 20; n < b.n; n++) {
+        bytes part = {b.at, n};
+        rs_source *source;
+        rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
+        guarded g = guarded_copy(b.at, n);
+        rs_events *e;
+        if (strcmp(rs_format_of_text((const uint8_t *)part.at, n)->name, "xplane") != 0) continue;
+        assert_int_equal(rs_source_open_bytes(g.bytes, g.n, "x.pb", 0, &source, NULL), RS_OK);
+        assert_int_equal(rs_format_of_text((const uint8_t *)g.bytes, g.n)->load(source, &settings, &e, NULL),
+                         RS_OK);
+        expect_sound(e);
+        /* behind a plane a file may end */
+        bool whole = rs_pb_is_whole((rs_pb){(const uint8_t *)g.bytes, (const uint8_t *)g.bytes + n});
+        if (e->n < N_GPU && !whole) assert_true(e->truncated && e->problems.n > 0);
+        assert_true(e->n + 1 >= before);
+        before = e->n;
+        rs_source_close(source);
+        rs_events_free(e);
+        guarded_free(&g);
+    }
+    assert_int_equal(before, N_GPU);
+    free(b.at);
+}
+
+/* One damaged byte costs the event that it is in; in the header of a plane or line it may cost more. What is lost is
+ * told. */
+static void test_damage(void **state)
+{
+    (void)state;
+    static const uint8_t masks[] = {0x01, 0x80, 0xff};
+    bytes b = read_file(GPU);
+    size_t n_files = 0, n_kept = 0, n_whole = 0;
+    for (size_t i = 0; i < b.n; i++)
+        for (size_t k = 0; k < 3; k++) {
+            b.at[i] ^= (char)masks[k];
+            if (strcmp(rs_format_of_text((const uint8_t *)b.at, b.n)->name, "xplane") == 0) {
+                rs_events *e = load_profile(&b);
+                expect_sound(e);
+                if (e->n < N_GPU) assert_true(e->problems.n > 0);
+                n_files++;
+                n_kept += e->n;
+                n_whole += e->n + 1 >= N_GPU;
+                rs_events_free(e);
+            }
+            b.at[i] ^= (char)masks[k];
+        }
+    printf("%zu damaged files keep %zu of %zu events; %zu lose one at most\n", n_files, n_kept,
+           n_files * N_GPU, n_whole);
+    /* 31 today; 62 where names behind damage are not found again, 37 where lines are not */
+    assert_true(n_files - n_whole <= 31);
+    free(b.at);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gpu),
+        cmocka_unit_test(test_tpu),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
