@@ -57,6 +57,7 @@ if(RS_CAN_PLOT)
   rs_sbom_library(FREETYPE freetype "freetype:freetype")
 endif()
 rs_sbom_library(XLSX libxlsxwriter "")
+rs_sbom_library(EXPAT expat "libexpat_project:libexpat")
 rs_sbom_library(MICROHTTPD libmicrohttpd "gnu:libmicrohttpd")
 rs_sbom_library(CURL libcurl "haxx:libcurl")
 
