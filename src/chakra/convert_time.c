@@ -19,7 +19,8 @@ typedef struct timing {
     rs_keyed *by_end; /* GPU nodes */
     size_t n_gpus;
     int64_t *release; /* by node: when its line lets a GPU node go; INT64_MIN: nothing is known */
-    rs_interval *torn; /* when a thread had already waited for work that by the device's clock had not ended */
+    rs_interval
+        *torn; /* when a thread had already waited for work that by the device's clock had not ended */
     size_t n_torn;
 } timing;
 
