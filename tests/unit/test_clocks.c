@@ -77,8 +77,6 @@ static world world_make(size_t n, size_t collectives, int64_t every, int64_t off
         assert_non_null(w.ranks[r]);
         assert_true(rs_pool_init(&w.ranks[r]->pool));
         group = rs_strings_add(&w.ranks[r]->pool.strings, "dp", 2);
-        w.ranks[r]->ops = rs_calloc(collectives, sizeof *w.ranks[r]->ops);
-        w.ranks[r]->n = collectives;
         w.ranks[r]->base_time_ns = RS_NO_VALUE;
         w.ranks[r]->host = RS_NO_STRING;
     }
@@ -89,23 +87,23 @@ static world world_make(size_t n, size_t collectives, int64_t every, int64_t off
             int64_t start = r == last ? ready : ready - (int64_t)(next(&random) % 20000);
             int64_t ahead = offset * (int64_t)r;
             double drift = ppm * (double)r / 1e6;
-            w.ranks[r]->ops[i] = (rs_coll_op){.start = start + ahead + (int64_t)(drift * (double)start),
-                                              .end = end + ahead + (int64_t)(drift * (double)end),
-                                              .seq = (int64_t)i + 1,
-                                              .group_size = (int64_t)n,
-                                              .in_elements = i % 3 ? 1000 : 100000,
-                                              .out_elements = -1,
-                                              .source = -1,
-                                              .target = -1,
-                                              .kind = RS_COLL_ALL_REDUCE,
-                                              .stream = 7,
-                                              .step = -1,
-                                              .group = group,
-                                              .description = RS_NO_STRING,
-                                              .members = RS_NO_STRING,
-                                              .name = RS_NO_STRING,
-                                              .dtype = RS_NO_STRING};
-            w.ranks[r]->ops[i].duration = w.ranks[r]->ops[i].end - w.ranks[r]->ops[i].start;
+            const rs_coll_op op = {.start = start + ahead + (int64_t)(drift * (double)start),
+                                   .end = end + ahead + (int64_t)(drift * (double)end),
+                                   .seq = (int64_t)i + 1,
+                                   .step = -1};
+            const rs_coll_shape shape = {.group_size = (int64_t)n,
+                                         .in_elements = i % 3 ? 1000 : 100000,
+                                         .out_elements = -1,
+                                         .source = -1,
+                                         .target = -1,
+                                         .kind = RS_COLL_ALL_REDUCE,
+                                         .stream = 7,
+                                         .group = group,
+                                         .description = RS_NO_STRING,
+                                         .members = RS_NO_STRING,
+                                         .name = RS_NO_STRING,
+                                         .dtype = RS_NO_STRING};
+            assert_true(rs_coll_rank_add(w.ranks[r], op, &shape));
         }
     }
     return w;

@@ -178,7 +178,7 @@ static void test_sendrecv_inside(void **state)
         rs_trace_init(&trace, e, NULL, e->n);
         assert_int_equal(rs_coll_rank_of(&trace, &policy, &r, &err), RS_OK);
         assert_int_equal(r->n, 1);
-        assert_int_equal(r->ops[0].kind, cases[i].kind);
+        assert_int_equal(rs_coll_shape_of(r, &r->ops[0])->kind, cases[i].kind);
         rs_coll_rank_free(r);
         rs_trace_clear(&trace);
         rs_events_free(e);
@@ -190,9 +190,10 @@ static void test_sendrecv_inside(void **state)
 static void test_wait(void **state)
 {
     (void)state;
-    static const rs_coll_op arrivals[] = {{.start = 100, .end = 700, .kind = RS_COLL_ALL_REDUCE},
-                                          {.start = 400, .end = 720, .kind = RS_COLL_ALL_REDUCE},
-                                          {.start = 600, .end = 710, .kind = RS_COLL_ALL_REDUCE}};
+    static const rs_coll_op arrivals[] = {
+        {.start = 100, .end = 700}, {.start = 400, .end = 720}, {.start = 600, .end = 710}};
+    rs_coll_shape shapes[3] = {
+        {.kind = RS_COLL_ALL_REDUCE}, {.kind = RS_COLL_ALL_REDUCE}, {.kind = RS_COLL_ALL_REDUCE}};
     rs_coll_op ops[3];
     rs_coll_rank ranks[3] = {0};
     const rs_coll_rank *const of[] = {&ranks[0], &ranks[1], &ranks[2]};
@@ -202,7 +203,9 @@ static void test_wait(void **state)
     rs_coll_job matched = {
         .ranks = of, .n_ranks = 3, .shift = shift, .instances = &c, .n = 1, .arrivals = members};
     memcpy(ops, arrivals, sizeof ops);
-    for (int i = 0; i < 3; i++) ranks[i] = (rs_coll_rank){.ops = &ops[i], .n = 1, .first_ns = 50 + i};
+    for (int i = 0; i < 3; i++)
+        ranks[i] =
+            (rs_coll_rank){.ops = &ops[i], .shapes = &shapes[i], .n = 1, .n_shapes = 1, .first_ns = 50 + i};
     rs_coll_wait w = rs_coll_measure(&matched, &c);
     assert_int_equal(w.transfer, 100);
     assert_int_equal(w.sum_wait, 500 + 200);
@@ -213,11 +216,11 @@ static void test_wait(void **state)
     assert_true(rs_coll_compares(&matched, &c));
     assert_int_equal(rs_coll_origin(&matched), 50);
     ops[0].end = 200;
-    ops[0].kind = RS_COLL_BROADCAST;
+    shapes[0].kind = RS_COLL_BROADCAST;
     assert_int_equal(rs_coll_measure(&matched, &c).transfer, 110);
-    ops[0].kind = RS_COLL_SEND_RECV;
+    shapes[0].kind = RS_COLL_SEND_RECV;
     assert_false(rs_coll_compares(&matched, &c));
-    ops[0].kind = RS_COLL_ALL_REDUCE;
+    shapes[0].kind = RS_COLL_ALL_REDUCE;
     c.mixed = true;
     assert_false(rs_coll_compares(&matched, &c));
     c = (rs_coll_instance){.n = 1, .first = 1};
@@ -279,15 +282,16 @@ static void test_host_spans(void **state)
         assert_int_equal(rs_coll_rank_any(&trace, &policy, &r, &err), RS_OK);
         assert_int_equal(r->n, sizeof want / sizeof *want);
         for (size_t i = 0; i < r->n; i++) {
+            const rs_coll_shape *shape = rs_coll_shape_of(r, &r->ops[i]);
             assert_int_equal(r->ops[i].row, want[i].row);
             assert_int_equal(r->ops[i].start, want[i].start);
             assert_int_equal(r->ops[i].end, want[i].end);
-            assert_int_equal(r->ops[i].kind, want[i].kind);
-            assert_int_equal(r->ops[i].group_size, 2);
-            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].members), "[0, 1]");
-            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].description), "default_pg");
+            assert_int_equal(shape->kind, want[i].kind);
+            assert_int_equal(shape->group_size, 2);
+            assert_string_equal(rs_pool_text(&r->pool, shape->members), "[0, 1]");
+            assert_string_equal(rs_pool_text(&r->pool, shape->description), "default_pg");
         }
-        assert_int_equal(r->ops[1].duration, 20000);
+        assert_int_equal(rs_coll_duration(r, &r->ops[1]), 20000);
         assert_true(r->on_host);
         assert_string_equal(rs_pool_text(&r->pool, r->host), "h0");
         rs_coll_rank_free(r);
