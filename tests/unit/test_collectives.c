@@ -421,14 +421,81 @@ static void test_fused_event(void **state)
     }
 }
 
+static rs_coll_rank *numbered_rank(size_t n, int64_t (*number)(size_t i))
+{
+    rs_coll_rank *r = rs_calloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_true(rs_pool_init(&r->pool));
+    r->base_time_ns = RS_NO_VALUE;
+    r->host = RS_NO_STRING;
+    const rs_coll_shape shape = {.group_size = 2,
+                                 .in_elements = 8,
+                                 .out_elements = 8,
+                                 .source = -1,
+                                 .target = -1,
+                                 .group = rs_strings_add(&r->pool.strings, "dp", 2),
+                                 .description = RS_NO_STRING,
+                                 .members = RS_NO_STRING,
+                                 .name = RS_NO_STRING,
+                                 .dtype = RS_NO_STRING,
+                                 .kind = RS_COLL_ALL_REDUCE};
+    for (size_t i = 0; i < n; i++) {
+        const rs_coll_op op = {.start = 1000 * (int64_t)i, .end = 1000 * (int64_t)i + 500, .seq = number(i)};
+        assert_true(rs_coll_rank_add(r, op, &shape));
+    }
+    assert_int_equal(r->n_shapes, 1);
+    assert_true(rs_coll_rank_sort(r));
+    return r;
+}
+
+static int64_t all_one(size_t i)
+{
+    (void)i;
+    return 7;
+}
+static int64_t far_apart(size_t i)
+{
+    return (int64_t)(i % 100) << 55 | (int64_t)i;
+}
+static int64_t counted(size_t i)
+{
+    return INT64_MAX - (int64_t)i;
+}
+
+/* However numbers lie, the k-th op with a number on one rank meets the k-th with it on the other. Many of one number
+ * cost no more than many numbers. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    int64_t (*const numbers[])(size_t i) = {all_one, far_apart, counted};
+    const size_t n = 20000;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        rs_coll_rank *ranks[2] = {numbered_rank(n, numbers[k]), numbered_rank(n - 1, numbers[k])};
+        rs_coll_job matched;
+        assert_int_equal(rs_coll_match((const rs_coll_rank *const *)ranks, 2, NULL, &matched, NULL), RS_OK);
+        assert_int_equal(matched.n, n);
+        assert_int_equal(matched.n_arrivals, 2 * n - 1);
+        for (size_t i = 0; i < n; i++) {
+            const rs_coll_arrival *a = &matched.arrivals[matched.instances[i].first];
+            assert_int_equal(matched.instances[i].n, i + 1 < n ? 2 : 1);
+            assert_int_equal(matched.instances[i].number, numbers[k](a->op));
+            assert_int_equal(a->instance, i);
+            assert_int_equal(a[0].op, i); /* in order of time */
+            if (i + 1 < n) assert_int_equal(a[1].op, i);
+        }
+        rs_coll_job_clear(&matched);
+        for (int r = 0; r < 2; r++) rs_coll_rank_free(ranks[r]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
         cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
-        cmocka_unit_test(test_wait),         cmocka_unit_test(test_host_spans),
-        cmocka_unit_test(test_lost_kernels),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_host_spans),   cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
