@@ -199,6 +199,54 @@ static void test_unbound(void **state)
     world_clear(&w);
 }
 
+/* Four ranks in two groups of two each way: the pairs that share one, by their ranks. */
+static void test_pairs_of_groups(void **state)
+{
+    (void)state;
+    static const uint32_t wanted[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+    world w = {calloc(4, sizeof *w.ranks), 4};
+    for (size_t r = 0; r < 4; r++) {
+        w.ranks[r] = rs_calloc(1, sizeof **w.ranks);
+        assert_non_null(w.ranks[r]);
+        assert_true(rs_pool_init(&w.ranks[r]->pool));
+        w.ranks[r]->base_time_ns = RS_NO_VALUE;
+        w.ranks[r]->host = RS_NO_STRING;
+        for (int64_t i = 0; i < 40; i++) {
+            char name[16];
+            snprintf(name, sizeof name, i % 2 ? "rows %zu" : "columns %zu", i % 2 ? r / 2 : r % 2);
+            const rs_coll_op op = {.start = i * 100000 + (int64_t)r * 1000,
+                                   .end = i * 100000 + 50000 + (int64_t)r * 1000,
+                                   .seq = i};
+            const rs_coll_shape shape = {.group_size = 2,
+                                         .in_elements = 10,
+                                         .out_elements = 10,
+                                         .source = -1,
+                                         .target = -1,
+                                         .group =
+                                             rs_strings_add(&w.ranks[r]->pool.strings, name, strlen(name)),
+                                         .description = RS_NO_STRING,
+                                         .members = RS_NO_STRING,
+                                         .name = RS_NO_STRING,
+                                         .dtype = RS_NO_STRING,
+                                         .kind = RS_COLL_ALL_REDUCE};
+            assert_true(rs_coll_rank_add(w.ranks[r], op, &shape));
+        }
+    }
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.n_pairs, 4);
+    for (size_t p = 0; p < 4; p++) {
+        assert_int_equal(clocks.pairs[p].a, wanted[p][0]);
+        assert_int_equal(clocks.pairs[p].b, wanted[p][1]);
+        assert_int_equal(clocks.pairs[p].n, 20);
+    }
+    for (uint32_t r = 1; r < 4; r++) assert_int_equal(clocks.of[r].offset, 1000 * (int64_t)r);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -417,12 +465,18 @@ static int measure(size_t ranks, size_t collectives)
 int main(int n, char **words)
 {
     if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slopes),         cmocka_unit_test(test_offsets_and_drift),
-        cmocka_unit_test(test_wrong_matches),  cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_unbound),        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_host_in_name),   cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_trust),          cmocka_unit_test(test_trust_drifts),
-        cmocka_unit_test(test_trust_of_pairs), cmocka_unit_test(test_host_list)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes),
+                                       cmocka_unit_test(test_offsets_and_drift),
+                                       cmocka_unit_test(test_wrong_matches),
+                                       cmocka_unit_test(test_contradiction),
+                                       cmocka_unit_test(test_unbound),
+                                       cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_pairs_of_groups),
+                                       cmocka_unit_test(test_host_in_name),
+                                       cmocka_unit_test(test_ties),
+                                       cmocka_unit_test(test_trust),
+                                       cmocka_unit_test(test_trust_drifts),
+                                       cmocka_unit_test(test_trust_of_pairs),
+                                       cmocka_unit_test(test_host_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,34 @@ static rs_skeleton *make_rank(int64_t slow, const char *second)
     return s;
 }
 
+/* Steps of: a on stream 7, then an all-reduce on stream 20, then b on stream 7; nothing tells that they wait for each
+ * other, and all were launched before. The all-reduce ends at one moment on all ranks. late: what a takes longer, us. */
+static rs_skeleton *make_met(int64_t late)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 1000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
+        for (int k = 0; k < 3; k++) add_call(&b, "cudaLaunchKernel", MAIN, t + (5 + 10 * k) * US, c + k);
+        add_kernel(&b, "gemm_a", 0, 7, t + 50 * US, (100 + late) * US, c);
+        add_kernel(&b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, t + (151 + late) * US,
+                   (140 - late) * US, c + 1);
+        add_kernel(&b, "gemm_b", 0, 7, t + 292 * US, 50 * US, c + 2);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 40 * US, 305 * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
 static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, int64_t gpu_at,
                    int64_t correlation)
 {
@@ -207,6 +235,21 @@ static void test_identity(void **state)
     assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     assert_int_equal(j.ranks[0]->n_steps, STEPS);
     assert_int_equal(rs_engine_begin(&j.e, &j.t, 0, NULL), 0);
+    close_job(&j);
+}
+
+/* Ranks that meet, and edges that are inferred: in open_job a lean engine has to tell the same. */
+static void test_meetings(void **state)
+{
+    (void)state;
+    job j;
+    int64_t worst;
+    open_job(&j, make_met(60), make_met(0));
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+    assert_int_equal(j.e.n_meetings, STEPS);
+    assert_int_equal(j.e.n_inferred, 2);
+    assert_int_equal(j.e.n_added, 2 * 2 * STEPS);
+    assert_true(j.e.n_runs > STEPS); /* ranks wait for each other */
     close_job(&j);
 }
 
@@ -546,11 +589,17 @@ static void test_ties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identity),  cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_selectors), cmocka_unit_test(test_wrong_questions),
-        cmocka_unit_test(test_travels),   cmocka_unit_test(test_paths_add_up),
-        cmocka_unit_test(test_waits),     cmocka_unit_test(test_places),
-        cmocka_unit_test(test_ties),      cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_meetings),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_selectors),
+        cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_travels),
+        cmocka_unit_test(test_paths_add_up),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
