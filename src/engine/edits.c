@@ -104,7 +104,8 @@ static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t loc
     }
 }
 
-bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
+bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local,
+                     const rs_coll_shape *comm)
 {
     forget_names(x, edit, rank);
     for (size_t i = 0; i < edit->n_terms; i++)
