@@ -160,14 +160,14 @@ static const char *group_of(const rs_engine *e, size_t meeting)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    return rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].group);
+    return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->group);
 }
 
 static const char *description_of(const rs_engine *e, size_t meeting)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    return rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].description);
+    return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->description);
 }
 
 /* Sums of meetings by group, or by what groups are for (a description without the number at its end). */
