@@ -88,7 +88,24 @@ def test_loop_fails(tmp_path):
                     if n == 3:
                         raise ValueError("loss is not a number")
     (trace,) = (tmp_path / "run").rglob("*.pt.trace.json.gz")
-    assert len(rs.open(trace).steps()) >= 3
+    assert len(rs.open(trace).steps()) == 3
+    kept = json.loads(gzip.open(trace).read())["traceEvents"]
+    steps = [event for event in kept if event["name"].startswith("ProfilerStep#")]
+    assert [event["name"] for event in steps] == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
+    assert sum(event["name"] == "aten::ones" for event in kept) == 3
+
+
+def test_short_loop(tmp_path):
+    """No step that nobody ran: neither beside others nor by itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecorderWarning)
+        for directory, steps in (("one", 3), ("none", 2)):
+            with Recorder(tmp_path / directory, wait=1, warmup=1, active=3, world_size=1) as recorder:
+                train(recorder, "cpu", steps)
+    (trace,) = (tmp_path / "one").rglob("*.pt.trace.json.gz")
+    assert [row["step"] for row in rs.open(trace).steps()] == [2]
+    assert not list((tmp_path / "none").rglob("*.pt.trace.json*"))
+    assert any("has no trace" in note for note in recorder.notes)
 
 
 def test_waits_are_seen(group):

@@ -141,7 +141,7 @@ class Recorder:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if self._in_step:
             self._left_out += 1
-            self._end_step(dropped=True)
+            self._end_step(dropped=True, failed=True)
         if self._collectives is not None:
             self._collectives.remove()
         if self._profiler is not None:
@@ -162,12 +162,13 @@ class Recorder:
             self._overlap.begin_step(epoch)
         self._in_step = True
 
-    def _end_step(self, dropped: bool) -> None:
+    def _end_step(self, dropped: bool, failed: bool = False) -> None:
+        """dropped: in no record. failed: it ran, and is taken out of the trace; else it was no step at all."""
         self._in_step = False
         if self._overlap is not None:
             self._overlap.end_step(dropped)
-        if self._profiler is not None and not dropped:
-            self._profiler.step()
+        if self._profiler is not None and (failed or not dropped):
+            self._profiler.step(failed)
 
     @contextlib.contextmanager
     def step(self, *, epoch: int = 0) -> Iterator[Recorder]:
@@ -177,7 +178,7 @@ class Recorder:
             yield self
         except BaseException:
             self._left_out += 1
-            self._end_step(dropped=True)
+            self._end_step(dropped=True, failed=True)
             raise
         self._end_step(dropped=False)
 
@@ -194,7 +195,7 @@ class Recorder:
                 return
             except BaseException:
                 self._left_out += 1
-                self._end_step(dropped=True)
+                self._end_step(dropped=True, failed=True)
                 raise
             done = False
             try:
@@ -203,7 +204,7 @@ class Recorder:
             finally:
                 if self._in_step:
                     self._left_out += not done
-                    self._end_step(dropped=not done)
+                    self._end_step(dropped=not done, failed=not done)
 
     def log(self, *, loss: Any = None, grad_norm: Any = None, lr: Any = None) -> None:
         """Numbers of the current step. Tensors may lie on the GPU: they are copied in passing and nobody waits for them."""
