@@ -98,6 +98,11 @@ class Recorder:
             found.append(self._overlap.layout.metrics)
         return [str(path) for path in found]
 
+    @property
+    def entered(self) -> bool:
+        """Whether the run has begun."""
+        return self._entered
+
     def _note(self, text: str) -> None:
         self.notes.append(text)
         warnings.warn(text, RecorderWarning, stacklevel=4)
@@ -169,6 +174,16 @@ class Recorder:
             self._overlap.end_step(dropped)
         if self._profiler is not None and (failed or not dropped):
             self._profiler.step(failed)
+
+    def begin_step(self, *, epoch: int = 0) -> None:
+        """As entering ``with recorder.step()``, for loops that somebody else runs; end_step() ends it."""
+        self._begin_step(epoch)
+
+    def end_step(self, *, keep: bool = True, ran: bool = True) -> None:
+        """Ends what begin_step() began. keep=False: it is left out; ran=False: nothing of a step ran in it."""
+        if not self._in_step:
+            raise RecorderError("end_step() without begin_step()")
+        self._end_step(dropped=not keep, failed=not keep and ran)
 
     @contextlib.contextmanager
     def step(self, *, epoch: int = 0) -> Iterator[Recorder]:
