@@ -29,7 +29,7 @@ def make_options(row, given):
     for name, value in given.items():
         if name not in specs:
             own = {"open": ["keep", "storage_options", "progress"], "slice": ["table", "progress"],
-                   "share": ["map", "table", "progress"]}.get(row["name"], ["compat", "table", "progress"])
+                   "share": ["map", "table", "progress"]}.get(row["name"], ["compat", "table", "progress", *PARTS])
             close = difflib.get_close_matches(name, list(specs) + own, 1)
             raise TypeError("%s() got an unexpected keyword argument '%s'%s" % (
                 python_name(row["name"]), name, "; did you mean %s?" % close[0] if close else ""))
@@ -37,6 +37,25 @@ def make_options(row, given):
         if text != ():
             options[specs[name]["name"]] = text
     return options
+
+
+# What part of a job one call may ask about, as open takes them for all calls.
+PARTS = ("ranks", "steps", "window")
+
+
+def take_selection(row, given):
+    """Takes ranks, steps and window out of the keyword arguments: the engine's texts, or None: as the job was opened."""
+    own = {python_name(spec["name"]) for spec in row["options"]}
+    specs = {spec["name"]: spec for spec in SETTINGS["options"]}
+    texts = [None, None, None]
+    for at, name in enumerate(PARTS):
+        value = None if name in own else given.pop(name, None)
+        if value is None:
+            continue
+        if name == "window" and isinstance(value, (tuple, list)) and len(value) == 2:
+            value = "%s-%s" % tuple(repr(end) if isinstance(end, float) else end for end in value)
+        texts[at] = _settings.option(specs[name], name, value)
+    return tuple(texts) if any(text is not None for text in texts) else None
 
 
 def make_settings(keep=True, jobs=None, **given):
@@ -147,19 +166,22 @@ class Job:
     def run(self, name, *, compat=None, progress=None, **options):
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns
+        ranks, steps, window: the part of the job that this run asks about, as open takes them; what is loaded stays"""
         return self._run(name, compat, progress, options, 2)
 
     def _run(self, name, compat, progress, options, stacklevel, others=()):
         row = find(name)
+        options = dict(options)
+        select = take_selection(row, options)
         given = make_options(row, options)
         _check_jobs(row, len(others))
         with _progress(self._progress if progress is None else progress, "reading") as call:
             if others:
                 jobs = (self._job,) + tuple(other._job for other in others)
-                result = _engine.run_jobs(jobs, row["name"], given, compat, call)
+                result = _engine.run_jobs(jobs, row["name"], given, compat, call, select)
             else:
-                result = self._job.run(row["name"], given, compat, call)
+                result = self._job.run(row["name"], given, compat, call, select)
         return finish(result, stacklevel + 1)
 
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
@@ -395,14 +417,17 @@ def document(row):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None))):
+def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None), ("ranks", None), ("steps", None), ("window", None))):
     """The signature of an analysis' method."""
+    own = {python_name(spec["name"]) for spec in row["options"]}
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     positional, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
     parameters = [inspect.Parameter(name.lstrip("*"), several if name[0] == "*" else positional) for name in first]
     for spec in row["options"]:
         parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
     for name, default in last:
+        if name in own:
+            continue
         parameters.append(inspect.Parameter(name, keyword_only, default=default))
     return inspect.Signature(parameters)
 

@@ -133,6 +133,7 @@ bool rs_py_add_chakra(PyObject *module);
 bool rs_py_add_metrics(PyObject *module);
 bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
+bool rs_py_add_file(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);

@@ -178,7 +178,7 @@ int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 extern const rs_command rs_metrics_command, rs_capture_command, rs_fuse_command, rs_report_command,
-    rs_regress_command, rs_view_command, rs_slice_command, rs_share_command, rs_store_command;
+    rs_regress_command, rs_view_command, rs_slice_command, rs_share_command, rs_store_command, rs_sql_command;
 /* The command of an analysis. */
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 
