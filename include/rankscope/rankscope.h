@@ -17,6 +17,8 @@
 #include "rankscope/gate.h"
 #include "rankscope/fuse.h"
 #include "rankscope/where.h"
+#include "rankscope/events.h"
+#include "rankscope/sql.h"
 #include "rankscope/slice.h"
 #include "rankscope/report.h"
 #include "rankscope/tracelens.h"

@@ -50,6 +50,79 @@ class Job:
         clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
         "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
+    def slice(self, path: Path, *,
+        where: Optional[Text] = None,
+        under: Optional[Text] = None,
+        streams: Ranges = None,
+        threads: Union[None, str, Sequence[str]] = None,
+        categories: Union[None, str, Sequence[str]] = None,
+        without: Union[None, str, Sequence[str]] = None,
+        name: Optional[Text] = None,
+        enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+        left_out: bool = False,
+        clocks: Literal['ends', 'file'] = 'ends',
+        table: Optional[Literal['slice', 'left_out']] = None,
+        progress: Progress = None) -> Table:
+        """Writes a part of the job as a trace of its own: of what open selected (ranks, steps, window) the events for which
+        all options hold, with what they need to be understood. Returns a table, one row a rank; table="left_out" says what is
+        not there.
+
+        path: the trace, packed if the name ends in .gz or .zst, Perfetto's own form if in .pftrace; or a folder (a name that
+            ends in /), which gets a file a rank
+
+        Options:
+            where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+            under: only what lies in events of this name (or of this condition), with the GPU work launched
+                there
+            streams: only GPU work of these streams: 7,20-23
+            threads: only what these threads (tid) do, with the GPU work they launch
+            categories: only events of these categories: kernel,cpu_op
+            without: no events of these categories: python_function,Trace
+            name: only events whose name contains it
+            enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+                one of cut, whole, none
+            left_out: the new trace says what was left out, by category (table left_out says it anyway)
+            clocks: of several ranks: corrected so that collectives end together; or only by
+                baseTimeNanoseconds; one of ends, file"""
+    def share(self, path: Path, *,
+        keep_names: bool = False,
+        keep_values: bool = False,
+        where: Optional[Text] = None,
+        under: Optional[Text] = None,
+        streams: Ranges = None,
+        threads: Union[None, str, Sequence[str]] = None,
+        categories: Union[None, str, Sequence[str]] = None,
+        without: Union[None, str, Sequence[str]] = None,
+        name: Optional[Text] = None,
+        enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+        left_out: bool = False,
+        clocks: Literal['ends', 'file'] = 'ends',
+        map: Optional[Path] = None,
+        table: Optional[Literal['slice', 'left_out', 'removed']] = None,
+        progress: Progress = None) -> Table:
+        """Writes what slice writes without names of people, hosts, paths and scripts: the same name becomes the same other one
+        everywhere, times and numbers stay. Returns a table, one row a rank; table="removed" says what was replaced and left out.
+
+        path: as slice takes it
+        map: a file for what stands for what; keep it for yourself
+
+        Options:
+            keep_names: names of operators, kernels, annotations and modules stay; those of hosts, paths and
+                scripts do not
+            keep_values: numbers among the values of operators' inputs stay
+            where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+            under: only what lies in events of this name (or of this condition), with the GPU work launched
+                there
+            streams: only GPU work of these streams: 7,20-23
+            threads: only what these threads (tid) do, with the GPU work they launch
+            categories: only events of these categories: kernel,cpu_op
+            without: no events of these categories: python_function,Trace
+            name: only events whose name contains it
+            enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+                one of cut, whole, none
+            left_out: the new trace says what was left out, by category (table left_out says it anyway)
+            clocks: of several ranks: corrected so that collectives end together; or only by
+                baseTimeNanoseconds; one of ends, file"""
     def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
                progress: Progress = None) -> None:
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
@@ -1797,7 +1870,8 @@ class Job:
             rank [id]: rank of the job
             step [id]: training step; unknown: all of the rank's together
             recorded_us [us]: from the end of the step before to its own: of its annotation or of the last
-                GPU work launched in it
+                GPU work launched in it. The first begins with its annotation, or when the work is over that
+                stands ahead of its own
             model_error_pct [percent]: a replay in which each latency is what is typical of its kind,
                 against the recording
             held_out_error_pct [percent]: the same, learned without this step; of all steps together the
@@ -1817,7 +1891,8 @@ class Job:
             what_if: the question
             rank [id]: rank; unknown: the job
             steps [count]: steps it is the mean of; 0: the whole trace
-            before_us [us]: a step as recorded
+            before_us [us]: a step as recorded, from the end of the one before to its own: of a rank's, or
+                of all ranks' last work
             after_us [us]: a step then
             gain_us [us]: before less after
             gain_low_us [us]: least of four replays (dependencies told or inferred too, gaps recorded or
@@ -2033,6 +2108,11 @@ class Job:
         exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
         not been launched.
 
+        Two times of a step differ where the host runs ahead of the GPU: length_us is that of the annotation
+        on the host, period_us runs from the end of the step before to its own with the GPU's work. The
+        first step's period begins with its annotation, or when the work is over that was launched before it
+        and stands ahead of its own.
+
         A step stands out when it is longer than the median of the rank's steps by more than outlier percent
         and by more than three standard deviations (told by the median distance from the median); the column
         outlier then names the kind of time that grew most. Of fewer than three steps none stands out.
@@ -2048,6 +2128,8 @@ class Job:
             start_us [us]: its start on the host; unknown when only the GPU shows it
             length_us [us]: its length on the host
             vs_median_pct [percent]: length above the median of the rank's steps
+            period_us [us]: from the end of the step before to its own, of its annotation or of the last GPU
+                work launched in it: what replay, diagnose and whatif call a step
             gpu_span_us [us]: first start to last end of the GPU work launched in it; the next four make it
                 up
             compute_us [us]: computation runs
@@ -2562,7 +2644,8 @@ class Job:
             stages [count]: pipeline stages
             steps [count]: steps that count
             operations [count]: operations replayed
-            actual_us [us]: mean length of a step as recorded
+            actual_us [us]: mean length of a step as recorded; of traces from the last end of all ranks to
+                the next
             replayed_us [us]: T: mean length of a step replayed; of a table of operations without launch
                 delays
             ideal_us [us]: T_ideal: the same if all operations of a kind took their mean (computation) or
@@ -2960,6 +3043,100 @@ def memory(source: Any, *,
         autograd_detail [bytes]: bytes held
         unknown [bytes]: bytes held
         total [bytes]: sum of them"""
+
+def slice_job(source: Any, path: Path, *,
+    where: Optional[Text] = None,
+    under: Optional[Text] = None,
+    streams: Ranges = None,
+    threads: Union[None, str, Sequence[str]] = None,
+    categories: Union[None, str, Sequence[str]] = None,
+    without: Union[None, str, Sequence[str]] = None,
+    name: Optional[Text] = None,
+    enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+    left_out: bool = False,
+    clocks: Literal['ends', 'file'] = 'ends',
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Optional[Text] = None,
+    recursive: bool = False,
+    renumber: bool = False,
+    single_rank: bool = False,
+    absolute: bool = False,
+    include_last_step: bool = False,
+    jobs: Optional[int] = None,
+    max_memory: Size = None,
+    max_ratio: int = 1000,
+    store: Optional[Text] = None,
+    no_store: bool = False,
+    table: Optional[Literal['slice', 'left_out']] = None,
+    progress: Progress = None) -> Table:
+    """Writes a part of a job, or of a source that open takes, as a trace of its own: Job.slice. Settings of open, such as steps,
+    ranks and window, select, too.
+
+    Options:
+        where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+        under: only what lies in events of this name (or of this condition), with the GPU work launched
+            there
+        streams: only GPU work of these streams: 7,20-23
+        threads: only what these threads (tid) do, with the GPU work they launch
+        categories: only events of these categories: kernel,cpu_op
+        without: no events of these categories: python_function,Trace
+        name: only events whose name contains it
+        enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+            one of cut, whole, none
+        left_out: the new trace says what was left out, by category (table left_out says it anyway)
+        clocks: of several ranks: corrected so that collectives end together; or only by
+            baseTimeNanoseconds; one of ends, file"""
+
+def share_job(source: Any, path: Path, *,
+    keep_names: bool = False,
+    keep_values: bool = False,
+    where: Optional[Text] = None,
+    under: Optional[Text] = None,
+    streams: Ranges = None,
+    threads: Union[None, str, Sequence[str]] = None,
+    categories: Union[None, str, Sequence[str]] = None,
+    without: Union[None, str, Sequence[str]] = None,
+    name: Optional[Text] = None,
+    enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+    left_out: bool = False,
+    clocks: Literal['ends', 'file'] = 'ends',
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Optional[Text] = None,
+    recursive: bool = False,
+    renumber: bool = False,
+    single_rank: bool = False,
+    absolute: bool = False,
+    include_last_step: bool = False,
+    jobs: Optional[int] = None,
+    max_memory: Size = None,
+    max_ratio: int = 1000,
+    store: Optional[Text] = None,
+    no_store: bool = False,
+    map: Optional[Path] = None,
+    table: Optional[Literal['slice', 'left_out', 'removed']] = None,
+    progress: Progress = None) -> Table:
+    """Writes a job, or a source that open takes, without names of people, hosts, paths and scripts: Job.share. Settings of open
+    select, too.
+
+    Options:
+        keep_names: names of operators, kernels, annotations and modules stay; those of hosts, paths and
+            scripts do not
+        keep_values: numbers among the values of operators' inputs stay
+        where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+        under: only what lies in events of this name (or of this condition), with the GPU work launched
+            there
+        streams: only GPU work of these streams: 7,20-23
+        threads: only what these threads (tid) do, with the GPU work they launch
+        categories: only events of these categories: kernel,cpu_op
+        without: no events of these categories: python_function,Trace
+        name: only events whose name contains it
+        enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+            one of cut, whole, none
+        left_out: the new trace says what was left out, by category (table left_out says it anyway)
+        clocks: of several ranks: corrected so that collectives end together; or only by
+            baseTimeNanoseconds; one of ends, file"""
 
 def open_job(source: Any, *,
              ranks: Ranges = None,

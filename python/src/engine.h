@@ -142,5 +142,7 @@ PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 /* A fused trace and the report page, written into files: methods of Job. */
 PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
+/* A part of the job, with names or without, written into files: a method of Job. */
+PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
 
 #endif

@@ -566,6 +566,9 @@ static PyMethodDef job_methods[] = {
      "fuse(to, name, settings, progress=None) -> Result: all ranks as one trace, packed as name ends"},
     {"report", (PyCFunction)(void (*)(void))rs_py_report, METH_VARARGS | METH_KEYWORDS,
      "report(to, name, settings, progress=None) -> Result without tables: the page; name is None"},
+    {"slice", (PyCFunction)(void (*)(void))rs_py_slice, METH_VARARGS | METH_KEYWORDS,
+     "slice(to, each, options, share, map, progress=None) -> Result: a part of the job into the file, or folder (each), to; "
+     "share: options of share, or None; map: the file for what stands for what, or None"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},
