@@ -70,7 +70,7 @@ def test_call_graph_of_a_trace(decoded):
     rows = decoded.get_trace(0)
     work = rows[(rows["stream"] > 0) & (rows["index_correlation"] > 0)]
     assert (work["height"] == 0).all() and (work["parent"] == work["index_correlation"]).all()
-    steps = rows[rows["s_name"].str.startswith("ProfilerStep") & (rows["stream"] == -1)]
+    steps = rows[rows["s_name"].str.startswith("ProfilerStep") & (rows["s_cat"] == "user_annotation")]
     assert (steps["depth"] == 0).all() and steps["num_kernels"].sum() > 50
     launches = rows[rows["s_name"] == "cudaLaunchKernel"]
     assert (launches["num_kernels"] == 1).all() and (launches["height"] == 1).all()

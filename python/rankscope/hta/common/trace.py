@@ -74,7 +74,7 @@ def _thread_id(value):
 
 def _value(text):
     """Lists as lists; "-1" and "[]" stand for missing ones, as in HTA."""
-    if text in ("-1", "[]"):
+    if not isinstance(text, str) or text in ("-1", "[]"):
         return text
     try:
         return json.loads(text)
