@@ -64,7 +64,12 @@ class _EdgeView:
         return tuple(pair) in self._graph._edges
 
     def __getitem__(self, pair) -> Dict[str, Any]:
-        return self._graph._attributes[tuple(pair)]
+        pair = tuple(pair)
+        known = self._graph._attributes.get(pair)
+        if known is None:
+            edge = self._graph._edges[pair]
+            known = self._graph._attributes[pair] = {"weight": edge.weight, "object": edge}
+        return known
 
     def __call__(self, data: Union[bool, str] = False, default: Any = None):
         return self.data(data, default) if data else list(self)
@@ -112,7 +117,7 @@ class CPGraph:
         self.instance_id = tuple(data["instance_id"]) if isinstance(data["instance_id"], list) else data["instance_id"]
         self.data_load_events = data["data_load_events"]
         self.path_weight = data["path_weight"]
-        self.node_list: List[CPNode] = [CPNode(*row) for row in zip(range(len(data["nodes"]["event"])), *(
+        self.node_list: List[CPNode] = [CPNode._make(row) for row in zip(range(len(data["nodes"]["event"])), *(
             data["nodes"][c] for c in ("event", "ts", "is_start", "is_blocking")))]
         self.critical_path_nodes: List[int] = data["path"]
         self.event_to_start_node_map: Dict[int, int] = {}
@@ -125,22 +130,32 @@ class CPGraph:
         self._names: Optional[Dict[int, str]] = None
         self._trace: Any = None
         self._owner: Dict[Tuple[int, int], int] = {}
-        self._next: Dict[int, List[int]] = {}
-        self._before: Dict[int, List[int]] = {}
+        self._neighbours: Optional[Tuple[Dict[int, List[int]], Dict[int, List[int]]]] = None
         edges = data["edges"]
-        critical = set()
-        for begin, end, weight, kind, owner, marked in zip(*(
-                edges[c] for c in ("begin", "end", "weight", "type", "event", "critical"))):
-            edge = CPEdge(begin, end, weight, CPEdgeType(kind))
-            self._edges[begin, end] = edge
-            self._attributes[begin, end] = {"weight": weight, "object": edge}
-            if owner is not None:
-                self._owner[begin, end] = owner
-            if marked:
-                critical.add(edge)
-            self._next.setdefault(begin, []).append(end)
-            self._before.setdefault(end, []).append(begin)
+        pairs = list(zip(edges["begin"], edges["end"]))
+        kinds = {kind.value: kind for kind in CPEdgeType}
+        made = map(CPEdge._make, zip(edges["begin"], edges["end"], edges["weight"], (kinds[kind] for kind in edges["type"])))
+        self._edges.update(zip(pairs, made))
+        self._owner.update((pair, owner) for pair, owner in zip(pairs, edges["event"]) if owner is not None)
+        critical = {self._edges[pair] for pair, marked in zip(pairs, edges["critical"]) if marked}
         self.critical_path_edges_set: Set[CPEdge] = critical
+
+    def _sides(self) -> Tuple[Dict[int, List[int]], Dict[int, List[int]]]:
+        """What follows each node and what comes before it, made when it is first asked for."""
+        if self._neighbours is None:
+            self._neighbours = ({}, {})
+            for begin, end in self._edges:
+                self._neighbours[0].setdefault(begin, []).append(end)
+                self._neighbours[1].setdefault(end, []).append(begin)
+        return self._neighbours
+
+    @property
+    def _next(self) -> Dict[int, List[int]]:
+        return self._sides()[0]
+
+    @property
+    def _before(self) -> Dict[int, List[int]]:
+        return self._sides()[1]
 
     # ---- making ----------------------------------------------------------------------------------------------
 
@@ -181,6 +196,7 @@ class CPGraph:
         """Looks for the longest path again, by the weights that the edges have now (edges[u, v]["weight"]), and sets
         critical_path_nodes, critical_path_events_set, critical_path_edges_set and path_weight. Of paths of one length that of
         the earlier nodes counts. False where the edges form a circle."""
+        weights = self.edges
         missing = {node: len(self._before.get(node, ())) for node in self}
         ready = [node for node in self if not missing[node]]
         length = {node: 0 for node in self}
@@ -190,7 +206,7 @@ class CPGraph:
             node = ready.pop()
             done += 1
             for after in self._next.get(node, ()):
-                there = length[node] + self._attributes[node, after]["weight"]
+                there = length[node] + weights[node, after]["weight"]
                 known = came_from.get(after)
                 if known is None or there > length[after] or (there == length[after] and node < known):
                     length[after], came_from[after] = there, node
@@ -209,7 +225,7 @@ class CPGraph:
         self.critical_path_events_set = {self.node_list[node].ev_idx for node in path}
         pairs = list(zip(self.critical_path_nodes, self.critical_path_nodes[1:]))
         self.critical_path_edges_set = {self._edges[pair] for pair in pairs}
-        self.path_weight = sum(self._attributes[pair]["weight"] for pair in pairs)
+        self.path_weight = sum(weights[pair]["weight"] for pair in pairs)
         return True
 
     @property
