@@ -18,7 +18,7 @@ from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
            "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory",
-           "metrics", "open", "output_forms", "regress", "share", "slice", "summarize"]
+           "metrics", "open", "output_forms", "regress", "report", "share", "slice", "summarize"]
 __version__: str = _engine.version()
 
 

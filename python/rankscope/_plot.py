@@ -135,7 +135,8 @@ class Plots:
         words = [["" for _ in across] for _ in stages]
         for row in rows:
             y, x = stages.index(row["stage"] or 0), across.index(row["dp_rank"] if row["dp_rank"] is not None else row["rank"])
-            if cells[y][x] is None or (row["slowdown"] or 0) > cells[y][x]:  # of ranks that share a cell the slowest
+            known = cells[y][x]
+            if known is None or (row["slowdown"] or 0) > known:  # of ranks that share a cell the slowest
                 cells[y][x], words[y][x] = row["slowdown"], "rank %s" % row["rank"]
         figure = go.Figure(go.Heatmap(z=cells, x=across, y=stages, text=words, colorscale="YlOrRd", hovertemplate="%{text}: %{z:.3f}<extra></extra>",
                                       colorbar_title="slowdown"))
