@@ -1,7 +1,9 @@
 """Jobs, and a method for every analysis of the registry."""
 import difflib
+import html
 import inspect
 import os
+import tempfile
 import textwrap
 import warnings
 
@@ -281,6 +283,22 @@ class Job:
         return result
 
     @property
+    def plot(self):
+        """Pictures: plot.breakdown(), .steps(), .timeline(), .roofline(), .heatmap() give plotly figures."""
+        from ._plot import Plots
+        return Plots(self)
+
+    def _repr_html_(self):
+        if self._job.closed:
+            return "<pre>%s</pre>" % html.escape(repr(self))
+        names = [file[0] for file in self._job.files()]
+        shown = "".join("<li>%s</li>" % html.escape(str(name)) for name in names[:20])
+        more = "<li>&#8230; %d more</li>" % (len(names) - 20) if len(names) > 20 else ""
+        return ("<div class=\"rankscope\"><b>rankscope job</b>, %d file%s<ul>%s%s</ul>"
+                "<code>job.summary()</code> says where the time goes, <code>job.plot.breakdown()</code> draws it.</div>"
+                % (len(names), "" if len(names) == 1 else "s", shown, more))
+
+    @property
     def ranks(self):
         """The ranks of the job."""
         return self._run("info", None, None, {}, 2)["ranks"].column("rank")
@@ -342,6 +360,42 @@ def _between(name, sources, compat, table, progress, options):
         for job, source in zip(jobs, sources):
             if job is not source:
                 job.close()
+
+
+class Page:
+    """The report as a notebook shows it: in a frame of its own. `html` is the whole page, save(path) writes it."""
+
+    __slots__ = ("html", "height")
+
+    def __init__(self, text, height):
+        self.html, self.height = text, height
+
+    def save(self, path):
+        """Writes the page."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def __repr__(self):
+        return "<rankscope.Page, %d bytes: a notebook shows it, save(path) writes it>" % len(self.html)
+
+    def _repr_html_(self):
+        return "<iframe style=\"width: 100%%; height: %dpx; border: 0\" srcdoc=\"%s\"></iframe>" % (self.height, html.escape(self.html))
+
+
+def report(source, *, height=800, flight=(), metrics=None, progress=None):
+    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file.
+
+    height: of the frame, in pixels"""
+    job = source if isinstance(source, Job) else open_job(source, keep=False)
+    try:
+        with tempfile.TemporaryDirectory(prefix="rankscope-") as folder:
+            path = os.path.join(folder, "report.html")
+            job.report(path, flight=flight, metrics=metrics, progress=progress)
+            with open(path, encoding="utf-8") as file:
+                return Page(file.read(), int(height))
+    finally:
+        if job is not source:
+            job.close()
 
 
 def diff(a, b, *, compat=None, table=None, progress=None, **options):

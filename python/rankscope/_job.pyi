@@ -2,6 +2,7 @@
 from types import TracebackType
 from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Type, Union
 
+from ._plot import Plots
 from ._settings import Path, Progress, Ranges, Size
 from ._table import Result, Summary, Table
 from .sources import File
@@ -137,6 +138,10 @@ class Job:
 
         flight: flight-recorder dumps (a path or several) whose verdict it shows, too
         metrics: {label: directory} of rank metrics; the second is compared with the first"""
+    @property
+    def plot(self) -> Plots:
+        """Pictures: plot.breakdown(), .steps(), .timeline(), .roofline(), .heatmap() give plotly figures."""
+    def _repr_html_(self) -> str: ...
     @property
     def ranks(self) -> List[int]:
         """The ranks of the job."""
@@ -2804,6 +2809,22 @@ class Events(Table):
             stream [id]: stream
             correlation [id]: number that launch and work share
             external_id [id]: number that operator and launch share"""
+
+class Page:
+    """The report as a notebook shows it: in a frame of its own. `html` is the whole page, save(path) writes it."""
+
+    html: str
+    height: int
+    def __init__(self, text: str, height: int) -> None: ...
+    def save(self, path: Path) -> None:
+        """Writes the page."""
+    def _repr_html_(self) -> str: ...
+
+def report(source: Any, *, height: int = 800, flight: Union[Path, Sequence[Path]] = (),
+           metrics: Optional[Dict[str, Path]] = None, progress: Progress = None) -> Page:
+    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file.
+
+    height: of the frame, in pixels"""
 
 def diff(a: Any, b: Any, *,
     by: Literal['name', 'total'] = 'name',

@@ -15,8 +15,11 @@ def text(series):
     pd = pandas()
     if str(series.dtype) == "str" and not series.hasnans:
         return series
+    three = int(pd.__version__.split(".")[0]) >= 3
+    if series.dtype == object and not three:
+        return series
     values = series.tolist()
-    if int(pd.__version__.split(".")[0]) >= 3 and all(isinstance(v, str) for v in values):
+    if three and all(isinstance(v, str) for v in values):
         return pd.Series(values, index=series.index, dtype="str")
     return pd.Series(values, index=series.index, dtype=object)
 

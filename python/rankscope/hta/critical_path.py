@@ -14,7 +14,7 @@ from .common.names import shorten_name
 
 logger = logging.getLogger("rankscope.hta")
 
-__all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "restore_cpgraph"]
+__all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "restore_cpgraph"]
 
 _FORMAT = "rankscope critical path"
 _VERSION = 1
@@ -64,8 +64,12 @@ class _EdgeView:
         return tuple(pair) in self._graph._edges
 
     def __getitem__(self, pair) -> Dict[str, Any]:
-        edge = self._graph._edges[tuple(pair)]
-        return {"weight": edge.weight, "object": edge}
+        pair = tuple(pair)
+        known = self._graph._attributes.get(pair)
+        if known is None:
+            edge = self._graph._edges[pair]
+            known = self._graph._attributes[pair] = {"weight": edge.weight, "object": edge}
+        return known
 
     def __call__(self, data: Union[bool, str] = False, default: Any = None):
         return self.data(data, default) if data else list(self)
@@ -113,7 +117,7 @@ class CPGraph:
         self.instance_id = tuple(data["instance_id"]) if isinstance(data["instance_id"], list) else data["instance_id"]
         self.data_load_events = data["data_load_events"]
         self.path_weight = data["path_weight"]
-        self.node_list: List[CPNode] = [CPNode(*row) for row in zip(range(len(data["nodes"]["event"])), *(
+        self.node_list: List[CPNode] = [CPNode._make(row) for row in zip(range(len(data["nodes"]["event"])), *(
             data["nodes"][c] for c in ("event", "ts", "is_start", "is_blocking")))]
         self.critical_path_nodes: List[int] = data["path"]
         self.event_to_start_node_map: Dict[int, int] = {}
@@ -122,22 +126,36 @@ class CPGraph:
             (self.event_to_start_node_map if node.is_start else self.event_to_end_node_map)[node.ev_idx] = node.idx
         self.critical_path_events_set: Set[int] = {self.node_list[i].ev_idx for i in self.critical_path_nodes}
         self._edges: Dict[Tuple[int, int], CPEdge] = {}
+        self._attributes: Dict[Tuple[int, int], Dict[str, Any]] = {}  # weights may be changed: critical_path goes by them
+        self._names: Optional[Dict[int, str]] = None
+        self._trace: Any = None
         self._owner: Dict[Tuple[int, int], int] = {}
-        self._next: Dict[int, List[int]] = {}
-        self._before: Dict[int, List[int]] = {}
+        self._neighbours: Optional[Tuple[Dict[int, List[int]], Dict[int, List[int]]]] = None
         edges = data["edges"]
-        critical = set()
-        for begin, end, weight, kind, owner, marked in zip(*(
-                edges[c] for c in ("begin", "end", "weight", "type", "event", "critical"))):
-            edge = CPEdge(begin, end, weight, CPEdgeType(kind))
-            self._edges[begin, end] = edge
-            if owner is not None:
-                self._owner[begin, end] = owner
-            if marked:
-                critical.add(edge)
-            self._next.setdefault(begin, []).append(end)
-            self._before.setdefault(end, []).append(begin)
+        pairs = list(zip(edges["begin"], edges["end"]))
+        kinds = {kind.value: kind for kind in CPEdgeType}
+        made = map(CPEdge._make, zip(edges["begin"], edges["end"], edges["weight"], (kinds[kind] for kind in edges["type"])))
+        self._edges.update(zip(pairs, made))
+        self._owner.update((pair, owner) for pair, owner in zip(pairs, edges["event"]) if owner is not None)
+        critical = {self._edges[pair] for pair, marked in zip(pairs, edges["critical"]) if marked}
         self.critical_path_edges_set: Set[CPEdge] = critical
+
+    def _sides(self) -> Tuple[Dict[int, List[int]], Dict[int, List[int]]]:
+        """What follows each node and what comes before it, made when it is first asked for."""
+        if self._neighbours is None:
+            self._neighbours = ({}, {})
+            for begin, end in self._edges:
+                self._neighbours[0].setdefault(begin, []).append(end)
+                self._neighbours[1].setdefault(end, []).append(begin)
+        return self._neighbours
+
+    @property
+    def _next(self) -> Dict[int, List[int]]:
+        return self._sides()[0]
+
+    @property
+    def _before(self) -> Dict[int, List[int]]:
+        return self._sides()[1]
 
     # ---- making ----------------------------------------------------------------------------------------------
 
@@ -168,7 +186,63 @@ class CPGraph:
         if len(result.tables["critical_path"]) == 0:
             logger.error("rank %s: %s", rank, "; ".join(result.notes) or "nothing to look at")
             return None
-        return cls(_read(result.tables, rank, annotation, instance_id, data_load_events)), True
+        graph = cls(_read(result.tables, rank, annotation, instance_id, data_load_events))
+        graph._trace = trace
+        return graph, True
+
+    # ---- the path under other weights ------------------------------------------------------------------------
+
+    def critical_path(self) -> bool:
+        """Looks for the longest path again, by the weights that the edges have now (edges[u, v]["weight"]), and sets
+        critical_path_nodes, critical_path_events_set, critical_path_edges_set and path_weight. Of paths of one length that of
+        the earlier nodes counts. False where the edges form a circle."""
+        weights = self.edges
+        missing = {node: len(self._before.get(node, ())) for node in self}
+        ready = [node for node in self if not missing[node]]
+        length = {node: 0 for node in self}
+        came_from: Dict[int, int] = {}
+        done = 0
+        while ready:
+            node = ready.pop()
+            done += 1
+            for after in self._next.get(node, ()):
+                there = length[node] + weights[node, after]["weight"]
+                known = came_from.get(after)
+                if known is None or there > length[after] or (there == length[after] and node < known):
+                    length[after], came_from[after] = there, node
+                missing[after] -= 1
+                if not missing[after]:
+                    ready.append(after)
+        if done < len(self.node_list):
+            logger.error("the edges form a circle: there is no longest path")
+            return False
+        last = max(self, key=lambda node: (length[node], -node), default=None)
+        path = []
+        while last is not None:
+            path.append(last)
+            last = came_from.get(last)
+        self.critical_path_nodes = path[::-1]
+        self.critical_path_events_set = {self.node_list[node].ev_idx for node in path}
+        pairs = list(zip(self.critical_path_nodes, self.critical_path_nodes[1:]))
+        self.critical_path_edges_set = {self._edges[pair] for pair in pairs}
+        self.path_weight = sum(weights[pair]["weight"] for pair in pairs)
+        return True
+
+    @property
+    def edge_to_event_map(self) -> Dict[Tuple[int, int], int]:
+        """The event that the time of an edge (its pair of nodes) is charged to."""
+        return self._owner
+
+    def _get_node_name(self, ev_idx: int) -> Optional[str]:
+        """The name of an event; a graph that was restored from a file knows those of its path."""
+        if self._names is None:
+            if self._trace is not None:
+                frame = self._trace.get_trace(self.rank)
+                self._names = dict(zip(frame["index"].tolist(), self._trace.symbol_table.decode(frame["name"]).tolist()))
+            else:
+                parts = self._data["breakdown"]
+                self._names = dict(zip(parts["event_idx"], parts["s_name"]))
+        return self._names.get(ev_idx)
 
     # ---- reading ---------------------------------------------------------------------------------------------
 
@@ -330,6 +404,28 @@ class CPGraph:
             overlay_edges="all" if all_edges and not only_critical else None,
         )
         result.write_trace(path, keep_all=not only_critical)
+
+
+class CriticalPathAnalysis:
+    """HTA's functions behind those of TraceAnalysis, of a Trace."""
+
+    @classmethod
+    def critical_path_analysis(cls, t, rank: int, annotation: str, instance_id=None, data_load_events=None):
+        return CPGraph.analyze(t, rank, annotation, instance_id, data_load_events)
+
+    @classmethod
+    def overlay_critical_path_analysis(
+        cls, t, rank: int, critical_path_graph: CPGraph, output_dir: str, only_show_critical_events: bool = True,
+        show_all_edges: bool = False,
+    ) -> str:
+        """Writes output_dir/overlaid_critical_path_NAME."""
+        target = os.path.join(os.path.expanduser(output_dir), "overlaid_critical_path_" + os.path.basename(t.trace_files[rank]))
+        critical_path_graph.write_overlay(t, rank, target, only_show_critical_events, show_all_edges)
+        return target
+
+    @staticmethod
+    def _is_zero_weight_launch_edge(edge: CPEdge) -> bool:
+        return edge.type is CPEdgeType.KERNEL_LAUNCH_DELAY and edge.weight == 0
 
 
 _BREAKDOWN = {

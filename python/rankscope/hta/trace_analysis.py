@@ -164,14 +164,15 @@ class TraceAnalysis:
         return frame
 
     def get_gpu_kernels_with_user_annotations(
-        self, rank: int, expand_names: bool = True, shorten_names: bool = True
+        self, rank: int, expand_names: bool = True, shorten_names: bool = True, shortern_names: Optional[bool] = None
     ):
         """The GPU rows of a rank's trace, each with the innermost GPU annotation over it; None without annotations.
 
         expand_names adds the texts s_name, s_cat and s_user_annotation, shorten_names shortens kernel names.
         """
         self._answers.chosen([rank])
-        return self.t.gpu_rows_with_annotations(rank, expand_names, shorten_names)
+        shorten = shorten_names if shortern_names is None else shortern_names  # as HTA 0.5 spells it
+        return self.t.gpu_rows_with_annotations(rank, expand_names, shorten)
 
     def get_idle_time_breakdown(
         self,

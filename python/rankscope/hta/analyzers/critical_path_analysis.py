@@ -1,4 +1,4 @@
 """Stands where HTA's module of this name stands."""
-from ..critical_path import CPEdge, CPEdgeType, CPGraph, CPNode, restore_cpgraph
+from ..critical_path import CPEdge, CPEdgeType, CPGraph, CPNode, CriticalPathAnalysis, restore_cpgraph
 
-__all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "restore_cpgraph"]
+__all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "restore_cpgraph"]

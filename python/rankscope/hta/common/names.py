@@ -1,6 +1,8 @@
 """Short names of kernels, as HTA writes them."""
+import functools
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def shorten_name(name: str) -> str:
     """Template and call arguments left out, and what stands before the last space. Copies and names whose brackets do
     not match stay as they are."""

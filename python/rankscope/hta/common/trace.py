@@ -12,12 +12,14 @@ from rankscope import _engine
 from .. import _frames
 from .._answers import Answers
 from .._need import pandas
+from ..configs import parser_config
 from .names import shorten_name
 from .trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 
 logger = logging.getLogger("rankscope.hta")
 
 DEFAULT_TRACE_DIR = "/tmp/trace"
+PHASE_COUNTER = "C"
 
 # HTA's columns in its order; the names of those that the engine's frame calls the same.
 _FRAME = {
@@ -72,7 +74,7 @@ def _thread_id(value):
 
 def _value(text):
     """Lists as lists; "-1" and "[]" stand for missing ones, as in HTA."""
-    if text in ("-1", "[]"):
+    if not isinstance(text, str) or text in ("-1", "[]"):
         return text
     try:
         return json.loads(text)
@@ -101,6 +103,54 @@ def _shaped(frame):
             columns[name] = casts[kind](frame[name])
         else:
             columns[name] = _frames.shaped(frame[[name]], {name: kind})[name]
+    return pandas().DataFrame(columns)
+
+
+# What a frame has whatever its configuration says.
+_ALWAYS = ("index", "cat", "name", "pid", "tid", "ts", "dur", "stream", "correlation", "index_correlation", "iteration", "end")
+
+
+# Lists that the profiler writes as texts.
+_WRITTEN_AS_TEXT = ("Process Group Ranks", "Input Tensors start", "Output Tensors start")
+
+
+def _more_arguments(config) -> Optional[str]:
+    """The arguments that the engine's frame has no column for, as its option takes them."""
+    if config is None:
+        return None
+    if config.parse_all_args:
+        return "all"
+    names = [spec.raw_name for spec in config.get_args() if spec.name not in _FRAME and "," not in spec.raw_name]
+    return ",".join(names) or None
+
+
+def _filled(column, spec):
+    """A column of arguments as its specification has it."""
+    from ..configs.default_values import ValueType
+
+    values = column.where(column.notna(), spec.default_value) if spec.default_value is not None else column
+    if spec.value_type is ValueType.Int:
+        whole = pandas().to_numeric(values, errors="coerce")
+        return _frames.small(whole.astype("int64")) if whole.notna().all() and (whole % 1 == 0).all() else values
+    if spec.raw_name in _WRITTEN_AS_TEXT:
+        return _frames.text(values)
+    if spec.value_type is ValueType.Float:
+        return pandas().to_numeric(values, errors="coerce")
+    return _frames.mapped(values, _value) if spec.value_type is ValueType.Object else _frames.text(values)
+
+
+def _configured(frame, raw, config):
+    """The columns that a configuration asks for."""
+    known = {spec.raw_name: spec for spec in [*parser_config.AVAILABLE_ARGS.values(), *config.get_args()]}
+    columns = {name: frame[name] for name in frame.columns if config.parse_all_args or name in _ALWAYS or name in config.arg_map}
+    for name in [c for c in raw.columns if c not in _FRAME and c not in ("rank", "gpu", "user_annotation")]:
+        given = name[len("args."):] if name.startswith("args.") else name
+        first = raw[name].dropna()
+        spec = known.get(given) or parser_config.ParserConfig.make_attribute_spec(given, first.iloc[0] if len(first) else "")
+        columns.setdefault(spec.name, _filled(raw[name], spec))
+    if not config.parse_all_args:
+        for spec in config.get_args():  # what no event has
+            columns.setdefault(spec.name, pandas().Series([spec.default_value] * len(frame), index=frame.index))
     return pandas().DataFrame(columns)
 
 
@@ -150,6 +200,44 @@ class _MetaData(Mapping):
 
     def __len__(self) -> int:
         return len(self._ranks)
+
+
+def get_cpu_gpu_correlation(df):
+    """cpu_index and gpu_index: which call launched which work, by the column index_correlation."""
+    rows = df[(df["stream"] != -1) & (df["index_correlation"] > 0)]
+    return pandas().DataFrame({"cpu_index": rows["index_correlation"].to_numpy(), "gpu_index": rows["index"].to_numpy()})
+
+
+def transform_correlation_to_index(df, symbol_table: TraceSymbolTable):
+    """Adds index_correlation: the index of the other side of the correlation; 0 where that is not there, -1 without one."""
+    if "correlation" not in df.columns:
+        return df
+    numbers = [symbol_table.get_sym_id_map().get(name, -1) for name in ("Event Sync", "Context Sync")]
+    on_gpu = (df["stream"] >= 0) | df["name"].isin(numbers)
+    sides = []
+    for side in (on_gpu, ~on_gpu):
+        rows = df[side & (df["correlation"] >= 0)].drop_duplicates("correlation", keep="last")
+        sides.append(rows.set_index("correlation")["index"])
+    other = df["correlation"].map(sides[1]).where(on_gpu, df["correlation"].map(sides[0])).fillna(0).astype("int64")
+    df["index_correlation"] = other.where(df["correlation"] >= 0, -1)
+    return df
+
+
+def parse_trace_dict(trace_file_path: str) -> Dict[str, Any]:
+    """A trace's file as Python objects."""
+    if not str(trace_file_path).endswith((".gz", ".json", ".zst")):
+        raise ValueError("a trace's name ends in .gz, .zst or .json; %s does not" % trace_file_path)
+    return json.loads(_engine.file_text(trace_file_path))
+
+
+def parse_trace_file(trace_file_path: str, cfg: Any = None):
+    """What the file says of itself, its rows, and the table of its symbols."""
+    if not str(trace_file_path).endswith((".gz", ".json", ".zst")):
+        raise ValueError("a trace's name ends in .gz, .zst or .json; %s does not" % trace_file_path)
+    trace = Trace([trace_file_path], parser_config=cfg)
+    trace.parse_traces()
+    rank = trace.get_ranks()[0]
+    return dict(trace.meta_data[rank]), trace.get_trace(rank), trace.symbol_table
 
 
 def _expanded(trace_dir: str) -> str:
@@ -267,9 +355,7 @@ class Trace:
 
     @property
     def answers(self) -> Answers:
-        if self._answers is None:
-            self.load_traces()
-        return self._answers
+        return self._open(self._last) if self._answers is None else self._answers
 
     @property
     def min_ts(self):
@@ -331,20 +417,22 @@ class Trace:
         use_memory_profiling: bool = True,
     ) -> None:
         """Opens the traces; frames are made when they are asked for."""
-        if self.is_parsed and self._answers is not None:
+        if self.is_parsed:
             logger.warning("the traces are loaded already")
             return
-        if not self.is_parsed:
-            self.align_and_filter_trace(include_last_profiler_step)
+        self.align_and_filter_trace(include_last_profiler_step)
 
     # ---- frames --------------------------------------------------------------------------------------------
 
     def read_frame(self, rank: int, uncut: bool = False):
         """A rank's frame with its own index; not kept."""
-        raw = self.answers.frame("frame", "frame", of=str(rank), uncut=uncut)
+        config = self.parser_config if self.parser_config is not None else parser_config.given_default()
+        raw = self.answers.frame("frame", "frame", of=str(rank), uncut=uncut, args=_more_arguments(config))
         frame = _shaped(raw)
         for column in ("cat", "name"):
             frame[column] = self.symbol_table.encode(frame[column])
+        if config is not None:
+            frame = _configured(frame, raw, config)
         frame.index = pandas().Index(frame["index"].tolist(), dtype="int64")
         if uncut and len(frame):
             frame["ts"] += self.min_ts
@@ -352,7 +440,7 @@ class Trace:
 
     def get_trace(self, rank: int):
         """A rank's frame."""
-        if self._answers is None:
+        if not self.is_parsed:
             self.load_traces()
         if rank not in self.traces:
             raise ValueError("rank %s is not among the traces; there are %s" % (rank, list(self.traces)))

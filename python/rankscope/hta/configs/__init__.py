@@ -1,0 +1,1 @@
+"""Stands where HTA's `hta.configs` stands."""
