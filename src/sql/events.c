@@ -260,12 +260,11 @@ static int add_key(event_cursor *c, sql_key key, sqlite3_value *value)
         k->value = sqlite3_value_dup(value);
         if (!k->value) return SQLITE_NOMEM;
     } else {
-        int64_t first = INT64_MIN, last = INT64_MAX;
         int type = sqlite3_value_numeric_type(value);
         if (type == SQLITE_FLOAT) {
-            narrow(c, value, '=', 1, 0, &first, &last);
-            if (last - first > 8) return SQLITE_OK; /* beyond what numbers of events are: SQLite tests it */
-            k->number = (int64_t)floor(sqlite3_value_double(value));
+            double real = sqlite3_value_double(value);
+            if (!(fabs(real) < 9.2e18)) return SQLITE_OK; /* beyond what a key can be: SQLite tests it */
+            k->number = (int64_t)floor(real);
         } else if (type == SQLITE_INTEGER) {
             k->number = sqlite3_value_int64(value);
         } else {

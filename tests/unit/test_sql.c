@@ -297,6 +297,7 @@ static void test_indexes(void **state)
         {"e.stream = 7.0", "+e.stream = 7.0"},
         {"e.stream = 7.5", "+e.stream = 7.5"},
         {"e.stream = NULL", "+e.stream = NULL"},
+        {"e.stream = 1e308 OR e.correlation = -1e308 OR e.position = 1e308", "+e.stream = 1e308"},
         {"e.step = 11", "+e.step = 11"},
         {"e.step = 11 AND e.rank = 1", "+e.step = 11 AND +e.rank = 1"},
         {"e.rank > 0", "+e.rank > 0"},
