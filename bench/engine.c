@@ -157,9 +157,6 @@ static rs_coll_rank *make_clock(size_t rank, size_t n, size_t collectives)
     rs_coll_rank *r = rs_calloc(1, sizeof *r);
     if (!r || !rs_pool_init(&r->pool)) return NULL;
     uint32_t group = rs_strings_add(&r->pool.strings, "all", 3);
-    r->ops = rs_calloc(collectives, sizeof *r->ops);
-    if (!r->ops) return NULL;
-    r->n = collectives;
     r->base_time_ns = RS_NO_VALUE;
     r->host = RS_NO_STRING;
     for (size_t i = 0; i < collectives; i++) {
@@ -167,25 +164,22 @@ static rs_coll_rank *make_clock(size_t rank, size_t n, size_t collectives)
         bool last = (i * 31 + 7) % n == rank;
         int64_t start = ready - (last ? 0 : (int64_t)(next(&random) % 20000));
         int64_t end = ready + 30000 + (int64_t)(next(&random) % 3000);
-        r->ops[i] = (rs_coll_op){.start = start + ahead,
-                                 .end = end + ahead,
-                                 .duration = end - start,
-                                 .seq = (int64_t)i + 1,
-                                 .group_size = (int64_t)n,
-                                 .in_elements = i % 3 ? 1000 : 100000,
-                                 .out_elements = -1,
-                                 .source = -1,
-                                 .target = -1,
-                                 .kind = RS_COLL_ALL_REDUCE,
-                                 .stream = 7,
-                                 .step = -1,
-                                 .group = group,
-                                 .description = RS_NO_STRING,
-                                 .members = RS_NO_STRING,
-                                 .name = RS_NO_STRING,
-                                 .dtype = RS_NO_STRING};
+        const rs_coll_op op = {.start = start + ahead, .end = end + ahead, .seq = (int64_t)i + 1, .step = -1};
+        const rs_coll_shape shape = {.group_size = (int64_t)n,
+                                     .in_elements = i % 3 ? 1000 : 100000,
+                                     .out_elements = -1,
+                                     .source = -1,
+                                     .target = -1,
+                                     .kind = RS_COLL_ALL_REDUCE,
+                                     .stream = 7,
+                                     .group = group,
+                                     .description = RS_NO_STRING,
+                                     .members = RS_NO_STRING,
+                                     .name = RS_NO_STRING,
+                                     .dtype = RS_NO_STRING};
+        if (!rs_coll_rank_add(r, op, &shape)) return NULL;
     }
-    return r;
+    return rs_coll_rank_sort(r) ? r : NULL; /* no room is left over */
 }
 
 static int time_clocks(size_t n, size_t collectives)

@@ -1,7 +1,7 @@
 /* The events of a job, held in memory as columns, read-only.
  *
  *     rs_event_list *list;
- *     if (rs_event_list_open(job, &list, &result, &err) == RS_OK)
+ *     if (rs_event_list_open(job, false, &list, &result, &err) == RS_OK)
  *         for (size_t r = 0; r < rs_event_list_n_ranks(list); r++) {
  *             const rs_event_rank *rank = rs_event_list_rank(list, r);
  *             for (size_t i = 0; i < rank->n; i++) use(rank->start[rs_event_row(rank, i)]);
@@ -78,14 +78,31 @@ RS_API uint32_t rs_event_argument_text(const rs_event_rank *rank, size_t argumen
 /* Where a row stands among them; false: it has no such argument. O(log n) */
 RS_API bool rs_event_argument_find(const rs_event_rank *rank, size_t argument, uint32_t row, size_t *at);
 
+/* An argument by another name, of a list that was opened with these. */
+typedef struct rs_event_other {
+    uint32_t row;
+    uint32_t key;   /* its name in the file: a text */
+    rs_type type;   /* RS_INT, RS_REAL or RS_TEXT */
+    bool is_null;   /* JSON's null */
+    int64_t number; /* whole, or the number of a text */
+    double real;
+} rs_event_other;
+
+/* They stand in the order of the file, so that rows ascend and those of one row stand together. */
+RS_API size_t rs_event_n_others(const rs_event_rank *rank);
+RS_API rs_event_other rs_event_other_at(const rs_event_rank *rank, size_t at);
+/* The first of a row, or where it would stand. O(log n) */
+RS_API size_t rs_event_other_first(const rs_event_rank *rank, uint32_t row);
+
 typedef struct rs_event_list rs_event_list;
 
-/* Loads every rank with all known arguments and keeps the columns. The job keeps its ranks loaded from then
+/* Loads every rank with all known arguments, and with all others too if `others` says so, and keeps the columns. The job keeps its ranks loaded from then
  * on, so that further questions do not read the files again; the columns are shared with it, not copied. The
  * job must outlive the list. result, which the caller has initialised, gets problems and notes as of an
  * analysis, after a failure too. Errors: those of rs_job_run; RS_ERR_NOMEM when the columns take more than
  * the job's max_memory. Memory beyond the columns: 8 bytes an event where there are steps. */
-RS_API rs_status rs_event_list_open(rs_job *job, rs_event_list **out, rs_result *result, rs_error *err);
+RS_API rs_status rs_event_list_open(rs_job *job, bool others, rs_event_list **out, rs_result *result,
+                                    rs_error *err);
 RS_API void rs_event_list_close(rs_event_list *list); /* NULL is allowed */
 
 RS_API size_t rs_event_list_n_ranks(const rs_event_list *list);

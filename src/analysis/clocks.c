@@ -393,7 +393,7 @@ static rs_status put_contradictions(const rs_coll_job *job, const rs_clocks *clo
     for (size_t i = 0; status == RS_OK && i < clocks->n_contradictions; i++) {
         const rs_coll_instance *c = &job->instances[clocks->contradictions[i].instance];
         const rs_coll_arrival *first = &job->arrivals[c->first];
-        const rs_coll_op *op = rs_coll_op_at(job, first);
+        const rs_coll_shape *op = rs_coll_shape_at(job, first);
         const rs_pool *pool = &job->ranks[first->rank]->pool;
         const char *group = rs_pool_text(pool, op->group);
         rs_table_add_text(t, group && *group ? group : rs_pool_text(pool, op->members));

@@ -169,7 +169,7 @@ static double bus_factor(rs_coll_kind kind, int64_t n)
     }
 }
 
-static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
+static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     const char *dtype = rs_pool_text(&r->pool, op->dtype);
     int64_t size = dtype ? rs_dtype_size(dtype) : 0;
@@ -180,12 +180,12 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
 
 static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c, const rs_clock_trust *trust)
 {
-    const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
+    const rs_coll_shape *op = rs_coll_shape_at(job, &job->arrivals[c->first]);
     measure m = {
         .times = rs_coll_measure(job, c), .bytes = -1, .members = op->group_size > 0 ? op->group_size : c->n};
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
-        int64_t bytes = bytes_of(job->ranks[a->rank], rs_coll_op_at(job, a));
+        int64_t bytes = bytes_of(job->ranks[a->rank], rs_coll_shape_at(job, a));
         if (bytes > m.bytes) m.bytes = bytes;
     }
     uint32_t first = job->arrivals[m.times.first_at].rank, last = job->arrivals[m.times.last_at].rank;
@@ -208,7 +208,7 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     const rs_coll_instance *c = &job->instances[index];
     const rs_coll_arrival *a = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[a->rank];
-    const rs_coll_op *op = &r->ops[a->op];
+    const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
     double algorithm = algorithm_gbps(m->bytes, m->times.transfer);
     rs_table_add_int(t, (int64_t)index);
     rs_table_add_text(t, rs_pool_text(&r->pool, op->group));
@@ -257,7 +257,7 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
         rs_table_add_time(t, start - base);
         rs_table_add_time_if(t, !strict || !m->uncertain, start - m->times.first);
         rs_table_add_time_if(t, shown, wait);
-        rs_table_add_time(t, op->duration);
+        rs_table_add_time(t, rs_coll_duration(job->ranks[a->rank], op));
         rs_table_add_int(t, uncertain);
         status = rs_table_end_row(t, err);
     }
@@ -298,7 +298,7 @@ static bucket bucket_of(const rs_coll_job *job, const rs_coll_instance *c, const
 {
     const rs_coll_arrival *a = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[a->rank];
-    const char *dtype = rs_pool_text(&r->pool, r->ops[a->op].dtype);
+    const char *dtype = rs_pool_text(&r->pool, rs_coll_shape_of(r, &r->ops[a->op])->dtype);
     bucket b = {.collective = c->mixed ? "mixed" : rs_coll_kind_name(m->times.kind),
                 .dtype = dtype ? dtype : "",
                 .members = m->members,
@@ -449,8 +449,8 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
         const rs_coll_arrival *first = &job->arrivals[c->first];
-        int64_t size = job->ranks[first->rank]->ops[first->op].group_size;
-        if (job->ranks[first->rank]->ops[first->op].kind == RS_COLL_SEND_RECV) size = 2;
+        int64_t size = rs_coll_shape_at(job, first)->group_size;
+        if (rs_coll_shape_at(job, first)->kind == RS_COLL_SEND_RECV) size = 2;
         incomplete += size > c->n;
         mixed += c->mixed;
     }

@@ -1,5 +1,6 @@
 /* The catalogue of `diagnose`: what can be off in a job, or would help it, and the question that mends it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diagnose_rules.h"
@@ -118,13 +119,27 @@ static rs_status find_loader(const rs_diagnosed *job, const rs_diagnose_rule *ru
 /* Names are few (kernels, calls, groups); most follow one of their own. NULL when out of memory. */
 rs_named *rs_rule_name(rs_names *all, const char *text, size_t length)
 {
-    for (size_t i = 0; i < all->n; i++) {
-        rs_named *x = &all->items[i];
-        if (x->length == length && memcmp(x->text, text, length) == 0) return x;
+    for (uint64_t hash = rs_hash_bytes(text, length);; hash++) {
+        bool is_new;
+        uint32_t *place = rs_map64_put(&all->places, hash, &is_new);
+        if (!place) return NULL;
+        if (!is_new) {
+            rs_named *x = &all->items[*place];
+            if (x->length == length && memcmp(x->text, text, length) == 0) return x;
+            continue;
+        }
+        *place = (uint32_t)all->n;
+        if (!RS_GROW_ONE(all->items, all->n, all->capacity)) return NULL;
+        all->items[all->n] = (rs_named){.text = text, .length = length};
+        return &all->items[all->n++];
     }
-    if (!RS_GROW_ONE(all->items, all->n, all->capacity)) return NULL;
-    all->items[all->n] = (rs_named){.text = text, .length = length};
-    return &all->items[all->n++];
+}
+
+void rs_rule_clear(rs_names *all)
+{
+    rs_free(all->items);
+    rs_map64_clear(&all->places);
+    *all = (rs_names){0};
 }
 
 /* Takes the name with the most time out. */
@@ -145,14 +160,14 @@ static const char *group_of(const rs_engine *e, size_t meeting)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    return rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].group);
+    return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->group);
 }
 
 static const char *description_of(const rs_engine *e, size_t meeting)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    return rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].description);
+    return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->description);
 }
 
 /* Sums of meetings by group, or by what groups are for (a description without the number at its end). */
@@ -174,6 +189,34 @@ static rs_status sum_groups(const rs_diagnosed *job, bool by_purpose, rs_names *
     return RS_OK;
 }
 
+/* A question about a group costs a look at the whole path. */
+#define MOST_GROUPS 64
+static const char many_groups[] = "of the groups only the 64 with the most transfer time were looked at";
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Leaves the groups with the most time, in the order that they had. The others' gains are less than any of these may
+ * be: no question about a group gains more than it takes. *lacks says so where some are left out. */
+static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
+{
+    if (groups->n <= MOST_GROUPS) return RS_OK;
+    double *times = rs_malloc(groups->n * sizeof *times);
+    if (!times) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < groups->n; i++) times[i] = groups->items[i].ns;
+    qsort(times, groups->n, sizeof *times, by_time);
+    size_t kept = 0;
+    for (size_t i = 0; i < groups->n && kept < MOST_GROUPS; i++)
+        if (groups->items[i].ns >= times[MOST_GROUPS - 1]) groups->items[kept++] = groups->items[i];
+    groups->n = kept;
+    *lacks = many_groups;
+    rs_free(times);
+    return RS_OK;
+}
+
 static const char no_groups[] = "no collectives of named groups with partners in the traces";
 
 static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
@@ -183,6 +226,7 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
     char factor[RS_FIXED_SIZE];
     rs_status status = sum_groups(job, false, &groups, err);
     if (!groups.n) *lacks = no_groups;
+    if (status == RS_OK) status = keep_most(&groups, lacks, err);
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         const rs_named *x = &groups.items[i];
         if (x->expected <= 0 || x->ns / x->expected < OFF_GROUP) continue;
@@ -196,7 +240,7 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(groups.items);
+    rs_rule_clear(&groups);
     return status;
 }
 
@@ -206,13 +250,14 @@ static rs_status find_exposed(const rs_diagnosed *job, const rs_diagnose_rule *r
     rs_names groups = {0};
     rs_status status = sum_groups(job, true, &groups, err);
     if (!groups.n) *lacks = no_groups;
+    if (status == RS_OK) status = keep_most(&groups, lacks, err);
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
         snprintf(c.claim, sizeof c.claim, "Computation waits for communication of %s", groups.items[i].text);
         snprintf(c.edit, sizeof c.edit, "overlap:%s", groups.items[i].text);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(groups.items);
+    rs_rule_clear(&groups);
     return status;
 }
 
@@ -225,6 +270,7 @@ static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rul
     for (size_t r = 0; r < job->engine->n_ranks; r++)
         if (job->engine->ranks[r]->n_steps < n_steps) n_steps = job->engine->ranks[r]->n_steps;
     if (!groups.n) *lacks = no_groups;
+    if (status == RS_OK) status = keep_most(&groups, lacks, err);
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         const rs_named *x = &groups.items[i];
         double a_step = (double)x->n / (double)(n_steps ? n_steps : 1);
@@ -235,7 +281,7 @@ static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rul
         snprintf(c.edit, sizeof c.edit, "coalesce %s:%d", x->text, BUCKET);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(groups.items);
+    rs_rule_clear(&groups);
     return status;
 }
 

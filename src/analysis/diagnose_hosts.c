@@ -107,7 +107,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(calls.items);
+    rs_rule_clear(&calls);
     return status;
 }
 
@@ -189,7 +189,7 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(b.calls.items);
+    rs_rule_clear(&b.calls);
     rs_free(b.stretch);
     return status;
 }
@@ -412,7 +412,7 @@ rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *ru
         named +=
             (size_t)snprintf(names + named, sizeof names - named, "%s%.40s", named ? ", " : "", call.text);
     }
-    rs_free(calls.items);
+    rs_rule_clear(&calls);
     if (status != RS_OK || !used) return status;
     snprintf(c.claim, sizeof c.claim,
              "The host takes memory from the driver and gives it back (%s), %s ms a step in %s calls", names,

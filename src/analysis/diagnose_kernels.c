@@ -111,7 +111,7 @@ rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule,
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
         status = rs_rule_add(out, &c, err);
     }
-    rs_free(kernels.items);
+    rs_rule_clear(&kernels);
     return status;
 }
 
@@ -247,6 +247,6 @@ rs_status rs_rule_fusable(const rs_diagnosed *job, const rs_diagnose_rule *rule,
         status = rs_rule_add(out, &c, err);
     }
     for (size_t i = 0; i < pairs.n; i++) rs_free((char *)pairs.items[i].text);
-    rs_free(pairs.items);
+    rs_rule_clear(&pairs);
     return status;
 }

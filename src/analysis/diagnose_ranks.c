@@ -198,7 +198,7 @@ static const char *name_of_group(const rs_engine *e, uint32_t meeting)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    const char *name = rs_pool_text(&e->comm[a->rank]->pool, e->comm[a->rank]->ops[a->op].group);
+    const char *name = rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->group);
     return name && *name && strlen(name) < 60 ? name : "of those";
 }
 

@@ -3,6 +3,7 @@
 #define RS_ANALYSIS_DIAGNOSE_RULES_H
 
 #include "analysis/diagnose.h"
+#include "base/keymap.h"
 #include "text/numbers.h"
 
 rs_status rs_rule_add(rs_candidates *out, const rs_candidate *candidate, rs_error *err);
@@ -27,10 +28,12 @@ typedef struct rs_named {
 typedef struct rs_names {
     rs_named *items;
     size_t n, capacity;
+    rs_map64 places; /* hash -> of items; a clash of hashes takes the next key */
 } rs_names;
 
 /* The entry of a name, a new one if there is none; NULL when out of memory. */
 rs_named *rs_rule_name(rs_names *all, const char *text, size_t length);
+void rs_rule_clear(rs_names *all);
 /* Takes the name with the most time out. */
 bool rs_rule_take_most(rs_names *all, rs_named *out);
 

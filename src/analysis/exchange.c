@@ -107,7 +107,7 @@ typedef struct gatherer {
 } gatherer;
 
 /* The first item of an op's group; its places follow. NULL when out of memory. */
-static sent *items_of(gatherer *g, const rs_coll_op *op, size_t n)
+static sent *items_of(gatherer *g, const rs_coll_shape *op, size_t n)
 {
     exchange_rank *p = g->p;
     const rs_strings *texts = &g->from->pool.strings;
@@ -137,10 +137,10 @@ static sent *items_of(gatherer *g, const rs_coll_op *op, size_t n)
 
 /* Fills splits with elements a place. Recorded sizes count rows of the first dimension, or elements; both are
  * shares of what the rank gives. Without a list all places get the same. */
-static bool find_splits(gatherer *g, const rs_coll_op *op, bool *known)
+static bool find_splits(gatherer *g, const rs_coll_shape *op, uint32_t row_of_op, bool *known)
 {
     numbers *s = &g->splits;
-    uint32_t id = rs_events_text(g->e, RS_COL_IN_SPLIT, op->row);
+    uint32_t id = rs_events_text(g->e, RS_COL_IN_SPLIT, row_of_op);
     int64_t sum = 0;
     *known = false;
     if (!read_numbers(id == RS_NO_STRING ? NULL : g->e->strings.items[id].text, s)) return false;
@@ -166,17 +166,18 @@ static bool find_splits(gatherer *g, const rs_coll_op *op, bool *known)
 static bool add_op(gatherer *g, const rs_coll_op *op)
 {
     exchange_rank *p = g->p;
-    const char *dtype = rs_pool_text(&g->from->pool, op->dtype);
+    const rs_coll_shape *shape = rs_coll_shape_of(g->from, op);
+    const char *dtype = rs_pool_text(&g->from->pool, shape->dtype);
     int64_t size = dtype ? rs_dtype_size(dtype) : 0, bytes;
     bool known = false;
     p->all++;
-    p->time = rs_add_sat(p->time, op->duration);
-    if (size && !find_splits(g, op, &known)) return false;
+    p->time = rs_add_sat(p->time, rs_coll_duration(g->from, op));
+    if (size && !find_splits(g, shape, op->row, &known)) return false;
     if (!known) {
         p->unknown++;
         return true;
     }
-    sent *items = items_of(g, op, g->splits.n);
+    sent *items = items_of(g, shape, g->splits.n);
     if (!items) return false;
     for (size_t i = 0; i < g->splits.n; i++) {
         if (__builtin_mul_overflow(g->splits.items[i], size, &bytes)) bytes = INT64_MAX;
@@ -194,11 +195,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     bool ok = g.p && rs_pool_init(&g.p->pool);
     for (size_t i = 0; ok && i < from->n; i++) {
         const rs_coll_op *op = &from->ops[i], *last = i ? op - 1 : NULL;
-        if (op->kind != RS_COLL_ALL_TO_ALL) continue;
+        const rs_coll_shape *shape = rs_coll_shape_of(from, op);
+        if (shape->kind != RS_COLL_ALL_TO_ALL) continue;
         /* several kernels of one all-to-all */
-        if (last && op->seq >= 0 && op->seq == last->seq && op->group == last->group &&
-            last->kind == op->kind) {
-            g.p->time = rs_add_sat(g.p->time, op->duration);
+        if (last && op->seq >= 0 && op->seq == last->seq &&
+            shape->group == rs_coll_shape_of(from, last)->group &&
+            rs_coll_shape_of(from, last)->kind == shape->kind) {
+            g.p->time = rs_add_sat(g.p->time, rs_coll_duration(from, op));
             continue;
         }
         ok = add_op(&g, op);

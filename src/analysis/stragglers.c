@@ -161,13 +161,13 @@ static rs_status add_collective(const rs_coll_job *job, const answer *a, const r
     bool uncertain = is_uncertain(job, a, w), shown = !uncertain || !a->strict;
     const rs_coll_arrival *first = &job->arrivals[c->first];
     const rs_coll_rank *r = job->ranks[first->rank];
-    const rs_coll_op *op = rs_coll_op_at(job, first);
+    const rs_coll_shape *op = rs_coll_shape_at(job, first);
     const char *group = rs_pool_text(&r->pool, op->group), *name = rs_pool_text(&r->pool, op->name);
     rs_table_add_text(t, group && *group ? group : rs_pool_text(&r->pool, op->members));
     rs_table_add_text(t, rs_pool_text(&r->pool, op->description));
     rs_table_add_text(t, name ? name : rs_coll_kind_name(op->kind));
     rs_table_add_int_if(t, c->by_seq, c->number);
-    rs_table_add_int_if(t, op->step >= 0, op->step);
+    rs_table_add_int_if(t, rs_coll_op_at(job, first)->step >= 0, rs_coll_op_at(job, first)->step);
     rs_table_add_int(t, c->n);
     rs_table_add_time(t, rs_sub_sat(w->first, a->origin));
     rs_table_add_int_if(t, shown, a->ranks.of[job->arrivals[w->first_at].rank]->rank);
@@ -197,7 +197,7 @@ static void explain(const rs_coll_job *job, const answer *a, bool align, rs_resu
     for (size_t i = 0; i < a->ranks.n; i++) n_ops += a->ranks.ranks[i]->n;
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
-        const rs_coll_op *op = rs_coll_op_at(job, &job->arrivals[c->first]);
+        const rs_coll_shape *op = rs_coll_shape_at(job, &job->arrivals[c->first]);
         if (op->kind == RS_COLL_SEND_RECV)
             p2p += c->n;
         else if (c->n < 2)

@@ -166,7 +166,7 @@ static bool add_steps(const rs_trace *trace, const rs_structure *s, const rs_ran
 /* ---- process groups ------------------------------------------------------------------------------------ */
 
 static rs_structure_group *find_group(rs_structure_rank *p, rs_map64 *by_text, const rs_coll_rank *comm,
-                                      const rs_coll_op *op, size_t *capacity, bool *ok)
+                                      const rs_coll_shape *op, size_t *capacity, bool *ok)
 {
     bool is_new;
     uint64_t key = ((uint64_t)op->members << 32 | op->description) ^ rs_hash_u64((uint64_t)op->group_size);
@@ -201,13 +201,13 @@ static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structur
     size_t capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < comm->n; i++) {
-        const rs_coll_op *op = &comm->ops[i];
+        const rs_coll_shape *op = rs_coll_shape_of(comm, &comm->ops[i]);
         rs_structure_group *g = find_group(p, &by_text, comm, op, &capacity, &ok);
         if (!g) {
             p->n_unlisted++;
             continue;
         }
-        size_t at = rs_structure_at(s, op->row);
+        size_t at = rs_structure_at(s, comm->ops[i].row);
         uint8_t phase = at == SIZE_MAX ? RS_PHASE_UNKNOWN : s->phase[at];
         bool sums = op->kind == RS_COLL_ALL_REDUCE || op->kind == RS_COLL_REDUCE_SCATTER;
         g->ops++;

@@ -518,6 +518,57 @@ static void name_group(const answer *a, uint32_t group, char *out, size_t size)
     }
 }
 
+/* Each step takes two replays of all, and as many again for the rank that is to blame most. */
+#define UNITS_COST 10000000 /* nodes, by the most of which so many replays are made in a second */
+#define LEAST_STEPS 16
+
+/* The steps that are asked about, by step: all where that takes seconds, else the longest. */
+static rs_status choose_steps(answer *a, bool *asked, rs_error *err)
+{
+    size_t most = UNITS_COST / (a->e.n_nodes + 1), n = 0;
+    double length;
+    if (most < LEAST_STEPS) most = LEAST_STEPS;
+    for (size_t s = 0; s < a->n_steps; s++) asked[s] = true;
+    if (a->n_steps <= most) return RS_OK;
+    double *sorted = rs_malloc((a->n_steps + 1) * sizeof *sorted);
+    rs_status status = sorted ? replay(a, &a->recorded, &length, err) : rs_fail_nomem(err, "what-if");
+    if (status == RS_OK) {
+        memcpy(sorted, a->steps, a->n_steps * sizeof *sorted);
+        rs_sort_doubles(sorted, a->n_steps);
+        for (size_t s = 0; s < a->n_steps; s++) {
+            asked[s] = n < most && a->steps[s] >= sorted[a->n_steps - most];
+            n += asked[s];
+        }
+        rs_result_note(a->result, "units: of %zu steps the longest %zu were asked about", a->n_steps, n);
+    }
+    rs_free(sorted);
+    return status;
+}
+
+static rs_status put_step_units(answer *a, const bool *asked, rs_error *err)
+{
+    char name[64];
+    for (size_t s = 0; s < a->n_steps; s++) {
+        unit u = everything;
+        u.step = (int64_t)s;
+        snprintf(name, sizeof name, "%lld", (long long)a->step_numbers[s]);
+        if (asked[s]) RS_TRY(put_unit_row(a, "step", name, &u, err));
+    }
+    /* of the rank that is to blame most, which step it was */
+    size_t worst = 0;
+    for (size_t r = 1; r < a->e.n_ranks; r++)
+        if (a->add[r] > a->add[worst]) worst = r;
+    for (size_t s = 0; s < a->n_steps; s++) {
+        unit u = everything;
+        u.rank = (int64_t)worst;
+        u.step = (int64_t)s;
+        snprintf(name, sizeof name, "%lld:%lld", (long long)a->of[worst]->rank,
+                 (long long)a->step_numbers[s]);
+        if (asked[s]) RS_TRY(put_unit_row(a, "rank:step", name, &u, err));
+    }
+    return RS_OK;
+}
+
 static rs_status put_units(answer *a, rs_error *err)
 {
     char name[256];
@@ -542,25 +593,11 @@ static rs_status put_units(answer *a, rs_error *err)
         name_group(a, i, name, sizeof name);
         RS_TRY(put_unit_row(a, "link", name, &u, err));
     }
-    for (size_t s = 0; s < a->n_steps; s++) {
-        unit u = everything;
-        u.step = (int64_t)s;
-        snprintf(name, sizeof name, "%lld", (long long)a->step_numbers[s]);
-        RS_TRY(put_unit_row(a, "step", name, &u, err));
-    }
-    /* of the rank that is to blame most, which step it was */
-    size_t worst = 0;
-    for (size_t r = 1; r < a->e.n_ranks; r++)
-        if (a->add[r] > a->add[worst]) worst = r;
-    for (size_t s = 0; s < a->n_steps; s++) {
-        unit u = everything;
-        u.rank = (int64_t)worst;
-        u.step = (int64_t)s;
-        snprintf(name, sizeof name, "%lld:%lld", (long long)a->of[worst]->rank,
-                 (long long)a->step_numbers[s]);
-        RS_TRY(put_unit_row(a, "rank:step", name, &u, err));
-    }
-    return RS_OK;
+    bool *asked = rs_calloc(a->n_steps + 1, sizeof *asked);
+    rs_status status = asked ? choose_steps(a, asked, err) : rs_fail_nomem(err, "what-if");
+    if (status == RS_OK) status = put_step_units(a, asked, err);
+    rs_free(asked);
+    return status;
 }
 
 /* ---- scales ---------------------------------------------------------------------------------------------- */

@@ -65,24 +65,25 @@ static bool add_op(joining *j, size_t file, uint32_t at, const char *group)
         n->has_size && kind != RS_COLL_GATHER && kind != RS_COLL_SCATTER && kind != RS_COLL_ALL_TO_ALL;
     int64_t start = n->timed ? bounded(n->start) : 0, duration = n->duration > 0 ? n->duration : 0;
     uint32_t name = rs_strings_add(&r->pool.strings, group, strlen(group));
-    if (name == RS_NO_STRING || !RS_GROW_ONE(r->ops, r->n, r->capacity)) return false;
-    r->ops[r->n++] = (rs_coll_op){.start = start,
-                                  .end = n->timed ? bounded(rs_add_sat(start, duration)) : 0,
-                                  .duration = duration,
-                                  .seq = -1,
-                                  .in_elements = sized ? n->size : -1,
-                                  .out_elements = sized ? n->size : -1,
-                                  .source = message ? k->src : -1,
-                                  .target = message ? k->dst : -1,
-                                  .stream = n->has_stream ? n->stream : -1,
-                                  .step = -1,
-                                  .row = at,
-                                  .group = name,
-                                  .description = RS_NO_STRING,
-                                  .members = RS_NO_STRING,
-                                  .name = RS_NO_STRING,
-                                  .dtype = RS_NO_STRING,
-                                  .kind = kind};
+    if (name == RS_NO_STRING || !RS_GROW_ONE(r->spans, r->n_spans, r->spans_capacity)) return false;
+    const rs_coll_op op = {.start = start,
+                           .end = n->timed ? bounded(rs_add_sat(start, duration)) : 0,
+                           .seq = -1,
+                           .step = -1,
+                           .row = at};
+    const rs_coll_shape shape = {.in_elements = sized ? n->size : -1,
+                                 .out_elements = sized ? n->size : -1,
+                                 .source = message ? k->src : -1,
+                                 .target = message ? k->dst : -1,
+                                 .stream = n->has_stream ? n->stream : -1,
+                                 .group = name,
+                                 .description = RS_NO_STRING,
+                                 .members = RS_NO_STRING,
+                                 .name = RS_NO_STRING,
+                                 .dtype = RS_NO_STRING,
+                                 .kind = kind};
+    if (!rs_coll_rank_add(r, op, &shape)) return false;
+    r->spans[r->n_spans++] = duration;
     return true;
 }
 

@@ -19,6 +19,9 @@ typedef struct timing {
     rs_keyed *by_end; /* GPU nodes */
     size_t n_gpus;
     int64_t *release; /* by node: when its line lets a GPU node go; INT64_MIN: nothing is known */
+    rs_interval
+        *torn; /* when a thread had already waited for work that by the device's clock had not ended */
+    size_t n_torn;
 } timing;
 
 static int64_t end_of(const rs_linked_node *g)
@@ -34,6 +37,36 @@ static bool list_gpus(timing *x)
     for (size_t i = 0; i < l->n_nodes; i++)
         if (l->nodes[i].gpu) x->by_end[x->n_gpus++] = (rs_keyed){end_of(&l->nodes[i]), (uint32_t)i};
     return rs_keyed_sort(x->by_end, x->n_gpus);
+}
+
+/* The clocks of host and device then contradict each other. */
+static bool find_torn(timing *x)
+{
+    const rs_timelines *lines = &x->lines;
+    x->torn = rs_malloc(lines->n_waits * sizeof *x->torn + 1);
+    if (!x->torn) return false;
+    for (size_t i = 0; i < lines->n_waits; i++) {
+        const rs_timeline_wait *w = &lines->waits[i];
+        if (w->gpu == RS_LINKED_NONE) continue;
+        int64_t end = end_of(&x->l->nodes[w->gpu]);
+        if (end > w->to) x->torn[x->n_torn++] = (rs_interval){w->to, end};
+    }
+    if (!rs_intervals_sort(x->torn, x->n_torn)) return false;
+    x->n_torn = rs_intervals_unite(x->torn, x->n_torn);
+    return true;
+}
+
+static bool is_torn(const timing *x, int64_t t)
+{
+    size_t from = 0, to = x->n_torn;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (x->torn[middle].start <= t)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from && x->torn[from - 1].end > t;
 }
 
 /* ---- launches --------------------------------------------------------------------------------------- */
@@ -128,7 +161,8 @@ static uint32_t held_up_by(const timing *x, uint32_t gpu)
     return RS_LINKED_NONE;
 }
 
-/* An op that starts late without a known reason gets one: another stream, or else its thread. */
+/* An op that starts late without a known reason gets one: another stream, or else its thread; but not what a thread
+ * did that had waited for the op, or for what comes behind it. */
 static bool explain_start(timing *x, uint32_t gpu, uint32_t line, int64_t *t)
 {
     const rs_linked_node *g = &x->l->nodes[gpu];
@@ -139,7 +173,7 @@ static bool explain_start(timing *x, uint32_t gpu, uint32_t line, int64_t *t)
         *t = end_of(&x->l->nodes[other]);
         return true;
     }
-    if (line == RS_LINKED_NONE) return true;
+    if (line == RS_LINKED_NONE || is_torn(x, g->ts)) return true;
     const rs_timeline *on = &x->lines.lines[line];
     if (g->ts <= on->from || g->ts > on->to || rs_timelines_waits_at(&x->lines, line, g->ts)) return true;
     x->release[gpu] = *t = g->ts;
@@ -155,9 +189,8 @@ static bool time_gpus(timing *x)
         int64_t t = ready(x, gpu);
         if (t == INT64_MIN) t = g->ts;
         if (!explain_start(x, gpu, line, &t)) return false;
-        if (t > g->ts) t = g->ts;
         x->out->micros[gpu] = rs_convert_micros(t, end_of(g));
-        x->out->delay[gpu] = rs_sub_sat(g->ts, t);
+        x->out->delay[gpu] = t < g->ts ? rs_sub_sat(g->ts, t) : 0;
     }
     return true;
 }
@@ -208,11 +241,12 @@ rs_status rs_convert_time(const rs_linked *l, const rs_convert_places *places, r
     x.release = rs_malloc((n + 1) * sizeof *x.release);
     bool ok = out->micros && out->delay && out->inferred && out->gap_before && x.release;
     for (size_t i = 0; ok && i < n; i++) out->inferred[i] = out->gap_before[i] = RS_LINKED_NONE;
-    ok = ok && rs_timelines_make(&x.lines) && list_gpus(&x) && time_gpus(&x) &&
+    ok = ok && rs_timelines_make(&x.lines) && list_gpus(&x) && find_torn(&x) && time_gpus(&x) &&
          rs_timelines_finish(&x.lines, out) && add_releases(&x) && sort_deps(out);
     rs_timelines_clear(&x.lines);
     rs_free(x.by_end);
     rs_free(x.release);
+    rs_free(x.torn);
     return ok ? RS_OK : rs_fail_nomem(err, "the times of nodes");
 }
 

@@ -288,7 +288,8 @@ static bool last_known(rs_timelines *x, rs_timeline *line, uint32_t item, int64_
     return true;
 }
 
-/* One that was awaited: it becomes the end of a segment of its line, unless the waiter came later anyway. */
+/* One that was awaited: it becomes the end of a segment of its line. Also where nothing was waited for, as the waiter
+ * depends on it in any case. */
 static bool wait_for(rs_timelines *x, uint32_t line, uint32_t item, int64_t id)
 {
     uint32_t on = rs_linked_find(x->linked, id), other = on == RS_LINKED_NONE ? on : x->item_of[on];
@@ -299,10 +300,10 @@ static bool wait_for(rs_timelines *x, uint32_t line, uint32_t item, int64_t id)
     if (on_line == line || end > start) return true;
     bool found = rs_timelines_end_in(x, on_line, end, start, &q), later = true;
     if (!found) q = end;
+    if (!found && !rs_timelines_add_point(x, on_line, q)) return false;
     bool any = last_known(x, &x->lines[line], item, &known);
     if (any) later = q > known;
     if (!later) return true;
-    if (!found && !rs_timelines_add_point(x, on_line, q)) return false;
     /* A line that nothing comes before begins where what it waits for has ended. */
     return add_wait(x, (rs_timeline_wait){line, any ? known : q, q, RS_LINKED_NONE, on_line, q});
 }

@@ -37,7 +37,7 @@ static uint8_t what_tells(const rs_coll_job *job, const rs_coll_instance *c)
 {
     const rs_coll_arrival *a = &job->arrivals[c->first];
     if (c->n < 2 || c->mixed || c->on_host) return 0;
-    return rs_coll_ends_together(job->ranks[a->rank]->ops[a->op].kind) ? STRICT : LOOSE;
+    return rs_coll_ends_together(rs_coll_shape_at(job, a)->kind) ? STRICT : LOOSE;
 }
 
 /* What the rank's ends lie behind those of ranks that are set; returns how many tell. */

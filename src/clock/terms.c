@@ -19,16 +19,11 @@ void rs_terms_clear(rs_terms *t)
     *t = (rs_terms){0};
 }
 
-static const rs_coll_op *op_of(const rs_coll_job *job, const rs_coll_arrival *a)
-{
-    return &job->ranks[a->rank]->ops[a->op];
-}
-
 /* A send may be gone before its receiver is there, so it only begins; a receive only ends. 0: not told which
  * it is. */
 static uint8_t side_of(const rs_coll_job *job, const rs_coll_arrival *a)
 {
-    const char *name = rs_pool_text(&job->ranks[a->rank]->pool, op_of(job, a)->name);
+    const char *name = rs_pool_text(&job->ranks[a->rank]->pool, rs_coll_shape_at(job, a)->name);
     if (!name) return 0;
     if (strstr(name, "send")) return strstr(name, "recv") ? 0 : RS_TERM_START;
     return strstr(name, "recv") ? RS_TERM_END : 0;
@@ -38,7 +33,7 @@ static uint8_t side_of(const rs_coll_job *job, const rs_coll_arrival *a)
  * the root is not recorded: they say nothing for certain. */
 static uint8_t says(const rs_coll_job *job, const rs_coll_arrival *a)
 {
-    switch (op_of(job, a)->kind) {
+    switch (rs_coll_shape_at(job, a)->kind) {
     case RS_COLL_ALL_REDUCE:
     case RS_COLL_ALL_GATHER:
     case RS_COLL_REDUCE_SCATTER:
@@ -51,7 +46,7 @@ static uint8_t says(const rs_coll_job *job, const rs_coll_arrival *a)
 static bool counts(const rs_coll_job *job, const rs_coll_instance *c)
 {
     if (c->n < 2 || c->mixed) return false;
-    rs_coll_kind kind = op_of(job, &job->arrivals[c->first])->kind;
+    rs_coll_kind kind = rs_coll_shape_at(job, &job->arrivals[c->first])->kind;
     return rs_coll_ends_together(kind) || kind == RS_COLL_SEND_RECV;
 }
 
@@ -65,7 +60,7 @@ static unsigned octave(int64_t n)
 static uint32_t class_of(const rs_coll_job *job, const rs_coll_instance *c, rs_strings *classes)
 {
     const rs_coll_arrival *first = &job->arrivals[c->first];
-    const rs_coll_op *op = op_of(job, first);
+    const rs_coll_shape *op = rs_coll_shape_at(job, first);
     const rs_pool *pool = &job->ranks[first->rank]->pool;
     const char *group = rs_pool_text(pool, op->group), *members = rs_pool_text(pool, op->members);
     char text[400];
@@ -107,7 +102,7 @@ static bool add_hubs(const rs_coll_job *job, rs_terms *t, rs_strings *classes)
             hub.n++;
         }
         hub.together = !c->on_host;
-        hub.paired = op_of(job, &job->arrivals[c->first])->kind == RS_COLL_SEND_RECV;
+        hub.paired = rs_coll_shape_at(job, &job->arrivals[c->first])->kind == RS_COLL_SEND_RECV;
         hub.class = class_of(job, c, classes);
         if (hub.class == RS_NO_STRING) return false;
         t->hubs[t->n_hubs++] = hub;

@@ -70,7 +70,7 @@ static bool holds_number(const rs_edit_term *t, int64_t value)
     }
 }
 
-static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
+static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     const char *dtype = rs_pool_text(&r->pool, op->dtype);
     int64_t size = dtype ? rs_dtype_size(dtype) : 0;
@@ -78,7 +78,7 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
     return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
 }
 
-static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
+static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];
@@ -104,7 +104,8 @@ static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t loc
     }
 }
 
-bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
+bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local,
+                     const rs_coll_shape *comm)
 {
     forget_names(x, edit, rank);
     for (size_t i = 0; i < edit->n_terms; i++)
@@ -201,7 +202,9 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
         const rs_skeleton *s = e->ranks[r];
         for (size_t i = 0; i < s->n_comm; i++) {
             uint32_t local = s->comm_node[i], node = e->node_base[r] + local;
-            if (local == RS_NO_NODE || !rs_edit_selects(edit, x, r, local, &s->comm->ops[i])) continue;
+            if (local == RS_NO_NODE ||
+                !rs_edit_selects(edit, x, r, local, rs_coll_shape_of(s->comm, &s->comm->ops[i])))
+                continue;
             int64_t *w = &x->w->work[node];
             if (e->kind[node] & RS_ENGINE_MEETS) {
                 uint32_t k = e->meeting_of[rs_engine_member(e, node)];
@@ -379,7 +382,7 @@ int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m)
     int64_t most = -1;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &e->coll.arrivals[i];
-        int64_t bytes = bytes_of(e->comm[a->rank], &e->comm[a->rank]->ops[a->op]);
+        int64_t bytes = bytes_of(e->comm[a->rank], rs_coll_shape_at(&e->coll, a));
         if (bytes > most) most = bytes;
     }
     return most;
@@ -434,7 +437,7 @@ int64_t *rs_edit_latencies(const rs_engine *e)
                             .ns = e->meetings[k].transfer,
                             .meeting = k,
                             .n = c->n,
-                            .kind = (int)e->comm[a->rank]->ops[a->op].kind};
+                            .kind = (int)rs_coll_shape_at(&e->coll, a)->kind};
     }
     if (ok && n) qsort(all, n, sizeof *all, by_class);
     for (size_t i = 0, next; ok && i < n; i = next) {

@@ -95,7 +95,7 @@ static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint
     uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
     bool ok = of_group && first && find_optimizers(x, r, place, first);
     for (size_t i = 0; ok && i < s->n_comm; i++) {
-        const rs_coll_op *op = &s->comm->ops[i];
+        const rs_coll_shape *op = rs_coll_shape_of(s->comm, &s->comm->ops[i]);
         const char *group = rs_pool_text(&s->comm->pool, op->group);
         const char *description = rs_pool_text(&s->comm->pool, op->description);
         bool named = !edit->text || (group && strcmp(group, edit->text) == 0) ||
@@ -357,7 +357,7 @@ static bool is_of_group(const rs_edit *edit, const rs_engine *e, const rs_meetin
     const rs_coll_instance *c = &e->coll.instances[m->instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const rs_coll_rank *r = e->comm[a->rank];
-    const rs_coll_op *op = &r->ops[a->op];
+    const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
     const char *group = rs_pool_text(&r->pool, op->group), *text = rs_pool_text(&r->pool, op->description);
     if (op->kind == RS_COLL_SEND_RECV || m->n < 2) return false;
     return (group && strcmp(group, edit->text) == 0) || (text && strstr(text, edit->text));
@@ -370,7 +370,7 @@ static bool same_members(const rs_engine *e, const rs_meeting *a, const rs_meeti
     if (x->n != y->n) return false;
     for (uint32_t i = 0; i < x->n; i++) {
         const rs_coll_arrival *p = &e->coll.arrivals[x->first + i], *q = &e->coll.arrivals[y->first + i];
-        if (p->rank != q->rank || e->comm[p->rank]->ops[p->op].kind != e->comm[q->rank]->ops[q->op].kind)
+        if (p->rank != q->rank || rs_coll_shape_at(&e->coll, p)->kind != rs_coll_shape_at(&e->coll, q)->kind)
             return false;
     }
     return true;

@@ -126,7 +126,7 @@ static void mark_alone(rs_engine *e, const rs_coll_instance *c)
 {
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &e->coll.arrivals[i];
-        const rs_coll_op *op = rs_coll_op_at(&e->coll, a);
+        const rs_coll_shape *op = rs_coll_shape_at(&e->coll, a);
         uint32_t node = node_of(e, a);
         if (node == RS_NO_NODE || op->group_size == 1 || op->kind == RS_COLL_OTHER) continue;
         bool pair = op->kind == RS_COLL_SEND_RECV;
@@ -499,6 +499,7 @@ const char *rs_engine_group_of(const rs_engine *e, uint32_t node)
     const rs_meeting *m = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
     const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
     const rs_coll_rank *r = e->comm[a->rank];
-    const char *description = rs_pool_text(&r->pool, r->ops[a->op].description);
-    return description ? description : rs_pool_text(&r->pool, r->ops[a->op].group);
+    const rs_coll_shape *shape = rs_coll_shape_at(&e->coll, a);
+    const char *description = rs_pool_text(&r->pool, shape->description);
+    return description ? description : rs_pool_text(&r->pool, shape->group);
 }

@@ -330,10 +330,13 @@ static int compare_meetings(const void *x, const void *y)
 static meeting_key key_of(const rs_engine *e, uint32_t k)
 {
     const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-    const rs_coll_op *op = rs_coll_op_at(&e->coll, &e->coll.arrivals[c->first]);
+    const rs_coll_shape *op = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first]);
     const rs_coll_rank *first = e->comm[e->coll.arrivals[c->first].rank];
     const char *host = rs_pool_text(&first->pool, first->host);
-    meeting_key out = {.key = mix((uint64_t)op->kind, c->n), .group = 0, .step = op->step, .meeting = k};
+    meeting_key out = {.key = mix((uint64_t)op->kind, c->n),
+                       .group = 0,
+                       .step = rs_coll_op_at(&e->coll, &e->coll.arrivals[c->first])->step,
+                       .meeting = k};
     bool same_host = true;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         uint32_t rank = e->coll.arrivals[i].rank;

@@ -141,6 +141,27 @@ bool rs_event_argument_find(const rs_event_rank *rank, size_t argument, uint32_t
     return *at < c->n && c->rows[*at] == row;
 }
 
+size_t rs_event_n_others(const rs_event_rank *rank)
+{
+    return rank->events->others.n;
+}
+
+rs_event_other rs_event_other_at(const rs_event_rank *rank, size_t at)
+{
+    const rs_others *all = &rank->events->others;
+    rs_event_other o = {
+        .row = all->rows[at], .key = all->names[all->name[at]].text, .number = all->value[at]};
+    o.type = all->kind[at] == RS_OTHER_REAL ? RS_REAL : all->kind[at] == RS_OTHER_TEXT ? RS_TEXT : RS_INT;
+    o.is_null = all->kind[at] == RS_OTHER_NONE;
+    if (o.type == RS_REAL) memcpy(&o.real, &all->value[at], sizeof o.real);
+    return o;
+}
+
+size_t rs_event_other_first(const rs_event_rank *rank, uint32_t row)
+{
+    return rank->events->others.n ? rs_other_first(&rank->events->others, row) : 0;
+}
+
 /* ---- texts -------------------------------------------------------------------------------------------- */
 
 const char *rs_event_text(const rs_event_rank *rank, uint32_t text, size_t *length)
@@ -301,10 +322,12 @@ static rs_status take_ranks(rs_event_list *list, rs_rank_value *values, size_t n
     return check_memory(list, err);
 }
 
-rs_status rs_event_list_open(rs_job *job, rs_event_list **out, rs_result *result, rs_error *err)
+rs_status rs_event_list_open(rs_job *job, bool others, rs_event_list **out, rs_result *result, rs_error *err)
 {
-    static const rs_each_rank each = {
-        .name = "events", .columns = RS_ALL_COLUMNS, .rank = hold_rank, .free_value = free_rank};
+    const rs_each_rank each = {.name = "events",
+                               .columns = RS_ALL_COLUMNS | (others ? RS_OTHER_ARGUMENTS : 0),
+                               .rank = hold_rank,
+                               .free_value = free_rank};
     rs_rank_value *values = NULL;
     size_t n = 0;
     *out = NULL;

@@ -153,30 +153,26 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
     int64_t pid = e->threads[e->thread[s->row]].pid;
     int64_t step = rs_trace_step_at(steps, n_steps, pid, start);
     if (!rs_selects_row(selected, c ? c->row : s->row)) return true;
-    if (!RS_GROW_ONE(rank->ops, rank->n, rank->capacity)) return false;
-    rs_coll_op op = {
-        .start = start,
-        .end = rs_event_end(e, s->row),
-        .duration = e->duration[s->row],
-        .row = s->row,
+    if (!RS_GROW_ONE(rank->spans, rank->n_spans, rank->spans_capacity)) return false;
+    const rs_coll_op op = {
+        .start = start, .end = rs_event_end(e, s->row), .row = s->row, .seq = -1, .step = step};
+    const rs_coll_shape shape = {
         .kind = c ? c->kind : s->kind,
-        .seq = -1,
         .group_size = told && info->group_size > 0 ? info->group_size : 0,
         .in_elements = -1,
         .out_elements = -1,
         .source = -1,
         .target = -1,
         .stream = -1,
-        .step = step,
         .group = rs_pool_add(&rank->pool, e, told ? info->group_name : RS_NO_STRING, &ok),
         .description = rs_pool_add(&rank->pool, e, told ? info->group_desc : RS_NO_STRING, &ok),
         .members = rs_pool_add(&rank->pool, e, told ? info->group_ranks : RS_NO_STRING, &ok),
         .name = RS_NO_STRING,
         .dtype = RS_NO_STRING,
     };
-    rank->n_nameless += op.group == RS_NO_STRING && op.members == RS_NO_STRING;
-    rank->ops[rank->n++] = op;
-    return ok;
+    if (!ok || !rs_coll_rank_add(rank, op, &shape)) return false;
+    rank->spans[rank->n_spans++] = e->duration[s->row];
+    return true;
 }
 
 rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err)

@@ -29,9 +29,15 @@ static inline const rs_coll_op *rs_coll_item_op(const rs_coll_job *job, const rs
 {
     return &job->ranks[i->rank]->ops[i->op];
 }
-/* Of one kind and size. */
-static inline bool rs_coll_same_signature(const rs_coll_op *x, const rs_coll_op *y)
+static inline const rs_coll_shape *rs_coll_item_shape(const rs_coll_job *job, const rs_coll_item *i)
 {
+    return rs_coll_shape_of(job->ranks[i->rank], rs_coll_item_op(job, i));
+}
+/* Of one kind and size. */
+static inline bool rs_coll_same_signature(const rs_coll_job *job, const rs_coll_item *a,
+                                          const rs_coll_item *b)
+{
+    const rs_coll_shape *x = rs_coll_item_shape(job, a), *y = rs_coll_item_shape(job, b);
     return x->kind == y->kind && x->in_elements == y->in_elements && x->out_elements == y->out_elements;
 }
 

@@ -50,20 +50,20 @@ static bool two_members(const char *members, long long pair[2])
     return members && sscanf(members, " [ %18lld , %18lld ] %c", &pair[0], &pair[1], &rest) == 2;
 }
 
-static bool is_send(const rs_coll_rank *r, const rs_coll_op *op)
+static bool is_send(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     const char *name = rs_pool_text(&r->pool, op->name);
     return name && strstr(name, "send");
 }
 
-static bool is_nameless(const rs_coll_op *op)
+static bool is_nameless(const rs_coll_shape *op)
 {
     return op->group == RS_NO_STRING && op->members == RS_NO_STRING;
 }
 
 /* Kernels in which ranks do not meet, and what belongs to a group that the trace does not tell from others:
  * nobody is their partner. */
-static bool stands_alone(const rs_coll_rank *r, const rs_coll_op *op)
+static bool stands_alone(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     return is_nameless(op) && (r->many_groups || op->kind == RS_COLL_OTHER);
 }
@@ -72,16 +72,17 @@ static bool stands_alone(const rs_coll_rank *r, const rs_coll_op *op)
  * stream a rank needs no telling, and its numbers may differ. */
 static bool has_many_streams(const rs_coll_rank *r)
 {
-    const rs_coll_op *first = NULL;
+    const rs_coll_shape *first = NULL;
     for (size_t i = 0; i < r->n; i++) {
-        if (!is_nameless(&r->ops[i])) continue;
-        if (first && first->stream != r->ops[i].stream) return true;
-        first = &r->ops[i];
+        const rs_coll_shape *shape = rs_coll_shape_of(r, &r->ops[i]);
+        if (!is_nameless(shape)) continue;
+        if (first && first->stream != shape->stream) return true;
+        first = shape;
     }
     return false;
 }
 
-static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
+static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
 {
     const rs_coll_rank *r = m->job->ranks[rank];
     const char *members = or_empty(rs_pool_text(&r->pool, op->members));
@@ -110,31 +111,21 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_op *op)
     return id;
 }
 
-/* Ops of a rank that differ in none of these belong to one channel. */
-static bool same_channel(const rs_coll_op *x, const rs_coll_op *y)
+/* By op of a rank. One channel is looked for by shape, of which there are few. */
+static bool channels_of(matcher *m, uint32_t rank, uint32_t *out)
 {
-    return x->group == y->group && x->members == y->members && x->kind == y->kind && x->name == y->name &&
-           x->group_size == y->group_size && x->source == y->source && x->target == y->target &&
-           x->stream == y->stream;
-}
-
-/* Channels that a rank's ops were found to be of lately, so that few texts are made: by the op, from 1. */
-enum { RECENT = 64 };
-typedef struct recent {
-    uint32_t op[RECENT], channel[RECENT];
-} recent;
-
-static uint32_t channel_of_next(matcher *m, recent *lately, uint32_t rank, uint32_t i)
-{
-    const rs_coll_op *ops = m->job->ranks[rank]->ops, *op = &ops[i];
-    size_t at = (op->group * 31 + (uint32_t)op->kind * 7 + op->members + op->name * 5 +
-                 (uint32_t)op->source * 3 + (uint32_t)op->target + (uint32_t)op->stream) %
-                RECENT;
-    if (!lately->op[at] || !same_channel(&ops[lately->op[at] - 1], op)) {
-        lately->op[at] = i + 1;
-        lately->channel[at] = channel_of(m, rank, op);
+    const rs_coll_rank *r = m->job->ranks[rank];
+    uint32_t *of_shape = rs_malloc((r->n_shapes + 1) * sizeof *of_shape);
+    bool ok = of_shape != NULL;
+    for (size_t i = 0; ok && i < r->n_shapes; i++) of_shape[i] = RS_NO_STRING;
+    for (size_t i = 0; ok && i < r->n; i++) {
+        uint32_t *channel = &of_shape[r->ops[i].shape];
+        if (*channel == RS_NO_STRING) *channel = channel_of(m, rank, rs_coll_shape_of(r, &r->ops[i]));
+        out[i] = *channel;
+        ok = out[i] != RS_NO_STRING;
     }
-    return lately->channel[at];
+    rs_free(of_shape);
+    return ok;
 }
 
 /* Counts the ops of each channel, then puts them in their places. */
@@ -149,11 +140,8 @@ static bool sort_into_channels(matcher *m)
     uint32_t *channel = rs_malloc((n + 1) * sizeof *channel);
     m->items = rs_malloc((n + 1) * sizeof *m->items);
     bool ok = channel && m->items && n < UINT32_MAX;
-    for (uint32_t r = 0; ok && r < job->n_ranks; r++) {
-        recent lately = {0};
-        for (uint32_t i = 0; ok && i < job->ranks[r]->n; i++, at++)
-            ok = (channel[at] = channel_of_next(m, &lately, r, i)) != RS_NO_STRING;
-    }
+    for (uint32_t r = 0; ok && r < job->n_ranks; at += job->ranks[r++]->n)
+        ok = channels_of(m, r, channel + at);
     m->first = ok ? rs_calloc(m->channels.n + 2, sizeof *m->first) : NULL;
     ok = ok && m->first;
     for (size_t i = 0; ok && i < n; i++) m->first[channel[i] + 2]++;
@@ -172,8 +160,9 @@ static bool sort_into_channels(matcher *m)
 static bool numbered(const matcher *m, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
-        const rs_coll_op *op = rs_coll_item_op(m->job, &m->items[i]);
-        if (op->seq < 0 || op->kind == RS_COLL_SEND_RECV) return false;
+        if (rs_coll_item_op(m->job, &m->items[i])->seq < 0 ||
+            rs_coll_item_shape(m->job, &m->items[i])->kind == RS_COLL_SEND_RECV)
+            return false;
     }
     return true;
 }
@@ -209,7 +198,7 @@ static bool make_instances(matcher *m, const item *items, const uint32_t *order,
         size_t left = 0;
         for (size_t r = 0; r < n_runs; r++) {
             const item *it = &items[order[runs[r].at++]];
-            if (one && rs_coll_item_op(job, one)->kind != rs_coll_item_op(job, it)->kind)
+            if (one && rs_coll_item_shape(job, one)->kind != rs_coll_item_shape(job, it)->kind)
                 instance->mixed = true;
             instance->on_host = instance->on_host || job->ranks[it->rank]->on_host;
             one = it;

@@ -15,7 +15,57 @@ void rs_coll_rank_free(void *rank)
     if (!r) return;
     rs_pool_clear(&r->pool);
     rs_free(r->ops);
+    rs_free(r->shapes);
+    rs_free(r->spans);
+    rs_free(r->lately);
     rs_free(r);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------- */
+
+#define LATELY 256 /* a rank has some dozens of shapes; where it has more, some are kept twice */
+
+static bool same_shape(const rs_coll_shape *x, const rs_coll_shape *y)
+{
+    return x->group_size == y->group_size && x->in_elements == y->in_elements &&
+           x->out_elements == y->out_elements && x->source == y->source && x->target == y->target &&
+           x->stream == y->stream && x->group == y->group && x->description == y->description &&
+           x->members == y->members && x->name == y->name && x->dtype == y->dtype && x->kind == y->kind;
+}
+
+static size_t place_of(const rs_coll_shape *x)
+{
+    const uint64_t values[] = {(uint64_t)x->in_elements,
+                               (uint64_t)x->out_elements,
+                               (uint64_t)x->source,
+                               (uint64_t)x->target,
+                               (uint64_t)x->group << 32 | x->members,
+                               (uint64_t)x->stream << 8 | (uint64_t)x->kind};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        hash = (hash ^ values[i] ^ hash >> 29) * 0x9e3779b97f4a7c15u;
+    return (size_t)(hash >> 32) % LATELY;
+}
+
+uint32_t rs_coll_rank_shape(rs_coll_rank *r, const rs_coll_shape *shape)
+{
+    if (!r->lately && !(r->lately = rs_calloc(LATELY, sizeof *r->lately))) return UINT32_MAX;
+    uint32_t *at = &r->lately[place_of(shape)];
+    if (*at && same_shape(&r->shapes[*at - 1], shape)) return *at - 1;
+    if (r->n_shapes >= UINT32_MAX - 1 || !RS_GROW_ONE(r->shapes, r->n_shapes, r->shapes_capacity))
+        return UINT32_MAX;
+    r->shapes[r->n_shapes++] = *shape;
+    *at = (uint32_t)r->n_shapes;
+    return *at - 1;
+}
+
+bool rs_coll_rank_add(rs_coll_rank *r, rs_coll_op op, const rs_coll_shape *shape)
+{
+    op.shape = rs_coll_rank_shape(r, shape);
+    if (op.shape == UINT32_MAX || !RS_GROW_ONE(r->ops, r->n, r->capacity)) return false;
+    r->n_nameless += shape->group == RS_NO_STRING && shape->members == RS_NO_STRING;
+    r->ops[r->n++] = op;
+    return true;
 }
 
 static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int64_t otherwise)
@@ -54,48 +104,50 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
 static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
                    const rs_work *work, size_t i)
 {
-    bool ok = RS_GROW_ONE(r->ops, r->n, r->capacity);
-    if (!ok) return false;
-    rs_coll_op op = {
-        .start = work->start[i],
-        .end = work->end[i],
-        .duration = rs_sub_sat(work->end[i], work->start[i]),
-        .row = row,
+    bool ok = true;
+    const rs_coll_op op = {.start = work->start[i],
+                           .end = work->end[i],
+                           .row = row,
+                           .seq = int_at(e, RS_COL_SEQ, args, -1) < 0 ? -1 : int_at(e, RS_COL_SEQ, args, -1),
+                           .step = work->step[i]};
+    const rs_coll_shape shape = {
         .kind = kind_at(e, row, args, call),
-        .seq = int_at(e, RS_COL_SEQ, args, -1),
         .group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0),
         .in_elements = int_at(e, RS_COL_IN_NELEMS, args, -1),
         .out_elements = int_at(e, RS_COL_OUT_NELEMS, args, -1),
         .source = int_at(e, RS_COL_SRC_RANK, args, -1),
         .target = int_at(e, RS_COL_DST_RANK, args, -1),
         .stream = work->stream[i],
-        .step = work->step[i],
         .group = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_NAME, args), &ok),
         .description = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_DESC, args), &ok),
         .members = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_RANKS, args), &ok),
         .name = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), &ok),
         .dtype = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_DTYPE, args), &ok),
     };
-    r->n_nameless += op.group == RS_NO_STRING && op.members == RS_NO_STRING;
-    if (op.seq < 0) op.seq = -1;
-    r->ops[r->n++] = op;
-    return ok;
+    return ok && rs_coll_rank_add(r, op, &shape);
 }
 
 bool rs_coll_rank_sort(rs_coll_rank *r)
 {
     rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
     rs_coll_op *sorted = rs_malloc((r->n + 1) * sizeof *sorted);
-    bool ok = keys && sorted;
+    int64_t *spans = r->n_spans ? rs_malloc(r->n * sizeof *spans) : NULL;
+    bool ok = keys && sorted && (spans || !r->n_spans);
     for (size_t i = 0; ok && i < r->n; i++) keys[i] = (rs_keyed){r->ops[i].start, (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, r->n);
     for (size_t i = 0; ok && i < r->n; i++) sorted[i] = r->ops[keys[i].value];
+    for (size_t i = 0; ok && i < r->n_spans; i++) spans[i] = r->spans[keys[i].value];
     rs_free(keys);
     if (!ok) {
         rs_free(sorted);
+        rs_free(spans);
         return false;
     }
     rs_free(r->ops);
+    rs_free(r->spans);
+    rs_free(r->lately);
+    r->lately = NULL;
+    r->spans = spans;
     r->ops = sorted;
     r->capacity = r->n + 1;
     return true;
@@ -211,30 +263,39 @@ rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_ran
 /* ---- what travels ------------------------------------------------------------------------------------- */
 
 static const rs_field op_fields[] = {
-    RS_FIELD(rs_coll_op, start),
-    RS_FIELD(rs_coll_op, end),
-    RS_FIELD(rs_coll_op, duration),
-    RS_FIELD(rs_coll_op, seq),
-    RS_FIELD(rs_coll_op, group_size),
-    RS_FIELD(rs_coll_op, in_elements),
-    RS_FIELD(rs_coll_op, out_elements),
-    RS_FIELD(rs_coll_op, source),
-    RS_FIELD(rs_coll_op, target),
-    RS_FIELD(rs_coll_op, stream),
-    RS_FIELD(rs_coll_op, step),
-    RS_FIELD(rs_coll_op, row),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, group, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, description, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, members, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, name, rs_coll_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(rs_coll_op, dtype, rs_coll_rank, pool.strings.n),
-    RS_FIELD_BELOW(rs_coll_op, kind, RS_N_COLL_KINDS),
+    RS_FIELD(rs_coll_op, start), RS_FIELD(rs_coll_op, end),
+    RS_FIELD(rs_coll_op, seq),   RS_FIELD(rs_coll_op, step),
+    RS_FIELD(rs_coll_op, row),   RS_FIELD_INDEX(rs_coll_op, shape, rs_coll_rank, n_shapes),
 };
 static const rs_layout op_layout = RS_LAYOUT(rs_coll_op, op_fields);
 
+static const rs_field shape_fields[] = {
+    RS_FIELD(rs_coll_shape, group_size),
+    RS_FIELD(rs_coll_shape, in_elements),
+    RS_FIELD(rs_coll_shape, out_elements),
+    RS_FIELD(rs_coll_shape, source),
+    RS_FIELD(rs_coll_shape, target),
+    RS_FIELD(rs_coll_shape, stream),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_shape, group, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_shape, description, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_shape, members, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_shape, name, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_shape, dtype, rs_coll_rank, pool.strings.n),
+    RS_FIELD_BELOW(rs_coll_shape, kind, RS_N_COLL_KINDS),
+};
+static const rs_layout shape_layout = RS_LAYOUT(rs_coll_shape, shape_fields);
+
+static bool check_rank(const void *value)
+{
+    const rs_coll_rank *r = value;
+    return r->n_spans == 0 || r->n_spans == r->n;
+}
+
 static const rs_field rank_fields[] = {
     RS_FIELD_STRINGS(rs_coll_rank, pool.strings),
+    RS_FIELD_LIST(rs_coll_rank, shapes, n_shapes, &shape_layout),
     RS_FIELD_LIST(rs_coll_rank, ops, n, &op_layout),
+    RS_FIELD_VALUES(rs_coll_rank, spans, n_spans),
     RS_FIELD(rs_coll_rank, n_nameless),
     RS_FIELD(rs_coll_rank, base_time_ns),
     RS_FIELD(rs_coll_rank, first_ns),
@@ -242,4 +303,4 @@ static const rs_field rank_fields[] = {
     RS_FIELD(rs_coll_rank, on_host),
     RS_FIELD(rs_coll_rank, many_groups),
 };
-const rs_layout rs_coll_rank_layout = RS_LAYOUT(rs_coll_rank, rank_fields);
+const rs_layout rs_coll_rank_layout = RS_LAYOUT_CHECKED(rs_coll_rank, rank_fields, check_rank);

@@ -4,25 +4,29 @@
 #ifndef RS_MATCH_COLLECTIVE_OPS_H
 #define RS_MATCH_COLLECTIVE_OPS_H
 
+#include "base/interval.h"
 #include "base/layout.h"
 #include "match/collective_names.h"
 #include "trace/pool.h"
 #include "trace/trace.h"
 
-/* One communication kernel, or one span of communication that the host ran. Texts are in the rank's pool,
- * RS_NO_STRING where not recorded. */
-typedef struct rs_coll_op {
-    int64_t start, end;                /* ns, the rank's own clock: the rank arrives and leaves */
-    int64_t duration;                  /* of the kernel or span; a span begins after its rank's arrival */
-    int64_t seq;                       /* -1: not recorded */
+/* What many communications of a rank have in common. Texts are in the rank's pool, RS_NO_STRING where not recorded. */
+typedef struct rs_coll_shape {
     int64_t group_size;                /* 0: not recorded */
     int64_t in_elements, out_elements; /* -1: not recorded */
     int64_t source, target;            /* of send and receive; -1: not recorded */
     int64_t stream;                    /* of a kernel; -1: unknown */
-    int64_t step;                      /* -1: none */
-    uint32_t row;
     uint32_t group, description, members, name, dtype;
     rs_coll_kind kind;
+} rs_coll_shape;
+
+/* One communication kernel, or one span of communication that the host ran. */
+typedef struct rs_coll_op {
+    int64_t start, end; /* ns, the rank's own clock: the rank arrives and leaves */
+    int64_t seq;        /* -1: not recorded */
+    int64_t step;       /* -1: none */
+    uint32_t row;
+    uint32_t shape; /* index into its rank's */
 } rs_coll_op;
 
 /* What one rank brings; small, holds nothing of the trace. */
@@ -30,6 +34,12 @@ typedef struct rs_coll_rank {
     rs_pool pool;
     rs_coll_op *ops; /* in order of start, then row */
     size_t n, capacity;
+    rs_coll_shape *shapes; /* none need be there once only */
+    size_t n_shapes, shapes_capacity;
+    int64_t *
+        spans; /* by op: its duration, where a span begins after its rank's arrival; NULL: they last from start to end */
+    size_t n_spans, spans_capacity;
+    uint32_t *lately;     /* while ops are added: shapes that were found lately, counted from 1 */
     size_t n_nameless;    /* ops without a process group */
     int64_t base_time_ns; /* baseTimeNanoseconds, RS_NO_VALUE */
     int64_t first_ns;     /* start of the rank's first event, RS_NO_TIME */
@@ -56,8 +66,21 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
  * span of a worker thread, and the rank arrives where the operator c10d::... that submitted it starts. */
 rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
 void rs_coll_rank_free(void *rank); /* NULL is allowed */
-/* For who fills a rank's ops: by start, then by place in the list. false when out of memory. */
+/* For who fills a rank: adds an op of that shape. false when out of memory. */
+bool rs_coll_rank_add(rs_coll_rank *rank, rs_coll_op op, const rs_coll_shape *shape);
+/* The shape's index, UINT32_MAX when out of memory. */
+uint32_t rs_coll_rank_shape(rs_coll_rank *rank, const rs_coll_shape *shape);
+/* By start, then by place in the list. false when out of memory. */
 bool rs_coll_rank_sort(rs_coll_rank *rank);
+
+static inline const rs_coll_shape *rs_coll_shape_of(const rs_coll_rank *rank, const rs_coll_op *op)
+{
+    return &rank->shapes[op->shape];
+}
+static inline int64_t rs_coll_duration(const rs_coll_rank *rank, const rs_coll_op *op)
+{
+    return rank->n_spans ? rank->spans[op - rank->ops] : rs_sub_sat(op->end, op->start);
+}
 
 /* ---- over ranks */
 
@@ -112,6 +135,14 @@ void rs_coll_job_clear(rs_coll_job *job);
 static inline int64_t rs_coll_start(const rs_coll_job *job, const rs_coll_arrival *a)
 {
     return job->ranks[a->rank]->ops[a->op].start + job->shift[a->rank];
+}
+static inline const rs_coll_op *rs_coll_op_at(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    return &job->ranks[a->rank]->ops[a->op];
+}
+static inline const rs_coll_shape *rs_coll_shape_at(const rs_coll_job *job, const rs_coll_arrival *a)
+{
+    return rs_coll_shape_of(job->ranks[a->rank], rs_coll_op_at(job, a));
 }
 static inline int64_t rs_coll_end(const rs_coll_job *job, const rs_coll_arrival *a)
 {

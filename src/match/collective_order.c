@@ -57,7 +57,7 @@ static trial try_shift(const rs_coll_job *job, run a, run b, int64_t shift)
     for (size_t i = 0; i < n; i++) {
         size_t k = from + (n < 2 ? 0 : i * (t.overlap - 1) / (n - 1));
         const rs_coll_item *x = &a.items[(size_t)((int64_t)k + shift)], *y = &b.items[k];
-        t.wrong += !rs_coll_same_signature(rs_coll_item_op(job, x), rs_coll_item_op(job, y));
+        t.wrong += !rs_coll_same_signature(job, x, y);
         distances[i] = rs_sub_sat(end_of(job, y), end_of(job, x));
     }
     qsort(distances, n, sizeof *distances, compare_times);
@@ -81,7 +81,7 @@ static int64_t find_shift(const rs_coll_job *job, run a, run b)
     trial best = {.wrong = SIZE_MAX};
     /* A send need not end with its receive: where both sides have as many of the same, they were recorded
      * from the same one on. */
-    if (rs_coll_item_op(job, a.items)->kind == RS_COLL_SEND_RECV && a.n == b.n &&
+    if (rs_coll_item_shape(job, a.items)->kind == RS_COLL_SEND_RECV && a.n == b.n &&
         try_shift(job, a, b, 0).wrong == 0)
         return 0;
     for (int64_t shift = low; shift <= high; shift++) {
@@ -134,7 +134,7 @@ static int64_t allowed(const walker *w, const rs_coll_item *x)
 /* No member of such a collective leaves before all have come: kernels that did not meet are not one. */
 static bool may_be_one(const walker *w, const rs_coll_item *x, const rs_coll_item *y)
 {
-    const rs_coll_op *of_x = rs_coll_item_op(w->job, x), *of_y = rs_coll_item_op(w->job, y);
+    const rs_coll_shape *of_x = rs_coll_item_shape(w->job, x), *of_y = rs_coll_item_shape(w->job, y);
     if (!rs_coll_ends_together(of_x->kind) && !rs_coll_ends_together(of_y->kind)) return true;
     return apart(w, x, y) <= allowed(w, x);
 }
@@ -149,8 +149,8 @@ static bool fits(const walker *w, size_t i, size_t k)
 {
     if (i >= w->a.n || k >= w->b.n) return false;
     const rs_coll_item *x = &w->a.items[i], *y = &w->b.items[k];
-    const rs_coll_op *op = rs_coll_item_op(w->job, x);
-    if (!rs_coll_same_signature(op, rs_coll_item_op(w->job, y)) || !may_be_one(w, x, y)) return false;
+    const rs_coll_shape *op = rs_coll_item_shape(w->job, x);
+    if (!rs_coll_same_signature(w->job, x, y) || !may_be_one(w, x, y)) return false;
     bool on_host = w->job->ranks[x->rank]->on_host || w->job->ranks[y->rank]->on_host;
     return on_host || !rs_coll_ends_together(op->kind) || distance(w, x, y) <= allowed(w, x);
 }
@@ -169,8 +169,7 @@ typedef struct verdict {
 static void judge(const walker *w, const rs_coll_item *x, const rs_coll_item *y, verdict *v)
 {
     v->pairs++;
-    v->together += distance(w, x, y) <= NEAR &&
-                   rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y));
+    v->together += distance(w, x, y) <= NEAR && rs_coll_same_signature(w->job, x, y);
     v->contradicted = v->contradicted || !may_be_one(w, x, y);
 }
 
@@ -184,7 +183,7 @@ static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
         w->b.items[k].number = (shift + (int64_t)k + 1) * ((int64_t)1 << (GAP_BITS + RANK_BITS));
     for (size_t k = from; k < to; k++) {
         const rs_coll_item *x = &w->a.items[(size_t)((int64_t)k + shift)], *y = &w->b.items[k];
-        if (rs_coll_same_signature(rs_coll_item_op(w->job, x), rs_coll_item_op(w->job, y)))
+        if (rs_coll_same_signature(w->job, x, y))
             scratch[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
     }
     w->ahead = n ? rs_median(scratch, n) : 0;
@@ -206,8 +205,8 @@ static bool vote(walker *w)
     for (size_t i = 0; i < n_a; i++)
         for (size_t k = 0; k < n_b; k++) {
             const rs_coll_item *x = &w->a.items[i], *y = &w->b.items[k];
-            const rs_coll_op *op = rs_coll_item_op(w->job, x);
-            if (rs_coll_ends_together(op->kind) && rs_coll_same_signature(op, rs_coll_item_op(w->job, y)))
+            if (rs_coll_ends_together(rs_coll_item_shape(w->job, x)->kind) &&
+                rs_coll_same_signature(w->job, x, y))
                 differences[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
         }
     qsort(differences, n, sizeof *differences, compare_times);

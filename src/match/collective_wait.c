@@ -5,7 +5,7 @@
 
 static rs_coll_kind kind_of(const rs_coll_job *job, const rs_coll_instance *c)
 {
-    return rs_coll_op_at(job, &job->arrivals[c->first])->kind;
+    return rs_coll_shape_at(job, &job->arrivals[c->first])->kind;
 }
 
 bool rs_coll_compares(const rs_coll_job *job, const rs_coll_instance *c)

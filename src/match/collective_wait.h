@@ -37,9 +37,4 @@ int64_t rs_coll_origin(const rs_coll_job *job);
 /* Whether some rank's communication is what its host ran. */
 bool rs_coll_on_host(const rs_coll_job *job);
 
-static inline const rs_coll_op *rs_coll_op_at(const rs_coll_job *job, const rs_coll_arrival *a)
-{
-    return &job->ranks[a->rank]->ops[a->op];
-}
-
 #endif

@@ -46,8 +46,7 @@ rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
         const rs_coll_arrival *a = &job->arrivals[c->first];
-        if (c->n == 2 && job->ranks[a->rank]->ops[a->op].kind == RS_COLL_SEND_RECV)
-            tie(up, a[0].rank, a[1].rank);
+        if (c->n == 2 && rs_coll_shape_at(job, a)->kind == RS_COLL_SEND_RECV) tie(up, a[0].rank, a[1].rank);
     }
     bool even = n > 0;
     for (uint32_t r = 0; r < n; r++) {
@@ -70,7 +69,7 @@ typedef struct groups {
     size_t n, capacity;
 } groups;
 
-static void count(groups *all, uint32_t at, const rs_coll_op *op)
+static void count(groups *all, uint32_t at, const rs_coll_shape *op)
 {
     rs_mesh_group *g = &all->items[at];
     g->ops++;
@@ -84,7 +83,7 @@ static bool add_groups(const rs_coll_rank *r, groups *all)
     rs_map64 at = {0}; /* text of the pool -> index into items, all ones: it lists nobody */
     bool ok = true;
     for (size_t i = 0; ok && i < r->n; i++) {
-        const rs_coll_op *op = &r->ops[i];
+        const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[i]);
         const char *text = rs_pool_text(&r->pool, op->members);
         bool is_new;
         if (!text) continue;

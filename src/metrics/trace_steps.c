@@ -96,17 +96,23 @@ static bool measure_steps(const unions *u, const rs_step *steps, const set *span
 
 /* ---- exposed collectives ------------------------------------------------------------------------------- */
 
+typedef struct shaped_op {
+    const rs_coll_op *op;
+    const rs_coll_shape *shape;
+} shaped_op;
+
 static int compare_ops(const void *a, const void *b)
 {
-    const rs_coll_op *x = *(const rs_coll_op *const *)a, *y = *(const rs_coll_op *const *)b;
+    const shaped_op *p = a, *q = b;
+    const rs_coll_shape *x = p->shape, *y = q->shape;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->description != y->description) return x->description < y->description ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    if (p->op->start != q->op->start) return p->op->start < q->op->start ? -1 : 1;
+    return p->op->row < q->op->row ? -1 : p->op->row > q->op->row;
 }
 
-static bool same_collective(const rs_coll_op *a, const rs_coll_op *b)
+static bool same_collective(const rs_coll_shape *a, const rs_coll_shape *b)
 {
     return a->kind == b->kind && a->group == b->group && a->description == b->description;
 }
@@ -115,19 +121,24 @@ static bool same_collective(const rs_coll_op *a, const rs_coll_op *b)
 static bool measure_collectives(const unions *u, const set *spans, rs_traced_rank *p)
 {
     size_t n = p->ops->n;
-    const rs_coll_op **order = rs_malloc((n + 1) * sizeof(*order));
+    shaped_op *order = rs_malloc((n + 1) * sizeof *order);
     rs_interval *mine = rs_malloc((n + 1) * sizeof *mine);
     p->exposed = rs_calloc(n + 1, sizeof *p->exposed);
     bool ok = order && mine && p->exposed;
-    for (size_t i = 0; ok && i < n; i++) order[i] = &p->ops->ops[i];
+    for (size_t i = 0; ok && i < n; i++)
+        order[i] = (shaped_op){&p->ops->ops[i], rs_coll_shape_of(p->ops, &p->ops->ops[i])};
     if (ok && n) qsort(order, n, sizeof *order, compare_ops);
     for (size_t i = 0, end; ok && i < n; i = end) {
         rs_traced_kind *e = &p->exposed[p->n_exposed];
         set own = {mine, 0};
-        for (end = i; end < n && same_collective(order[i], order[end]); end++)
-            mine[own.n++] = (rs_interval){order[end]->start, order[end]->end};
-        *e = (rs_traced_kind){
-            order[i]->kind, order[i]->group, order[i]->description, (int64_t)(end - i), 0, 0};
+        for (end = i; end < n && same_collective(order[i].shape, order[end].shape); end++)
+            mine[own.n++] = (rs_interval){order[end].op->start, order[end].op->end};
+        *e = (rs_traced_kind){order[i].shape->kind,
+                              order[i].shape->group,
+                              order[i].shape->description,
+                              (int64_t)(end - i),
+                              0,
+                              0};
         own.n = rs_intervals_unite(mine, own.n);
         rs_interval *lone = rs_malloc((own.n + u->compute.n + 1) * sizeof *lone);
         ok = lone != NULL;

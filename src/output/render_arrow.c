@@ -308,7 +308,7 @@ static rs_status put_stream(arrow_writer *w, rs_error *err)
 {
     static const uint8_t end[8] = {0xff, 0xff, 0xff, 0xff};
     size_t n_rows = rs_table_n_rows(w->columns.table);
-    rs_flat_place schema;
+    rs_flat_place schema = 0;
     begin_body(w);
     RS_TRY(make_schema(w, &schema, err));
     RS_TRY(put_message(w, HEADER_SCHEMA, schema, NULL, err));
@@ -324,7 +324,7 @@ static rs_status put_stream(arrow_writer *w, rs_error *err)
 static rs_status put_index(arrow_writer *w, rs_error *err)
 {
     rs_flat *flat = &w->flat;
-    rs_flat_place schema;
+    rs_flat_place schema = 0;
     size_t n;
     rs_flat_reset(flat);
     rs_flat_place batches = rs_flat_structs(flat, w->batches.n ? w->batches.items[0] : NULL, w->batches.n, 3);

@@ -385,7 +385,7 @@ static rs_status add_mesh(const rs_replay_run *x, rs_one_run *run, rs_error *err
     size_t n = 0, used = 0;
     for (size_t r = 0; r < x->engine.n_ranks; r++)
         for (size_t i = 0; i < x->engine.comm[r]->n; i++) {
-            int64_t size = x->engine.comm[r]->ops[i].group_size;
+            int64_t size = rs_coll_shape_of(x->engine.comm[r], &x->engine.comm[r]->ops[i])->group_size;
             size_t at = 0;
             while (at < n && sizes[at] < size) at++;
             if (size <= 0 || n == MOST_SIZES || (at < n && sizes[at] == size)) continue;

@@ -118,7 +118,7 @@ static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char 
         return rs_fail_nomem(err, "answers");
     }
     a->analysis = analysis;
-    a->used = ++s->n_asked;
+    a->number = a->used = ++s->n_asked;
     rs_status status = run(s, analysis, options, a, err);
     if (status != RS_OK) {
         free_answer(a);
@@ -174,6 +174,8 @@ void sql_answers_trim(rs_sql_session *s, size_t keep)
 typedef struct answer_cursor {
     sqlite3_vtab_cursor base;
     const rs_table *rows;
+    const char *options;  /* as they were given; NULL: none */
+    uint64_t number;      /* of the answer */
     const uint32_t *list; /* these rows; NULL: all */
     size_t at, n;
 } answer_cursor;
@@ -236,6 +238,13 @@ static rs_status make(sql_table *t, rs_error *err)
     return status;
 }
 
+/* What of an answer's options is not the table's preset. */
+static const char *given_of(const sql_table *t, const sql_answer *answer)
+{
+    size_t n = strlen(t->preset), all = strlen(answer->options);
+    return answer->options + (n && all > n ? n + 1 : n);
+}
+
 static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int argc, sqlite3_value **argv)
 {
     answer_cursor *c = (answer_cursor *)cursor;
@@ -256,6 +265,8 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     if (status == RS_OK) {
         c->rows = t->make ? t->made : answer->result.tables[t->index];
         c->n = rs_table_n_rows(c->rows);
+        c->number = answer ? answer->number : 0;
+        c->options = number & 1 && answer ? given_of(t, answer) : NULL;
         if (number > 1)
             status = sql_look_up(t->make ? &s->made_orders : &answer->orders, c->rows,
                                  (size_t)(number / 2 - 1), argv[argc - 1], &c->list, &c->n, &err);
@@ -282,7 +293,8 @@ static size_t row_of(const answer_cursor *c)
 
 static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 {
-    *out = (sqlite3_int64)row_of((answer_cursor *)cursor);
+    const answer_cursor *c = (answer_cursor *)cursor;
+    *out = (sqlite3_int64)(c->number << 32 | row_of(c)); /* one row under two options is two rows */
     return SQLITE_OK;
 }
 
@@ -292,6 +304,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     const answer_cursor *c = (answer_cursor *)cursor;
     const rs_table_spec *spec = rs_table_get_spec(c->rows);
     size_t row = row_of(c), n;
+    if ((size_t)i == spec->n_columns && c->options) sqlite3_result_text(out, c->options, -1, SQLITE_STATIC);
     if ((size_t)i >= spec->n_columns || rs_table_is_null(c->rows, row, (size_t)i)) return SQLITE_OK;
     const rs_column_spec *column = &spec->columns[i];
     if (column->type == RS_TEXT) {

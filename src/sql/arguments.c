@@ -30,12 +30,13 @@ typedef struct argument_cursor {
     const rs_event_list *list;
     bool nothing, one_event, one_key, one_rank;
     int64_t event, wanted_rank;
-    char key[80]; /* longer than any argument's */
+    char key[256];
 
-    size_t rank, argument, at; /* at hand; rank is the number of ranks at the end */
+    /* at hand; rank is the number of ranks at the end; behind the arguments that are columns come the others */
+    size_t rank, argument, at;
+    size_t n_arguments;
     const rs_event_rank *r;
-    size_t i;    /* the event, in its rank */
-    bool looked; /* of one event: this argument has been looked up */
+    size_t i; /* the event, in its rank */
     size_t n_passed;
 } argument_cursor;
 
@@ -101,6 +102,7 @@ static bool event_of(const rs_event_rank *r, uint32_t row, size_t *i)
 static bool wants_argument(const argument_cursor *c, size_t argument)
 {
     size_t n;
+    if (argument == c->n_arguments) return rs_event_n_others(c->r) > 0;
     const char *key = rs_event_arguments(&n)[argument].key;
     return key && (!c->one_key || strcmp(key, c->key) == 0);
 }
@@ -112,10 +114,33 @@ static bool wants_rank(const argument_cursor *c)
     return !c->one_event || (c->event >= (int64_t)r->first && c->event < (int64_t)(r->first + r->n));
 }
 
+static bool has_wanted_key(const argument_cursor *c, const rs_event_other *other)
+{
+    size_t n;
+    const char *key = rs_event_text(c->r, other->key, &n);
+    return !c->one_key || (strlen(c->key) == n && memcmp(c->key, key, n) == 0);
+}
+
+/* The same of the arguments that are no columns. */
+static bool next_other(argument_cursor *c, bool first)
+{
+    size_t n = rs_event_n_others(c->r);
+    uint32_t row = 0;
+    if (c->one_event) row = rs_event_row(c->r, (size_t)(c->event - (int64_t)c->r->first));
+    c->at = !first ? c->at + 1 : c->one_event ? rs_event_other_first(c->r, row) : 0;
+    for (; c->at < n; c->at++) {
+        rs_event_other other = rs_event_other_at(c->r, c->at);
+        if (c->one_event && other.row != row) return false;
+        if (has_wanted_key(c, &other) && event_of(c->r, other.row, &c->i)) return true;
+    }
+    return false;
+}
+
 /* The next value of the argument at hand; false: there is none. c->at is its place afterwards. */
 static bool next_value(argument_cursor *c, bool first)
 {
     size_t n;
+    if (c->argument == c->n_arguments) return next_other(c, first);
     if (c->one_event) {
         if (!first) return false;
         c->i = (size_t)(c->event - (int64_t)c->r->first);
@@ -129,20 +154,20 @@ static bool next_value(argument_cursor *c, bool first)
 
 static int advance(argument_cursor *c)
 {
-    size_t n_arguments, n_ranks = rs_event_list_n_ranks(c->list);
-    rs_event_arguments(&n_arguments);
+    size_t n_ranks = rs_event_list_n_ranks(c->list);
+    rs_event_arguments(&c->n_arguments);
     if ((++c->n_passed & 0xffff) == 0 && sql_must_stop(c->session)) return SQLITE_INTERRUPT;
     if (c->r && next_value(c, false)) return SQLITE_OK;
     for (;;) {
         c->argument += c->r != NULL;
-        if (!c->r || c->argument == n_arguments) {
+        if (!c->r || c->argument > c->n_arguments) {
             c->rank += c->r != NULL;
             c->r = NULL;
             c->argument = 0;
             if (c->rank >= n_ranks || c->nothing) return SQLITE_OK;
             c->r = rs_event_list_rank(c->list, c->rank);
             if (!wants_rank(c)) {
-                c->argument = n_arguments - 1; /* all of this rank are passed over */
+                c->argument = c->n_arguments; /* all of this rank are passed over */
                 continue;
             }
         }
@@ -155,7 +180,8 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     argument_cursor *c = (argument_cursor *)cursor;
     rs_error err = RS_ERROR_INIT;
     (void)number;
-    if (sql_events(c->session, &c->list, &err) != RS_OK) return sql_failed(c->session, cursor->pVtab, &err);
+    if (sql_whole_events(c->session, &c->list, &err) != RS_OK)
+        return sql_failed(c->session, cursor->pVtab, &err);
     c->nothing = c->one_event = c->one_key = c->one_rank = false;
     c->rank = c->argument = c->at = 0;
     c->r = NULL;
@@ -171,9 +197,10 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
             c->nothing |= !whole && sqlite3_value_numeric_type(argv[i]) != SQLITE_FLOAT;
         } else {
             const char *text = (const char *)sqlite3_value_text(argv[i]);
-            c->one_key = true;
-            c->nothing |= !text || strlen(text) >= sizeof c->key;
-            if (!c->nothing) strcpy(c->key, text);
+            c->nothing |= !text;
+            c->one_key = text && strlen(text) < sizeof c->key; /* a longer one SQLite looks for itself */
+            if (c->one_key) strcpy(c->key, text);
+            if (!text && sqlite3_value_type(argv[i]) != SQLITE_NULL) return SQLITE_NOMEM;
         }
     }
     return advance(c);
@@ -192,30 +219,62 @@ static int at_end(sqlite3_vtab_cursor *cursor)
 static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 {
     const argument_cursor *c = (argument_cursor *)cursor;
-    *out = (sqlite3_int64)((c->r->first + c->i) * 64 + c->argument);
+    *out = c->argument < c->n_arguments ? (sqlite3_int64)((c->r->first + c->i) * 64 + c->argument)
+                                        : -(sqlite3_int64)(c->rank << 40 | c->at) - 1;
     return SQLITE_OK;
+}
+
+static void give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
+{
+    size_t n;
+    const char *text = rs_event_text(r, id, &n);
+    sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static void give_other(sqlite3_context *out, const rs_event_rank *r, const rs_event_other *other)
+{
+    if (other->is_null) return;
+    if (other->type == RS_INT)
+        sqlite3_result_int64(out, other->number);
+    else if (other->type == RS_REAL)
+        sqlite3_result_double(out, other->real);
+    else
+        give_text(out, r, (uint32_t)other->number);
+}
+
+static void give_value(sqlite3_context *out, const argument_cursor *c, rs_type type)
+{
+    if (type == RS_INT)
+        sqlite3_result_int64(out, rs_event_argument_int(c->r, c->argument, c->at));
+    else if (type == RS_REAL)
+        sqlite3_result_double(out, rs_event_argument_real(c->r, c->argument, c->at));
+    else
+        give_text(out, c->r, rs_event_argument_text(c->r, c->argument, c->at));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
 {
     const argument_cursor *c = (argument_cursor *)cursor;
     size_t n;
-    const rs_event_argument *a = &rs_event_arguments(&n)[c->argument];
-    const char *text;
+    const rs_event_argument *known =
+        c->argument < c->n_arguments ? &rs_event_arguments(&n)[c->argument] : NULL;
+    rs_event_other other = {0};
+    if (!known) other = rs_event_other_at(c->r, c->at);
     switch (i) {
     case EVENT: sqlite3_result_int64(out, (sqlite3_int64)(c->r->first + c->i)); break;
     case RANK: sqlite3_result_int64(out, c->r->rank); break;
     case POSITION: sqlite3_result_int64(out, rs_event_row(c->r, c->i)); break;
-    case KEY: sqlite3_result_text(out, a->key, -1, SQLITE_STATIC); break;
+    case KEY:
+        if (known)
+            sqlite3_result_text(out, known->key, -1, SQLITE_STATIC);
+        else
+            give_text(out, c->r, other.key);
+        break;
     default:
-        if (a->type == RS_INT) {
-            sqlite3_result_int64(out, rs_event_argument_int(c->r, c->argument, c->at));
-        } else if (a->type == RS_REAL) {
-            sqlite3_result_double(out, rs_event_argument_real(c->r, c->argument, c->at));
-        } else {
-            text = rs_event_text(c->r, rs_event_argument_text(c->r, c->argument, c->at), &n);
-            sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
-        }
+        if (known)
+            give_value(out, c, known->type);
+        else
+            give_other(out, c->r, &other);
     }
     return SQLITE_OK;
 }

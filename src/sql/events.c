@@ -111,6 +111,7 @@ typedef struct event_cursor {
     size_t n_keys;
     const uint64_t *bits[4];
     size_t n_bits;
+    sqlite3_value *condition; /* the first of these */
 
     size_t rank; /* at hand; the number of ranks at the end */
     const rs_event_rank *r;
@@ -202,6 +203,8 @@ static void forget_values(event_cursor *c)
 {
     for (size_t i = 0; i < c->n_keys; i++) sqlite3_value_free(c->keys[i].value);
     c->n_keys = 0;
+    sqlite3_value_free(c->condition);
+    c->condition = NULL;
 }
 
 static int close(sqlite3_vtab_cursor *cursor)
@@ -283,7 +286,8 @@ static rs_status add_condition(event_cursor *c, sqlite3_value *value, rs_error *
     if (c->n_bits == sizeof c->bits / sizeof *c->bits)
         return rs_fail(err, RS_ERR_USAGE, "events: more than four conditions: join them in one by \"and\"");
     RS_TRY(sql_marked(c->session, text, &c->bits[c->n_bits], err));
-    c->n_bits++;
+    if (c->n_bits++ == 0 && !(c->condition = sqlite3_value_dup(value)))
+        return rs_fail_nomem(err, "a condition");
     return RS_OK;
 }
 
@@ -520,7 +524,9 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     case STEP:
         if (r->step && r->step[c->at] != RS_EVENT_UNKNOWN) sqlite3_result_int64(out, r->step[c->at]);
         break;
-    case CONDITION: break;
+    case CONDITION:
+        if (c->condition) sqlite3_result_value(out, c->condition);
+        break;
     default: give_argument(out, r, argument_of((size_t)i), row);
     }
     return SQLITE_OK;

@@ -70,8 +70,8 @@ static int on_authorize(void *context, int action, const char *a, const char *b,
     (void)d;
     if (s->declares) return SQLITE_OK;
     switch (action) {
+    case SQLITE_READ: s->wants_whole |= a && sqlite3_stricmp(a, "arguments") == 0; return SQLITE_OK;
     case SQLITE_SELECT:
-    case SQLITE_READ:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION:
         if (b && sqlite3_stricmp(b, "load_extension") != 0) return SQLITE_OK;
@@ -153,17 +153,34 @@ void sql_tell(rs_sql_session *s, rs_result *from)
     from->n_notes = 0;
 }
 
-rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
     rs_result told = {0};
+    rs_status status = rs_event_list_open(s->job, others, out, &told, err);
+    sql_tell(s, &told);
+    rs_result_clear(&told);
+    return status;
+}
+
+rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+{
     rs_status status = RS_OK;
-    if (!s->events) {
-        status = rs_event_list_open(s->job, &s->events, &told, err);
-        sql_tell(s, &told);
-        rs_result_clear(&told);
-    }
+    if (!s->events && s->wants_whole)
+        status = sql_whole_events(s, out, err);
+    else if (!s->events)
+        status = open_events(s, false, &s->events, err);
     *out = s->events;
     return status;
+}
+
+/* Events that were loaded without these arguments stay, as texts of answers may be theirs. */
+rs_status sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+{
+    if (!s->whole) RS_TRY(open_events(s, true, &s->whole, err));
+    if (!s->events) s->events = s->whole;
+    *out = s->whole;
+    if (rs_event_list_n_events(s->whole) == rs_event_list_n_events(s->events)) return RS_OK;
+    return rs_fail(err, RS_ERR_IO, "the traces have changed since their events were read: ask again");
 }
 
 rs_status sql_marked(rs_sql_session *s, const char *condition, const uint64_t **bits, rs_error *err)
@@ -262,6 +279,7 @@ void rs_sql_close(rs_sql_session *s)
     rs_free(s->marks);
     for (size_t i = 0; i < s->n_tables; i++) rs_table_free(s->tables[i].made);
     rs_free(s->tables);
+    if (s->whole != s->events) rs_event_list_close(s->whole);
     rs_event_list_close(s->events);
     rs_result_clear(&s->told);
     rs_arena_clear(&s->names);
@@ -291,6 +309,7 @@ static rs_status run_one(rs_sql_session *s, const char *text, size_t *at, rs_res
     sql_answers_trim(s, SQL_ANSWERS);
     s->failure.status = RS_OK;
     s->refused[0] = 0;
+    s->wants_whole = false;
     s->memory = sqlite3_memory_used();
     if (sqlite3_prepare_v2(s->db, text + *at, -1, &statement, &rest) != SQLITE_OK)
         return sql_explain(s, text, *at, err);

@@ -42,7 +42,8 @@ typedef struct sql_answer {
     char *options; /* as they were given, behind the preset's */
     rs_result result;
     sql_order *orders;
-    uint64_t used; /* when it was asked for last, by the session's count */
+    uint64_t number; /* no two of a session have the same */
+    uint64_t used;   /* when it was asked for last, by the session's count */
 } sql_answer;
 
 #define SQL_ANSWERS 64 /* kept from one statement to the next */
@@ -66,6 +67,8 @@ struct rs_sql_session {
     size_t n_tables, tables_capacity;
 
     rs_event_list *events;   /* on first need */
+    rs_event_list *whole;    /* the same with arguments by any name; may be the same list */
+    bool wants_whole;        /* the statement reads the table of arguments */
     sql_event_order *orders; /* of the events: event_order.c */
     sql_answer **answers;
     size_t n_answers, answers_capacity;
@@ -94,6 +97,8 @@ int sql_failed(rs_sql_session *session, sqlite3_vtab *table, const rs_error *err
 bool sql_must_stop(rs_sql_session *session);
 /* The events, loaded on first need. */
 rs_status sql_events(rs_sql_session *session, const rs_event_list **out, rs_error *err);
+/* The same events with arguments by any name. */
+rs_status sql_whole_events(rs_sql_session *session, const rs_event_list **out, rs_error *err);
 /* The events for which a condition holds; the session's. */
 rs_status sql_marked(rs_sql_session *session, const char *condition, const uint64_t **bits, rs_error *err);
 /* Adds problems and notes to the statement's, each once. */

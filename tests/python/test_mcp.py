@@ -46,6 +46,19 @@ def test_answers_keep_to_their_budget(questions):
         questions.ask(["summary"], paths, 10)
 
 
+def test_ids_count_too(program):
+    class Wordy(ours.Questions):
+        def with_ids(self, answer, words, paths, query):
+            return dict(super().with_ids(answer, words, paths, query), ids="x" * 1500)
+
+    questions = Wordy(program, [str(DATA)], 60)
+    for budget in (3000, 3600):
+        text = questions.ask(["summary"], questions.paths(["small"]), budget)
+        assert 1500 < len(text.encode()) <= budget
+    with pytest.raises(ours.Refusal, match="try 3200"):
+        questions.ask(["summary"], questions.paths(["small"]), 1600)
+
+
 def test_a_table_page_by_page(questions, program):
     found = json.loads(questions.ask(["sql"], questions.paths(["small"]), 800, "SELECT position, name FROM events"))
     left, = found["left_out"]

@@ -325,7 +325,7 @@ def test_error_in_the_loop(torch, machine, tmp_path):
     assert [r["global_step"] for r in records(tmp_path / "run")] == [0, 1]
     trace = tmp_path / "run" / "torch_profiler" / "rank0" / "rank0_cycle000.pt.trace.json.gz"
     names = [e["name"] for e in json.loads(gzip.open(trace).read())["traceEvents"]]
-    assert names == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
+    assert names == ["ProfilerStep#0", "ProfilerStep#1"]
     assert torch.distributed.all_reduce.__module__ == "standin_torch"  # restored
 
 
@@ -544,6 +544,34 @@ def test_run_too_short(torch, tmp_path):
             run_steps(torch, recorder, 3)
     assert recorder.files == [str(tmp_path / "run" / "rank_00_metrics.jsonl")]
     assert not [p for p in (tmp_path / "run").rglob("*") if p.is_file() and p.name != "rank_00_metrics.jsonl"]
+
+
+def step_names(path):
+    return [e["name"] for e in json.loads(gzip.open(path).read())["traceEvents"]]
+
+
+def test_no_step_that_nobody_ran(torch, tmp_path):
+    """The profiler has begun the next step when the loop ends."""
+    trace = tmp_path / "run" / "torch_profiler" / "rank0" / "rank0_cycle000.pt.trace.json.gz"
+    with Recorder(tmp_path / "run", wait=1, warmup=1, active=5) as recorder:
+        run_steps(torch, recorder, 4)
+    assert step_names(trace) == ["ProfilerStep#2", "ProfilerStep#3"]
+    with pytest.warns(RecorderWarning, match="rank 0 has no trace: the run ended before the first step"):
+        with Recorder(tmp_path / "short", wait=1, warmup=1, active=5) as recorder:
+            run_steps(torch, recorder, 2)
+    assert not list((tmp_path / "short").rglob("*.pt.trace.json*"))
+
+
+def test_failed_step_is_not_in_the_trace(torch, tmp_path):
+    """A step that failed, and that the loop survives, is no part of the next one."""
+    with pytest.warns(RecorderWarning, match="left out: 1 steps"), Recorder(tmp_path / "run", wait=0, warmup=0, active=4) as recorder:
+        for n in range(4):
+            with contextlib.suppress(ValueError), recorder.step():
+                torch.run(1)
+                if n == 1:
+                    raise ValueError("bad batch")
+    trace = tmp_path / "run" / "torch_profiler" / "rank0" / "rank0_cycle000.pt.trace.json.gz"
+    assert step_names(trace) == ["ProfilerStep#0", "ProfilerStep#2", "ProfilerStep#3"]
 
 
 def test_disk_full(torch, tmp_path):

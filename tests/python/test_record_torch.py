@@ -1,8 +1,11 @@
 """The recorder with a real torch, where there is one; with a GPU, where there is one."""
 import gzip
 import json
+import os
 import pathlib
 import socket
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -88,7 +91,47 @@ def test_loop_fails(tmp_path):
                     if n == 3:
                         raise ValueError("loss is not a number")
     (trace,) = (tmp_path / "run").rglob("*.pt.trace.json.gz")
-    assert len(rs.open(trace).steps()) >= 3
+    assert len(rs.open(trace).steps()) == 3
+    kept = json.loads(gzip.open(trace).read())["traceEvents"]
+    steps = [event for event in kept if event["name"].startswith("ProfilerStep#")]
+    assert [event["name"] for event in steps] == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
+    assert sum(event["name"] == "aten::ones" for event in kept) == 3
+
+
+def test_short_loop(tmp_path):
+    """No step that nobody ran: neither beside others nor by itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecorderWarning)
+        for directory, steps in (("one", 3), ("none", 2)):
+            with Recorder(tmp_path / directory, wait=1, warmup=1, active=3, world_size=1) as recorder:
+                train(recorder, "cpu", steps)
+    (trace,) = (tmp_path / "one").rglob("*.pt.trace.json.gz")
+    assert [row["step"] for row in rs.open(trace).steps()] == [2]
+    assert not list((tmp_path / "none").rglob("*.pt.trace.json*"))
+    assert any("has no trace" in note for note in recorder.notes)
+
+
+def test_fsdp2_example(tmp_path):
+    """Two ranks, one of them held up; the job as a user runs it."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    pytest.importorskip("torch.distributed.fsdp", reason="no FSDP")
+    if not hasattr(torch.distributed.fsdp, "fully_shard"):
+        pytest.skip("no FSDP2 in this torch")
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(root / "examples" / "fsdp2.py"),
+             str(tmp_path / "run")]
+    changes = ["layers=1", "width=32", "length=16", "steps=6", "wait=1", "active=3", "slow_rank=1", "slow_ms=100"]
+    done = subprocess.run(words + [word for change in changes for word in ("--override", change)], capture_output=True, text=True,
+                          env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
+    job = rs.open(tmp_path / "run" / "torch_profiler", recursive=True)
+    assert job.ranks == [0, 1] and len(job.steps()) == 6
+    late = {row["rank"]: row["cost_us"] for row in job.stragglers()}
+    assert late[1] > late[0] and late[1] > 200_000
+    if hasattr(torch._C._distributed_c10d, "_dump_fr_trace"):
+        assert sorted(path.name for path in (tmp_path / "run" / "flight").iterdir()) == ["rank_0", "rank_1"]
+    wrong = subprocess.run([sys.executable, str(root / "examples" / "fsdp2.py"), "x", "--override", "layer=1"], capture_output=True,
+                           text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert wrong.returncode == 2 and "is not NAME=VALUE with one of steps, batch" in wrong.stderr
 
 
 def test_waits_are_seen(group):

@@ -77,8 +77,6 @@ static world world_make(size_t n, size_t collectives, int64_t every, int64_t off
         assert_non_null(w.ranks[r]);
         assert_true(rs_pool_init(&w.ranks[r]->pool));
         group = rs_strings_add(&w.ranks[r]->pool.strings, "dp", 2);
-        w.ranks[r]->ops = rs_calloc(collectives, sizeof *w.ranks[r]->ops);
-        w.ranks[r]->n = collectives;
         w.ranks[r]->base_time_ns = RS_NO_VALUE;
         w.ranks[r]->host = RS_NO_STRING;
     }
@@ -89,23 +87,23 @@ static world world_make(size_t n, size_t collectives, int64_t every, int64_t off
             int64_t start = r == last ? ready : ready - (int64_t)(next(&random) % 20000);
             int64_t ahead = offset * (int64_t)r;
             double drift = ppm * (double)r / 1e6;
-            w.ranks[r]->ops[i] = (rs_coll_op){.start = start + ahead + (int64_t)(drift * (double)start),
-                                              .end = end + ahead + (int64_t)(drift * (double)end),
-                                              .seq = (int64_t)i + 1,
-                                              .group_size = (int64_t)n,
-                                              .in_elements = i % 3 ? 1000 : 100000,
-                                              .out_elements = -1,
-                                              .source = -1,
-                                              .target = -1,
-                                              .kind = RS_COLL_ALL_REDUCE,
-                                              .stream = 7,
-                                              .step = -1,
-                                              .group = group,
-                                              .description = RS_NO_STRING,
-                                              .members = RS_NO_STRING,
-                                              .name = RS_NO_STRING,
-                                              .dtype = RS_NO_STRING};
-            w.ranks[r]->ops[i].duration = w.ranks[r]->ops[i].end - w.ranks[r]->ops[i].start;
+            const rs_coll_op op = {.start = start + ahead + (int64_t)(drift * (double)start),
+                                   .end = end + ahead + (int64_t)(drift * (double)end),
+                                   .seq = (int64_t)i + 1,
+                                   .step = -1};
+            const rs_coll_shape shape = {.group_size = (int64_t)n,
+                                         .in_elements = i % 3 ? 1000 : 100000,
+                                         .out_elements = -1,
+                                         .source = -1,
+                                         .target = -1,
+                                         .kind = RS_COLL_ALL_REDUCE,
+                                         .stream = 7,
+                                         .group = group,
+                                         .description = RS_NO_STRING,
+                                         .members = RS_NO_STRING,
+                                         .name = RS_NO_STRING,
+                                         .dtype = RS_NO_STRING};
+            assert_true(rs_coll_rank_add(w.ranks[r], op, &shape));
         }
     }
     return w;
@@ -196,6 +194,54 @@ static void test_unbound(void **state)
     assert_int_equal(clocks.of[2].status, RS_CLOCK_UNBOUND);
     assert_true(clocks.of[2].offset == RS_NO_TIME && clocks.of[2].low == RS_NO_TIME);
     assert_int_equal(clocks.of[1].status, RS_CLOCK_LIKELY);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+/* Four ranks in two groups of two each way: the pairs that share one, by their ranks. */
+static void test_pairs_of_groups(void **state)
+{
+    (void)state;
+    static const uint32_t wanted[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+    world w = {calloc(4, sizeof *w.ranks), 4};
+    for (size_t r = 0; r < 4; r++) {
+        w.ranks[r] = rs_calloc(1, sizeof **w.ranks);
+        assert_non_null(w.ranks[r]);
+        assert_true(rs_pool_init(&w.ranks[r]->pool));
+        w.ranks[r]->base_time_ns = RS_NO_VALUE;
+        w.ranks[r]->host = RS_NO_STRING;
+        for (int64_t i = 0; i < 40; i++) {
+            char name[16];
+            snprintf(name, sizeof name, i % 2 ? "rows %zu" : "columns %zu", i % 2 ? r / 2 : r % 2);
+            const rs_coll_op op = {.start = i * 100000 + (int64_t)r * 1000,
+                                   .end = i * 100000 + 50000 + (int64_t)r * 1000,
+                                   .seq = i};
+            const rs_coll_shape shape = {.group_size = 2,
+                                         .in_elements = 10,
+                                         .out_elements = 10,
+                                         .source = -1,
+                                         .target = -1,
+                                         .group =
+                                             rs_strings_add(&w.ranks[r]->pool.strings, name, strlen(name)),
+                                         .description = RS_NO_STRING,
+                                         .members = RS_NO_STRING,
+                                         .name = RS_NO_STRING,
+                                         .dtype = RS_NO_STRING,
+                                         .kind = RS_COLL_ALL_REDUCE};
+            assert_true(rs_coll_rank_add(w.ranks[r], op, &shape));
+        }
+    }
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    assert_int_equal(clocks.n_pairs, 4);
+    for (size_t p = 0; p < 4; p++) {
+        assert_int_equal(clocks.pairs[p].a, wanted[p][0]);
+        assert_int_equal(clocks.pairs[p].b, wanted[p][1]);
+        assert_int_equal(clocks.pairs[p].n, 20);
+    }
+    for (uint32_t r = 1; r < 4; r++) assert_int_equal(clocks.of[r].offset, 1000 * (int64_t)r);
     rs_clocks_clear(&clocks);
     rs_coll_job_clear(&job);
     world_clear(&w);
@@ -419,12 +465,18 @@ static int measure(size_t ranks, size_t collectives)
 int main(int n, char **words)
 {
     if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slopes),         cmocka_unit_test(test_offsets_and_drift),
-        cmocka_unit_test(test_wrong_matches),  cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_unbound),        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_host_in_name),   cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_trust),          cmocka_unit_test(test_trust_drifts),
-        cmocka_unit_test(test_trust_of_pairs), cmocka_unit_test(test_host_list)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes),
+                                       cmocka_unit_test(test_offsets_and_drift),
+                                       cmocka_unit_test(test_wrong_matches),
+                                       cmocka_unit_test(test_contradiction),
+                                       cmocka_unit_test(test_unbound),
+                                       cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_pairs_of_groups),
+                                       cmocka_unit_test(test_host_in_name),
+                                       cmocka_unit_test(test_ties),
+                                       cmocka_unit_test(test_trust),
+                                       cmocka_unit_test(test_trust_drifts),
+                                       cmocka_unit_test(test_trust_of_pairs),
+                                       cmocka_unit_test(test_host_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,7 +178,7 @@ static void test_sendrecv_inside(void **state)
         rs_trace_init(&trace, e, NULL, e->n);
         assert_int_equal(rs_coll_rank_of(&trace, &policy, &r, &err), RS_OK);
         assert_int_equal(r->n, 1);
-        assert_int_equal(r->ops[0].kind, cases[i].kind);
+        assert_int_equal(rs_coll_shape_of(r, &r->ops[0])->kind, cases[i].kind);
         rs_coll_rank_free(r);
         rs_trace_clear(&trace);
         rs_events_free(e);
@@ -190,9 +190,10 @@ static void test_sendrecv_inside(void **state)
 static void test_wait(void **state)
 {
     (void)state;
-    static const rs_coll_op arrivals[] = {{.start = 100, .end = 700, .kind = RS_COLL_ALL_REDUCE},
-                                          {.start = 400, .end = 720, .kind = RS_COLL_ALL_REDUCE},
-                                          {.start = 600, .end = 710, .kind = RS_COLL_ALL_REDUCE}};
+    static const rs_coll_op arrivals[] = {
+        {.start = 100, .end = 700}, {.start = 400, .end = 720}, {.start = 600, .end = 710}};
+    rs_coll_shape shapes[3] = {
+        {.kind = RS_COLL_ALL_REDUCE}, {.kind = RS_COLL_ALL_REDUCE}, {.kind = RS_COLL_ALL_REDUCE}};
     rs_coll_op ops[3];
     rs_coll_rank ranks[3] = {0};
     const rs_coll_rank *const of[] = {&ranks[0], &ranks[1], &ranks[2]};
@@ -202,7 +203,9 @@ static void test_wait(void **state)
     rs_coll_job matched = {
         .ranks = of, .n_ranks = 3, .shift = shift, .instances = &c, .n = 1, .arrivals = members};
     memcpy(ops, arrivals, sizeof ops);
-    for (int i = 0; i < 3; i++) ranks[i] = (rs_coll_rank){.ops = &ops[i], .n = 1, .first_ns = 50 + i};
+    for (int i = 0; i < 3; i++)
+        ranks[i] =
+            (rs_coll_rank){.ops = &ops[i], .shapes = &shapes[i], .n = 1, .n_shapes = 1, .first_ns = 50 + i};
     rs_coll_wait w = rs_coll_measure(&matched, &c);
     assert_int_equal(w.transfer, 100);
     assert_int_equal(w.sum_wait, 500 + 200);
@@ -213,11 +216,11 @@ static void test_wait(void **state)
     assert_true(rs_coll_compares(&matched, &c));
     assert_int_equal(rs_coll_origin(&matched), 50);
     ops[0].end = 200;
-    ops[0].kind = RS_COLL_BROADCAST;
+    shapes[0].kind = RS_COLL_BROADCAST;
     assert_int_equal(rs_coll_measure(&matched, &c).transfer, 110);
-    ops[0].kind = RS_COLL_SEND_RECV;
+    shapes[0].kind = RS_COLL_SEND_RECV;
     assert_false(rs_coll_compares(&matched, &c));
-    ops[0].kind = RS_COLL_ALL_REDUCE;
+    shapes[0].kind = RS_COLL_ALL_REDUCE;
     c.mixed = true;
     assert_false(rs_coll_compares(&matched, &c));
     c = (rs_coll_instance){.n = 1, .first = 1};
@@ -279,15 +282,16 @@ static void test_host_spans(void **state)
         assert_int_equal(rs_coll_rank_any(&trace, &policy, &r, &err), RS_OK);
         assert_int_equal(r->n, sizeof want / sizeof *want);
         for (size_t i = 0; i < r->n; i++) {
+            const rs_coll_shape *shape = rs_coll_shape_of(r, &r->ops[i]);
             assert_int_equal(r->ops[i].row, want[i].row);
             assert_int_equal(r->ops[i].start, want[i].start);
             assert_int_equal(r->ops[i].end, want[i].end);
-            assert_int_equal(r->ops[i].kind, want[i].kind);
-            assert_int_equal(r->ops[i].group_size, 2);
-            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].members), "[0, 1]");
-            assert_string_equal(rs_pool_text(&r->pool, r->ops[i].description), "default_pg");
+            assert_int_equal(shape->kind, want[i].kind);
+            assert_int_equal(shape->group_size, 2);
+            assert_string_equal(rs_pool_text(&r->pool, shape->members), "[0, 1]");
+            assert_string_equal(rs_pool_text(&r->pool, shape->description), "default_pg");
         }
-        assert_int_equal(r->ops[1].duration, 20000);
+        assert_int_equal(rs_coll_duration(r, &r->ops[1]), 20000);
         assert_true(r->on_host);
         assert_string_equal(rs_pool_text(&r->pool, r->host), "h0");
         rs_coll_rank_free(r);
@@ -417,14 +421,81 @@ static void test_fused_event(void **state)
     }
 }
 
+static rs_coll_rank *numbered_rank(size_t n, int64_t (*number)(size_t i))
+{
+    rs_coll_rank *r = rs_calloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_true(rs_pool_init(&r->pool));
+    r->base_time_ns = RS_NO_VALUE;
+    r->host = RS_NO_STRING;
+    const rs_coll_shape shape = {.group_size = 2,
+                                 .in_elements = 8,
+                                 .out_elements = 8,
+                                 .source = -1,
+                                 .target = -1,
+                                 .group = rs_strings_add(&r->pool.strings, "dp", 2),
+                                 .description = RS_NO_STRING,
+                                 .members = RS_NO_STRING,
+                                 .name = RS_NO_STRING,
+                                 .dtype = RS_NO_STRING,
+                                 .kind = RS_COLL_ALL_REDUCE};
+    for (size_t i = 0; i < n; i++) {
+        const rs_coll_op op = {.start = 1000 * (int64_t)i, .end = 1000 * (int64_t)i + 500, .seq = number(i)};
+        assert_true(rs_coll_rank_add(r, op, &shape));
+    }
+    assert_int_equal(r->n_shapes, 1);
+    assert_true(rs_coll_rank_sort(r));
+    return r;
+}
+
+static int64_t all_one(size_t i)
+{
+    (void)i;
+    return 7;
+}
+static int64_t far_apart(size_t i)
+{
+    return (int64_t)(i % 100) << 55 | (int64_t)i;
+}
+static int64_t counted(size_t i)
+{
+    return INT64_MAX - (int64_t)i;
+}
+
+/* However numbers lie, the k-th op with a number on one rank meets the k-th with it on the other. Many of one number
+ * cost no more than many numbers. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    int64_t (*const numbers[])(size_t i) = {all_one, far_apart, counted};
+    const size_t n = 20000;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        rs_coll_rank *ranks[2] = {numbered_rank(n, numbers[k]), numbered_rank(n - 1, numbers[k])};
+        rs_coll_job matched;
+        assert_int_equal(rs_coll_match((const rs_coll_rank *const *)ranks, 2, NULL, &matched, NULL), RS_OK);
+        assert_int_equal(matched.n, n);
+        assert_int_equal(matched.n_arrivals, 2 * n - 1);
+        for (size_t i = 0; i < n; i++) {
+            const rs_coll_arrival *a = &matched.arrivals[matched.instances[i].first];
+            assert_int_equal(matched.instances[i].n, i + 1 < n ? 2 : 1);
+            assert_int_equal(matched.instances[i].number, numbers[k](a->op));
+            assert_int_equal(a->instance, i);
+            assert_int_equal(a[0].op, i); /* in order of time */
+            if (i + 1 < n) assert_int_equal(a[1].op, i);
+        }
+        rs_coll_job_clear(&matched);
+        for (int r = 0; r < 2; r++) rs_coll_rank_free(ranks[r]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
         cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
-        cmocka_unit_test(test_wait),         cmocka_unit_test(test_host_spans),
-        cmocka_unit_test(test_lost_kernels),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_host_spans),   cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

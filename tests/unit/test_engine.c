@@ -54,6 +54,34 @@ static rs_skeleton *make_rank(int64_t slow, const char *second)
     return s;
 }
 
+/* Steps of: a on stream 7, then an all-reduce on stream 20, then b on stream 7; nothing tells that they wait for each
+ * other, and all were launched before. late: what a takes longer, us. skew: by what the all-reduce ends later in each other step, us. */
+static rs_skeleton *make_met(int64_t late, int64_t skew)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 1000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
+        for (int k = 0; k < 3; k++) add_call(&b, "cudaLaunchKernel", MAIN, t + (5 + 10 * k) * US, c + k);
+        add_kernel(&b, "gemm_a", 0, 7, t + 50 * US, (100 + late) * US, c);
+        add_kernel(&b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, t + (151 + late) * US,
+                   (140 - late + (step % 2 ? skew : 0)) * US, c + 1);
+        add_kernel(&b, "gemm_b", 0, 7, t + (292 + (step % 2 ? skew : 0)) * US, 50 * US, c + 2);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 40 * US, 305 * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
 static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, int64_t gpu_at,
                    int64_t correlation)
 {
@@ -110,6 +138,10 @@ static void assert_same_replay(const rs_engine *e, const rs_weights *w, const rs
     rs_times t, u;
     assert_int_equal(rs_engine_replay(e, w, &t, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(lean, l, &u, NULL), RS_OK);
+    /* nothing may be read before it is known */
+    memset(u.start, 0x11, lean->n_nodes * sizeof *u.start);
+    memset(u.end, 0x11, lean->n_nodes * sizeof *u.end);
+    assert_int_equal(rs_engine_replay_again(lean, l, &u, NULL), RS_OK);
     assert_memory_equal(t.start, u.start, e->n_nodes * sizeof *t.start);
     assert_memory_equal(t.end, u.end, e->n_nodes * sizeof *t.end);
     assert_memory_equal(t.cause, u.cause, e->n_nodes * sizeof *t.cause);
@@ -146,7 +178,7 @@ static void check_lean(const rs_skeleton *const *ranks, size_t n, const rs_engin
             /* work that was made a column, changed and copied */
             assert_int_equal(rs_weights_spread_work(&lean, &l, NULL), RS_OK);
             assert_memory_equal(l.work, w.work, e->n_nodes * sizeof *w.work);
-            for (size_t i = 0; i < e->n_nodes; i += 3) w.work[i] = l.work[i] = w.work[i] / 2;
+            for (size_t i = 0; i < e->n_nodes; i++) w.work[i] = l.work[i] = w.work[i] / 2;
             assert_int_equal(rs_weights_copy(&lean, &l, &copy, NULL), RS_OK);
             assert_same_replay(e, &w, &lean, &copy);
             rs_weights_clear(&copy);
@@ -207,6 +239,21 @@ static void test_identity(void **state)
     assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     assert_int_equal(j.ranks[0]->n_steps, STEPS);
     assert_int_equal(rs_engine_begin(&j.e, &j.t, 0, NULL), 0);
+    close_job(&j);
+}
+
+/* Ranks that meet, and edges that are inferred: in open_job a lean engine has to tell the same. */
+static void test_meetings(void **state)
+{
+    (void)state;
+    job j;
+    int64_t worst;
+    open_job(&j, make_met(60, 0), make_met(0, 2));
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+    assert_int_equal(j.e.n_meetings, STEPS);
+    assert_int_equal(j.e.n_inferred, 2);
+    assert_int_equal(j.e.n_added, 2 * 2 * STEPS);
+    assert_true(j.e.n_runs > STEPS); /* ranks wait for each other */
     close_job(&j);
 }
 
@@ -546,11 +593,17 @@ static void test_ties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identity),  cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_selectors), cmocka_unit_test(test_wrong_questions),
-        cmocka_unit_test(test_travels),   cmocka_unit_test(test_paths_add_up),
-        cmocka_unit_test(test_waits),     cmocka_unit_test(test_places),
-        cmocka_unit_test(test_ties),      cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_meetings),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_selectors),
+        cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_travels),
+        cmocka_unit_test(test_paths_add_up),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

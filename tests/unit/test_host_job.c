@@ -252,9 +252,10 @@ static void test_names_of_groups(void **state)
         assert_int_equal(named->n_nameless, rank->n_nameless - 2);
         for (size_t i = 0; i < 4; i++) {
             const rs_coll_op *op = &named->ops[i];
-            const char *members = rs_pool_text(&named->pool, op->members);
+            const rs_coll_shape *shape = rs_coll_shape_of(named, op);
+            const char *members = rs_pool_text(&named->pool, shape->members);
             assert_int_equal(op->seq, numbers[i]);
-            assert_int_equal(op->in_elements, numbers[i] < 0 ? -1 : 8);
+            assert_int_equal(shape->in_elements, numbers[i] < 0 ? -1 : 8);
             assert_true(numbers[i] < 0 ? !members : strcmp(members, "[3, 5]") == 0);
         }
         assert_string_equal(rs_pool_text(&named->pool, named->host == RS_NO_STRING ? 0 : named->host), "");

@@ -29,22 +29,22 @@ static void test_rocprof(void **state)
     rs_events *e = load_trace(t.s, t.n);
     assert_int_equal(e->n, N);
     assert_int_equal(count_claims(t.s, t.n), 1);
-    expect_event(e, 0, "user_annotation", "ProfilerStep#5", BASE, 90000);
-    expect_int(e, 0, RS_COL_CORRELATION, RS_NO_VALUE); /* only calls and work are linked */
-    expect_event(e, 2, "hip_runtime", "hipLaunchKernel", BASE + 4000, 1000);
-    expect_int(e, 2, RS_COL_CORRELATION, 3);
-    assert_int_equal(e->threads[e->thread[2]].pid, 4711);
-    assert_int_equal(e->threads[e->thread[2]].tid, 4711);
-    assert_int_equal(e->threads[e->thread[3]].tid, 4712);
-    expect_event(e, 4, "gpu_memcpy", "MEMORY_COPY_HOST_TO_DEVICE", BASE + 3500, 6000);
-    expect_int(e, 4, RS_COL_BYTES, 8192);
-    expect_int(e, 4, RS_COL_DEVICE, 2);
-    expect_int(e, 4, RS_COL_STREAM, 4);
-    expect_event(e, 5, "kernel", "gemm(float*)", BASE + 10000, 40000);
-    expect_int(e, 5, RS_COL_CORRELATION, 3);
-    expect_int(e, 5, RS_COL_SHARED_MEMORY, 1024);
-    expect_text(e, 5, RS_COL_BLOCK, "[256, 1, 1]");
-    expect_text(e, 5, RS_COL_GRID, "[4, 1, 1]");
+    expect_event(e, 6, "user_annotation", "ProfilerStep#5", BASE, 90000);
+    expect_int(e, 6, RS_COL_CORRELATION, RS_NO_VALUE); /* only calls and work are linked */
+    expect_event(e, 1, "hip_runtime", "hipLaunchKernel", BASE + 4000, 1000);
+    expect_int(e, 1, RS_COL_CORRELATION, 3);
+    assert_int_equal(e->threads[e->thread[1]].pid, 4711);
+    assert_int_equal(e->threads[e->thread[1]].tid, 4711);
+    assert_int_equal(e->threads[e->thread[2]].tid, 4712);
+    expect_event(e, 3, "gpu_memcpy", "MEMORY_COPY_HOST_TO_DEVICE", BASE + 3500, 6000);
+    expect_int(e, 3, RS_COL_BYTES, 8192);
+    expect_int(e, 3, RS_COL_DEVICE, 2);
+    expect_int(e, 3, RS_COL_STREAM, 4);
+    expect_event(e, 4, "kernel", "gemm(float*)", BASE + 10000, 40000);
+    expect_int(e, 4, RS_COL_CORRELATION, 3);
+    expect_int(e, 4, RS_COL_SHARED_MEMORY, 1024);
+    expect_text(e, 4, RS_COL_BLOCK, "[256, 1, 1]");
+    expect_text(e, 4, RS_COL_GRID, "[4, 1, 1]");
     assert_int_equal(e->problems.n, 0);
     rs_events_free(e);
     text_clear(&t);

@@ -229,6 +229,54 @@ static void test_arguments(void **state)
     end(&f);
 }
 
+/* Arguments that rankscope has no column for, of a rank by itself and beside those it has. */
+static void test_other_arguments(void **state)
+{
+    (void)state;
+    static const char trace[] =
+        "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,"
+        "\"args\":{\"stream\":7,\"my arg\":5,\"warps\":1.5}},"
+        "{\"ph\":\"X\",\"ts\":9,\"dur\":5,\"name\":\"b\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,"
+        "\"args\":{\"my arg\":\"text\",\"nothing\":null,\"list\":[1,{\"x\":2}]}}]}";
+    const rs_job_settings settings = {0};
+    const rs_sql_settings sql = {.size = sizeof sql};
+    fixture f = {0};
+    assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "trace", &settings, &f.job, NULL), RS_OK);
+    assert_int_equal(rs_sql_open(f.job, &sql, &f.session, NULL), RS_OK);
+    gives(&f, "SELECT name FROM events WHERE event = 1", "name\nb\n"); /* without them at first */
+    gives(
+        &f, "SELECT event, key, value, typeof(value) AS type FROM arguments ORDER BY 1, 2",
+        "event,key,value,type\n0,my arg,5,integer\n0,stream,7,integer\n0,warps,1.5,real\n1,list,\"[1,{\"\"x\"\":2}]\","
+        "text\n1,my arg,text,text\n1,nothing,,null\n");
+    gives(&f, "SELECT e.name, a.value FROM events e JOIN arguments a USING (event) WHERE a.key = 'my arg'",
+          "name,value\na,5\nb,text\n");
+    gives(&f, "SELECT count(*) AS n FROM arguments WHERE key = 'my arg' OR event = 0 OR key = 'list'",
+          "n\n5\n");
+    gives(&f, "SELECT count(*) AS n FROM arguments WHERE event = 1 AND key = 'warps'", "n\n0\n");
+    end(&f);
+    assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "trace", &settings, &f.job, NULL), RS_OK);
+    assert_int_equal(rs_sql_open(f.job, &sql, &f.session, NULL), RS_OK);
+    gives(&f, "SELECT count(*) AS n FROM events, arguments", "n\n12\n"); /* and with them at once */
+    end(&f);
+}
+
+/* One row under two sets of options is two rows; the column tells which. */
+static void test_options_are_a_column(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f);
+    gives(
+        &f,
+        "SELECT options, count(*) AS n FROM kernels WHERE options IN ('--top 1', '--top 2') GROUP BY 1 ORDER BY 1",
+        "options,n\n--top 1,4\n--top 2,6\n");
+    gives(&f, "SELECT DISTINCT options AS o FROM kernels_kinds('--top 1')", "o\n--top 1\n");
+    gives(&f, "SELECT DISTINCT condition AS c FROM events('cat=kernel')", "c\ncat=kernel\n");
+    gives(&f, "SELECT count(e.event) > 0 AS n FROM (SELECT 1) LEFT JOIN events('cat=kernel') e", "n\n1\n");
+    gives(&f, "SELECT count(e.event) AS n FROM (SELECT 1) LEFT JOIN events('name=none') e", "n\n0\n");
+    end(&f);
+}
+
 /* ---- what is picked ----------------------------------------------------------------------------------- */
 
 /* The same rows with an index, whether it is made by then or not, as without: a unary plus keeps a condition from
@@ -613,6 +661,8 @@ int main(void)
         cmocka_unit_test(test_tables_are_those_of_commands),
         cmocka_unit_test(test_every_table),
         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_other_arguments),
+        cmocka_unit_test(test_options_are_a_column),
         cmocka_unit_test(test_indexes),
         cmocka_unit_test(test_joins),
         cmocka_unit_test(test_conditions),

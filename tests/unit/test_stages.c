@@ -16,6 +16,7 @@ typedef struct made {
     rs_coll_rank ranks[MOST];
     const rs_coll_rank *list[MOST];
     rs_coll_op ops[MOST][MOST];
+    rs_coll_shape shapes[MOST][MOST]; /* of each op one */
     rs_coll_instance instances[MOST * MOST];
     rs_coll_arrival arrivals[2 * MOST * MOST];
     int64_t numbers[MOST];
@@ -31,6 +32,7 @@ static made *make(size_t n)
     for (size_t r = 0; r < n; r++) {
         assert_true(rs_pool_init(&m->ranks[r].pool));
         m->ranks[r].ops = m->ops[r];
+        m->ranks[r].shapes = m->shapes[r];
         m->list[r] = &m->ranks[r];
         m->numbers[r] = (int64_t)r;
     }
@@ -55,11 +57,12 @@ static void meet(made *m, rs_coll_kind kind, const char *description, const uint
     *c = (rs_coll_instance){.first = (uint32_t)m->job.n_arrivals, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         rs_coll_rank *r = &m->ranks[ranks[i]];
-        r->ops[r->n] = (rs_coll_op){.kind = kind,
-                                    .group_size = n,
-                                    .members = text_of(r, members),
-                                    .description = text_of(r, description),
-                                    .group = RS_NO_STRING};
+        r->ops[r->n] = (rs_coll_op){.shape = (uint32_t)r->n};
+        r->shapes[r->n_shapes++] = (rs_coll_shape){.kind = kind,
+                                                   .group_size = n,
+                                                   .members = text_of(r, members),
+                                                   .description = text_of(r, description),
+                                                   .group = RS_NO_STRING};
         m->arrivals[m->job.n_arrivals++] = (rs_coll_arrival){ranks[i], (uint32_t)r->n++, 0};
     }
 }
@@ -97,8 +100,8 @@ static made *make_job(uint32_t dp, uint32_t tp, uint32_t pp)
                          ranks[k]);
             for (int k = 0; k < 2; k++) {
                 rs_coll_rank *r = &m->ranks[pair[k]];
-                r->ops[r->n - 1].members = text_of(r, members);
-                r->ops[r->n - 1].group_size = pp;
+                r->shapes[r->n - 1].members = text_of(r, members);
+                r->shapes[r->n - 1].group_size = pp;
             }
         }
     return m;

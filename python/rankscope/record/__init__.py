@@ -17,11 +17,17 @@ writes, for each rank R of the job,
 * ``run1/rank_R_metrics.jsonl``: how computation and communication overlapped in each step, told by CUDA or HIP events
   (``rankscope metrics --log-dir run1``).
 
+``lightning_callback`` and ``transformers_callback`` put it into loops that somebody else runs; ``set_up_flight`` lets a job that
+hangs leave what ``rankscope flight`` reads, ``dump_flight`` writes that at any time.
+
 torch is imported when a recorder is entered, not before. What this torch cannot do is left out, and said: in
 `Recorder.notes` and as a `RecorderWarning`.
 """
 
+from .callbacks import lightning_callback, transformers_callback
 from .files import RecorderError, RecorderWarning
+from .flight import dump_flight, set_up_flight
 from .recorder import Recorder
 
-__all__ = ["Recorder", "RecorderError", "RecorderWarning"]
+__all__ = ["Recorder", "RecorderError", "RecorderWarning", "dump_flight", "lightning_callback", "set_up_flight",
+           "transformers_callback"]

@@ -26,6 +26,7 @@ class Layout:
         self.compress = compress
         packed = ".gz" if compress else ""
         self.metrics = self.directory / f"rank_{rank:02d}_metrics.jsonl"
+        self.devices = self.directory / f"rank_{rank:02d}_device.jsonl"
         self.traces = self.directory / "torch_profiler" / f"rank{rank}"
         self.execution_trace = self.directory / "execution_trace" / f"rank{rank}.json{packed}"
 
@@ -37,7 +38,7 @@ class Layout:
         return path.with_name(f".{path.name.removesuffix('.gz')}.{os.getpid()}.part.json")
 
     def existing(self) -> list[Path]:
-        found = [self.metrics, self.execution_trace, self.execution_trace.with_suffix("")]
+        found = [self.metrics, self.devices, self.execution_trace, self.execution_trace.with_suffix("")]
         found += sorted(self.traces.glob(f"rank{self.rank}_cycle*.pt.trace.json*")) if self.traces.is_dir() else []
         return [path for path in found if path.is_file()]
 

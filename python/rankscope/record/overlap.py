@@ -15,6 +15,7 @@ import time
 from collections import Counter, deque
 from typing import Any, Iterator
 
+from .devices import Devices
 from .features import Note, Place
 from .files import Layout
 from .intervals import overlap, subtract
@@ -98,6 +99,7 @@ class Overlap:
         self.lost: Counter[str] = Counter()
         self.pool: list[Any] = []
         self.device = place.device(torch)
+        self.devices: Devices | None = None  # samples of it
         self.file = open(layout.metrics, "w", encoding="ascii")
 
     # ---- events --------------------------------------------------------------------------------------------------
@@ -301,6 +303,8 @@ class Overlap:
             "local_rank": self.place.local_rank,
             "device": self.device,
         }
+        if self.devices is not None:  # by the host's clock, which is ahead of the GPU by what is queued
+            record["device_samples"] = self.devices.within(step.realtime, step.realtime + round(end * 1e6))
         try:
             self.file.write(json.dumps(record, allow_nan=False) + "\n")
             self.file.flush()

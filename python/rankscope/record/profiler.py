@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
+from pathlib import Path
 from typing import Any
 
+from .._job import slice_job
+from ..errors import Error
 from . import features
 from .files import Layout, finish
 
@@ -21,6 +26,8 @@ class Profiler:
         self.observed_by_hand = False  # where profile() cannot do it
         self.observing = False
         self.files: list[Any] = []
+        self.whole = 0  # steps of the present recording that ended well
+        self.failed: list[int] = []  # ... and those that did not, by the profiler's number
         api = torch.profiler
         activities = set(api.supported_activities())
         if not any(getattr(a, "name", str(a)) != "CPU" for a in activities):
@@ -66,7 +73,12 @@ class Profiler:
         self.running = True
         self._follow()
 
-    def step(self) -> None:
+    def step(self, failed: bool = False) -> None:
+        """A step is over. One that failed is taken out of the trace when that is written."""
+        if self._recording():
+            self.whole += not failed
+            if failed:
+                self.failed.append(int(self.profile.step_num))
         self.profile.step()
         self._follow()
 
@@ -75,6 +87,8 @@ class Profiler:
         if not self.running:
             return
         self.running = False
+        if self._recording():  # the step that was begun and has no end, or that nobody ran
+            self.failed.append(int(self.profile.step_num))
         try:
             self.profile.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
         except Exception as failure:  # the body's own error is what the user must see
@@ -110,16 +124,37 @@ class Profiler:
     def _ready(self, profile: Any) -> None:
         final = self.layout.trace(self.cycle)
         raw = self.layout.raw(final)
-        self.cycle += 1
+        whole, failed = self.whole, self.failed
+        self.whole, self.failed = 0, []
         self.described = False
+        if not whole:
+            return
+        self.cycle += 1
         try:
             profile.export_chrome_trace(str(raw))
+            self._take_out(raw, failed)
             finish(raw, final)
         except (OSError, RuntimeError) as error:
             raw.unlink(missing_ok=True)
             self.note(f"{final}: could not be written ({error}); is there room, and may this process write there?")
         else:
             self.files.append(final)
+
+    def _take_out(self, raw: Path, steps: list[int]) -> None:
+        """Leaves out what belongs to these steps: their annotation, what the host did in them and the GPU work launched there."""
+        if not steps:
+            return
+        part = raw.with_name(raw.name.removesuffix(".json") + ".cut.json")
+        try:
+            with warnings.catch_warnings():  # what a slice of one rank's own file has to say is of no interest here
+                warnings.simplefilter("ignore")
+                slice_job(str(raw), str(part), where=" and ".join(f"step != {number}" for number in steps))
+            os.replace(part, raw)
+        except (Error, OSError) as error:
+            names = ", ".join(f"ProfilerStep#{number}" for number in steps)
+            self.note(f"the trace still holds {names}, which did not end: {error}")
+        finally:
+            part.unlink(missing_ok=True)
 
     def _finish_execution_trace(self) -> None:
         if self.observer is None:

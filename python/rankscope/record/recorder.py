@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, TypeVar
 
 from . import features
 from .collectives import Collectives, default_hook
+from .devices import Devices, find_reader
 from .files import Layout, RecorderError, RecorderWarning
 from .overlap import Overlap, Value
 from .profiler import Profiler
@@ -27,6 +28,9 @@ class Recorder:
     between streams, which the critical path needs; `execution_trace` writes what ``rankscope chakra link`` needs.
 
     overlap: write ``rank_R_metrics.jsonl``, one line a step; `collectives` times the calls of ``torch.distributed``.
+
+    device_period: seconds between two samples of what NVML or AMD SMI says of this rank's device (power, clocks, use, memory,
+    temperature), written to ``rank_R_device.jsonl``; steps have the means of theirs. 0: none are taken.
 
     first_step: the `global_step` of the first, in a run that goes on from a checkpoint.
 
@@ -55,6 +59,7 @@ class Recorder:
         sync_events: bool = True,
         execution_trace: bool = True,
         collectives: bool = True,
+        device_period: float = 0.0,
         first_step: int = 0,
         compress: bool = True,
         rank: int | None = None,
@@ -64,6 +69,8 @@ class Recorder:
         for name, value in schedule.items():
             if not isinstance(value, int) or value < (name == "active"):
                 raise ValueError(f"{name} is a number of steps{', at least one' if name == 'active' else ''}, not {value!r}")
+        if not device_period >= 0:
+            raise ValueError(f"device_period is a number of seconds, 0 for no samples, not {device_period!r}")
         if rank is not None and rank < 0:
             raise ValueError(f"rank {rank} is negative")
         self.directory = os.fspath(directory)
@@ -71,13 +78,14 @@ class Recorder:
         self._options = {
             **schedule, "trace": trace, "overlap": overlap, "shapes": shapes, "stacks": stacks, "memory": memory,
             "flops": flops, "modules": modules, "sync_events": sync_events, "execution_trace": execution_trace,
-            "collectives": collectives, "first_step": first_step, "compress": compress,
+            "collectives": collectives, "device_period": device_period, "first_step": first_step, "compress": compress,
         }
         self._rank, self._world_size = rank, world_size
         self._torch: Any = None
         self._profiler: Profiler | None = None
         self._overlap: Overlap | None = None
         self._collectives: Collectives | None = None
+        self._devices: Devices | None = None
         self._entered = self._in_step = False
         self._left_out = 0
         self._layout: Layout | None = None
@@ -94,9 +102,16 @@ class Recorder:
     def files(self) -> list[str]:
         """What is written so far, whole."""
         found = list(self._profiler.files) if self._profiler else []
+        if self._devices and self._devices.written:
+            found.append(self._devices.path)
         if self._overlap and self._overlap.written:
             found.append(self._overlap.layout.metrics)
         return [str(path) for path in found]
+
+    @property
+    def entered(self) -> bool:
+        """Whether the run has begun."""
+        return self._entered
 
     def _note(self, text: str) -> None:
         self.notes.append(text)
@@ -121,6 +136,8 @@ class Recorder:
         with contextlib.ExitStack() as undo:
             if self._options["overlap"]:
                 self._start_overlap(torch, layout, place, undo)
+            if self._options["device_period"]:
+                self._start_devices(torch, layout, undo)
             if self._options["trace"]:
                 self._profiler = Profiler(torch, layout, place, self._options, self._note)
                 self._profiler.start()
@@ -138,16 +155,28 @@ class Recorder:
             undo.callback(self._collectives.remove)
             self._collectives.install()
 
+    def _start_devices(self, torch: Any, layout: Layout, undo: contextlib.ExitStack) -> None:
+        reader = find_reader(torch, self._note)
+        if reader is None:
+            return
+        self._devices = Devices(reader, layout, float(self._options["device_period"]), self._note)  # type: ignore[arg-type]
+        undo.callback(self._devices.close)
+        if self._overlap is not None:
+            self._overlap.devices = self._devices
+        self._devices.start()
+
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if self._in_step:
             self._left_out += 1
-            self._end_step(dropped=True)
+            self._end_step(dropped=True, failed=True)
         if self._collectives is not None:
             self._collectives.remove()
         if self._profiler is not None:
             self._profiler.stop(error)
         if self._overlap is not None:
             self._overlap.close()
+        if self._devices is not None:
+            self._devices.close()
         if self._left_out:
             self._note(f"left out: {self._left_out} steps that an error or a break ended")
 
@@ -162,12 +191,23 @@ class Recorder:
             self._overlap.begin_step(epoch)
         self._in_step = True
 
-    def _end_step(self, dropped: bool) -> None:
+    def _end_step(self, dropped: bool, failed: bool = False) -> None:
+        """dropped: in no record. failed: it ran, and is taken out of the trace; else it was no step at all."""
         self._in_step = False
         if self._overlap is not None:
             self._overlap.end_step(dropped)
-        if self._profiler is not None and not dropped:
-            self._profiler.step()
+        if self._profiler is not None and (failed or not dropped):
+            self._profiler.step(failed)
+
+    def begin_step(self, *, epoch: int = 0) -> None:
+        """As entering ``with recorder.step()``, for loops that somebody else runs; end_step() ends it."""
+        self._begin_step(epoch)
+
+    def end_step(self, *, keep: bool = True, ran: bool = True) -> None:
+        """Ends what begin_step() began. keep=False: it is left out; ran=False: nothing of a step ran in it."""
+        if not self._in_step:
+            raise RecorderError("end_step() without begin_step()")
+        self._end_step(dropped=not keep, failed=not keep and ran)
 
     @contextlib.contextmanager
     def step(self, *, epoch: int = 0) -> Iterator[Recorder]:
@@ -177,7 +217,7 @@ class Recorder:
             yield self
         except BaseException:
             self._left_out += 1
-            self._end_step(dropped=True)
+            self._end_step(dropped=True, failed=True)
             raise
         self._end_step(dropped=False)
 
@@ -194,7 +234,7 @@ class Recorder:
                 return
             except BaseException:
                 self._left_out += 1
-                self._end_step(dropped=True)
+                self._end_step(dropped=True, failed=True)
                 raise
             done = False
             try:
@@ -203,7 +243,7 @@ class Recorder:
             finally:
                 if self._in_step:
                     self._left_out += not done
-                    self._end_step(dropped=not done)
+                    self._end_step(dropped=not done, failed=not done)
 
     def log(self, *, loss: Any = None, grad_norm: Any = None, lr: Any = None) -> None:
         """Numbers of the current step. Tensors may lie on the GPU: they are copied in passing and nobody waits for them."""
