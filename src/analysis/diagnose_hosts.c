@@ -170,6 +170,7 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
 {
     const rs_engine *e = job->engine;
     rs_named call;
+    char factor[RS_FIXED_SIZE];
     behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
     rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
@@ -184,7 +185,12 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
             "Behind %s the host takes %s us to its next launch, %s times a step, while the GPU has nothing",
             call.text, RS_FIXED(mean / 1e3, 1), RS_FIXED(n, 1));
         snprintf(c.subject, sizeof c.subject, "launches behind %s", call.text);
-        snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
+        /* where it takes longer than usual, it takes what is usual; a lever has no bounds */
+        if (off && usual > 0)
+            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=%s", call.text,
+                     rs_rule_factor(usual / mean, factor));
+        else
+            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);

@@ -50,7 +50,7 @@ typedef struct finder {
     size_t n, capacity;
     uint64_t *program; /* by rank: a hash of what its steps run */
     int64_t *values;   /* scratch */
-    rs_keyed *sorted; /* values of a place in the program, and the strand of the group */
+    rs_keyed *sorted;  /* values of a place in the program, and the strand of the group */
     size_t n_scratch;
 } finder;
 
@@ -145,7 +145,8 @@ static uint64_t *hash_names(const rs_skeleton *s)
 }
 
 /* What is compared of a rank, by step, then lane, then time. edges: room for one a node. */
-static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t *edges, const uint64_t *names)
+static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t *edges,
+                      const uint64_t *names)
 {
     size_t n = 0;
     for (uint32_t i = 1; i < s->n; i++) {
