@@ -8,7 +8,8 @@ if(TARGET rankscope)
   # PyTorch's flight-recorder analyzer under its own options, for scripts that call it.
   install(PROGRAMS scripts/rankscope-fr-trace DESTINATION ${CMAKE_INSTALL_BINDIR})
   # And TraceLens' report commands, under their own names.
-  foreach(name TraceLens_generate_perf_report_pytorch TraceLens_generate_multi_rank_collective_report_pytorch)
+  foreach(name TraceLens_generate_perf_report_pytorch TraceLens_generate_multi_rank_collective_report_pytorch
+               TraceLens_compare_perf_reports_pytorch)
     install(PROGRAMS scripts/rankscope-tracelens DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME ${name})
   endforeach()
 endif()

@@ -22,6 +22,7 @@
 #include "rankscope/slice.h"
 #include "rankscope/report.h"
 #include "rankscope/tracelens.h"
+#include "rankscope/tracelens_compare.h"
 #include "rankscope/view.h"
 #include "rankscope/flight.h"
 #include "rankscope/chakra.h"

@@ -26,6 +26,13 @@ static const rs_option_spec specs[] = {
     {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: also the sheets nccl_long, nccl_implicit_sync and nccl_all2allv, a row for each "
      "collective, and nccl_all2allv_heatmap"},
+    {"compare", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --tracelens: TraceLens' comparison of reports; each PATH is a workbook, a folder of CSV files or a trace, "
+     "and the first is the base"},
+    {"names", RS_OPTION_TEXT, "A,B", NULL, NULL,
+     "with --compare: what columns of the PATHs begin with; default: the files' names without their last ending"},
+    {"sheets", RS_OPTION_TEXT, "LIST", NULL, NULL,
+     "with --compare: only these of gpu_timeline, ops_summary, kernel_summary, ops_all, roofline"},
 };
 
 typedef struct runs {
@@ -64,7 +71,8 @@ static void clear(rs_request *r)
 static rs_status check(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
-    static const char *const with_it[] = {"device", "short-kernels", "collectives", "detailed"};
+    static const char *const with_it[] = {"device",  "short-kernels", "collectives", "detailed",
+                                          "compare", "names",         "sheets"};
     for (size_t i = 0; i < sizeof with_it / sizeof *with_it; i++)
         if (rs_request_is_set(r, with_it[i]))
             return rs_fail(err, RS_ERR_USAGE, "--%s goes with --tracelens", with_it[i]);
@@ -140,11 +148,16 @@ const rs_command rs_report_command = {
         "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
         "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
         "ranks stand in DIR/rank0, DIR/rank1, ... or FILE.rank0.xlsx, FILE.rank1.xlsx, ..., and beside them "
-        "those of its generate_multi_rank_collective_report_pytorch.",
+        "those of its generate_multi_rank_collective_report_pytorch.\n\n"
+        "With --compare it is the comparison that TraceLens' compare_perf_reports_pytorch makes of reports, or of "
+        "traces: the reports side by side with differences in gpu_timeline, ops_summary and kernel_summary; "
+        "operators by arguments and the roofline sheets parted into what both have and what only one has. "
+        "`rankscope compare` is the comparison of traces whose parts add up.",
     .examples = "rankscope report -o report.html traces/\n"
                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
                 "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/\n"
-                "rankscope report --tracelens sheets/ --device MI300X --short-kernels 10 trace.json.gz",
+                "rankscope report --tracelens sheets/ --device MI300X --short-kernels 10 trace.json.gz\n"
+                "rankscope report --tracelens comparison.xlsx --compare --names old,new old.xlsx sheets/",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options,

@@ -57,7 +57,8 @@ static rs_status write_book(const char *path, const rs_table *const *sheets, siz
 {
     rs_sheet *items = rs_calloc(n + 1, sizeof *items);
     if (!items) return rs_fail_nomem(err, "a workbook");
-    for (size_t i = 0; i < n; i++) items[i] = (rs_sheet){rs_table_get_spec(sheets[i])->name, sheets[i], NULL};
+    for (size_t i = 0; i < n; i++)
+        items[i] = (rs_sheet){.name = rs_table_get_spec(sheets[i])->name, .table = sheets[i]};
     workbook w = {items, n};
     rs_status status = rs_output_put(path, false, NULL, write_workbook, &w, err);
     rs_free(items);
@@ -108,6 +109,160 @@ static rs_status write_report(const char *place, const rs_tracelens_report *repo
     return status;
 }
 
+/* ---- comparing --------------------------------------------------------------------------------------------- */
+
+static rs_status check_comparison(rs_request *r, rs_error *err)
+{
+    static const char *const against[] = {"short-kernels", "collectives", "detailed"};
+    static const char *const with_it[] = {"names", "sheets"};
+    bool compares = rs_request_flag(r, "compare");
+    for (size_t i = 0; compares && i < sizeof against / sizeof *against; i++)
+        if (rs_request_is_set(r, against[i]))
+            return rs_fail(err, RS_ERR_USAGE, "--%s makes sheets that TraceLens' comparison does not have",
+                           against[i]);
+    for (size_t i = 0; !compares && i < sizeof with_it / sizeof *with_it; i++)
+        if (rs_request_is_set(r, with_it[i]))
+            return rs_fail(err, RS_ERR_USAGE, "--%s goes with --compare", with_it[i]);
+    if (compares && r->arguments.n_paths < 2)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "compared with what? rankscope report --tracelens FILE.xlsx --compare BASE OTHER...");
+    return RS_OK;
+}
+
+/* What is compared: names and reports are owned. */
+typedef struct comparison {
+    rs_tracelens_input *inputs;
+    char **names;
+    rs_tracelens_report **reports; /* of traces; NULL: the input is a report already */
+    size_t n;
+} comparison;
+
+static void clear_comparison(comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->names) rs_free(c->names[i]);
+        if (c->reports) rs_tracelens_report_free(c->reports[i]);
+    }
+    rs_free(c->names);
+    rs_free((void *)c->reports);
+    rs_free(c->inputs);
+}
+
+/* The file's name without its last ending, as TraceLens calls a report. */
+static char *name_of(const char *path)
+{
+    size_t n = strlen(path), from;
+    while (n > 1 && path[n - 1] == '/') n--;
+    for (from = n; from > 0 && path[from - 1] != '/'; from--) {
+    }
+    for (size_t at = n; at > from + 1; at--)
+        if (path[at - 1] == '.') {
+            n = at - 1;
+            break;
+        }
+    return rs_strndup(path + from, n - from);
+}
+
+/* The i-th of a list with commas between; NULL, with *given the length of the list, when there is none. */
+static char *listed_name(const char *list, size_t i, size_t *given)
+{
+    *given = 0;
+    for (const char *word = list; word;) {
+        const char *comma = strchr(word, ',');
+        if ((*given)++ == i) return rs_strndup(word, comma ? (size_t)(comma - word) : strlen(word));
+        word = comma ? comma + 1 : NULL;
+    }
+    return NULL;
+}
+
+static rs_status name_inputs(rs_request *r, comparison *c, rs_error *err)
+{
+    const char *names = rs_request_text(r, "names");
+    for (size_t i = 0; i < c->n; i++) {
+        size_t given;
+        c->names[i] = names ? listed_name(names, i, &given) : name_of(r->arguments.paths[i]);
+        if (!c->names[i] && names && given <= i)
+            return rs_fail(err, RS_ERR_USAGE, "--names has %zu names for %zu paths", given, c->n);
+        if (!c->names[i]) return rs_fail_nomem(err, "a name");
+        c->inputs[i].name = c->names[i];
+    }
+    size_t given;
+    char *more = listed_name(names, c->n, &given);
+    rs_free(more);
+    return more ? rs_fail(err, RS_ERR_USAGE, "--names has more names than there are paths") : RS_OK;
+}
+
+/* A trace is compared by the sheets that its report would have. */
+static rs_status report_of_trace(rs_request *r, const char *path, rs_tracelens_report **out, rs_result *told,
+                                 rs_error *err)
+{
+    const rs_tracelens_settings settings = {.size = sizeof settings, .device = rs_request_text(r, "device")};
+    rs_job *job = NULL;
+    RS_TRY(rs_request_open(r, &path, 1, &job, err));
+    rs_status status = rs_tracelens_report_create(job, &settings, out, told, err);
+    rs_request_close(r, job);
+    if (status != RS_OK) return status;
+    size_t n = rs_tracelens_report_n_ranks(*out);
+    if (n == 1) return RS_OK;
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "%s holds %zu ranks, and TraceLens compares reports of one: name one rank's trace, or all of them "
+        "with `rankscope compare`",
+        path, n);
+}
+
+static rs_status read_inputs(rs_request *r, comparison *c, rs_result *told, rs_error *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        rs_tracelens_input *input = &c->inputs[i];
+        const char *path = r->arguments.paths[i];
+        if (rs_tracelens_is_report(path)) {
+            input->path = path;
+            continue;
+        }
+        RS_TRY(report_of_trace(r, path, &c->reports[i], told, err));
+        input->sheets = rs_tracelens_report_sheets(c->reports[i], 0, &input->n_sheets);
+    }
+    return RS_OK;
+}
+
+static rs_status write_comparison(const char *place, const rs_tracelens_comparison *compared, rs_error *err)
+{
+    size_t n;
+    const rs_table *const *tables = rs_tracelens_comparison_sheets(compared, &n);
+    if (!book_stem(place)) return write_tables(place, tables, n, err);
+    rs_sheet *sheets = rs_calloc(n + 1, sizeof *sheets);
+    if (!sheets) return rs_fail_nomem(err, "a workbook");
+    for (size_t i = 0; i < n; i++)
+        sheets[i] = (rs_sheet){.name = rs_table_get_spec(tables[i])->name,
+                               .table = tables[i],
+                               .hidden = rs_tracelens_comparison_hidden(compared, i)};
+    workbook w = {sheets, n};
+    rs_status status = rs_output_put(place, false, NULL, write_workbook, &w, err);
+    rs_free(sheets);
+    return status;
+}
+
+static rs_status compare_reports(rs_request *r, rs_result *told, rs_error *err)
+{
+    size_t n = r->arguments.n_paths;
+    rs_tracelens_comparison *compared = NULL;
+    comparison c = {rs_calloc(n, sizeof *c.inputs), rs_calloc(n, sizeof *c.names),
+                    rs_calloc(n, sizeof *c.reports), n};
+    rs_status status =
+        c.inputs && c.names && c.reports ? RS_OK : rs_fail_nomem(err, "a comparison of reports");
+    if (status == RS_OK) status = name_inputs(r, &c, err);
+    if (status == RS_OK) status = read_inputs(r, &c, told, err);
+    if (status == RS_OK)
+        status = rs_tracelens_compare(c.inputs, n, rs_request_text(r, "sheets"), &compared, told, err);
+    if (status == RS_OK) status = write_comparison(rs_request_text(r, "tracelens"), compared, err);
+    rs_tracelens_comparison_free(compared);
+    clear_comparison(&c);
+    return status;
+}
+
+/* ---- the option -------------------------------------------------------------------------------------------- */
+
 rs_status rs_report_check_tracelens(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "output"))
@@ -117,11 +272,12 @@ rs_status rs_report_check_tracelens(rs_request *r, rs_error *err)
     if (rs_request_repeated(r, "flight")->n || rs_request_repeated(r, "metrics")->n)
         return rs_fail(err, RS_ERR_USAGE,
                        "--flight and --metrics go with the page (-o), not with --tracelens");
-    return RS_OK;
+    return check_comparison(r, err);
 }
 
 rs_status rs_report_write_tracelens(rs_request *r, rs_result *told, rs_error *err)
 {
+    if (rs_request_flag(r, "compare")) return compare_reports(r, told, err);
     const rs_options *own = rs_arguments_of(r->command, &r->arguments, "short-kernels");
     double short_us = rs_options_real(own, "short-kernels");
     const rs_tracelens_settings settings = {

@@ -26,6 +26,7 @@ typedef struct rs_sheet {
     const char *name; /* what the tab says: shortened to 31 characters and told apart where needed */
     const rs_table *table;
     const rs_sheet_chart *chart; /* NULL: none */
+    const bool *hidden;          /* by column: not shown until somebody asks for it; NULL: all are shown */
 } rs_sheet;
 
 /* Whether this build can write workbooks. */
