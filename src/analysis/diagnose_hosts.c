@@ -58,6 +58,11 @@ static bool is_often(const rs_engine *e, double n)
     return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
 }
 
+static bool allocates(const char *name)
+{
+    return name && (rs_call_flags(name) & RS_CALL_ALLOCATES);
+}
+
 /* ---- calls that wait ----------------------------------------------------------------------------------- */
 
 /* From the end of what the thread did before to the call's return. */
@@ -97,6 +102,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
     if (status == RS_OK && !calls.n) *lacks = "no call of the host waits for the GPU";
     for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&calls, &call); i++) {
         double n = (double)call.n / (double)rs_rule_total_steps(e);
+        if (allocates(call.text)) continue; /* a finding of its own */
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
         rs_candidate c = {
             .rule = rule, .kind = is_often(e, n) ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
@@ -170,6 +176,7 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
 {
     const rs_engine *e = job->engine;
     rs_named call;
+    char factor[RS_FIXED_SIZE];
     behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
     rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
@@ -177,6 +184,7 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
     double usual = status == RS_OK && b.n ? (double)rs_select_number(b.stretch, b.n, b.n / 2) : 0;
     for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&b.calls, &call); i++) {
         double n = (double)call.n / (double)rs_rule_total_steps(e), mean = call.ns / (double)call.n;
+        if (allocates(call.text)) continue; /* a finding of its own */
         bool off = is_often(e, n) && mean >= LATE * usual;
         rs_candidate c = {.rule = rule, .kind = off ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
         snprintf(
@@ -184,7 +192,12 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
             "Behind %s the host takes %s us to its next launch, %s times a step, while the GPU has nothing",
             call.text, RS_FIXED(mean / 1e3, 1), RS_FIXED(n, 1));
         snprintf(c.subject, sizeof c.subject, "launches behind %s", call.text);
-        snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
+        /* where it takes longer than usual, it takes what is usual; a lever has no bounds */
+        if (off && usual > 0)
+            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=%s", call.text,
+                     rs_rule_factor(usual / mean, factor));
+        else
+            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
         snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
@@ -358,10 +371,21 @@ static uint8_t *mark_allocating(const rs_skeleton *s)
 {
     uint8_t *out = rs_calloc(s->pool.strings.n + 1, 1);
     for (uint32_t i = 0; out && i < s->pool.strings.n; i++) {
-        const char *text = rs_pool_text(&s->pool, i);
-        out[i] = text && (rs_call_flags(text) & RS_CALL_ALLOCATES);
+        out[i] = allocates(rs_pool_text(&s->pool, i));
     }
     return out;
+}
+
+/* The host's time in such a call up to a point: its own, or from the end of the work that it waited for. *name: the
+ * call's. */
+static int64_t allocating_time(const rs_diagnosed *job, size_t r, const uint8_t *is_such, uint32_t i,
+                               uint32_t *name)
+{
+    const rs_skeleton *s = job->engine->ranks[r];
+    bool waits = awaited(s, i) && s->cost[s->first[i]] == RS_COST_ANSWER;
+    *name = waits ? s->name[i] : s->operator_name[i];
+    if (s->step[i] < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
+    return waits ? call_time(s, i) : own_time(job, r, i);
 }
 
 static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_error *err)
@@ -369,15 +393,13 @@ static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_er
     const rs_engine *e = job->engine;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        uint8_t *allocates = mark_allocating(s);
-        rs_status status = allocates ? RS_OK : rs_fail_nomem(err, "diagnose");
+        uint8_t *is_such = mark_allocating(s);
+        rs_status status = is_such ? RS_OK : rs_fail_nomem(err, "diagnose");
         for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
-            uint32_t name = s->operator_name[i];
-            const char *text = rs_pool_text(&s->pool, name);
-            int64_t ns = own_time(job, r, i);
-            if (s->step[i] < 0 || name >= s->pool.strings.n || !allocates[name] || !ns ||
-                !rs_rule_is_plain(text))
-                continue;
+            uint32_t name;
+            int64_t ns = allocating_time(job, r, is_such, i, &name);
+            const char *text = ns ? rs_pool_text(&s->pool, name) : NULL;
+            if (!rs_rule_is_plain(text)) continue;
             rs_named *x = rs_rule_name(calls, text, strlen(text));
             if (!x) {
                 status = rs_fail_nomem(err, "diagnose");
@@ -386,7 +408,7 @@ static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_er
             x->n++;
             x->ns += (double)ns;
         }
-        rs_free(allocates);
+        rs_free(is_such);
         RS_TRY(status);
     }
     return RS_OK;
@@ -409,6 +431,8 @@ rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *ru
         n += (double)call.n;
         used += (size_t)snprintf(c.edit + used, sizeof c.edit - used, "%sscale part=host&operator=%s=none",
                                  used ? "; " : "", call.text);
+        if (rs_call_flags(call.text) & RS_CALL_DRAINS)
+            used += (size_t)snprintf(c.edit + used, sizeof c.edit - used, "; no-sync %s", call.text);
         named +=
             (size_t)snprintf(names + named, sizeof names - named, "%s%.40s", named ? ", " : "", call.text);
     }

@@ -117,7 +117,7 @@ rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule,
 
 /* ---- neighbours ---------------------------------------------------------------------------------------- */
 
-#define FUSABLE 2       /* pairs */
+#define FUSABLE 6       /* pairs */
 #define LEAST_PAIRS 4.0 /* a step */
 
 /* Whether a kernel of that name reads and writes element by element, or can take the one before it in. */

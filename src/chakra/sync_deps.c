@@ -88,6 +88,13 @@ static int by_root(const void *a, const void *b)
     return (p->gpu > q->gpu) - (p->gpu < q->gpu);
 }
 
+/* A call that gives memory back waits for the device, but Chakra's linker has no such dependency: its graphs stay as that
+ * has them. */
+static bool is_taken(const rs_sync_edge *edge)
+{
+    return edge->kind != RS_SYNC_FREE;
+}
+
 /* A blocking copy is no wait: its time stays with its operator. */
 static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 {
@@ -95,7 +102,7 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
     if (!x->waits) return rs_fail_nomem(err, "waits");
     for (size_t i = 0; i < edges->n; i++) {
         const rs_sync_edge *edge = &edges->items[i];
-        if (edge->kind == RS_SYNC_STREAM_WAIT || edge->kind == RS_SYNC_COPY) continue;
+        if (edge->kind == RS_SYNC_STREAM_WAIT || edge->kind == RS_SYNC_COPY || !is_taken(edge)) continue;
         uint32_t gpu = gpu_of_row(x, edge->source), thread = x->e->thread[edge->target];
         if (gpu == RS_LINK_NONE || x->gpus[gpu].fate != RS_LINK_KEPT) continue;
         if (x->thread_first[thread] == x->thread_first[thread + 1]) continue;
@@ -125,6 +132,7 @@ static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
         return rs_fail_nomem(err, "dependencies");
     }
     for (size_t i = 0; i < edges->n; i++) {
+        if (!is_taken(&edges->items[i])) continue;
         rs_link_dep dep = {.gpu = gpu_of_row(x, edges->items[i].source),
                            .kind = (uint8_t)edges->items[i].kind};
         if (dep.gpu == RS_LINK_NONE || x->gpus[dep.gpu].fate != RS_LINK_KEPT) continue;

@@ -327,7 +327,10 @@ static bool learn_call_costs(rs_causes *c)
             int64_t done = rs_event_end(c->e, s->items[end].source);
             if (done > latest) latest = done;
         }
-        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY) continue;
+        /* giving memory back takes time of its own behind the wait */
+        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY ||
+            s->items[i].kind == RS_SYNC_FREE)
+            continue;
         if (latest < start) {
             alone[n_alone++] = rs_sub_sat(stop, start);
             ok = sample(c, RS_COST_CALL, call, rs_sub_sat(stop, start));

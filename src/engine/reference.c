@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
@@ -49,7 +50,7 @@ typedef struct finder {
     size_t n, capacity;
     uint64_t *program; /* by rank: a hash of what its steps run */
     int64_t *values;   /* scratch */
-    struct valued *sorted;
+    rs_keyed *sorted;  /* values of a place in the program, and the strand of the group */
     size_t n_scratch;
 } finder;
 
@@ -75,15 +76,6 @@ static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
             return k;
     }
     return RS_NO_CAUSE;
-}
-
-static int compare_items(const void *x, const void *y)
-{
-    const item *a = x, *b = y;
-    if (a->step != b->step) return a->step < b->step ? -1 : 1;
-    if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
-    if (a->time != b->time) return a->time < b->time ? -1 : 1;
-    return (a->local > b->local) - (a->local < b->local);
 }
 
 typedef struct lane_use {
@@ -144,25 +136,43 @@ static void set_keys(finder *f, size_t from, const uint16_t *place)
         f->program[one->rank] = program;
 }
 
-static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
+/* By name of a rank: its hash. NULL when out of memory. */
+static uint64_t *hash_names(const rs_skeleton *s)
+{
+    uint64_t *out = rs_malloc((s->pool.strings.n + 1) * sizeof *out);
+    for (uint32_t i = 0; out && i < s->pool.strings.n; i++) out[i] = hash_text(&s->pool, i);
+    return out;
+}
+
+/* What is compared of a rank, by step, then lane, then time. edges: room for one a node. */
+static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t *edges,
+                      const uint64_t *names)
+{
+    size_t n = 0;
+    for (uint32_t i = 1; i < s->n; i++) {
+        bool work = s->flags[i] & RS_NODE_WORK;
+        edges[i] = work ? RS_NO_CAUSE : host_edge(s, i);
+        if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){s->time[i], i};
+    }
+    if (!rs_keyed_sort(order, n)) return false;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t i = order[k].value;
+        order[k].key = ((int64_t)s->step[i] + 1) * (UINT16_MAX + 1) + s->lane[i];
+    }
+    if (!rs_keyed_sort(order, n)) return false;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t i = order[k].value, name = s->name[i];
+        uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
+        f->items[f->n_items++] = (item){hash, s->time[i], i, edges[i], s->step[i], s->lane[i]};
+    }
+    return true;
+}
+
+static rs_status add_strands(finder *f, uint32_t rank, size_t begin, const uint16_t *place, rs_error *err)
 {
     const rs_skeleton *s = f->e->ranks[rank];
-    size_t begin = f->n_items, from = f->n;
-    uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
-    if (!place) {
-        rs_free(place);
-        return rs_fail_nomem(err, "references");
-    }
-    rs_status status = number_lanes(s, place, err);
-    for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
-        bool work = s->flags[i] & RS_NODE_WORK;
-        uint32_t edge = work ? RS_NO_CAUSE : host_edge(s, i);
-        if (!work && edge == RS_NO_CAUSE) continue;
-        f->items[f->n_items++] =
-            (item){hash_text(&s->pool, s->name[i]), s->time[i], i, edge, s->step[i], s->lane[i]};
-    }
-    if (f->n_items > begin) qsort(f->items + begin, f->n_items - begin, sizeof *f->items, compare_items);
-    for (size_t i = begin, k; status == RS_OK && i < f->n_items; i = k) {
+    size_t from = f->n;
+    for (size_t i = begin, k; i < f->n_items; i = k) {
         const item *one = &f->items[i];
         for (k = i + 1; k < f->n_items && f->items[k].step == one->step && f->items[k].lane == one->lane;)
             k++;
@@ -172,10 +182,27 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
         }
         if (!add_strand(f, (strand){0, rank, (uint32_t)i, (uint32_t)(k - i), one->step, one->lane,
                                     s->lanes[one->lane].is_thread}))
-            status = rs_fail_nomem(err, "references");
+            return rs_fail_nomem(err, "references");
     }
-    if (status == RS_OK) set_keys(f, from, place);
+    set_keys(f, from, place);
+    return RS_OK;
+}
+
+static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
+{
+    const rs_skeleton *s = f->e->ranks[rank];
+    size_t begin = f->n_items;
+    uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
+    rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
+    uint32_t *edges = rs_malloc((s->n + 1) * sizeof *edges);
+    uint64_t *names = hash_names(s);
+    bool ok = place && order && edges && names && add_items(f, s, order, edges, names);
+    rs_status status = ok ? number_lanes(s, place, err) : rs_fail_nomem(err, "references");
+    if (status == RS_OK) status = add_strands(f, rank, begin, place, err);
     rs_free(place);
+    rs_free(order);
+    rs_free(edges);
+    rs_free(names);
     return status;
 }
 
@@ -191,18 +218,6 @@ static int compare_strands(const void *x, const void *y)
 
 /* ---- references of one key ------------------------------------------------------------------------------- */
 
-typedef struct valued {
-    int64_t value;
-    uint32_t at; /* strand of the group */
-} valued;
-
-static int compare_valued(const void *x, const void *y)
-{
-    const valued *a = x, *b = y;
-    if (a->value != b->value) return a->value < b->value ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
-}
-
 static int compare_numbers(const void *x, const void *y)
 {
     int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
@@ -212,8 +227,7 @@ static int compare_numbers(const void *x, const void *y)
 /* The lower one of two middle values. */
 static int64_t lower_median(int64_t *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare_numbers);
-    return values[(n - 1) / 2];
+    return rs_select_number(values, n, (n - 1) / 2);
 }
 
 static int64_t *slot(const finder *f, const rs_weights *w, const strand *s, uint32_t position)
@@ -237,38 +251,39 @@ static bool is_compared(const finder *f, const strand *s, uint32_t position)
 
 /* By strand the median of all values but those of its rank's strands; its rank's run is [from, to) of the
  * group, its places in the sorted values ascend. */
-static void set_peers(finder *f, const strand *group, size_t n, uint32_t position)
+static bool set_peers(finder *f, const strand *group, size_t n, uint32_t position)
 {
-    qsort(f->sorted, n, sizeof *f->sorted, compare_valued);
+    if (!rs_keyed_sort(f->sorted, n)) return false;
     /* where each strand's value stands in the sorted order */
     int64_t *place = f->values;
-    for (size_t i = 0; i < n; i++) place[f->sorted[i].at] = (int64_t)i;
+    for (size_t i = 0; i < n; i++) place[f->sorted[i].value] = (int64_t)i;
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && group[to].rank == group[from].rank;) to++;
         size_t others = n - (to - from);
         int64_t reference;
         if (!others) {
-            reference = f->sorted[(n - 1) / 2].value;
+            reference = f->sorted[(n - 1) / 2].key;
         } else {
             qsort(place + from, to - from, sizeof *place, compare_numbers);
             size_t at = (others - 1) / 2;
             for (size_t i = from; i < to; i++)
                 if ((size_t)place[i] <= at) at++;
-            reference = f->sorted[at].value;
+            reference = f->sorted[at].key;
         }
         for (size_t i = from; i < to; i++) *slot(f, &f->out->peers, &group[i], position) = reference;
     }
+    return true;
 }
 
-static void compare_position(finder *f, const strand *group, size_t n, uint32_t position)
+static bool compare_position(finder *f, const strand *group, size_t n, uint32_t position)
 {
     int64_t sum = 0;
     size_t n_ranks = 0;
     int64_t *medians = f->values + n;
     for (size_t i = 0; i < n; i++) {
-        if (!is_compared(f, &group[i], position)) return;
+        if (!is_compared(f, &group[i], position)) return true;
         f->values[i] = *slot(f, f->w, &group[i], position);
-        f->sorted[i] = (valued){f->values[i], (uint32_t)i};
+        f->sorted[i] = (rs_keyed){f->values[i], (uint32_t)i};
         sum = rs_add_sat(sum, f->values[i]);
     }
     for (size_t i = 0; i + 1 < n; i++)
@@ -284,11 +299,12 @@ static void compare_position(finder *f, const strand *group, size_t n, uint32_t 
         *slot(f, &f->out->repair, &group[i], position) = repair;
         *slot(f, &f->out->balance, &group[i], position) = mean;
     }
-    set_peers(f, group, n, position);
+    if (!set_peers(f, group, n, position)) return false;
     if (n > 1)
         f->out->keyed = rs_add_sat(f->out->keyed, sum);
     else
         f->out->unkeyed = rs_add_sat(f->out->unkeyed, sum);
+    return true;
 }
 
 static rs_status compare_groups(finder *f, rs_error *err)
@@ -305,7 +321,8 @@ static rs_status compare_groups(finder *f, rs_error *err)
             f->sorted = rs_malloc(f->n_scratch * sizeof *f->sorted);
             if (!f->values || !f->sorted) return rs_fail_nomem(err, "references");
         }
-        for (uint32_t p = 0; p < group->n; p++) compare_position(f, group, k - i, p);
+        for (uint32_t p = 0; p < group->n; p++)
+            if (!compare_position(f, group, k - i, p)) return rs_fail_nomem(err, "references");
     }
     return RS_OK;
 }

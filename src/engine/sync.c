@@ -28,7 +28,7 @@
 #define MIN_LATE 3
 
 const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "event_sync", "stream_sync",
-                                                         "context_sync", "copy"};
+                                                         "context_sync",      "copy",       "context_sync"};
 
 void rs_sync_clear(rs_sync_edges *edges)
 {
@@ -40,6 +40,7 @@ void rs_sync_clear(rs_sync_edges *edges)
 typedef enum call_role {
     CALL_NONE,
     CALL_DEVICE,     /* waits for everything */
+    CALL_FREE,       /* the same, and then takes its time */
     CALL_STREAM,     /* waits for a stream */
     CALL_EVENT,      /* waits for an event */
     CALL_QUERY,      /* asks: may be told by a cuda_sync event, never by itself */
@@ -53,9 +54,13 @@ static call_role role_of(const char *name)
     static const struct {
         unsigned flag;
         call_role role;
-    } roles[] = {{RS_CALL_WAITS_DEVICE, CALL_DEVICE}, {RS_CALL_WAITS_STREAM, CALL_STREAM},
-                 {RS_CALL_WAITS_EVENT, CALL_EVENT},   {RS_CALL_ASKS, CALL_QUERY},
-                 {RS_CALL_RECORDS, CALL_RECORD},      {RS_CALL_STREAM_WAITS, CALL_STREAM_WAIT},
+    } roles[] = {{RS_CALL_WAITS_DEVICE, CALL_DEVICE},
+                 {RS_CALL_DRAINS, CALL_FREE},
+                 {RS_CALL_WAITS_STREAM, CALL_STREAM},
+                 {RS_CALL_WAITS_EVENT, CALL_EVENT},
+                 {RS_CALL_ASKS, CALL_QUERY},
+                 {RS_CALL_RECORDS, CALL_RECORD},
+                 {RS_CALL_STREAM_WAITS, CALL_STREAM_WAIT},
                  {RS_CALL_COPIES, CALL_COPY}};
     unsigned flags = rs_call_flags(name);
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -319,14 +324,14 @@ static bool waits_for(finder *x, rs_sync_kind kind, size_t work, uint32_t call, 
     return add(x, kind, x->w->row[work], call, sync);
 }
 
-static bool waits_for_all(finder *x, uint32_t call, uint32_t sync)
+static bool waits_for_all(finder *x, rs_sync_kind kind, uint32_t call, uint32_t sync)
 {
     int64_t device = 0;
     bool known = sync != RS_NO_ROW && rs_events_int(x->e, RS_COL_DEVICE, sync, &device);
     for (uint32_t lane = 0; lane < x->launched.n_lanes; lane++, x->looked++) {
         size_t work = last_launched(x, lane, x->e->start[call]);
         if (work == SIZE_MAX || (known && device_of_work(x, work) != device)) continue;
-        if (!waits_for(x, RS_SYNC_CONTEXT, work, call, sync)) return false;
+        if (!waits_for(x, kind, work, call, sync)) return false;
     }
     return true;
 }
@@ -373,7 +378,7 @@ static bool read_sync_event(finder *x, uint32_t row)
     if (rs_events_int(e, RS_COL_CORRELATION, row, &key)) call = call_of(x, key);
     if (call == RS_NO_ROW) call = row; /* the call is lost: the event stands for it */
     if (strcmp(name, "Stream Wait Event") == 0) return stream_waits(x, call, row);
-    if (strcmp(name, "Context Sync") == 0) return waits_for_all(x, call, row);
+    if (strcmp(name, "Context Sync") == 0) return waits_for_all(x, RS_SYNC_CONTEXT, call, row);
     if (strcmp(name, "Event Sync") == 0) {
         size_t work = recorded_work(x, row);
         x->out->n_untold += work == SIZE_MAX;
@@ -529,7 +534,8 @@ static bool read_call(finder *x, uint32_t row)
     if (rs_events_int(x->e, RS_COL_CORRELATION, row, &key) &&
         rs_keymap_get(&x->rows_seen, key) != RS_KEYMAP_NONE)
         return true; /* a cuda_sync event tells it better */
-    if (role == CALL_DEVICE) return waits_for_all(x, row, RS_NO_ROW);
+    if (role == CALL_DEVICE) return waits_for_all(x, RS_SYNC_CONTEXT, row, RS_NO_ROW);
+    if (role == CALL_FREE) return waits_for_all(x, RS_SYNC_FREE, row, RS_NO_ROW);
     if (role == CALL_STREAM) return waits_for_stream(x, row);
     if (role == CALL_EVENT) return waits_for_event(x, row);
     return waits_unseen(x, row);

@@ -10,6 +10,7 @@ typedef enum rs_sync_kind {
     RS_SYNC_STREAM,      /* a call waits for a stream */
     RS_SYNC_CONTEXT,     /* a call waits for every stream of a device */
     RS_SYNC_COPY,        /* a copy that returns when it is done */
+    RS_SYNC_FREE,        /* a call that gives memory back, and waits for every stream of a device first */
     RS_N_SYNC_KINDS
 } rs_sync_kind;
 

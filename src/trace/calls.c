@@ -47,6 +47,11 @@ static const struct {
     {"MemUnmap", PART, true, RS_CALL_ALLOCATES},
     {"MemRelease", PART, true, RS_CALL_ALLOCATES},
     {"HostAlloc", PART, true, RS_CALL_ALLOCATES},
+    /* Memory that work may still use is given back: documented of cudaFree and hipFree. FreeAsync waits on a stream. */
+    {"cudaFree", WHOLE, false, RS_CALL_DRAINS},
+    {"hipFree", WHOLE, false, RS_CALL_DRAINS},
+    {"cuMemFree", WHOLE, false, RS_CALL_DRAINS},
+    {"cuMemFree_v2", WHOLE, false, RS_CALL_DRAINS},
 };
 
 static bool stands(const char *name, size_t n, const char *word, int where)

@@ -15,7 +15,8 @@ enum rs_call_flag {
     RS_CALL_RECORDS = 256,      /* records an event */
     RS_CALL_STREAM_WAITS = 512, /* makes a stream wait for an event */
     RS_CALL_POLLS = 1024,       /* looks after a device and gives it nothing to do */
-    RS_CALL_ALLOCATES = 2048    /* takes memory from the driver, or gives it back */
+    RS_CALL_ALLOCATES = 2048,   /* takes memory from the driver, or gives it back */
+    RS_CALL_DRAINS = 4096       /* ... and returns only when the device has nothing left to do */
 };
 
 /* What the call does, rs_call_flag together; 0 when the name tells nothing. A walk over the table: once for

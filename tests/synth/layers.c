@@ -110,6 +110,17 @@ static const char EMBED_KERNEL[] =
 static const char EMBED_BACKWARD_KERNEL[] =
     "void at::native::(anonymous namespace)::compute_grad_weight<c10::BFloat16, float, long>(long const*, "
     "c10::BFloat16 const*, long const*, long, float*)";
+static const char MUL_KERNEL[] =
+    "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<c10::BFloat16, "
+    "c10::BFloat16, c10::BFloat16, at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul> "
+    ">(int, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+    "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul>)";
+static const char CAST_KERNEL[] =
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)"
+    "::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, "
+    "std::array<char*, 2ul>, 4, TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned "
+    "int>, at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1> >(int)";
+static const char FUSED_KERNEL[] = "triton_poi_fused__to_copy_mul_1";
 static const char TRITON_KERNEL[] = "triton_poi_fused_add_native_dropout_0";
 
 static void gemm(builder *b, int layout, int64_t m, int64_t n, int64_t k)
@@ -292,12 +303,30 @@ static int layers_before(const builder *b)
     return layers / pp * at + (at < layers % pp ? at : layers % pp);
 }
 
+/* A product and its conversion, or one kernel that takes as long as both. */
+static void multiply(builder *b)
+{
+    int64_t h = b->j->opt.hidden, n = (int64_t)TOKENS * h, blocks = n / 1024;
+    op_push(b, "aten::mul", -1, 2, (argument[]){TENSOR3(1, TOKENS, h), TENSOR3(1, TOKENS, h)});
+    if (b->j->opt.fused)
+        launch(b, FUSED_KERNEL, stream_time(n * 6) + stream_time(n * 6), blocks, 128);
+    else
+        launch(b, MUL_KERNEL, stream_time(n * 6), blocks, 128);
+    pop(b, 1);
+    if (b->j->opt.fused) return;
+    op_push(b, "aten::_to_copy", -1, 1, (argument[]){TENSOR3(1, TOKENS, h)});
+    launch(b, CAST_KERNEL, stream_time(n * 6), blocks, 128);
+    pop(b, 1);
+}
+
 /* What options do between two layers of the forward. */
 static void between_layers(builder *b, int micro_batch, int layer)
 {
     const options *o = &b->j->opt;
     int done = micro_batch * layers_here(b) + layer + 1;
     if (o->alloc_every && done % o->alloc_every == 0) allocate(b);
+    b->apart = APART_ELEMENTWISE;
+    for (int i = 0; i < o->elementwise; i++) multiply(b);
     b->apart = APART_ITEM;
     if (o->item_every && done % o->item_every == 0) read_value(b);
     b->apart = APART_NONE;

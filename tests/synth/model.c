@@ -340,6 +340,12 @@ void read_value(builder *b)
     op_push(b, "aten::_local_scalar_dense", -1, 1, (argument[]){{0, {0}, NULL}});
     copy(b, false, STREAM_COMPUTE, 4);
     add(b, DO_SYNC_STREAM)->stream = STREAM_COMPUTE;
+    if (b->j->opt.late_launch) {
+        int apart = b->apart;
+        b->apart = APART_LATE;
+        add(b, DO_HOST)->cost = b->j->opt.late_launch;
+        b->apart = apart;
+    }
     pop(b, 2);
 }
 

@@ -45,6 +45,8 @@ static const char USAGE[] =
     "  --pause RANK:STEP:MS      RANK's host stops for MS milliseconds in the forward of ProfilerStep#STEP\n"
     "  --stage-cost PP:F         computation of pipeline stage PP takes F times as long\n"
     "  --alloc-every N           after each N-th layer of the forward memory is given back and taken anew\n"
+    "  --late-launch US          behind each value that is read back the host takes US longer to its next launch\n"
+    "  --elementwise N           N products of activations behind each layer of the forward, and their conversions\n"
     "  --pageable                data is copied from memory that is not pinned, and the host waits for it\n"
     "\n"
     "Twins: the same job, the same random numbers, something faster or slower\n"
@@ -55,6 +57,7 @@ static const char USAGE[] =
     "  --launch-cost NS          each launching call takes so much longer\n"
     "  --queue N                 a stream holds N launches (1022)\n"
     "  --item-every N            a value is read back after each N-th layer of the forward\n"
+    "  --fused                   each product of --elementwise and its conversion are one kernel\n"
     "  --bucket BYTES            gradients are reduced together until there are BYTES (each layer's alone)\n"
     "  --overlap off             computation waits for each reduction of gradients\n"
     "\n"
@@ -278,6 +281,9 @@ enum {
     OPT_WARM_UP,
     OPT_OUTLIER,
     OPT_ITEM,
+    OPT_LATE,
+    OPT_ELEMENTWISE,
+    OPT_FUSED,
     OPT_BUCKET,
     OPT_OVERLAP,
     OPT_INTERLEAVE,
@@ -339,6 +345,9 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"warm-up", 1, NULL, OPT_WARM_UP},
                                              {"outlier", 1, NULL, OPT_OUTLIER},
                                              {"item-every", 1, NULL, OPT_ITEM},
+                                             {"late-launch", 1, NULL, OPT_LATE},
+                                             {"elementwise", 1, NULL, OPT_ELEMENTWISE},
+                                             {"fused", 0, NULL, OPT_FUSED},
                                              {"bucket", 1, NULL, OPT_BUCKET},
                                              {"overlap", 1, NULL, OPT_OVERLAP},
                                              {"interleave", 0, NULL, OPT_INTERLEAVE},
@@ -432,6 +441,9 @@ static void set_option(options *o, int option)
     case OPT_NETWORK: set_network(o, optarg); break;
     case OPT_ALLOC: o->alloc_every = (int)whole("--alloc-every", optarg, 1, 1000000); break;
     case OPT_ITEM: o->item_every = (int)whole("--item-every", optarg, 1, 1000000); break;
+    case OPT_LATE: o->late_launch = 1000 * whole("--late-launch", optarg, 1, 10000000); break;
+    case OPT_ELEMENTWISE: o->elementwise = (int)whole("--elementwise", optarg, 1, 1000); break;
+    case OPT_FUSED: o->fused = true; break;
     case OPT_BUCKET: o->bucket = bytes_of("--bucket", optarg); break;
     case OPT_OVERLAP:
         if (strcmp(optarg, "off") != 0) misuse("--overlap", optarg);
@@ -537,6 +549,7 @@ void options_read(job *j, int count, char **words)
              o->execution, (long long)ranks);
     if (o->graph && (o->alloc_every || o->item_every))
         fail("%s: the host cannot wait inside a graph", o->alloc_every ? "--alloc-every" : "--item-every");
+    if (o->fused && !o->elementwise) fail("--fused: there is nothing to fuse without --elementwise N");
     if (o->no_annotations && o->execution)
         fail("--no-annotations: an execution trace has the annotations; ask for one without the other");
     o->stage_factors = take_memory((size_t)o->pp * sizeof *o->stage_factors);

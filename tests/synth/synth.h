@@ -261,6 +261,9 @@ typedef struct {
     int *stage_factors; /* by stage */
     int alloc_every;    /* 0: never */
     int item_every;
+    int64_t late_launch; /* ns behind each read of a value */
+    int elementwise;     /* pairs of kernels behind each layer of the forward */
+    bool fused;          /* ... each pair is one kernel */
     int eval_every;
     int64_t bucket;  /* bytes of gradients that are reduced together; 0: each layer's */
     bool no_overlap; /* computation waits for each reduction of gradients */

@@ -470,6 +470,15 @@ def test_shapes(suite, small):
     truth, traces, _ = suite.job(*base, "--item-every", "2")
     items = [e for e in traces[0]["traceEvents"] if e["name"] == "aten::item"]
     check(len(items) == 2 * (1 + 2 * 5 // 2) and truth["faults"][0]["id"] == "sync", "--item-every", len(items))
+    truth, traces, _ = suite.job(*base, "--late-launch", "3000")
+    waits = [e for e in traces[0]["traceEvents"] if e["name"] == "cudaStreamSynchronize"]
+    calls = sorted(e["ts"] for e in traces[0]["traceEvents"] if e["name"].startswith(("cudaLaunch", "cuLaunch", "cudaMemset")))
+    behind = [min((c for c in calls if c > e["ts"]), default=None) for e in waits]
+    check(truth["faults"][0]["id"] == "late_launch" and all(c is None or c > e["ts"] + e["dur"] + 3000 for c, e in zip(behind, waits)), "--late-launch", behind)
+    for fused, kernels in ((), 2), (("--fused",), 1):
+        truth, traces, _ = suite.job(*base, "--elementwise", "3", *fused)
+        more = [e for e in traces[0]["traceEvents"] if e.get("cat") == "kernel" and ("MulFunctor" in e["name"] or "unrolled" in e["name"] or "to_copy_mul" in e["name"])]
+        check(len(more) == 2 * 2 * 5 * 3 * kernels and bool(truth["faults"]) != bool(fused), "--elementwise", len(more), truth["faults"])
 
 
 def test_pace(suite, small):
@@ -567,7 +576,7 @@ def main():
                      ["--stall", "0:1:3"], ["--straggler", "0:2"], ["--contention", "1"], ["--scale-kernel", "no such:9"],
                      ["--network", "dp:3"], ["--link", "0:1:3"], ["--pause", "1:11:3"], ["--pageable"], ["--alloc-every", "2"],
                      ["--cuda-graph"], ["--no-steps"], ["--python-stacks"], ["--warm-up", "0:2"], ["--outlier", "0:3"],
-                     ["--item-every", "1"], ["--bucket", "1G"], ["--overlap", "off"], ["--no-annotations"], ["--rename-groups"], ["--pause", "0:10:1"]):
+                     ["--item-every", "1"], ["--late-launch", "500"], ["--bucket", "1G"], ["--overlap", "off"], ["--no-annotations"], ["--rename-groups"], ["--pause", "0:10:1"]):
             check(durations(*twin) == plain, "a twin draws other numbers", twin)
         halved = durations("--scale-kernel", "gemm:0.5")
         check([n for n, _ in halved] == [n for n, _ in plain], "--scale-kernel changes what runs")

@@ -490,6 +490,13 @@ static void put_faults(FILE *f, const job *j)
             put_fault(&list, "pipeline_imbalance", -1, key, -1, o->stage_factors[s], 0);
     }
     if (o->item_every) put_fault(&list, "sync", -1, "aten::item", -1, 0, 0);
+    if (o->late_launch)
+        put_fault(&list, "late_launch", -1, o->rocm ? "hipStreamSynchronize" : "cudaStreamSynchronize", -1, 0,
+                  o->late_launch);
+    if (o->elementwise && !o->fused)
+        put_fault(&list, "fusable_neighbours", -1,
+                  "at::native::vectorized_elementwise_kernel+at::native::unrolled_elementwise_kernel", -1, 0,
+                  0);
     if (o->alloc_every) put_fault(&list, "allocation", -1, o->rocm ? "hipFree" : "cudaFree", -1, 0, 0);
     if (o->pageable)
         put_fault(&list, "pageable_copy", -1, o->rocm ? "hipMemcpyWithStream" : "cudaMemcpyAsync", -1, 0, 0);

@@ -313,6 +313,34 @@ static void test_a_device_whose_clock_is_ahead(void **state)
     }
 }
 
+/* Memory is given back when the device is idle, and that takes 30 us more. Work launched behind the call, and a call that
+ * frees on a stream, are no part of it; nor does it tell how far clocks are apart. */
+static void test_free_waits_for_the_device(void **state)
+{
+    static const struct {
+        const char *call;
+        size_t waits;
+    } cases[] = {
+        {"cudaFree", 8}, {"hipFree", 8}, {"cudaFreeAsync", 0}, {"cudaFreeHost", 0}, {"cudaMalloc", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        builder b = builder_create();
+        int64_t ahead;
+        for (int64_t k = 0; k < 4; k++) {
+            int64_t at = k * 400 * US;
+            for (int64_t stream = 7; stream < 9; stream++) {
+                int64_t id = 10 * k + stream;
+                add_launch(&b, "cudaLaunchKernel", at + (stream - 7) * 3 * US, 2 * US, id);
+                add_kernel(&b, "compute", 0, stream, at + 10 * US, (150 + 10 * stream) * US, id);
+            }
+            add_launch(&b, cases[i].call, at + 8 * US, (152 + 80 + 30) * US, 10 * k);
+        }
+        assert_int_equal(count_waits(&b, RS_SYNC_FREE, &ahead), cases[i].waits);
+        assert_int_equal(ahead, 0);
+        rs_events_free(b.e);
+    }
+}
+
 /* A call that a cuda_sync event says waited for work which ended 50 us after its return. */
 static void test_contradictions_are_counted(void **state)
 {
@@ -345,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_contradictions_are_counted),
         cmocka_unit_test(test_waits_told_by_calls_alone),
         cmocka_unit_test(test_a_device_whose_clock_is_ahead),
+        cmocka_unit_test(test_free_waits_for_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
