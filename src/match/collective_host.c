@@ -159,6 +159,7 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
         .end = rs_event_end(e, s->row),
         .duration = e->duration[s->row],
         .row = s->row,
+        .args = s->row,
         .kind = c ? c->kind : s->kind,
         .seq = -1,
         .group_size = told && info->group_size > 0 ? info->group_size : 0,

@@ -25,15 +25,18 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
 }
 
 /* Where a kernel's arguments stand: with itself, else with an operator above its launch. *call: the nearest
- * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. */
-static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call)
+ * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. *record: the
+ * nearest record_param_comms above it, of older profilers, which has inputs but no arguments of the collective. */
+static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call,
+                         uint32_t *record)
 {
-    *call = RS_NO_ROW;
+    *call = *record = RS_NO_ROW;
     if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t) return row;
     for (; node != RS_NO_NODE; node = t->parent[node]) {
         uint32_t above = t->row[node];
         if (rs_events_text(e, RS_COL_COLLECTIVE, above) != RS_NO_STRING) return above;
         const char *name = rs_event_name(e, above);
+        if (*record == RS_NO_ROW && strcmp(name, RS_COLL_RECORD) == 0) *record = above;
         if (*call == RS_NO_ROW && rs_coll_is_call(name) && rs_coll_kind_of(name) != RS_COLL_OTHER)
             *call = above;
     }
@@ -52,7 +55,7 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
 }
 
 static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
-                   const rs_work *work, size_t i)
+                   uint32_t record, const rs_work *work, size_t i)
 {
     bool ok = RS_GROW_ONE(r->ops, r->n, r->capacity);
     if (!ok) return false;
@@ -61,6 +64,7 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
         .end = work->end[i],
         .duration = rs_sub_sat(work->end[i], work->start[i]),
         .row = row,
+        .args = args != row || record == RS_NO_ROW ? args : record,
         .kind = kind_at(e, row, args, call),
         .seq = int_at(e, RS_COL_SEQ, args, -1),
         .group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0),
@@ -186,9 +190,9 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
     bool ok = true;
     for (size_t i = 0; status == RS_OK && ok && i < work->n; i++) {
         if (work->class[i] != RS_CLASS_COMM) continue;
-        uint32_t row = work->row[i], call;
-        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call);
-        ok = add_op(r, e, row, args, call, work, i);
+        uint32_t row = work->row[i], call, record;
+        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call, &record);
+        ok = add_op(r, e, row, args, call, record, work, i);
     }
     rs_free(nodes);
     if (status == RS_OK && (!ok || !rs_coll_rank_sort(r))) status = rs_fail_nomem(err, "collectives");
@@ -223,6 +227,7 @@ static const rs_field op_fields[] = {
     RS_FIELD(rs_coll_op, stream),
     RS_FIELD(rs_coll_op, step),
     RS_FIELD(rs_coll_op, row),
+    RS_FIELD(rs_coll_op, args),
     RS_FIELD_INDEX_OR_NONE(rs_coll_op, group, rs_coll_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_coll_op, description, rs_coll_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_coll_op, members, rs_coll_rank, pool.strings.n),

@@ -21,6 +21,7 @@ typedef struct rs_coll_op {
     int64_t stream;                    /* of a kernel; -1: unknown */
     int64_t step;                      /* -1: none */
     uint32_t row;
+    uint32_t args; /* event whose arguments these are: the kernel, else an operator above its launch, else row */
     uint32_t group, description, members, name, dtype;
     rs_coll_kind kind;
 } rs_coll_op;
@@ -39,6 +40,9 @@ typedef struct rs_coll_rank {
 } rs_coll_rank;
 
 extern const rs_layout rs_coll_rank_layout;
+
+/* The operator in which PyTorch records what a collective is given. */
+#define RS_COLL_RECORD "record_param_comms"
 
 #define RS_COLL_COLUMNS                                                                                      \
     (RS_LINK_COLUMNS | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) |    \
