@@ -158,9 +158,9 @@ static const char *text_at(const gatherer *g, rs_column_id column, uint32_t row)
  * stays. */
 static rs_status ask_record(gatherer *g, uint32_t row, given *what, bool *has_list, rs_error *err)
 {
-    const rs_argument_texts texts = {
-        text_at(g, RS_COL_INPUT_DIMS, row), text_at(g, RS_COL_INPUT_TYPE, row),
-        text_at(g, RS_COL_INPUT_STRIDES, row), text_at(g, RS_COL_CONCRETE_INPUTS, row)};
+    const rs_argument_texts texts = {text_at(g, RS_COL_INPUT_DIMS, row), text_at(g, RS_COL_INPUT_TYPE, row),
+                                     text_at(g, RS_COL_INPUT_STRIDES, row),
+                                     text_at(g, RS_COL_CONCRETE_INPUTS, row)};
     rs_op_arguments a;
     rs_arena_reset(&g->arena);
     RS_TRY(rs_op_arguments_read(&texts, &g->arena, &a, err));
@@ -168,7 +168,8 @@ static rs_status ask_record(gatherer *g, uint32_t row, given *what, bool *has_li
         const rs_argument *t = &a.items[GIVEN_TENSOR];
         int64_t elements = 1;
         bool known = t->type != RS_NO_DTYPE && !t->list && !t->wrong && t->n_dims;
-        for (size_t i = 0; known && i < t->n_dims; i++) known = !__builtin_mul_overflow(elements, t->dims[i], &elements);
+        for (size_t i = 0; known && i < t->n_dims; i++)
+            known = !__builtin_mul_overflow(elements, t->dims[i], &elements);
         if (known && what->elements < 0) what->elements = elements;
         if (known && !what->element_bytes) what->element_bytes = rs_dtype_bytes(t->type);
     }

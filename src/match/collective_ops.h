@@ -21,7 +21,8 @@ typedef struct rs_coll_op {
     int64_t stream;                    /* of a kernel; -1: unknown */
     int64_t step;                      /* -1: none */
     uint32_t row;
-    uint32_t args; /* event whose arguments these are: the kernel, else an operator above its launch, else row */
+    uint32_t
+        args; /* event whose arguments these are: the kernel, else an operator above its launch, else row */
     uint32_t group, description, members, name, dtype;
     rs_coll_kind kind;
 } rs_coll_op;

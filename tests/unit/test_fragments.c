@@ -201,7 +201,8 @@ static void test_exchange(void **state)
 }
 
 /* An all-to-all of an older profiler: the kernel says nothing, the operator that launched it has its inputs. */
-static void recorded_all_to_all(builder *b, int64_t start, const char *dims, const char *types, const char *concrete)
+static void recorded_all_to_all(builder *b, int64_t start, const char *dims, const char *types,
+                                const char *concrete)
 {
     add_op(b, "c10d::alltoall_base_", 1, start, 90, 1);
     add_op(b, "record_param_comms", 1, start + 10, 60, 2);
